@@ -1,0 +1,1 @@
+"""One function per finding, grouped by what it looks at."""

@@ -1,0 +1,1 @@
+"""What each Spark version does at the next start."""

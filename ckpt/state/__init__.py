@@ -1,0 +1,1 @@
+"""State stores without a JVM: file names, chains, what can be loaded."""

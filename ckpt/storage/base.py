@@ -1,0 +1,139 @@
+"""What reading code may ask of a place where a checkpoint lies: list it, read a file, read a byte range.
+
+Paths are relative to the root of the checkpoint, with ``/`` between names and none at either end;
+``""`` is the root itself. Nothing here can write.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from ckpt.errors import StorageError
+
+
+class FileInfo(NamedTuple):
+    """What a listing says of a file: its size in bytes and when it was last written, in ms since 1970 UTC.
+
+    Some object stores do not tell the time: ``mtime_ms`` is then None.
+    """
+
+    size: int
+    mtime_ms: int | None
+
+
+class Folder(NamedTuple):
+    """One level of a tree: its files, and the names of the folders in it."""
+
+    files: Mapping[str, FileInfo]
+    folders: frozenset[str]
+
+
+class Oddity(StrEnum):
+    """Why something in a listing was not followed as a plain file or folder."""
+
+    LOOP = "a symbolic link to a folder that it lies in"
+    DANGLING = "a symbolic link to nothing"
+    SPECIAL = "neither a file nor a folder"
+
+
+class ReadRequest(NamedTuple):
+    """A file to read: all of it, or ``length`` bytes from ``offset`` (both in bytes).
+
+    Without ``length`` it is read to its end. A range that goes past the end gives what there is.
+    """
+
+    path: str
+    offset: int = 0
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A whole tree as it was listed once.
+
+    ``folders`` has every folder as a key, empty ones too: path -> file name -> what is known of the file.
+    ``oddities`` has the paths that were not followed: a looping link is kept as an empty folder, a
+    special file as an empty file, a dangling link (which Hadoop does not list either) in neither.
+    """
+
+    folders: Mapping[str, Mapping[str, FileInfo]]
+    oddities: Mapping[str, Oddity] = field(default_factory=dict)
+    _children: dict[str, list[str]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index the folders by their parents, in the order of their names."""
+        children: dict[str, list[str]] = {}
+        for path in sorted(self.folders):
+            if path:
+                parent, _, name = path.rpartition("/")
+                children.setdefault(parent, []).append(name)
+        object.__setattr__(self, "_children", children)
+
+    @property
+    def files(self) -> int:
+        """How many files the tree has."""
+        return sum(map(len, self.folders.values()))
+
+    @property
+    def bytes(self) -> int:
+        """The sizes of all files together."""
+        return sum(info.size for files in self.folders.values() for info in files.values())
+
+    def has_folder(self, path: str) -> bool:
+        """Whether ``path`` is a folder of the tree."""
+        return path in self.folders
+
+    def subfolders(self, path: str) -> Sequence[str]:
+        """The names of the folders directly in ``path``, sorted as text; none where it is no folder."""
+        return self._children.get(path, ())
+
+    def in_folder(self, path: str) -> Mapping[str, FileInfo]:
+        """The files directly in ``path``; none where it is no folder."""
+        return self.folders.get(path, {})
+
+    def info(self, path: str) -> FileInfo | None:
+        """What is known of the file at ``path``, or None where there is none."""
+        folder, _, name = path.rpartition("/")
+        return self.folders.get(folder, {}).get(name)
+
+    def walk(self, path: str = "") -> Iterator[tuple[str, FileInfo]]:
+        """Every file in and below ``path``, with its path, folder by folder."""
+        prefix = f"{path}/" if path else ""
+        for name, info in self.in_folder(path).items():
+            yield prefix + name, info
+        for name in self.subfolders(path):
+            yield from self.walk(prefix + name)
+
+
+class Storage(Protocol):
+    """A checkpoint's root that can be listed and read, and in no way written."""
+
+    @property
+    def uri(self) -> str:
+        """The root as it was given, for showing."""
+
+    def list_top(self) -> Folder:
+        """The first level only: cheap, however much lies below.
+
+        Raises NotFound where nothing is there, StorageError where it is a file or cannot be listed.
+        """
+
+    def list_tree(self) -> Listing:
+        """The whole tree, in as few calls as the storage allows.
+
+        What vanishes meanwhile is left out. Raises as ``list_top`` does; the text names the folder.
+        """
+
+    def read(self, path: str) -> bytes:
+        """A whole file. Raises NotFound, or StorageError where it cannot be read."""
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """At most ``length`` bytes from ``offset``; fewer where the file ends. Raises as ``read`` does."""
+
+    def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
+        """Answer requests in their order, remote ones side by side.
+
+        A file that cannot be read is answered by its error (NotFound where it vanished since it was
+        listed), so that one bad file does not hide the others.
+        """

@@ -1,0 +1,1 @@
+"""The terminal: argument, one library call, text, exit code."""
