@@ -12,6 +12,14 @@ from typing import NamedTuple, Protocol
 from ckpt.errors import StorageError
 
 
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
+
+
+def one_line(text: str) -> str:
+    """Text fit for a one-line message: control characters are written as escapes."""
+    return text.translate(_CONTROL)
+
+
 class FileInfo(NamedTuple):
     """What a listing says of a file: its size in bytes and when it was last written, in ms since 1970 UTC.
 

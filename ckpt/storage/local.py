@@ -1,0 +1,166 @@
+"""A checkpoint on a local (or mounted) file system, with nothing but the standard library."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import PurePath
+
+from ckpt.errors import NotFound, StorageError
+from ckpt.storage.base import FileInfo, Folder, Listing, Oddity, ReadRequest, one_line
+
+# A named pipe in place of a file must not block the reader, nor a terminal become its own.
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_CHUNK = 1 << 20
+
+
+class LocalStorage:
+    """A folder read with ``os.scandir`` and read-only opens. Symbolic links are followed, as Hadoop does."""
+
+    def __init__(self, root: str, uri: str) -> None:
+        self.uri = uri
+        self._root = root
+
+    def list_top(self) -> Folder:
+        """The files and the folders directly in the root."""
+        files, folders, _ = self._scan("")
+        return Folder(files, frozenset(folders))
+
+    def list_tree(self) -> Listing:
+        """The whole tree, one ``scandir`` for each folder and one ``stat`` for each file."""
+        tree: dict[str, dict[str, FileInfo]] = {}
+        oddities: dict[str, Oddity] = {}
+        pending = [""]
+        while pending:
+            path = pending.pop()
+            try:
+                files, folders, odd = self._scan(path)
+            except NotFound:
+                if path:
+                    continue  # it vanished since its parent was listed
+                raise
+            tree[path] = files
+            prefix = f"{path}/" if path else ""
+            oddities.update((prefix + name, oddity) for name, oddity in odd.items())
+            for name in folders:
+                if odd.get(name) is Oddity.LOOP:
+                    tree[prefix + name] = {}
+                else:
+                    pending.append(prefix + name)
+        return Listing(tree, oddities)
+
+    def read(self, path: str) -> bytes:
+        """A whole file."""
+        return self._answer(ReadRequest(path))
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """A part of a file."""
+        return self._answer(ReadRequest(path, offset, length))
+
+    def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
+        """One after the other: a local disk gains nothing from threads."""
+        answers: list[bytes | StorageError] = []
+        for request in requests:
+            try:
+                answers.append(self._answer(request))
+            except StorageError as error:
+                answers.append(error)
+        return answers
+
+    def _scan(self, path: str) -> tuple[dict[str, FileInfo], list[str], dict[str, Oddity]]:
+        """List one folder: files, names of folders, and what is odd among them."""
+        files: dict[str, FileInfo] = {}
+        folders: list[str] = []
+        odd: dict[str, Oddity] = {}
+        try:
+            with os.scandir(f"{self._root}/{path}") as entries:
+                for entry in entries:
+                    if entry.is_file(follow_symlinks=False):
+                        try:
+                            found = entry.stat(follow_symlinks=False)
+                        except FileNotFoundError:
+                            continue  # it vanished since the folder was read
+                        files[entry.name] = FileInfo(found.st_size, found.st_mtime_ns // 1_000_000)
+                    elif entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.name)
+                    else:
+                        self._scan_odd(entry, files, folders, odd)
+        except OSError as error:
+            raise self._trouble(error, path) from error
+        return files, folders, odd
+
+    def _scan_odd(
+        self, entry: os.DirEntry[str], files: dict[str, FileInfo], folders: list[str], odd: dict[str, Oddity]
+    ) -> None:
+        """File away a symbolic link under what it points to, or something that is no file at all."""
+        try:
+            found = entry.stat()
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                raise
+            if entry.is_symlink():
+                odd[entry.name] = Oddity.DANGLING
+            return
+        if stat.S_ISDIR(found.st_mode):
+            folders.append(entry.name)
+            if self._holds(found, entry.path):
+                odd[entry.name] = Oddity.LOOP
+            return
+        files[entry.name] = FileInfo(found.st_size, found.st_mtime_ns // 1_000_000)
+        if not stat.S_ISREG(found.st_mode):
+            odd[entry.name] = Oddity.SPECIAL
+
+    @staticmethod
+    def _holds(folder: os.stat_result, path: str) -> bool:
+        """Whether ``path`` lies in ``folder``, counting every folder on the way from the top of the file system."""
+        as_named = PurePath(os.path.abspath(path)).parents
+        as_resolved = PurePath(os.path.realpath(path + "/..")).parents
+        return any(os.path.samestat(folder, os.stat(parent)) for parent in {*as_named, *as_resolved})
+
+    def _answer(self, request: ReadRequest) -> bytes:
+        """Read what one request asks for; only ordinary files are read."""
+        path, offset, length = request
+        try:
+            handle = os.open(f"{self._root}/{path}", _OPEN_FLAGS)
+            try:
+                mode = os.fstat(handle).st_mode
+                if not stat.S_ISREG(mode):
+                    kind = "a folder" if stat.S_ISDIR(mode) else "not a file (a pipe, a socket or a device)"
+                    raise StorageError(f"{self._shown(path)} is {kind}: move it away, Spark cannot read it either")
+                return _pread(handle, offset, length)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise self._trouble(error, path) from error
+
+    def _shown(self, path: str) -> str:
+        """How a message names a path: absolute, in one line."""
+        return one_line(os.path.abspath(f"{self._root}/{path}"))
+
+    def _trouble(self, error: OSError, path: str) -> StorageError:
+        """What the system said, in ckpt's words, with the cure."""
+        shown = self._shown(path)
+        match error.errno:
+            case errno.ENOENT:
+                return NotFound(f"{shown} does not exist: check the path")
+            case errno.ENOTDIR:
+                return NotFound(f"{shown} is not a folder: give the checkpoint's own folder")
+            case errno.EACCES | errno.EPERM:
+                return StorageError(f"{shown} may not be read: run ckpt as a user that may (permission denied)")
+            case _:
+                reason = one_line(error.strerror or str(error))
+                return StorageError(f"{shown} cannot be read: {reason}; look at the disk or mount first")
+
+
+def _pread(handle: int, offset: int, length: int | None) -> bytes:
+    """Read a range, or up to the end where ``length`` is None, in as many calls as it takes."""
+    parts: list[bytes] = []
+    left = length
+    while left is None or left > 0:
+        part = os.pread(handle, _CHUNK if left is None else min(left, _CHUNK), offset)
+        if not part:
+            break
+        parts.append(part)
+        offset += len(part)
+        left = None if left is None else left - len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
