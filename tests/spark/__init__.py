@@ -1,0 +1,1 @@
+"""Real streaming queries and the damage done to their checkpoints."""

@@ -1,0 +1,126 @@
+"""Damage to a checkpoint, as data: a mutation is a JSON object, a mutated checkpoint a list of them.
+
+`{"op": "delete", "path": "offsets/3"}` and so on; `OPERATIONS` holds every operation with the keys that it takes.
+Paths are relative to the checkpoint, and a `*` in a `path` stands for whatever is there: each match is mutated
+(none is an error, for a mutation that does nothing proves nothing).
+A file's Hadoop checksum `.<name>.crc` goes with it: whoever deletes or rewrites `3` also removes `.3.crc`, which is what
+any careful hand would do, unless the mutation says `"keep_crc": true`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+Mutation = Mapping[str, Any]
+
+
+def apply(checkpoint: Path, mutations: Iterable[Mutation]) -> None:
+    """Carry out `mutations` in order on the files below `checkpoint`.
+
+    Raises ValueError for an unknown operation or a path that matches nothing.
+    """
+    for mutation in mutations:
+        operation = OPERATIONS.get(mutation["op"])
+        if operation is None:
+            raise ValueError(f"unknown operation in {dict(mutation)}")
+        operation(checkpoint, mutation)
+
+
+def copy_of(checkpoint: Path, target: Path, mutations: Iterable[Mutation] = ()) -> Path:
+    """Copy a checkpoint to `target`, which must not exist, and mutate the copy."""
+    shutil.copytree(checkpoint, target, symlinks=True)
+    apply(target, mutations)
+    return target
+
+
+def crc_of(path: Path) -> Path:
+    """The checksum that Hadoop's local file system keeps beside `path`."""
+    return path.with_name(f".{path.name}.crc")
+
+
+def _matches(root: Path, mutation: Mutation) -> list[Path]:
+    path = mutation["path"]
+    found = sorted(root.glob(path)) if "*" in path else [root / path]
+    if not found or not all(one.exists() for one in found):
+        raise ValueError(f"nothing at {path} for {dict(mutation)}")
+    return found
+
+
+def _forget_crc(path: Path, mutation: Mutation) -> None:
+    if not mutation.get("keep_crc"):
+        crc_of(path).unlink(missing_ok=True)
+
+
+def _delete(root: Path, mutation: Mutation) -> None:
+    for path in _matches(root, mutation):
+        path.unlink()
+        _forget_crc(path, mutation)
+
+
+def _delete_tree(root: Path, mutation: Mutation) -> None:
+    for path in _matches(root, mutation):
+        shutil.rmtree(path)
+
+
+def _truncate(root: Path, mutation: Mutation) -> None:
+    """Keep the first `bytes` bytes, or all but the last `-bytes` where that is negative."""
+    for path in _matches(root, mutation):
+        path.write_bytes(path.read_bytes()[: mutation["bytes"]])
+        _forget_crc(path, mutation)
+
+
+def _write(root: Path, mutation: Mutation) -> None:
+    path = root / mutation["path"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = bytes.fromhex(mutation["hex"]) if "hex" in mutation else mutation["text"].encode()
+    path.write_bytes(content)
+    _forget_crc(path, mutation)
+
+
+def _replace_text(root: Path, mutation: Mutation) -> None:
+    """Replace `old`, which must be there, by `new` throughout the file."""
+    for path in _matches(root, mutation):
+        old, new = mutation["old"].encode(), mutation["new"].encode()
+        content = path.read_bytes()
+        if old not in content:
+            raise ValueError(f"no such text for {dict(mutation)}")
+        path.write_bytes(content.replace(old, new))
+        _forget_crc(path, mutation)
+
+
+def _copy(root: Path, mutation: Mutation) -> None:
+    source, target = root / mutation["path"], root / mutation["to"]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target)
+        return
+    shutil.copyfile(source, target)
+    _forget_crc(target, mutation)
+
+
+def _move(root: Path, mutation: Mutation) -> None:
+    """Rename a file or folder; the checksum follows its file."""
+    source, target = root / mutation["path"], root / mutation["to"]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    source.rename(target)
+    if not mutation.get("keep_crc") and crc_of(source).exists():
+        crc_of(source).rename(crc_of(target))
+
+
+def _mkdir(root: Path, mutation: Mutation) -> None:
+    (root / mutation["path"]).mkdir(parents=True)
+
+
+OPERATIONS: dict[str, Callable[[Path, Mutation], None]] = {
+    "delete": _delete,  # path, keep_crc
+    "delete_tree": _delete_tree,  # path
+    "truncate": _truncate,  # path, bytes, keep_crc
+    "write": _write,  # path, text or hex, keep_crc; an empty text makes an empty file
+    "replace_text": _replace_text,  # path, old, new, keep_crc
+    "copy": _copy,  # path, to, keep_crc
+    "move": _move,  # path, to, keep_crc
+    "mkdir": _mkdir,  # path
+}
