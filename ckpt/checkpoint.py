@@ -1,0 +1,91 @@
+"""A checkpoint as it was read: the one value that everything else is computed from."""
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Generic, TypeVar
+
+from ckpt.model import CommitLog, Kind, OffsetLog, QueryMetadata, StateInventory, Unreadable
+from ckpt.storage.base import Listing
+
+OFFSETS, COMMITS, METADATA, STATE, SOURCES = "offsets", "commits", "metadata", "state", "sources"
+
+
+Entry = TypeVar("Entry")
+
+
+@dataclass(frozen=True, slots=True)
+class Log(Generic[Entry]):
+    """``offsets/`` or ``commits/``: which batches have a file, and those of the files that were read."""
+
+    folder: str
+    ids: tuple[int, ...] = ()  # sorted
+    entries: Mapping[int, Entry | Unreadable] = field(default_factory=dict)  # those read, by batch id
+
+    @property
+    def latest(self) -> int | None:
+        """The highest batch id."""
+        return self.ids[-1] if self.ids else None
+
+    def __contains__(self, batch_id: object) -> bool:
+        """Whether the batch has a file here."""
+        if not isinstance(batch_id, int):
+            return False
+        place = bisect_left(self.ids, batch_id)
+        return place < len(self.ids) and self.ids[place] == batch_id
+
+    def before(self, batch_id: int) -> int | None:
+        """The nearest batch before ``batch_id`` that has a file here."""
+        place = bisect_left(self.ids, batch_id)
+        return self.ids[place - 1] if place else None
+
+    def readable(self, batch_id: int | None) -> Entry | None:
+        """The record of a batch, or None where there is none, it was not read, or it is unreadable."""
+        entry = None if batch_id is None else self.entries.get(batch_id)
+        return None if isinstance(entry, Unreadable) else entry
+
+    @property
+    def missing(self) -> tuple[tuple[int, int], ...]:
+        """Gaps between the first and the last id, as inclusive ranges."""
+        return tuple((a + 1, b - 1) for a, b in pairwise(self.ids) if b - a > 1)
+
+    @property
+    def unreadable(self) -> tuple[int, ...]:
+        """Ids of files that were read, or seen to be empty, and are not readable."""
+        return tuple(sorted(i for i, entry in self.entries.items() if isinstance(entry, Unreadable)))
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Everything that was read of one checkpoint; nothing in it was concluded, only parsed."""
+
+    uri: str
+    kind: Kind
+    listing: Listing
+    metadata: QueryMetadata | Unreadable | None
+    offsets: Log[OffsetLog]
+    commits: Log[CommitLog]
+    state: StateInventory | None = None
+    vanished: tuple[str, ...] = ()  # listed, and gone when they were to be read
+
+    @property
+    def stateful(self) -> bool | None:
+        """Whether the query keeps state; None where the files do not tell.
+
+        A stateless query has no ``state/``. A checkpoint without it may also have lost it: where a commit names
+        state (``stateUniqueIds``) the query is stateful, where there is a watermark or no commit yet nobody can tell.
+        """
+        if self.listing.has_folder(STATE):
+            return True
+        commit = self.commits.readable(self.commits.latest)
+        offsets = self.offsets.readable(self.offsets.latest)
+        if commit is not None and commit.state_unique_ids:
+            return True
+        watermarks = [
+            commit.next_watermark_ms if commit else None,
+            offsets.metadata.watermark_ms if offsets and offsets.metadata else None,
+        ]
+        if self.commits.latest is None or any(watermarks):
+            return None
+        return False

@@ -1,0 +1,49 @@
+"""Where Spark versions differ at a restart: one row per version, one column per difference.
+
+Measured on 3.5.9, 4.0.5, 4.1.4, 4.2.0 and 4.3.0 (``tests/oracle``); ``docs/restart.md`` explains each column.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Spark(StrEnum):
+    """A minor version of Spark whose restarts ckpt forecasts."""
+
+    V3_5 = "3.5"
+    V4_0 = "4.0"
+    V4_1 = "4.1"
+    V4_2 = "4.2"
+    V4_3 = "4.3"
+
+    def at_least(self, other: "Spark") -> bool:
+        """Whether this version is ``other`` or a later one."""
+        return list(Spark).index(self) >= list(Spark).index(other)
+
+
+class Progress(StrEnum):
+    """How the query tracks its progress: the option ``asyncProgressTrackingEnabled``."""
+
+    SYNC = "sync"
+    ASYNC = "async"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How one version starts a query."""
+
+    newest_offset_log: int  # highest version line of offsets/ it reads
+    newest_commit_log: int  # highest version line of commits/ it reads
+    commit_log_exact: bool  # it wants exactly the version its own setting names
+    needs_metadata: bool  # without ``metadata`` beside a log it refuses to start
+    checks_repartition: bool  # looks for an unfinished repartition when the latest batch is uncommitted
+    new_query_needs_empty: str | None  # words with which it refuses a new query over leftovers
+
+
+RULES: dict[Spark, Rules] = {
+    Spark.V3_5: Rules(1, 1, False, False, False, None),
+    Spark.V4_0: Rules(1, 2, True, False, False, None),
+    Spark.V4_1: Rules(1, 2, True, False, False, "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"),
+    Spark.V4_2: Rules(2, 3, False, True, True, "assertion failed"),
+    Spark.V4_3: Rules(2, 3, False, True, True, "assertion failed"),
+}
