@@ -118,6 +118,12 @@ class StateFileKind(StrEnum):
     SNAPSHOT = "snapshot"  # HDFS-backed: everything at one version
     CHANGELOG = "changelog"  # RocksDB: the changes of one version
     ZIP = "zip"  # RocksDB: a snapshot of one version, naming its SST files
+    SST = "sst"  # RocksDB: a sorted table that snapshots share, in ``SSTs/``
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether a load can begin with such a file."""
+        return self in (StateFileKind.SNAPSHOT, StateFileKind.ZIP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +142,9 @@ class DamageKind(StrEnum):
 
     MISSING = "missing"  # the chain has a hole: this file is not there
     EMPTY = "empty"  # zero bytes
-    TRUNCATED = "truncated"  # the tail is not that of a whole file, or it is shorter than recorded
-    UNREADABLE = "unreadable"  # a zip or its ``metadata`` entry cannot be decoded
+    TRUNCATED = "truncated"  # data is missing at its end, or it is shorter than recorded
+    ODD_END = "odd-end"  # the end mark is cut off or followed by more, but all its data is there: it loads
+    UNREADABLE = "unreadable"  # it is no file of its kind, or a zip whose ``metadata`` entry cannot be decoded
     MISSING_SST = "missing-sst"  # the zip names an SST file that is not there
     MISSING_PARTITION = "missing-partition"  # the folder of a partition or store is not there
     MISSING_STATE = "missing-state"  # the operator, or state/ as a whole, is not there
@@ -145,34 +152,74 @@ class DamageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StateDamage:
-    """Why one version of one store cannot be loaded in one partition."""
+    """What is wrong with the files from which one version of one store is loaded in one partition.
+
+    Whether a start fails over it depends on the Spark version: ``ckpt.restart.state_errors``.
+    """
 
     kind: DamageKind
-    operator: int
-    store: str
+    operator: int | None  # None where ``state/`` as a whole is missing
+    store: str | None
     partition: int | None  # None where whole folders are missing
-    version: int  # the version that cannot be loaded
+    version: int  # the version that is to be loaded
     path: str  # the file or folder that is missing or damaged
     file_kind: StateFileKind | None
     detail: str
+    fallback: bool = False  # the damaged file is a snapshot, and the state can be rebuilt without it
+    changelog: bool = False  # RocksDB: the store has changelog files
+    format_version: int = 1  # state store checkpoint format
 
 
 @dataclass(frozen=True, slots=True)
 class StateVariable:
-    """A transformWithState variable, from ``operatorPropertiesJson`` (Spark class ``TransformWithStateVariableInfo``)."""
+    """A transformWithState variable, from ``operatorPropertiesJson`` (Spark ``TransformWithStateVariableInfo``)."""
 
     name: str
-    kind: str  # value, list, map
+    kind: str  # as Spark names it: ValueState, ListState, MapState, TimerState
     ttl: bool
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnFamily:
-    """One column family of a state store, as its schema file or RocksDB zip names it."""
+class StoreMetadata:
+    """What operator metadata says of one store (Spark ``StateStoreMetadataV1``, ``StateStoreMetadataV2``)."""
 
     name: str
-    key_schema: Json
+    num_cols_prefix_key: int
+    partitions: int
+    schema_paths: tuple[str, ...] = ()  # absolute, transformWithState only
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorMetadata:
+    """``state/<op>/_metadata/metadata`` or ``_metadata/v2/<batch>`` (Spark ``OperatorStateMetadata``)."""
+
+    version: int
+    operator_id: int
+    name: str
+    stores: tuple[StoreMetadata, ...]
+    properties: Json = None  # operatorPropertiesJson, parsed
+    variables: tuple[StateVariable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFamily:
+    """One column family of a state store, as its schema file names it (Spark ``StateStoreColFamilySchema``)."""
+
+    name: str
+    key_schema: Json  # a StructType as Spark writes it in JSON
     value_schema: Json
+    key_encoder: Json = None  # keyStateEncoderSpec, schema file v3
+    user_key_schema: Json = None  # of a map variable, schema file v3
+
+
+@dataclass(frozen=True, slots=True)
+class RocksDBSnapshot:
+    """The ``metadata`` entry of a RocksDB zip (Spark ``RocksDBCheckpointMetadata``)."""
+
+    ssts: tuple[tuple[str, int], ...]  # name under ``SSTs/`` and size in bytes
+    logs: tuple[tuple[str, int], ...]  # archived write-ahead logs: name under ``logs/`` and size in bytes
+    num_keys: int | None  # None where the query did not count them
+    column_families: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +229,9 @@ class PartitionState:
     partition: int
     bytes: int  # of its state files, SST files included
     files: int
-    num_keys: int | None  # where the store records it (RocksDB zip) and no later change is unread
+    num_keys: int | None  # where a RocksDB zip of exactly the needed version records it
     newest_version: int | None
     replay_versions: int | None  # delta or changelog files that a load of the needed version replays
-    readable_versions: tuple[tuple[int, int], ...]  # inclusive ranges, by existence of files
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,14 +239,26 @@ class Store:
     """One state store of an operator, over all its partitions."""
 
     name: str
-    partitions: tuple[PartitionState, ...]
+    partitions: tuple[PartitionState, ...]  # those whose folder is there, sorted
     expected_partitions: int | None  # as operator metadata or the recorded conf says
     changelog: bool
-    readable_batches: tuple[tuple[int, int], ...]  # batches whose state loads in every partition
+    readable_batches: tuple[tuple[int, int], ...]  # committed batches whose state every partition can load, by names
     newest_snapshot_version: int | None  # that every partition has
     column_families: tuple[ColumnFamily, ...]
     key_schema: Json
     value_schema: Json
+
+    @property
+    def bytes(self) -> int:
+        """The sizes of its files in all partitions together."""
+        return sum(partition.bytes for partition in self.partitions)
+
+    @property
+    def num_keys(self) -> int | None:
+        """How many keys it holds at the needed version, where every partition records it."""
+        counts = [partition.num_keys for partition in self.partitions]
+        known = [count for count in counts if count is not None]
+        return sum(known) if counts and len(known) == len(counts) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +275,26 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
+class NewerState:
+    """State files of versions above any that the logs account for: what an abandoned timeline leaves behind."""
+
+    first_version: int
+    last_version: int
+    files: int
+    example: str  # path of one of them
+
+
+@dataclass(frozen=True, slots=True)
 class StateInventory:
     """All that ``state/`` holds, and whether the version that the next start needs can be loaded."""
 
     provider: Provider
     format_version: int  # state store checkpoint format: 1, or 2 with unique ids
+    encoding: str | None  # of rows: unsaferow or avro, as recorded; None where it is not
+    codec: str | None  # of deltas and changelogs, as recorded; None where it is not
     operators: tuple[Operator, ...]
     needed_version: int | None  # what the next start loads; None where it loads nothing
     damages: tuple[StateDamage, ...]  # of the needed version
+    newer: NewerState | None
+    unverified: int  # files of the needed version whose ends say nothing (another codec) or could not be read
     unreadable: tuple[Unreadable, ...]  # operator metadata and schema files that cannot be read
