@@ -1,12 +1,24 @@
-.PHONY: help check test docs
+VENV ?= .venv
+BIN := $(VENV)/bin
+SAMPLE ?= sample_checkpoints/damaged-async-gap
+
+.PHONY: help setup demo check test docs
 help:  ## what each target does
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
-check:  ## style, types and layers
-	ruff format --check .
-	ruff check .
-	mypy
-	PYTHONPATH=. lint-imports
-test: check  ## everything CI runs
-	pytest
-docs:  ## write the generated pages (findings, samples) again
-	python docs/generate.py
+setup: $(VENV)/installed  ## a virtual environment with ckpt, Spark, Delta and the development tools
+$(VENV)/installed: pyproject.toml
+	python3 -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/pip install --quiet --editable '.[delta]' --group dev
+	touch $@
+demo: setup  ## set up, and inspect a bundled checkpoint that will not restart
+	$(BIN)/ckpt inspect $(SAMPLE) || test $$? -eq 1
+check: setup  ## style, types and layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	PYTHONPATH=. $(BIN)/lint-imports
+test: check  ## everything that CI runs
+	$(BIN)/pytest
+docs: setup  ## write the generated pages (findings) again
+	$(BIN)/python docs/generate.py

@@ -1,0 +1,91 @@
+"""The batches of a checkpoint: which are planned and committed, and how far each took its sources."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ckpt.checkpoint import Checkpoint
+from ckpt.model import OffsetLog
+from ckpt.sources import Advance, advance
+
+
+class Pattern(StrEnum):
+    """The shape that the two logs make together; a shape, not a proof of origin."""
+
+    CONTIGUOUS = "contiguous"
+    ASYNC_PROGRESS = "async-progress"
+    GAPPED = "gapped"
+    EMPTY = "empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One planned batch, as its offset file tells."""
+
+    batch_id: int
+    timestamp_ms: int | None
+    watermark_ms: int | None
+    committed: bool
+    unreadable: str | None  # why its offset file cannot be read
+    advanced: tuple[Advance | None, ...]  # per source, from the nearest earlier batch; None: not known
+
+
+def uncommitted(checkpoint: Checkpoint) -> tuple[int, ...]:
+    """Batches with offsets and no commit."""
+    committed = frozenset(checkpoint.commits.ids)
+    return tuple(i for i in checkpoint.offsets.ids if i not in committed)
+
+
+def unplanned(checkpoint: Checkpoint) -> tuple[int, ...]:
+    """Batches with a commit and no offsets."""
+    planned = frozenset(checkpoint.offsets.ids)
+    return tuple(i for i in checkpoint.commits.ids if i not in planned)
+
+
+def pattern(checkpoint: Checkpoint) -> Pattern:
+    """The shape of the two logs.
+
+    ``async-progress``: at least one gap, every commit has its offsets, at most the latest batch is uncommitted, and the
+    query is stateless.
+    """
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    if not offsets.ids and not commits.ids:
+        return Pattern.EMPTY
+    if not offsets.missing and not commits.missing:
+        return Pattern.CONTIGUOUS
+    as_asynchronous = (
+        bool(offsets.missing)
+        and not unplanned(checkpoint)
+        and set(uncommitted(checkpoint)) <= {offsets.latest}
+        and not checkpoint.stateful
+    )
+    return Pattern.ASYNC_PROGRESS if as_asynchronous else Pattern.GAPPED
+
+
+def batches(checkpoint: Checkpoint, newest: int = 10) -> tuple[Batch, ...]:
+    """The newest batches that have offsets, oldest first; 0 gives all. Their files must have been read."""
+    offsets = checkpoint.offsets
+    shown = offsets.ids[-newest:] if newest else offsets.ids
+    committed = frozenset(checkpoint.commits.ids)
+    found = []
+    for batch_id in shown:
+        entry = offsets.entries.get(batch_id)
+        log = entry if isinstance(entry, OffsetLog) else None
+        earlier = offsets.readable(offsets.before(batch_id))
+        found.append(
+            Batch(
+                batch_id,
+                log.metadata.timestamp_ms if log and log.metadata else None,
+                log.metadata.watermark_ms if log and log.metadata else None,
+                batch_id in committed,
+                None if log or entry is None else getattr(entry, "reason", None),
+                _advanced(earlier, log),
+            )
+        )
+    return tuple(found)
+
+
+def _advanced(earlier: OffsetLog | None, later: OffsetLog | None) -> tuple[Advance | None, ...]:
+    if earlier is None or later is None or len(earlier.sources) != len(later.sources):
+        return tuple(None for _ in later.sources) if later else ()
+    pairs = zip(earlier.sources, later.sources, strict=True)
+    return tuple(advance(before.value, after.value) for before, after in pairs)

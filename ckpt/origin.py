@@ -1,0 +1,36 @@
+"""Which Spark version wrote a checkpoint, as far as its files prove."""
+
+from dataclasses import dataclass
+
+from ckpt.checkpoint import Checkpoint
+from ckpt.model import CommitLog, OffsetLog
+from ckpt.restart.versions import Spark
+
+_CONF_SINCE: dict[str, Spark] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBy:
+    """The earliest version that can have written what is there, and why."""
+
+    at_least: Spark | None
+    evidence: tuple[str, ...]
+
+
+def written_by(checkpoint: Checkpoint) -> WrittenBy:
+    """What the files prove of the Spark that wrote them; a checkpoint of 3.x may prove nothing."""
+    proofs: dict[str, Spark] = {}
+    for offsets in checkpoint.offsets.entries.values():
+        if isinstance(offsets, OffsetLog):
+            if offsets.version >= 2:
+                proofs["offset log v2"] = Spark.V4_2
+            for key in offsets.metadata.conf if offsets.metadata else ():
+                if key in _CONF_SINCE:
+                    proofs[f"conf {key}"] = _CONF_SINCE[key]
+    for commit in checkpoint.commits.entries.values():
+        if isinstance(commit, CommitLog) and commit.version >= 2:
+            proofs[f"commit log v{commit.version}"] = Spark.V4_0 if commit.version == 2 else Spark.V4_2
+    if checkpoint.state is not None and any(op.has_metadata for op in checkpoint.state.operators):
+        proofs["operator metadata"] = Spark.V4_0
+    newest = max(proofs.values(), default=None, key=list(Spark).index)
+    return WrittenBy(newest, tuple(sorted(what for what, since in proofs.items() if since is newest)))

@@ -1,0 +1,49 @@
+"""What a forecast is made of."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ckpt.findings import Finding
+from ckpt.model import Json
+from ckpt.restart.versions import Progress, Spark
+
+
+class Outcome(StrEnum):
+    """How the next start ends, as far as its first batch."""
+
+    RESUMES = "resumes"
+    STARTS_FRESH = "starts-fresh"
+    FAILS_AT_START = "fails-at-start"  # before any batch is executed
+    FAILS_IN_BATCH = "fails-in-batch"  # while a batch is executed
+    FAILS_AT_COMMIT = "fails-at-commit"  # after a batch was executed, and its rows were written
+    REFUSED = "refused"  # Spark does not offer this mode for this query
+    UNKNOWN = "unknown"
+
+    @property
+    def runs(self) -> bool:
+        """Whether the query is running after its first batch."""
+        return self in (Outcome.RESUMES, Outcome.STARTS_FRESH)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRange:
+    """What the first batch reads of one source: behind ``start`` up to ``end``, as the offset log writes them."""
+
+    index: int
+    start: Json  # None: from the source's beginning, or what its options say
+    end: Json  # None: up to what is there when the batch is planned
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What one Spark version does in one progress mode."""
+
+    spark: Spark
+    progress: Progress
+    outcome: Outcome
+    batch_id: int | None = None  # of the batch that is run, or begun, first
+    reexecutes: bool | None = None  # whether that batch had been planned before
+    sources: tuple[SourceRange, ...] = ()
+    error: str | None = None  # words that Spark's own message contains
+    never_run: tuple[int, ...] = ()  # planned batches that no start will run or replay
+    because: tuple[Finding, ...] = ()

@@ -1,0 +1,90 @@
+"""One start of a query, thought through: the checkpoint, a version, a mode, and what follows from them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ckpt import findings
+from ckpt.checkpoint import OFFSETS, Checkpoint
+from ckpt.findings import Diagnosis, Finding
+from ckpt.restart.forecast import Forecast, Outcome, SourceRange
+from ckpt.restart.versions import RULES, Progress, Rules, Spark
+
+
+@dataclass(frozen=True)
+class Start:
+    """One start that is thought through: the checkpoint, and what follows from version and mode."""
+
+    checkpoint: Checkpoint
+    spark: Spark
+    progress: Progress
+
+    @property
+    def rules(self) -> Rules:
+        """How this version starts."""
+        return RULES[self.spark]
+
+    @property
+    def latest(self) -> int | None:
+        """The latest planned batch."""
+        return self.checkpoint.offsets.latest
+
+    @property
+    def committed(self) -> int | None:
+        """The latest committed batch."""
+        return self.checkpoint.commits.latest
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the latest planned batch is the latest committed one, so that a new batch comes next."""
+        return self.latest is not None and self.latest == self.committed
+
+    @cached_property
+    def predecessor(self) -> int | None:
+        """The batch whose offsets the latest one begins at, where this mode finds it."""
+        if not self.latest:
+            return None
+        if self.progress is Progress.ASYNC:
+            return self.checkpoint.offsets.before(self.latest)
+        return self.latest - 1 if self.latest - 1 in self.checkpoint.offsets else None
+
+    @cached_property
+    def never_run(self) -> tuple[int, ...]:
+        """Planned batches between the latest commit and the latest batch, which no start comes back to.
+
+        Spark before 2.1.1 had no commit log and planned a batch only when the one before was done (its offset files
+        record no conf): there the absence of commits says nothing.
+        """
+        offsets, latest = self.checkpoint.offsets, self.latest
+        if latest is None or self.resumes:
+            return ()
+        if self.committed is None:
+            newest = offsets.readable(latest)
+            if newest and newest.metadata and not newest.metadata.conf:
+                return ()
+        first = -1 if self.committed is None else self.committed
+        return tuple(i for i in offsets.ids if first < i < latest)
+
+    def ends(
+        self,
+        outcome: Outcome,
+        *because: Finding,
+        batch_id: int | None = None,
+        reexecutes: bool | None = None,
+        sources: tuple[SourceRange, ...] = (),
+        error: str | None = None,
+    ) -> Forecast:
+        """A forecast for this version and mode."""
+        never = self.never_run if outcome not in (Outcome.FAILS_AT_START, Outcome.REFUSED) else ()
+        if never:
+            first, last = never[0], never[-1]
+            which = f"batch {first}" if first == last else f"batches {first} to {last}"
+            seen = f"the latest commit is {self.committed}" if self.committed is not None else "there is no commit"
+            detail = f"{which} were planned, {seen}, and the next start runs only batch {self.latest}"
+            because = (*because, Finding(findings.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail))
+        return Forecast(
+            self.spark, self.progress, outcome, batch_id, reexecutes, sources, error, never, because
+        )
+
+    def fails(self, diagnosis: Diagnosis, path: str, detail: str, error: str | None) -> Forecast:
+        """A failure before any batch is executed."""
+        return self.ends(Outcome.FAILS_AT_START, Finding(diagnosis, path, detail), error=error)

@@ -1,0 +1,57 @@
+"""The application: its commands, and the one place where an error becomes a line and an exit code."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import ckpt
+from ckpt.errors import CkptError, UsageError
+
+from .inspect import inspect
+from .render.text import printable
+
+FOUND, USAGE, FAILED = 1, 2, 3  # 0: nothing wrong, or done
+
+
+class _Group(TyperGroup):
+    """Shows any CkptError as one line on standard error."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; exit with 2 for a request that makes no sense, with 3 where ckpt could not do it."""
+        try:
+            return super().invoke(ctx)
+        except CkptError as error:
+            typer.echo(f"ckpt: {printable(str(error))}", err=True)
+            raise typer.Exit(code=USAGE if isinstance(error, UsageError) else FAILED) from error
+        except BrokenPipeError:
+            sys.stderr.close()  # whoever read our output has gone; there is nobody left to tell
+            raise typer.Exit(code=FAILED) from None
+
+
+app = typer.Typer(
+    cls=_Group,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(inspect)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ckpt {ckpt.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Say what is wrong with a Structured Streaming checkpoint, what Spark will do next, and how to get out.
+
+    Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
+    """

@@ -1,0 +1,50 @@
+"""Arguments and options that commands share, each spelled once."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ckpt.errors import UsageError
+from ckpt.findings import Asked
+from ckpt.restart.versions import Spark
+
+
+class Output(StrEnum):
+    """The form of a report."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def storage_options(words: list[str] | None) -> dict[str, str]:
+    """``["key=value", ...]`` as a mapping. Raises UsageError where a word has no ``=``."""
+    given: dict[str, str] = {}
+    for word in words or ():
+        key, equals, value = word.partition("=")
+        if not (key and equals):
+            raise UsageError(f"--storage-option {word!r}: write it as key=value")
+        given[key] = value
+    return given
+
+
+CheckpointArg = Annotated[
+    str, typer.Argument(metavar="CHECKPOINT", help="A local path, or a URI such as s3://bucket/checkpoint.")
+]
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="The form of the report.")]
+StorageOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--storage-option", metavar="KEY=VALUE", help="Handed to the file system of a URI; may be repeated."
+    ),
+]
+SparkOption = Annotated[
+    list[Spark] | None, typer.Option("--spark", help="Forecast for this version only; may be repeated. Default: all.")
+]
+ProgressOption = Annotated[
+    Asked, typer.Option("--progress", help="The progress tracking that the query is to be started with.")
+]
+BatchesOption = Annotated[
+    int, typer.Option("--batches", min=0, metavar="N", help="Show the newest N batches; 0 shows and reads them all.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]

@@ -1,0 +1,172 @@
+"""An inspection as the JSON document of the contract: every key always there, null or [] where there is nothing."""
+
+import json
+from typing import Any
+
+import ckpt
+from ckpt.checkpoint import Checkpoint, Log
+from ckpt.inspection import Inspection, Judged
+from ckpt.model import Operator, QueryMetadata, StateInventory, Store, Unreadable
+from ckpt.restart.forecast import Forecast
+from ckpt.sources import SourceView
+
+SCHEMA = 1
+
+
+def document(inspection: Inspection) -> str:
+    """The whole report, indented, keys in the order of the contract."""
+    checkpoint = inspection.checkpoint
+    report = {
+        "ckpt": {"version": ckpt.__version__, "schema": SCHEMA},
+        "verdict": inspection.verdict,
+        "checkpoint": _checkpoint(inspection),
+        "batches": _batches(inspection),
+        "latest": _latest(checkpoint),
+        "sources": [_source(source) for source in inspection.sources],
+        "restart": [restart_entry(forecast) for forecast in inspection.forecasts],
+        "state": _state(checkpoint.state) if checkpoint.state else None,
+        "findings": [_finding(judged) for judged in inspection.findings],
+    }
+    return json.dumps(report, indent=2)
+
+
+def _checkpoint(inspection: Inspection) -> dict[str, Any]:
+    checkpoint = inspection.checkpoint
+    return {
+        "path": checkpoint.uri,
+        "kind": checkpoint.kind,
+        "query_id": checkpoint.metadata.query_id if isinstance(checkpoint.metadata, QueryMetadata) else None,
+        "written_by": {
+            "at_least": inspection.written_by.at_least,
+            "evidence": list(inspection.written_by.evidence),
+        },
+        "stateful": checkpoint.stateful,
+        "files": checkpoint.listing.files,
+        "bytes": checkpoint.listing.bytes,
+    }
+
+
+def _batches(inspection: Inspection) -> dict[str, Any]:
+    return {
+        "offsets": _log(inspection.checkpoint.offsets),
+        "commits": _log(inspection.checkpoint.commits),
+        "uncommitted": list(inspection.uncommitted),
+        "unplanned": list(inspection.unplanned),
+        "pattern": inspection.pattern,
+        "shown": [
+            {
+                "batch_id": batch.batch_id,
+                "timestamp_ms": batch.timestamp_ms,
+                "watermark_ms": batch.watermark_ms,
+                "committed": batch.committed,
+                "unreadable": batch.unreadable,
+                "advanced": [{"amount": a.amount, "unit": a.unit} if a else None for a in batch.advanced],
+            }
+            for batch in inspection.batches
+        ],
+    }
+
+
+def _log(log: Log[Any]) -> dict[str, Any]:
+    versions = {entry.version for entry in log.entries.values() if not isinstance(entry, Unreadable)}
+    return {
+        "first": log.ids[0] if log.ids else None,
+        "last": log.latest,
+        "count": len(log.ids),
+        "missing": [list(span) for span in log.missing],
+        "unreadable": list(log.unreadable),
+        "formats": [f"v{version}" for version in sorted(versions)],
+    }
+
+
+def _latest(checkpoint: Checkpoint) -> dict[str, Any]:
+    offsets = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    metadata = offsets.metadata if offsets else None
+    return {
+        "offset_batch": checkpoint.offsets.latest,
+        "committed_batch": checkpoint.commits.latest,
+        "watermark_ms": metadata.watermark_ms if metadata else None,
+        "timestamp_ms": metadata.timestamp_ms if metadata else None,
+        "conf": dict(metadata.conf) if metadata else {},
+    }
+
+
+def _source(source: SourceView) -> dict[str, Any]:
+    return {
+        "index": source.index,
+        "name": source.name,
+        "type": source.type,
+        "offset": source.offset,
+        "decoded": source.decoded,
+    }
+
+
+def restart_entry(forecast: Forecast) -> dict[str, Any]:
+    """One forecast, as the contract has it (repair plans show the same)."""
+    return {
+        "spark": forecast.spark,
+        "progress": forecast.progress,
+        "outcome": forecast.outcome,
+        "batch_id": forecast.batch_id,
+        "reexecutes": forecast.reexecutes,
+        "sources": [{"index": s.index, "from": s.start, "to": s.end} for s in forecast.sources],
+        "error": forecast.error,
+        "never_run": list(forecast.never_run),
+        "because": sorted({found.diagnosis.code for found in forecast.because}),
+    }
+
+
+def _state(state: StateInventory) -> dict[str, Any]:
+    return {
+        "provider": state.provider,
+        "format_version": state.format_version,
+        "operators": [_operator(operator) for operator in state.operators],
+    }
+
+
+def _operator(operator: Operator) -> dict[str, Any]:
+    return {
+        "id": operator.id,
+        "name": operator.name,
+        "variables": [{"name": v.name, "kind": v.kind, "ttl": v.ttl} for v in operator.variables],
+        "stores": [_store(store) for store in operator.stores],
+    }
+
+
+def _store(store: Store) -> dict[str, Any]:
+    keys = [partition.num_keys for partition in store.partitions]
+    return {
+        "name": store.name,
+        "partitions": len(store.partitions),
+        "num_keys": None if None in keys else sum(count for count in keys if count is not None),
+        "bytes": sum(partition.bytes for partition in store.partitions),
+        "changelog": store.changelog,
+        "readable_batches": [list(span) for span in store.readable_batches],
+        "newest_snapshot_version": store.newest_snapshot_version,
+        "column_families": [family.name for family in store.column_families],
+        "key_schema": store.key_schema,
+        "value_schema": store.value_schema,
+        "per_partition": [
+            {
+                "partition": partition.partition,
+                "bytes": partition.bytes,
+                "num_keys": partition.num_keys,
+                "newest_version": partition.newest_version,
+                "replay_versions": partition.replay_versions,
+            }
+            for partition in store.partitions
+        ],
+    }
+
+
+def _finding(judged: Judged) -> dict[str, Any]:
+    found = judged.finding
+    return {
+        "code": found.diagnosis.code,
+        "name": found.diagnosis.name,
+        "severity": judged.severity,
+        "path": found.path,
+        "meaning": found.diagnosis.meaning,
+        "detail": found.detail,
+        "remedy": judged.remedy,
+    }

@@ -1,0 +1,48 @@
+"""Small things that every page is made of. Text from a checkpoint is untrusted and passes through ``printable``."""
+
+import os
+import sys
+from datetime import UTC, datetime
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def printable(text: str) -> str:
+    """``text`` with everything that is not printable escaped, so that a terminal shows it and does not obey it."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text)
+
+
+def instant(ms: int | None) -> str:
+    """A time in ms since 1970 as ISO 8601 in UTC, to the second; as it stands where no calendar has it."""
+    if ms is None:
+        return "unknown"
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return f"{ms} ms"
+
+
+def size(count: int) -> str:
+    """Bytes for people: ``1.5 MiB``."""
+    value, unit = float(count), 0
+    while value >= 1024 and unit < len(_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{count} bytes" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
+
+
+def ranges(spans: list[tuple[int, int]], most: int = 4) -> str:
+    """``3, 5 to 9 and 12 more``: inclusive ranges of numbers, the first ``most`` of them."""
+    shown = [str(a) if a == b else f"{a} to {b}" for a, b in spans[:most]]
+    more = f" and {len(spans) - most} more" if len(spans) > most else ""
+    return ", ".join(shown) + more
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 file``, ``3 files``, ``2 batches``."""
+    ending = "" if count == 1 else "es" if noun.endswith(("ch", "s")) else "s"
+    return f"{count:,} {noun}{ending}"
+
+
+def coloured() -> bool:
+    """Whether standard output is a terminal that may be coloured (``NO_COLOR`` is honoured)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
