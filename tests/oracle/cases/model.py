@@ -1,0 +1,90 @@
+"""What a case is, and short words for the damage done to log files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.spark import queries
+
+SAMPLES = Path(__file__).parents[3] / "sample_checkpoints"
+
+Mutation = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sample, the damage done to a copy of it, and the query that is started on the copy.
+
+    `store` names the state store settings of the session (None: Spark's defaults); `batches` is how many
+    batches are watched; `refusal` says that a stateful query is started with asynchronous tracking too.
+    """
+
+    name: str
+    sample: str
+    mutations: tuple[Mutation, ...] = ()
+    query: str = "stateless"
+    store: str | None = None
+    batches: int = 1
+    refusal: bool = False
+
+    @property
+    def stateful(self) -> bool:
+        """Whether the query that is started keeps state."""
+        return queries.QUERIES[self.query].stateful
+
+    def modes(self, minor: str) -> tuple[str, ...]:
+        """The progress modes recorded for a Spark minor version; none where it lacks the query."""
+        if minor < queries.QUERIES[self.query].since:
+            return ()
+        if self.batches > 1 or (self.stateful and not self.refusal):
+            return ("sync",)
+        return ("sync", "async")
+
+
+def delete(*paths: str, keep_crc: bool = False) -> list[Mutation]:
+    """Delete files (patterns allowed), with their checksums unless told otherwise."""
+    return [{"op": "delete", "path": path} | ({"keep_crc": True} if keep_crc else {}) for path in paths]
+
+
+def delete_logs(offsets: Iterable[int] = (), commits: Iterable[int] = ()) -> list[Mutation]:
+    """Delete the offset and commit files of the given batches."""
+    return delete(*(f"offsets/{batch}" for batch in offsets), *(f"commits/{batch}" for batch in commits))
+
+
+def delete_tree(*paths: str) -> list[Mutation]:
+    """Delete folders with everything in them."""
+    return [{"op": "delete_tree", "path": path} for path in paths]
+
+
+def write(path: str, text: str | bytes, keep_crc: bool = False) -> Mutation:
+    """Write a file, with or without leaving the old checksum beside it."""
+    content = {"hex": text.hex()} if isinstance(text, bytes) else {"text": text}
+    return {"op": "write", "path": path, **content} | ({"keep_crc": True} if keep_crc else {})
+
+
+def truncate(path: str, size: int) -> Mutation:
+    """Keep the first `size` bytes of a file, or all but the last `-size`."""
+    return {"op": "truncate", "path": path, "bytes": size}
+
+
+def replace(path: str, old: str, new: str) -> Mutation:
+    """Replace a text that must be there."""
+    return {"op": "replace_text", "path": path, "old": old, "new": new}
+
+
+def copy(path: str, to: str) -> Mutation:
+    """Copy a file or folder inside the checkpoint."""
+    return {"op": "copy", "path": path, "to": to}
+
+
+def move(path: str, to: str) -> Mutation:
+    """Rename a file or folder inside the checkpoint."""
+    return {"op": "move", "path": path, "to": to}
+
+
+def mkdir(path: str) -> Mutation:
+    """Make an empty folder."""
+    return {"op": "mkdir", "path": path}

@@ -1,0 +1,148 @@
+"""Record what Spark does with every case: `python -m tests.oracle.record --spark 4.2=/path/to/python ...`.
+
+Answers already recorded for the same sample, damage and query are kept, so an interrupted run goes on where
+it stopped; `--fresh` records again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import fnmatch
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Empty, Queue
+from typing import Any, Self
+
+from tests.oracle import answers, cases
+
+ROOT = Path(__file__).parents[2]
+CASES_PER_JVM = 150
+START_S, CASE_S = 180.0, 150.0
+
+
+class Worker:
+    """A Spark session in another process that answers one job at a time."""
+
+    def __init__(self, python: str, log: Path) -> None:
+        environment = os.environ | {"PYSPARK_PYTHON": python, "PYTHONPATH": str(ROOT)}
+        self._log = log.open("ab")
+        self._process = subprocess.Popen(
+            [python, "-m", "tests.oracle.worker"],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            start_new_session=True,
+        )
+        self._lines: Queue[str] = Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+        self.spark: str = self._answer(START_S)["spark"]
+
+    def ask(self, job: dict[str, str]) -> dict[str, Any]:
+        """Return the answer to a job. Raises TimeoutError when none comes."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        return self._answer(CASE_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, 9)
+            self._process.wait()
+        self._log.close()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line)
+        self._lines.put("")
+
+    def _answer(self, seconds: float) -> dict[str, Any]:
+        try:
+            line = self._lines.get(timeout=seconds)
+        except Empty:
+            raise TimeoutError from None
+        if not line:
+            raise TimeoutError("the worker has ended")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def record(minor: str, python: str, wanted: list[tuple[cases.Case, str]], log: Path) -> None:
+    """Record the answers to `wanted` (case, mode) pairs for one Spark version, saving after each."""
+    todo = list(wanted)
+    while todo:
+        with Worker(python, log) as worker:
+            if not worker.spark.startswith(minor + "."):
+                raise SystemExit(f"{python} has Spark {worker.spark}, not {minor}")
+            for case, mode in todo[:CASES_PER_JVM]:
+                try:
+                    answer = worker.ask({"case": case.name, "mode": mode})
+                except TimeoutError:
+                    answer = {"outcome": "timeout"}
+                _save(minor, worker.spark, case, mode, answer)
+                todo.remove((case, mode))
+                print(f"{minor} {len(todo):4} left  {answer['outcome']:15} {case.name}/{mode}", flush=True)
+                if answer == {"outcome": "timeout"}:
+                    break
+
+
+def _save(minor: str, version: str, case: cases.Case, mode: str, answer: dict[str, Any]) -> None:
+    document = answers.read(minor)
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    document |= {"spark": version, "recorded": today, "script": answers.script()}
+    document["answers"][f"{case.name}/{mode}"] = {"of": answers.fingerprint(case), **answer}
+    answers.write(minor, document)
+
+
+def _wanted(minor: str, pattern: str, fresh: bool) -> Iterator[tuple[cases.Case, str]]:
+    known = answers.read(minor)["answers"]
+    for case in cases.CASES:
+        for mode in case.modes(minor):
+            name = f"{case.name}/{mode}"
+            same = known.get(name, {}).get("of") == answers.fingerprint(case)
+            if fnmatch.fnmatch(name, pattern) and (fresh or not same or known[name]["outcome"] == "timeout"):
+                yield case, mode
+
+
+def _forget_removed(minor: str) -> None:
+    """Drop answers to cases that no longer exist."""
+    document = answers.read(minor)
+    names = {f"{case.name}/{mode}" for case in cases.CASES for mode in case.modes(minor)}
+    kept = {name: answer for name, answer in document["answers"].items() if name in names}
+    if len(kept) < len(document["answers"]):
+        answers.write(minor, document | {"answers": kept})
+
+
+def main() -> None:
+    """Read the command line and record one version after the other."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spark", action="append", required=True, metavar="MINOR=PYTHON")
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="<case>/<mode>, with * and ?")
+    parser.add_argument("--fresh", action="store_true", help="record again what is recorded already")
+    parser.add_argument("--log", type=Path, default=Path(os.devnull), help="where the workers' messages go")
+    options = parser.parse_args()
+    for pair in options.spark:
+        minor, _, python = pair.partition("=")
+        if minor not in answers.VERSIONS or not python:
+            parser.error(f"--spark wants MINOR=PYTHON with MINOR one of {', '.join(answers.VERSIONS)}")
+        _forget_removed(minor)
+        record(minor, python, list(_wanted(minor, options.only, options.fresh)), options.log)
+
+
+if __name__ == "__main__":
+    main()

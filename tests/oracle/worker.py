@@ -1,0 +1,83 @@
+"""One Spark session that runs cases: JSON jobs on standard input, JSON answers on standard output, one a line.
+
+Started by record.py under the Python that has the Spark version wanted; everything else that is printed goes
+to standard error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.oracle import cases, observe
+from tests.spark import mutations, queries
+
+
+def run(spark: Any, case: cases.Case, mode: str, folder: Path) -> dict[str, Any]:
+    """Run one case on a fresh copy of its sample below `folder`, which is removed afterwards."""
+    folder.mkdir(parents=True)
+    try:
+        checkpoint = mutations.copy_of(cases.SAMPLES / case.sample, folder / "ck", case.mutations)
+        query = queries.QUERIES[case.query]
+        answer = observe.observe(spark, query, checkpoint, mode, store=case.store, batches=case.batches)
+        died = answer["outcome"] == "fails-at-start"
+        if died and mode == "async" and _refuses(spark, query, case.store, folder / "empty"):
+            answer["outcome"] = "refused"
+        return answer
+    finally:
+        if case.stateful:
+            _forget_state(spark)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def session(scratch: Path) -> Any:
+    """Return the session that all cases of a worker share; each query gets a session of its own below it."""
+    spark = queries.session(
+        app="ckpt-oracle",
+        master="local[2]",
+        spark__local__dir=str(scratch / "local"),
+        spark__sql__warehouse__dir=str(scratch / "warehouse"),
+        spark__ui__showConsoleProgress="false",
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    observe.observe(spark, queries.QUERIES["stateless"], scratch / "warm-up", "sync")
+    return spark
+
+
+def _refuses(spark: Any, query: queries.Query, store: str | None, empty: Path) -> bool:
+    """Whether asynchronous tracking is refused for this query whatever the checkpoint: tried on an empty one."""
+    return bool(observe.observe(spark, query, empty, "async", store=store)["outcome"] == "fails-at-start")
+
+
+def _forget_state(spark: Any) -> None:
+    """Let go of loaded state stores, which would otherwise stay until the worker ends."""
+    with contextlib.suppress(Exception):
+        spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.unloadAll()
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    scratch = Path(tempfile.mkdtemp(prefix="ckpt-oracle-"))
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = session(scratch)
+    by_name = {case.name: case for case in cases.CASES}
+    try:
+        print(json.dumps({"spark": spark.version}), file=answers)
+        for number, line in enumerate(sys.stdin):
+            job = json.loads(line)
+            answer = run(spark, by_name[job["case"]], job["mode"], scratch / f"{number}")
+            print(json.dumps(answer, sort_keys=True), file=answers)
+    finally:
+        spark.stop()
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
