@@ -136,7 +136,7 @@ def _jobs(spark: Any, run_id: str) -> list[str]:
 
 
 def _planned_ranges(last: Any) -> list[dict[str, Any]] | None:
-    """The offsets between which the batch's plan reads each source; None where it does not say (file source)."""
+    """The offsets between which the batch's plan reads each source; None where a source does not say."""
     leaves = last.logical().collectLeaves()
     ranges = []
     for index in range(leaves.size()):

@@ -1,4 +1,4 @@
-"""One Spark session that runs cases: JSON jobs on standard input, JSON answers on standard output, one a line.
+"""A Spark session that runs cases: JSON jobs on standard input, JSON answers on standard output, a line each.
 
 Started by record.py under the Python that has the Spark version wanted; everything else that is printed goes
 to standard error.
@@ -51,7 +51,7 @@ def session(scratch: Path) -> Any:
 
 
 def _refuses(spark: Any, query: queries.Query, store: str | None, empty: Path) -> bool:
-    """Whether asynchronous tracking is refused for this query whatever the checkpoint: tried on an empty one."""
+    """Whether Spark refuses asynchronous tracking whatever the checkpoint: tried on an empty one."""
     return bool(observe.observe(spark, query, empty, "async", store=store)["outcome"] == "fails-at-start")
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import logs, random_gaps
+from . import logs, random_gaps, state
 from .model import SAMPLES, Case
 
-CASES: tuple[Case, ...] = (*logs.gaps(), *random_gaps.cases(), *logs.damage())
+CASES: tuple[Case, ...] = (*logs.gaps(), *random_gaps.cases(), *logs.damage(), *state.cases())
 
 __all__ = ["CASES", "SAMPLES", "Case"]
