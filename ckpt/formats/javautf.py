@@ -1,0 +1,25 @@
+"""Strings as Java's ``DataOutputStream.writeUTF`` writes them: a length of two bytes, then modified UTF-8."""
+
+import struct
+
+
+def read_utf(data: bytes, at: int) -> tuple[str, int]:
+    """Read the string that begins at ``at``, and say where it ends.
+
+    Modified UTF-8 writes a zero as C0 80 and characters beyond the first 65,536 as two surrogates of three bytes each;
+    the surrogates are left as they are, for a string may be cut between them (``joined`` mends them).
+    Raises ValueError or struct.error where there is no such string.
+    """
+    (length,) = struct.unpack_from(">H", data, at)
+    text = data[at + 2 : at + 2 + length]
+    if len(text) < length:
+        raise ValueError("the string ends early")
+    return text.replace(b"\xc0\x80", b"\x00").decode("utf-8", "surrogatepass"), at + 2 + length
+
+
+def joined(parts: list[str]) -> str:
+    """Put a string together from its parts. Raises ValueError where a surrogate stands alone."""
+    text = "".join(parts)
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16")

@@ -1,0 +1,101 @@
+"""Operator metadata: ``state/<op>/_metadata/metadata`` (v1) and ``state/<op>/_metadata/v2/<batch>`` (v2).
+
+Spark >= 4.0, ``OperatorStateMetadataV1`` and ``V2``: a version line, then JSON. Version 2 is written for
+transformWithState and adds ``operatorPropertiesJson`` and the absolute paths of the schema files.
+"""
+
+import json
+from typing import TypeVar
+
+from ckpt.model import Fault, Json, OperatorMetadata, StateVariable, StoreMetadata, Unreadable
+
+NEWEST_VERSION = 2
+"""The highest version line that Spark up to 4.3 writes."""
+
+_Value = TypeVar("_Value")
+
+
+def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unreadable:
+    """Read one file of operator metadata."""
+    if not data.strip():
+        return Unreadable(path, Fault.EMPTY, "the file is empty")
+    line, separator, body = data.partition(b"\n")
+    line = line.strip()
+    if not (line[:1] == b"v" and line[1:].isdigit() and len(line) < 10):
+        return Unreadable(path, Fault.BAD_VERSION, "its first line is not a version")
+    version = int(line[1:])
+    if not 1 <= version <= NEWEST_VERSION:
+        fault = Fault.NEWER_VERSION if version else Fault.BAD_VERSION
+        return Unreadable(path, fault, f"its version line is v{version}", version)
+    if not separator or not body.strip():
+        return Unreadable(path, Fault.INCOMPLETE, "nothing follows its version line", version)
+    try:
+        return _record(version, json.loads(body))
+    except (KeyError, TypeError):
+        return Unreadable(path, Fault.BAD_JSON, "its JSON is not what Spark writes", version)
+    except json.JSONDecodeError as error:
+        if error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string"):
+            return Unreadable(path, Fault.TRUNCATED_JSON, "its JSON stops before its end", version)
+        return Unreadable(path, Fault.BAD_JSON, "its second line is not JSON", version)
+    except (ValueError, RecursionError):
+        return Unreadable(path, Fault.BAD_JSON, "its second line is not JSON", version)
+
+
+def _record(version: int, value: Json) -> OperatorMetadata:
+    """Build the record. Raises KeyError or TypeError where the JSON is of another shape."""
+    value = _as(dict, value)
+    operator = _as(dict, value["operatorInfo"])
+    properties = _properties(value.get("operatorPropertiesJson"))
+    return OperatorMetadata(
+        version=version,
+        operator_id=_as(int, operator["operatorId"]),
+        name=_as(str, operator["operatorName"]),
+        stores=tuple(_store(store) for store in _as(list, value["stateStoreInfo"])),
+        properties=properties,
+        variables=_variables(properties),
+    )
+
+
+def _store(value: Json) -> StoreMetadata:
+    """Read one entry of ``stateStoreInfo``; before Spark 4.0.0 was released it named one schema file only."""
+    value = _as(dict, value)
+    paths = value.get("stateSchemaFilePaths")
+    if paths is None and "stateSchemaFilePath" in value:
+        paths = [value["stateSchemaFilePath"]]
+    return StoreMetadata(
+        name=_as(str, value["storeName"]),
+        num_cols_prefix_key=_as(int, value["numColsPrefixKey"]),
+        partitions=_as(int, value["numPartitions"]),
+        schema_paths=tuple(_as(str, path) for path in _as(list, paths or [])),
+    )
+
+
+def _properties(text: Json) -> Json:
+    """Read ``operatorPropertiesJson``, which is JSON in a string; None where it says nothing readable."""
+    if not isinstance(text, str) or not text:
+        return None
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _variables(properties: Json) -> tuple[StateVariable, ...]:
+    """Read the state variables of a transformWithState operator (Spark ``TransformWithStateVariableInfo``)."""
+    listed = properties.get("stateVariables") if isinstance(properties, dict) else None
+    found = []
+    for item in listed if isinstance(listed, list) else ():
+        if not isinstance(item, dict):
+            continue
+        name, kind = item.get("stateName"), item.get("stateVariableType")
+        if isinstance(name, str) and isinstance(kind, str):
+            found.append(StateVariable(name, kind, item.get("ttlEnabled") is True))
+    return tuple(found)
+
+
+def _as(kind: type[_Value], value: Json) -> _Value:
+    """Return ``value`` if it is of that type. Raises TypeError."""
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise TypeError
+    return value

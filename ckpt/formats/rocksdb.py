@@ -1,0 +1,146 @@
+"""The snapshot of a RocksDB state store: ``<version>[_<unique id>].zip`` (Spark ``RocksDBFileManager.zipToDfsFile``).
+
+The zip holds MANIFEST, OPTIONS and CURRENT and, last, an entry ``metadata`` (Spark ``RocksDBCheckpointMetadata``):
+``v1`` and a line of JSON. It is read from the last bytes of the zip alone.
+"""
+
+import json
+import struct
+import zlib
+from dataclasses import dataclass
+
+from ckpt.model import Fault, Json, RocksDBSnapshot, Unreadable
+
+TAIL_LENGTH = 1 << 16
+"""How many bytes from the end of a zip are enough to read all but freakish ones."""
+
+_END_LENGTH = 22
+_END, _CENTRAL, _LOCAL = b"PK\x05\x06", b"PK\x01\x02", b"PK\x03\x04"
+_ENTRY = b"metadata"
+_LARGEST_METADATA = 1 << 26
+_STORED, _DEFLATED = 0, 8
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsMore:
+    """The tail that was read does not reach back far enough: read from ``offset`` (in the file) to the end."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What the central directory says of the entry ``metadata``."""
+
+    offset: int  # of its local header, from the beginning of the file
+    compressed: int
+    decompressed: int
+    method: int
+
+
+class _BadZip(ValueError):
+    """The text says why."""
+
+
+def parse_zip_tail(path: str, tail: bytes, size: int) -> RocksDBSnapshot | NeedsMore | Unreadable:
+    """Read a zip's ``metadata`` entry from the last bytes of the file, which has ``size`` bytes in all.
+
+    An Unreadable of fault EMPTY has zero bytes; INCOMPLETE lacks its central directory, as a file that was cut off
+    does; the others have a ``metadata`` entry that cannot be read.
+    """
+    if size == 0 or not tail:
+        return Unreadable(path, Fault.EMPTY, "the file is empty")
+    base = size - len(tail)
+    end = tail.rfind(_END)
+    if end < 0 or len(tail) - end < _END_LENGTH:
+        return Unreadable(path, Fault.INCOMPLETE, "it lacks the end of a zip")
+    directory_length, directory_at = struct.unpack_from("<II", tail, end + 12)
+    if directory_at + directory_length > base + end:
+        return Unreadable(path, Fault.INCOMPLETE, "its central directory is not where its end says")
+    if directory_at < base:
+        return NeedsMore(directory_at)
+    try:
+        entry = _find_entry(tail[directory_at - base : directory_at - base + directory_length])
+        if entry.offset < base:
+            return NeedsMore(entry.offset)
+        content = _content(tail, entry, base)
+    except _BadZip as error:
+        return Unreadable(path, Fault.BAD_BINARY, str(error))
+    except (struct.error, zlib.error):
+        return Unreadable(path, Fault.BAD_BINARY, "its zip structure cannot be followed")
+    return _parse_metadata(path, content)
+
+
+def _find_entry(directory: bytes) -> _Entry:
+    """Find ``metadata`` in the central directory."""
+    at = 0
+    while at + 46 <= len(directory):
+        if directory[at : at + 4] != _CENTRAL:
+            raise _BadZip("its central directory cannot be followed")
+        method = struct.unpack_from("<H", directory, at + 10)[0]
+        compressed, decompressed, name, extra, comment = struct.unpack_from("<IIHHH", directory, at + 20)
+        offset = struct.unpack_from("<I", directory, at + 42)[0]
+        if directory[at + 46 : at + 46 + name] == _ENTRY:
+            return _Entry(offset, compressed, decompressed, method)
+        at += 46 + name + extra + comment
+    raise _BadZip("it has no entry called metadata")
+
+
+def _content(tail: bytes, entry: _Entry, base: int) -> bytes:
+    """Decompress an entry whose local header lies in the tail."""
+    at = entry.offset - base
+    if tail[at : at + 4] != _LOCAL:
+        raise _BadZip("its metadata entry is not where its central directory says")
+    name, extra = struct.unpack_from("<HH", tail, at + 26)
+    start = at + 30 + name + extra
+    data = tail[start : start + entry.compressed]
+    if len(data) < entry.compressed or entry.decompressed > _LARGEST_METADATA:
+        raise _BadZip("its metadata entry is cut off")
+    if entry.method == _STORED:
+        return data
+    if entry.method != _DEFLATED:
+        raise _BadZip("its metadata entry is compressed in an unknown way")
+    content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, _LARGEST_METADATA)
+    if len(content) != entry.decompressed:
+        raise _BadZip("its metadata entry is cut off")
+    return content
+
+
+def _parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
+    """Read the entry itself: a version line and JSON."""
+    version, _, text = content.partition(b"\n")
+    if version != b"v1":
+        return Unreadable(path, Fault.BAD_VERSION, "its metadata entry does not begin with v1")
+    try:
+        value: Json = json.loads(text)
+        if not isinstance(value, dict):
+            raise TypeError
+        keys = value.get("numKeys")
+        families = value.get("columnFamilyMapping") or {}
+        if not isinstance(families, dict):
+            raise TypeError
+        return RocksDBSnapshot(
+            ssts=_files(value.get("sstFiles"), "dfsSstFileName"),
+            logs=_files(value.get("logFiles"), "dfsLogFileName"),
+            num_keys=keys if type(keys) is int and keys >= 0 else None,
+            column_families=tuple(families),
+        )
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return Unreadable(path, Fault.BAD_JSON, "its metadata entry is not the JSON that Spark writes")
+
+
+def _files(value: Json, name_key: str) -> tuple[tuple[str, int], ...]:
+    """Read names and sizes of ``sstFiles`` or ``logFiles``. Raises TypeError or KeyError where it is neither."""
+    files: list[tuple[str, int]] = []
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise TypeError
+    for item in value:
+        if not isinstance(item, dict):
+            raise TypeError
+        name, size = item[name_key], item["sizeBytes"]
+        if not isinstance(name, str) or type(size) is not int:
+            raise TypeError
+        files.append((name, size))
+    return tuple(files)

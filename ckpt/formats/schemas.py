@@ -1,0 +1,116 @@
+"""State schema files, Spark's ``SchemaHelper.SchemaReader``: what the rows of a state store look like.
+
+``state/<op>/0/[<store>/]_metadata/schema`` (v1, v2: one key and one value schema) and, for transformWithState,
+``state/<op>/_stateSchema/<store>/<batch>_<uuid>`` (v3: one entry per column family). All begin with a version in
+Java's modified UTF-8 and hold StructTypes as JSON; v2 and v3 cut long JSON into chunks.
+"""
+
+import json
+import struct
+
+from ckpt.formats.javautf import joined, read_utf
+from ckpt.model import ColumnFamily, Fault, Json, Unreadable
+
+NEWEST_VERSION = 3
+"""The highest version that Spark up to 4.3 writes."""
+
+DEFAULT_COLUMN_FAMILY = "default"
+_SMALLEST_ENTRY = 2 + 4 * 4  # bytes of a column family without any text
+
+
+def parse_state_schema(path: str, data: bytes) -> tuple[ColumnFamily, ...] | Unreadable:
+    """Read a state schema file of any version."""
+    if not data:
+        return Unreadable(path, Fault.EMPTY, "the file is empty")
+    try:
+        line, at = read_utf(data, 0)
+    except (ValueError, struct.error):
+        return Unreadable(path, Fault.BAD_VERSION, "it does not begin with a version")
+    if not (line[:1] == "v" and line[1:].isascii() and line[1:].isdecimal() and len(line) < 10):
+        return Unreadable(path, Fault.BAD_VERSION, "it does not begin with a version")
+    version = int(line[1:])
+    if not 1 <= version <= NEWEST_VERSION:
+        fault = Fault.NEWER_VERSION if version else Fault.BAD_VERSION
+        return Unreadable(path, fault, f"its version is v{version}", version)
+    for layout in _LAYOUTS[version]:
+        families = _Reader(data, at, layout).families()
+        if families is not None:
+            return families
+    return Unreadable(path, Fault.BAD_BINARY, "what follows its version cannot be decoded", version)
+
+
+class _Reader:
+    """Reads one file from behind its version."""
+
+    def __init__(self, data: bytes, at: int, layout: str) -> None:
+        self._data = data
+        self._at = at
+        self._layout = layout
+
+    def families(self) -> tuple[ColumnFamily, ...] | None:
+        """All column families, or None where the bytes are not of this layout."""
+        try:
+            return tuple(self._families())
+        except (ValueError, struct.error, RecursionError):
+            return None
+
+    def _families(self) -> list[ColumnFamily]:
+        match self._layout:
+            case "whole":
+                return [ColumnFamily(DEFAULT_COLUMN_FAMILY, self._struct(self._utf()), self._struct(self._utf()))]
+            case "chunked":
+                return [ColumnFamily(DEFAULT_COLUMN_FAMILY, self._struct(self._text()), self._struct(self._text()))]
+        count = self._int()
+        if not 0 <= count <= len(self._data) // _SMALLEST_ENTRY:
+            raise ValueError("an impossible count")
+        return [self._family() for _ in range(count)]
+
+    def _family(self) -> ColumnFamily:
+        name = joined([self._utf()])
+        schemas = []
+        for _ in ("key", "value"):
+            if self._layout == "families":
+                self._skip(2)  # the id of the schema's generation, a short
+            schemas.append(self._struct(self._text()))
+        encoder, user_key = self._json(self._text()), self._json(self._text())
+        return ColumnFamily(name, schemas[0], schemas[1], encoder or None, user_key or None)
+
+    def _skip(self, count: int) -> None:
+        if self._at + count > len(self._data):
+            raise ValueError("the file ends early")
+        self._at += count
+
+    def _int(self) -> int:
+        (value,) = struct.unpack_from(">i", self._data, self._at)
+        self._at += 4
+        return int(value)
+
+    def _utf(self) -> str:
+        text, self._at = read_utf(self._data, self._at)
+        return text
+
+    def _text(self) -> str:
+        """A string in chunks (``SchemaWriter.writeJsonSchema``)."""
+        count = self._int()
+        if not 0 <= count <= len(self._data) // 2:
+            raise ValueError("an impossible count")
+        return joined([self._utf() for _ in range(count)])
+
+    def _json(self, text: str) -> Json:
+        value: Json = json.loads(text)
+        return value
+
+    def _struct(self, text: str) -> Json:
+        """A StructType's JSON. Raises ValueError where it is something else."""
+        value = self._json(text)
+        if not isinstance(value, dict) or not isinstance(value.get("fields"), list):
+            raise ValueError("no StructType")
+        return value
+
+
+_LAYOUTS = {
+    1: ("whole",),
+    2: ("chunked",),
+    # Spark 4.0.0 writes ids of schema generations before each schema; builds before its release did not.
+    3: ("families", "families-without-ids"),
+}
