@@ -81,9 +81,9 @@ def _write(root: Path, mutation: Mutation) -> None:
 
 
 def _replace_text(root: Path, mutation: Mutation) -> None:
-    """Replace `old`, which must be there, by `new` throughout the file."""
+    """Replace `old`, which must be there, by `new` throughout; `{checkpoint}` in `new` is this copy's path."""
     for path in _matches(root, mutation):
-        old, new = mutation["old"].encode(), mutation["new"].encode()
+        old, new = mutation["old"].encode(), mutation["new"].replace("{checkpoint}", str(root)).encode()
         content = path.read_bytes()
         if old not in content:
             raise ValueError(f"no such text for {dict(mutation)}")
