@@ -6,7 +6,7 @@ Paths are relative to the checkpoint, with ``/``; times are ms since the epoch, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias, Union
 
@@ -42,6 +42,7 @@ class Unreadable:
     fault: Fault
     reason: str  # ckpt's own words, one line, no control characters
     version: int | None = None  # of the version line, where it could be read
+    says: str | None = None  # words that the message of every Spark version contains when it reads this file
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class OffsetMetadata:
     watermark_ms: int
     timestamp_ms: int
     conf: Mapping[str, str]
+    providers: Mapping[str, str] = field(default_factory=dict)  # offset log v2: source name -> provider name
+    text: str | None = None  # as it stands in the file; what is written again, None writes the fields above
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class SinkCommit:
     commit_offset: Json
     provider: str | None
     active: bool | None
+    api_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
