@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ROWS = 10
 START_MS = 1_700_000_000_000
 INPUTS = Path("/tmp/ckpt-samples/inputs")
+KAFKA = "spark.ckpt.kafka"
+"""The session setting that holds the bootstrap servers for the queries that need `kafka`."""
 
 _STREAMING = "spark.sql.streaming."
 _ROCKSDB_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -43,7 +45,11 @@ STATE_STORES: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Query:
-    """A streaming query by name: `build` gives its plan, `inputs` writes the files it reads, if it reads files."""
+    """A streaming query by name.
+
+    `build` gives its plan; `inputs` writes the files that it reads, if it reads files; `needs` names the service or
+    jars (`kafka`, `delta`) that a session must have besides Spark; `since` is the first Spark version that has it.
+    """
 
     name: str
     build: Callable[[SparkSession, Path], DataFrame]
@@ -52,19 +58,27 @@ class Query:
     stateful: bool = True
     inputs: Callable[[Path], None] | None = None
     since: str = "3.5"
+    needs: str = ""
+    sink_name: str | None = None
 
 
 def session(app: str = "ckpt-samples", master: str = "local[2]", **builder_conf: str) -> SparkSession:
-    """Return a small local session; `builder_conf` keys use `__` for `.` and win over the defaults here."""
+    """Return a small local session, tuned to come up fast: batches of ten rows are not worth compiling for.
+
+    `builder_conf` keys use `__` for `.` and win over the settings here.
+    """
     from pyspark.sql import SparkSession
 
     conf = {
         "spark.ui.enabled": "false",
         "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.ui.showConsoleProgress": "false",
     } | {key.replace("__", "."): value for key, value in builder_conf.items()}
     builder = SparkSession.builder.appName(app).master(master)
@@ -98,6 +112,8 @@ def start(
     writer = query.build(own, inputs / query.name).writeStream.outputMode(query.output_mode)
     writer = writer.option("checkpointLocation", str(checkpoint)).options(**(options or {}))
     writer = writer.trigger(**(trigger or {"availableNow": True}))
+    if query.sink_name:  # Python's writer has no name() as of 4.3
+        writer._jwrite = writer._jwrite.name(query.sink_name)
     return writer.foreachBatch(sink).start() if callable(sink) else writer.format(sink).start()
 
 
@@ -130,6 +146,14 @@ def _stateless(spark: SparkSession, _: Path) -> DataFrame:
 def _two_sources(spark: SparkSession, _: Path) -> DataFrame:
     left = _rate(spark).selectExpr("'left' AS side", "value")
     return left.unionByName(_rate(spark, ROWS * 2).selectExpr("'right' AS side", "value"))
+
+
+def _named_sources(spark: SparkSession, _: Path) -> DataFrame:
+    def named(name: str, rows: int) -> DataFrame:
+        reader = spark.readStream.name(name).format("rate-micro-batch").option("rowsPerBatch", rows)
+        return reader.option("numPartitions", 1).option("startTimestamp", START_MS).load()
+
+    return named("orders", ROWS).unionByName(named("refunds", ROWS * 2)).select("value")
 
 
 def _file_source(spark: SparkSession, inputs: Path) -> DataFrame:
@@ -213,11 +237,33 @@ def _limit(spark: SparkSession, _: Path) -> DataFrame:
     return _rate(spark).limit(25)
 
 
+def _continuous_rate(spark: SparkSession, _: Path) -> DataFrame:
+    return spark.readStream.format("rate").option("rowsPerSecond", 4).option("numPartitions", 2).load()
+
+
+def _delta(spark: SparkSession, inputs: Path) -> DataFrame:
+    return spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(str(inputs))
+
+
+def _kafka(spark: SparkSession, _: Path) -> DataFrame:
+    """The topic `orders` of the broker at the session setting `KAFKA`."""
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", spark.conf.get(KAFKA))
+    reader = reader.option("subscribe", "orders").option("startingOffsets", "earliest")
+    return reader.option("maxOffsetsPerTrigger", 20).load().select("key", "value")
+
+
 _NO_IDLE_BATCHES = {_STREAMING + "noDataMicroBatches.enabled": "false"}
+
+_EVOLUTION = {
+    _STREAMING + "queryEvolution.enableSourceEvolution": "true",
+    _STREAMING + "offsetLog.formatVersion": "2",
+}
 
 _ALL = (
     Query("stateless", _stateless, stateful=False),
     Query("two-sources", _two_sources, stateful=False),
+    Query("named-sources", _named_sources, conf=_EVOLUTION, stateful=False, since="4.2"),
+    Query("named-sink", _stateless, stateful=False, sink_name="ledger", since="4.3"),
     Query("file-source", _file_source, stateful=False, inputs=write_input_files),
     Query("aggregation", _aggregation, "update"),
     Query("windowed-aggregation", _windowed_aggregation),
@@ -231,6 +277,9 @@ _ALL = (
     Query("transform-with-state-event-time", _transform_with_state_event_time, since="4.0"),
     Query("dedup-aggregation", _dedup_aggregation, "update"),
     Query("limit", _limit),
+    Query("continuous-rate", _continuous_rate, stateful=False),
+    Query("delta", _delta, stateful=False, needs="delta"),
+    Query("kafka", _kafka, stateful=False, needs="kafka"),
 )
 
 QUERIES: dict[str, Query] = {query.name: query for query in _ALL}
