@@ -19,10 +19,10 @@ from tests.spark import queries
 ASYNC = {"asyncProgressTrackingEnabled": "true", "_asyncProgressTrackingOverrideSinkSupportCheck": "true"}
 ONE_BATCH = {"processingTime": "10000 hours"}
 """A trigger under which the first batch runs at once and the second never."""
+UNHURRIED = {"processingTime": "300 milliseconds"}
+"""A trigger that lets the log writes of asynchronous tracking end before the next batch starts."""
 SINK = "noop"
 PATIENCE_S = 90.0
-ASYNC_BATCHES = 3
-"""With asynchronous tracking a failed log write is noticed when a later batch starts, so watch more."""
 
 
 def observe(
@@ -38,17 +38,19 @@ def observe(
 
     The keys are described in README.md. `mode` is "sync" or "async".
     """
-    planned = _ids(checkpoint / "offsets")
+    planned, before = _ids(checkpoint / "offsets"), _ids(checkpoint / "commits")
     handle, refusal = _start(spark, query, checkpoint, mode, store, batches)
     if handle is None:
         ran: dict[str, Any] = {"outcome": "fails-at-start", "batch": None, "sources": None, "error": refusal}
     else:
         try:
-            ran = _watch(spark, handle, checkpoint, mode, batches)
+            ran = _watch(spark, handle, checkpoint, batches if mode == "sync" else max(batches, 2))
         finally:
             with contextlib.suppress(Exception):
                 handle.stop()
     first = ran["batch"]
+    if mode == "async":
+        _blame_first_batch(ran, first in before)
     if ran["outcome"] == "resumes" and first == 0 and 0 not in planned:
         ran["outcome"] = "starts-fresh"
     ran["reexecutes"] = None if first is None else first in planned
@@ -68,7 +70,7 @@ def _start(
             checkpoint,
             store=store,
             sink=SINK,
-            trigger=ONE_BATCH if mode == "sync" and batches == 1 else {"processingTime": "0 seconds"},
+            trigger=ONE_BATCH if mode == "sync" and batches == 1 else UNHURRIED,
             options=ASYNC if mode == "async" else None,
         )
     except Exception as error:
@@ -77,11 +79,10 @@ def _start(
     return handle, None
 
 
-def _watch(spark: Any, handle: Any, checkpoint: Path, mode: str, batches: int) -> dict[str, Any]:
-    """Wait until the batches asked for have been recorded, the query has died, or patience has run out."""
+def _watch(spark: Any, handle: Any, checkpoint: Path, batches: int) -> dict[str, Any]:
+    """Wait until `batches` batches are over, the query has died, or patience has run out."""
     execution = handle._jsq.streamingQuery()
-    enough = batches if mode == "sync" else ASYNC_BATCHES
-    if not _wait_for(lambda: not handle.isActive or len(_progress(handle)) >= enough, PATIENCE_S):
+    if not _wait_for(lambda: not handle.isActive or _batches_over(handle) >= batches, PATIENCE_S):
         return {"outcome": "timeout", "batch": None, "sources": None, "rows": None, "error": None}
     failure = None if handle.isActive else _failure(execution, checkpoint)
     progress = _progress(handle)
@@ -95,19 +96,26 @@ def _watch(spark: Any, handle: Any, checkpoint: Path, mode: str, batches: int) -
         "rows": first["numInputRows"],
         "error": None,
     }
-    if failure is not None and mode == "async" and _blamed(failure) in (None, first["batchId"]):
-        ran |= {"outcome": "fails-at-commit", "error": failure}
-    elif failure is not None:
+    if failure is not None:
         ran["then"] = _unfinished(spark, handle, execution, failure, done=first["batchId"])
     elif batches > 1:
         ran["then"] = {"outcome": "resumes", "batch": progress[1]["batchId"], "error": None}
     return ran
 
 
-def _blamed(failure: list[str]) -> int | None:
-    """The batch whose log entry could not be written, as Spark's message names it."""
-    found = re.search(r"(?:(?:offsets|commits)/\.?|detected for )(\d+)", " ".join(failure))
-    return int(found[1]) if found else None
+def _blame_first_batch(ran: dict[str, Any], committed_before: bool) -> None:
+    """Turn "resumes, then died" into "fails-at-commit" where what died was the first batch's own log write.
+
+    Asynchronous tracking notices a failed write only after the batch's progress has been reported.
+    """
+    then = ran.pop("then", None)
+    if then is None or then["error"] is None:
+        return
+    named = re.search(r"(?:(?:offsets|commits)/\.?|detected for )(\d+)", " ".join(then["error"]))
+    if committed_before or named is None or int(named[1]) == ran["batch"]:
+        ran.update(outcome="fails-at-commit", error=then["error"])
+    else:
+        ran["then"] = then
 
 
 def _unfinished(
@@ -155,6 +163,10 @@ def _progress(handle: Any) -> list[dict[str, Any]]:
     return [one for one in reports if "addBatch" in one["durationMs"]]
 
 
+def _batches_over(handle: Any) -> int:
+    return len(_progress(handle)) if len(handle._jsq.recentProgress()) else 0
+
+
 def _failure(execution: Any, checkpoint: Path) -> list[str]:
     problem = execution.exception()
     return _chain(problem.get().getCause(), checkpoint) if problem.isDefined() else ["ended without an error"]
@@ -167,9 +179,11 @@ def _chain(throwable: Any, checkpoint: Path) -> list[str]:
 
 def _messages(throwable: Any) -> Iterator[str]:
     while throwable is not None:
-        message = (throwable.getMessage() or "").split("\n\tat ")[0].split("\n\nDriver stacktrace")[0]
-        yield f"{throwable.getClass().getName()}: {message.strip()}"
-        throwable = throwable.getCause()
+        cause, message = throwable.getCause(), throwable.getMessage() or ""
+        if cause is None or message != cause.toString():  # a wrapper without words of its own is left out
+            message = message.split("\n\tat ")[0].split("\n\nDriver stacktrace")[0]
+            yield f"{throwable.getClass().getName()}: {message.strip()}"
+        throwable = cause
 
 
 def neutral(text: str, checkpoint: Path) -> str:
@@ -187,7 +201,7 @@ def _wait_for(condition: Callable[[], bool], seconds: float) -> bool:
     while time.monotonic() < limit:
         if condition():
             return True
-        time.sleep(0.02)
+        time.sleep(0.05)
     return False
 
 

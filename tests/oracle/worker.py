@@ -40,7 +40,8 @@ def session(scratch: Path) -> Any:
     """Return the session that all cases of a worker share; each query gets a session of its own below it."""
     spark = queries.session(
         app="ckpt-oracle",
-        master="local[2]",
+        master="local[1]",
+        spark__driver__extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # many short queries
         spark__local__dir=str(scratch / "local"),
         spark__sql__warehouse__dir=str(scratch / "warehouse"),
         spark__ui__showConsoleProgress="false",

@@ -1,7 +1,7 @@
 """Damage to the state of stateful queries, each with the latest batch committed and uncommitted.
 
-Batch B reads state version B and writes version B + 1. With batches 0 to `L`, all committed, the next start loads
-version `L + 1`; with `L` uncommitted it loads version `L` and writes `L + 1` again.
+Batch B reads state version B and writes version B + 1. With batches 0 to `L`, all committed, the next start
+loads version `L + 1`; with `L` uncommitted it loads version `L` and writes `L + 1` again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def _logs(prefix: str, sample: str, query: str) -> Iterator[Case]:
         "metadata-missing": delete("metadata"),
     }
     for name, damage in layouts.items():
-        yield Case(f"{prefix}-logs-{name}", sample, tuple(damage), query, refusal=name in ("whole", "rewound-to-0"))
+        yield Case(
+            f"{prefix}-logs-{name}", sample, tuple(damage), query, refusal=name in ("whole", "rewound-to-0")
+        )
 
 
 def _folders(prefix: str, sample: str, query: str) -> Iterator[Case]:
@@ -132,7 +134,9 @@ def _rocksdb_changelogs() -> Iterator[Case]:
             yield from _both(f"{prefix}-changelog-{version}-{form}", sample, query, *damage)
     for name, damage in {
         "changelog-crc-missing": delete(f"{P0}/.{NEXT}.changelog.crc"),
-        "changelog-above-present": [copy(f"state/0/{p}/6.changelog", f"state/0/{p}/7.changelog") for p in (0, 1)],
+        "changelog-above-present": [
+            copy(f"state/0/{p}/6.changelog", f"state/0/{p}/7.changelog") for p in (0, 1)
+        ],
         "changelog-above-crc-orphan": [copy(f"{P0}/.6.changelog.crc", f"{P0}/.7.changelog.crc")],
         "zip-garbage-needed": [write(f"{P0}/{NEXT}.zip", "garbage")],
         "zip-garbage-above": [write(f"{P0}/9.zip", "garbage")],
