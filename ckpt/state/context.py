@@ -1,0 +1,87 @@
+"""What the logs say that matters to state: the recorded settings, and the version that the next start loads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ckpt.checkpoint import Log
+from ckpt.formats.statefiles import LZ4
+from ckpt.model import CommitLog, OffsetLog, Provider
+from ckpt.state.chains import Target
+from ckpt.state.folders import StorePartition
+
+PROVIDER_CLASS = "spark.sql.streaming.stateStore.providerClass"
+CODEC = "spark.sql.streaming.stateStore.compression.codec"
+ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+
+_PROVIDERS = {
+    "HDFSBackedStateStoreProvider": Provider.HDFS,
+    "RocksDBStateStoreProvider": Provider.ROCKSDB,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What was read of the logs, for state."""
+
+    conf: Mapping[str, str]  # recorded in the latest offsets: it wins over the session's
+    latest: int | None  # the latest planned batch
+    needed_version: int | None  # what the next start loads; None where it loads nothing
+    unique_ids: Mapping[int, tuple[tuple[str, ...], ...]]  # format 2: operator -> [partition][store], of that version
+    committed: tuple[int, ...] | None  # batches with a commit; None where there is no commit log
+
+    @property
+    def provider(self) -> Provider:
+        """The provider that the conf names."""
+        return _PROVIDERS.get(self.conf.get(PROVIDER_CLASS, "").rpartition(".")[2], Provider.UNKNOWN)
+
+    @property
+    def codec(self) -> str | None:
+        """How deltas and changelogs are compressed, by Spark's short name; None where it is not recorded."""
+        codec = self.conf.get(CODEC)
+        if codec is None:
+            return None
+        return LZ4 if codec.endswith("LZ4CompressionCodec") else codec.lower()
+
+    @property
+    def shuffle_partitions(self) -> int | None:
+        """The recorded number of shuffle partitions."""
+        number = self.conf.get(SHUFFLE_PARTITIONS, "")
+        return int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else None
+
+    def target(self, place: StorePartition) -> Target | None:
+        """What is to be loaded of one store in one partition; None where nothing is, or the logs do not tell what."""
+        version = self.needed_version
+        if version is None:
+            return None
+        if not self.unique_ids:
+            return Target(version)
+        of_partitions = self.unique_ids.get(place.operator, ())
+        if place.partition >= len(of_partitions):
+            return None
+        ids = of_partitions[place.partition]
+        names = place.names
+        there = [i for i in ids if (version, i) in names.logs or (version, i) in names.snapshots]
+        if len(there) != 1 and len(ids) != 1:
+            return None
+        return Target(version, there[0] if there else ids[0])
+
+
+def context_of(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Context:
+    """Work out which state version the next start loads.
+
+    Batch B reads version B and writes B + 1. After batch L is committed the next start runs L + 1; otherwise it runs L
+    again (``MicroBatchExecution.populateStartOffsets``). The unique ids of version V stand in the commit of V - 1.
+    """
+    entry = offsets.readable(offsets.latest)
+    latest, needed = offsets.latest, None
+    if latest is not None:
+        needed = latest + 1 if commits.latest == latest else latest
+    commit = commits.readable(needed - 1) if needed else None
+    return Context(
+        conf=entry.metadata.conf if entry and entry.metadata else {},
+        latest=latest,
+        needed_version=needed or None,
+        unique_ids=(commit.state_unique_ids or {}) if commit else {},
+        committed=commits.ids or None,
+    )

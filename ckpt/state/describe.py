@@ -1,0 +1,80 @@
+"""What the small files in ``state/`` say of operators and stores: operator metadata and state schemas."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ckpt.formats.operators import parse_operator_metadata
+from ckpt.formats.schemas import parse_state_schema
+from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.model import ColumnFamily, OperatorMetadata, Unreadable
+from ckpt.state.folders import OperatorFolder, numbered
+from ckpt.state.steps import Step
+from ckpt.state.verify import unreadable_or
+from ckpt.storage.base import Listing, ReadRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What was read of one operator."""
+
+    metadata: OperatorMetadata | Unreadable | None
+    schemas: Mapping[str, tuple[ColumnFamily, ...] | Unreadable]  # by store
+
+    @property
+    def known(self) -> OperatorMetadata | None:
+        """Its metadata, where that can be read."""
+        return None if isinstance(self.metadata, Unreadable) else self.metadata
+
+
+def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict[int, Description]]:
+    """Read metadata and schemas of every operator."""
+    metadata = {folder.id: path for folder in folders if (path := _metadata_path(listing, folder))}
+    schemas = {(folder.id, store): path for folder in folders for store, path in _schema_paths(listing, folder)}
+    paths = [*metadata.values(), *schemas.values()]
+    answers = yield [ReadRequest(path) for path in paths]
+    contents = dict(unreadable_or(answers, paths))
+    found: dict[int, Description] = {}
+    for folder in folders:
+        of_stores: dict[str, tuple[ColumnFamily, ...] | Unreadable] = {}
+        for (operator, store), path in schemas.items():
+            if operator == folder.id:
+                data = contents[path]
+                of_stores[store] = parse_state_schema(path, data) if isinstance(data, bytes) else data
+        said: OperatorMetadata | Unreadable | None = None
+        if folder.id in metadata:
+            data = contents[metadata[folder.id]]
+            said = parse_operator_metadata(metadata[folder.id], data) if isinstance(data, bytes) else data
+        found[folder.id] = Description(said, of_stores)
+    return found
+
+
+def _metadata_path(listing: Listing, folder: OperatorFolder) -> str | None:
+    """The file of operator metadata that Spark reads: the newest of v2, or the only one of v1."""
+    versioned = f"{folder.path}/_metadata/v2"
+    batches = numbered(list(listing.in_folder(versioned)))
+    if batches:
+        return f"{versioned}/{batches[-1]}"
+    path = f"{folder.path}/_metadata/metadata"
+    return path if listing.info(path) is not None else None
+
+
+def _schema_paths(listing: Listing, folder: OperatorFolder) -> list[tuple[str, str]]:
+    """The schema file of each store.
+
+    transformWithState keeps one for each batch that changed it (the newest counts); the others keep theirs in the first
+    partition (``StateSchemaCompatibilityChecker``), and Spark reads it at every start.
+    """
+    found: dict[str, str] = {}
+    versioned = f"{folder.path}/_stateSchema"
+    for store in listing.subfolders(versioned):
+        names = listing.in_folder(f"{versioned}/{store}")
+        by_batch = {batch: name for name in names for batch in numbered([name.partition("_")[0]])}
+        if by_batch:
+            found[store] = f"{versioned}/{store}/{by_batch[max(by_batch)]}"
+    first = f"{folder.path}/0"
+    for store in (DEFAULT_STORE, *listing.subfolders(first)):
+        base = first if store == DEFAULT_STORE else f"{first}/{store}"
+        path = f"{base}/_metadata/schema"
+        if store not in found and listing.info(path) is not None:
+            found[store] = path
+    return list(found.items())

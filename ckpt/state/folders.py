@@ -1,0 +1,140 @@
+"""Where state lies: operators, partitions and stores as the listing shows them.
+
+Names are parsed once for all folders that hold the same names (partitions of format 1 mostly do), because a checkpoint
+may have hundreds of thousands of state files.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ckpt.formats.statefiles import DEFAULT_STORE, parse_name
+from ckpt.model import Provider, StateFile, StateFileKind
+from ckpt.state.ranges import Ranges, ranges_of
+from ckpt.storage.base import FileInfo, Listing
+
+STATE = "state"
+SSTS, LOGS = "SSTs", "logs"
+CHECKSUM = ".crc"
+"""Ending of the checksum files (JSON) that Spark >= 4.1 writes beside state files; Hadoop's own are hidden."""
+
+FileId = tuple[int, str | None]
+"""Version and unique id of a state file; the unique id is None in format 1."""
+
+_OF_ROCKSDB = (StateFileKind.CHANGELOG, StateFileKind.ZIP)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoreNames:
+    """What the names in a store's folder say; shared by the partitions that hold the same names."""
+
+    logs: Mapping[FileId, str]  # deltas or changelogs, and their names
+    snapshots: Mapping[FileId, str]  # HDFS-backed snapshots or RocksDB zips
+    log_kind: StateFileKind
+    snapshot_kind: StateFileKind
+    versions: Ranges = field(init=False)  # that can be loaded, as far as names tell
+
+    def __post_init__(self) -> None:
+        """Find the versions that can be loaded: version V from a snapshot, or from V - 1 and the changes of V."""
+        snapshots = {version for version, _ in self.snapshots}
+        found: list[int] = []
+        last = 0
+        for version in sorted(snapshots.union(version for version, _ in self.logs)):
+            if version in snapshots or version == last + 1:
+                found.append(version)
+                last = version
+        object.__setattr__(self, "versions", ranges_of(found))
+
+    @property
+    def newest(self) -> int | None:
+        """The highest version that any file has."""
+        return max((version for files in (self.logs, self.snapshots) for version, _ in files), default=None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StorePartition:
+    """One store in one partition: its folder and the files in it."""
+
+    operator: int
+    partition: int
+    store: str
+    folder: str
+    names: StoreNames
+    files: Mapping[str, FileInfo]
+
+    def file(self, file_id: FileId, name: str, kind: StateFileKind) -> StateFile:
+        """The record of one file that is there."""
+        return StateFile(file_id[0], kind, self.files[name].size, f"{self.folder}/{name}", file_id[1])
+
+    def has_checksum(self, name: str) -> bool:
+        """Whether Spark's checksum of a file lies beside it."""
+        return name + CHECKSUM in self.files
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFolder:
+    """The folder of one operator."""
+
+    id: int
+    partitions: tuple[int, ...]  # that have a folder, sorted
+    stores: Mapping[str, Mapping[int, StorePartition]]  # store -> partition -> what is there
+
+    @property
+    def path(self) -> str:
+        """Relative to the checkpoint."""
+        return f"{STATE}/{self.id}"
+
+
+def numbered(names: Iterator[str] | list[str] | tuple[str, ...]) -> list[int]:
+    """Those of the names that are plain numbers, sorted: operators, partitions, batches."""
+    return sorted(int(name) for name in names if name.isascii() and name.isdecimal() and len(name) < 19)
+
+
+def find_operators(listing: Listing, provider: Provider) -> tuple[OperatorFolder, ...]:
+    """Everything below ``state/`` that Spark would take for state of ``provider`` (UNKNOWN: whichever is there)."""
+    known: dict[frozenset[str], StoreNames] = {}
+    return tuple(
+        _operator(listing, operator, provider, known) for operator in numbered(list(listing.subfolders(STATE)))
+    )
+
+
+def _operator(
+    listing: Listing, operator: int, provider: Provider, known: dict[frozenset[str], StoreNames]
+) -> OperatorFolder:
+    partitions = numbered(list(listing.subfolders(f"{STATE}/{operator}")))
+    stores: dict[str, dict[int, StorePartition]] = {}
+    for partition in partitions:
+        for store, folder in _stores(listing, f"{STATE}/{operator}/{partition}"):
+            files = listing.in_folder(folder)
+            key = frozenset(files)
+            names = known.get(key)
+            if names is None:
+                names = known[key] = _parse_names(key, provider)
+            if store == DEFAULT_STORE and not (names.logs or names.snapshots):
+                continue
+            stores.setdefault(store, {})[partition] = StorePartition(
+                operator, partition, store, folder, names, files
+            )
+    return OperatorFolder(operator, tuple(partitions), stores)
+
+
+def _stores(listing: Listing, partition: str) -> Iterator[tuple[str, str]]:
+    """The stores of a partition by name, with their folders."""
+    yield DEFAULT_STORE, partition
+    for name in listing.subfolders(partition):
+        if name not in (SSTS, LOGS) and name[0] not in "._":
+            yield name, f"{partition}/{name}"
+
+
+def _parse_names(names: frozenset[str], provider: Provider) -> StoreNames:
+    """Sort the names of one folder by what they are."""
+    found: dict[StateFileKind, dict[FileId, str]] = {kind: {} for kind in StateFileKind}
+    for name in names:
+        parsed = parse_name(name)
+        if parsed is not None:
+            found[parsed.kind][parsed.version, parsed.unique_id] = name
+    rocksdb = provider is Provider.ROCKSDB
+    if provider is Provider.UNKNOWN:
+        rocksdb = any(found[kind] for kind in _OF_ROCKSDB)
+    log = StateFileKind.CHANGELOG if rocksdb else StateFileKind.DELTA
+    snapshot = StateFileKind.ZIP if rocksdb else StateFileKind.SNAPSHOT
+    return StoreNames(found[log], found[snapshot], log, snapshot)

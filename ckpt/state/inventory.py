@@ -1,0 +1,238 @@
+"""Puts together what was found in ``state/`` into one ``StateInventory``."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
+from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.model import (
+    ColumnFamily,
+    DamageKind,
+    NewerState,
+    Operator,
+    PartitionState,
+    Provider,
+    StateDamage,
+    StateFileKind,
+    StateInventory,
+    Store,
+    Unreadable,
+)
+from ckpt.state.context import ENCODING, Context
+from ckpt.state.describe import Description
+from ckpt.state.folders import LOGS, SSTS, STATE, OperatorFolder, StoreNames, StorePartition
+from ckpt.state.load import Load, Loads
+from ckpt.state.ranges import Ranges, common, ranges_of, shifted
+from ckpt.storage.base import Listing
+
+
+def assemble(
+    listing: Listing,
+    folders: tuple[OperatorFolder, ...],
+    described: Mapping[int, Description],
+    loads: Loads,
+    context: Context,
+) -> StateInventory:
+    """Build the inventory."""
+    by_place = {load.place: load for load in loads.all}
+    places = [place for folder in folders for found in folder.stores.values() for place in found.values()]
+    format_2 = context.unique_ids or any(
+        unique_id is not None for place in places[:1] for _, unique_id in (*place.names.logs, *place.names.snapshots)
+    )
+    operators = tuple(_operator(listing, folder, described[folder.id], by_place, context) for folder in folders)
+    return StateInventory(
+        provider=_provider(context, places),
+        format_version=2 if format_2 else 1,
+        encoding=context.conf.get(ENCODING),
+        codec=context.codec,
+        operators=operators,
+        needed_version=context.needed_version,
+        damages=tuple(_damages(folders, described, operators, loads, context)),
+        newer=_newer(places, context),
+        unverified=loads.unverified,
+        unreadable=tuple(_unreadable(described.values())),
+    )
+
+
+def _provider(context: Context, places: list[StorePartition]) -> Provider:
+    """The provider that the logs name, or else the one whose files are there."""
+    if context.provider is not Provider.UNKNOWN:
+        return context.provider
+    kinds = {place.names.log_kind for place in places if place.names.newest is not None}
+    if len(kinds) != 1:
+        return Provider.UNKNOWN
+    return Provider.ROCKSDB if StateFileKind.CHANGELOG in kinds else Provider.HDFS
+
+
+def _operator(
+    listing: Listing,
+    folder: OperatorFolder,
+    description: Description,
+    loads: Mapping[StorePartition, Load],
+    context: Context,
+) -> Operator:
+    metadata = description.known
+    expected = _expected_partitions(folder, description, context)
+    names = sorted({*folder.stores, *expected})
+    return Operator(
+        id=folder.id,
+        name=metadata.name if metadata else None,
+        stores=tuple(_store(listing, folder, name, expected.get(name), description, loads, context) for name in names),
+        variables=metadata.variables if metadata else (),
+        properties=metadata.properties if metadata else None,
+        schema_paths=tuple(path for store in metadata.stores for path in store.schema_paths) if metadata else (),
+        has_metadata=description.metadata is not None,
+    )
+
+
+def _expected_partitions(
+    folder: OperatorFolder, description: Description, context: Context
+) -> dict[str, int | None]:
+    """How many partitions each store should have: as operator metadata says, or else the recorded conf.
+
+    Without metadata (Spark 3.x) an operator with nothing but partition 0 is taken for one that has no more: a limit or
+    an aggregation without keys keeps everything in one.
+    """
+    metadata = description.known
+    if metadata is not None:
+        return {store.name: store.partitions for store in metadata.stores}
+    count = 1 if folder.partitions == (0,) else context.shuffle_partitions
+    return dict.fromkeys(folder.stores or [DEFAULT_STORE], count)
+
+
+def _store(
+    listing: Listing,
+    folder: OperatorFolder,
+    name: str,
+    expected: int | None,
+    description: Description,
+    loads: Mapping[StorePartition, Load],
+    context: Context,
+) -> Store:
+    places = folder.stores.get(name, {})
+    families = description.schemas.get(name, ())
+    families = () if isinstance(families, Unreadable) else families
+    plain = next((family for family in families if family.name == DEFAULT_COLUMN_FAMILY), None)
+    names = {place.names for place in places.values()}
+    everywhere = expected is None or all(partition in places for partition in range(expected))
+    return Store(
+        name=name,
+        partitions=tuple(_partition(listing, place, loads.get(place)) for _, place in sorted(places.items())),
+        expected_partitions=expected,
+        changelog=any(one.logs and one.log_kind is StateFileKind.CHANGELOG for one in names),
+        readable_batches=_readable_batches(names, context) if everywhere else (),
+        newest_snapshot_version=_newest_snapshot(names) if everywhere else None,
+        column_families=_column_families(families),
+        key_schema=plain.key_schema if plain else None,
+        value_schema=plain.value_schema if plain else None,
+    )
+
+
+def _column_families(families: tuple[ColumnFamily, ...]) -> tuple[ColumnFamily, ...]:
+    """Those that a store has by name; one that has only the default family has none."""
+    return () if [family.name for family in families] == [DEFAULT_COLUMN_FAMILY] else families
+
+
+def _partition(listing: Listing, place: StorePartition, load: Load | None) -> PartitionState:
+    names = place.names
+    sizes = [place.files[name].size for found in (names.logs, names.snapshots) for name in found.values()]
+    for shared in (SSTS, LOGS):
+        files = listing.in_folder(f"{place.folder}/{shared}")
+        sizes += [info.size for name, info in files.items() if name[0] != "."]
+    return PartitionState(
+        partition=place.partition,
+        bytes=sum(sizes),
+        files=len(sizes),
+        num_keys=load.num_keys if load else None,
+        newest_version=names.newest,
+        replay_versions=load.replayed if load else None,
+    )
+
+
+def _readable_batches(names: Iterable[StoreNames], context: Context) -> Ranges:
+    """Committed batches whose state is there in all partitions: the state of batch B is version B + 1."""
+    ranges: Ranges | None = None
+    for versions in {one.versions for one in names}:
+        ranges = versions if ranges is None else common(ranges, versions)
+    batches = shifted(ranges or (), -1)
+    return batches if context.committed is None else common(batches, ranges_of(context.committed))
+
+
+def _newest_snapshot(names: Iterable[StoreNames]) -> int | None:
+    """The newest version of which every partition has a snapshot."""
+    shared: set[int] | None = None
+    for one in names:
+        versions = {version for version, _ in one.snapshots}
+        shared = versions if shared is None else shared & versions
+    return max(shared, default=None) if shared else None
+
+
+def _newer(places: list[StorePartition], context: Context) -> NewerState | None:
+    """Files of versions that no batch of the offset log reads or writes: batch L writes version L + 1."""
+    if context.latest is None:
+        return None
+    found: list[tuple[int, str]] = []
+    for place in places:
+        if (place.names.newest or 0) > context.latest + 1:
+            for files in (place.names.logs, place.names.snapshots):
+                found += [(i[0], f"{place.folder}/{n}") for i, n in files.items() if i[0] > context.latest + 1]
+    if not found:
+        return None
+    found.sort()
+    return NewerState(found[0][0], found[-1][0], len(found), found[0][1])
+
+
+def _damages(
+    folders: tuple[OperatorFolder, ...],
+    described: Mapping[int, Description],
+    operators: tuple[Operator, ...],
+    loads: Loads,
+    context: Context,
+) -> Iterator[StateDamage]:
+    """What is wrong with the needed version, in the order in which Spark comes to it."""
+    version = context.needed_version
+    if version is None:
+        return
+    ids = {folder.id for folder in folders}
+    wanted = {*range(max(ids, default=-1)), *context.unique_ids}
+    if not ids:
+        detail = "there is no state of any operator"
+        yield StateDamage(DamageKind.MISSING_STATE, None, None, None, version, STATE, None, detail)
+        return
+    for operator in sorted(wanted - ids):
+        detail = "the operator has no folder"
+        path = f"{STATE}/{operator}"
+        yield StateDamage(DamageKind.MISSING_STATE, operator, None, None, version, path, None, detail)
+    for folder, operator in zip(folders, operators, strict=True):
+        for store, schema in described[folder.id].schemas.items():
+            if isinstance(schema, Unreadable):
+                yield StateDamage(
+                    DamageKind.BAD_SCHEMA, folder.id, store, 0, version, schema.path, None, schema.reason
+                )
+        of_operator = [load for load in loads.all if load.place.operator == folder.id and load.damages]
+        found = [damage for load in of_operator for damage in load.damages]
+        found += _absent(folder, operator, version)
+        yield from sorted(found, key=lambda damage: (damage.partition or 0, damage.store or ""))
+
+
+def _absent(folder: OperatorFolder, operator: Operator, version: int) -> Iterator[StateDamage]:
+    """Partitions and stores that should be there and are not."""
+    there = set(folder.partitions)
+    for store in operator.stores:
+        for partition in range(store.expected_partitions or 0):
+            if partition in folder.stores.get(store.name, {}):
+                continue
+            path = f"{folder.path}/{partition}"
+            detail = "the partition has no folder"
+            if partition in there:
+                detail = "there are no state files in it"
+                path = path if store.name == DEFAULT_STORE else f"{path}/{store.name}"
+            kind = DamageKind.MISSING_PARTITION
+            yield StateDamage(kind, folder.id, store.name, partition, version, path, None, detail)
+
+
+def _unreadable(described: Iterable[Description]) -> Iterator[Unreadable]:
+    """Small files that could not be read."""
+    for description in described:
+        if isinstance(description.metadata, Unreadable):
+            yield description.metadata
+        yield from (schema for schema in description.schemas.values() if isinstance(schema, Unreadable))

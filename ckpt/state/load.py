@@ -1,0 +1,201 @@
+"""What the next start loads, file by file, and what is wrong with it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ckpt.formats.statefiles import Lineage, parse_lineage
+from ckpt.model import DamageKind, RocksDBSnapshot, StateDamage, StateFileKind
+from ckpt.state.chains import Chain, Target, chain_to, fallbacks, files_of
+from ckpt.state.folders import SSTS, StoreNames, StorePartition
+from ckpt.state.steps import Step
+from ckpt.state.verify import Verdict, Verified, verify
+from ckpt.storage.base import Listing, ReadRequest
+
+_HEAD = 1 << 16
+"""Bytes from the beginning of a changelog that surely hold its first block, with the lineage (format 2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One store in one partition, and what Spark reads to load it."""
+
+    place: StorePartition
+    target: Target
+    chain: Chain
+    damages: tuple[StateDamage, ...]
+    num_keys: int | None  # where a zip of exactly this version records it
+
+    @property
+    def replayed(self) -> int | None:
+        """How many deltas or changelogs are replayed; None where the load cannot succeed."""
+        return len(self.chain.logs) if self.chain.complete else None
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """All loads of a start."""
+
+    all: tuple[Load, ...]
+    unverified: int  # files whose ends say nothing
+
+
+def load_stores(listing: Listing, targets: Mapping[StorePartition, Target], codec: str) -> Step[Loads]:
+    """Find and check the files of every store in every partition."""
+    lineages = yield from _read_lineages(targets)
+    known: dict[tuple[StoreNames, Target], Chain] = {}
+    chains: dict[StorePartition, Chain] = {}
+    for place, target in targets.items():
+        key = (place.names, target)
+        if key not in known:
+            known[key] = chain_to(place.names, target, lineages.get(place))
+        chains[place] = known[key]
+    verified = yield from verify((f for place, chain in chains.items() for f in files_of(place, chain)), codec)
+    drafts = [_check(listing, place, targets[place], chain, verified) for place, chain in chains.items()]
+    rescued = yield from _rescued(listing, [load for load in drafts if load.damages], codec)
+    loads = tuple(_with_fallback(load) if load.place in rescued else load for load in drafts)
+    return Loads(loads, len(verified.unknown))
+
+
+def _read_lineages(targets: Mapping[StorePartition, Target]) -> Step[dict[StorePartition, Lineage]]:
+    """Format 2: read the lineage with which the changelog of the wanted version begins, unless a zip makes it needless."""
+    asked: dict[StorePartition, ReadRequest] = {}
+    for place, (version, unique_id) in ((p, (t.version, t.unique_id)) for p, t in targets.items()):
+        this = (version, unique_id)
+        if unique_id is not None and this not in place.names.snapshots and this in place.names.logs:
+            asked[place] = ReadRequest(f"{place.folder}/{place.names.logs[this]}", 0, _HEAD)
+    if not asked:
+        return {}
+    answers = yield list(asked.values())
+    found = {}
+    for place, answer in zip(asked, answers, strict=True):
+        lineage = parse_lineage(answer) if isinstance(answer, bytes) else None
+        if lineage is not None:
+            found[place] = lineage
+    return found
+
+
+def _rescued(listing: Listing, loads: list[Load], codec: str) -> Step[set[StorePartition]]:
+    """Those whose only trouble is a snapshot that an older one and its logs can replace, with all files whole."""
+    ways: dict[StorePartition, list[tuple[Chain, Load]]] = {}
+    for load in loads:
+        serious = [damage for damage in load.damages if damage.kind is not DamageKind.ODD_END]
+        if serious and all(_of_snapshot(damage) for damage in serious):
+            chains = fallbacks(load.place.names, load.target, load.chain)
+            ways[load.place] = [(chain, load) for chain in chains]
+    files = {f.path: f for options in ways.values() for chain, load in options for f in files_of(load.place, chain)}
+    if not files:
+        return set()
+    verified = yield from verify(files.values(), codec)
+    return {
+        place
+        for place, options in ways.items()
+        if any(not _fatal(_check(listing, place, load.target, chain, verified)) for chain, load in options)
+    }
+
+
+def _of_snapshot(damage: StateDamage) -> bool:
+    return damage.file_kind in (StateFileKind.SNAPSHOT, StateFileKind.ZIP, StateFileKind.SST)
+
+
+def _fatal(load: Load) -> bool:
+    """Whether any damage is more than an odd end."""
+    return any(damage.kind is not DamageKind.ODD_END for damage in load.damages)
+
+
+def _with_fallback(load: Load) -> Load:
+    """Mark the damages of a load as ones that Spark can get round."""
+    damages = tuple(replace(damage, fallback=_of_snapshot(damage)) for damage in load.damages)
+    return replace(load, damages=damages)
+
+
+def _check(
+    listing: Listing, place: StorePartition, target: Target, chain: Chain, verified: Verified
+) -> Load:
+    """Put together what is wrong, in the order in which Spark comes to it."""
+    damages = tuple(_damages(listing, place, target, chain, verified))
+    num_keys = None
+    if chain.snapshot is not None and not chain.logs and chain.complete:
+        recorded = verified.snapshots.get(f"{place.folder}/{place.names.snapshots[chain.snapshot]}")
+        num_keys = recorded.num_keys if recorded else None
+    return Load(place, target, chain, damages, num_keys)
+
+
+def _damages(
+    listing: Listing, place: StorePartition, target: Target, chain: Chain, verified: Verified
+) -> Iterator[StateDamage]:
+    names = place.names
+    if chain.lost_snapshot is not None:
+        version, unique_id = chain.lost_snapshot
+        name = f"{version}_{unique_id}.{names.snapshot_kind}"
+        detail = "the changelogs go back to this snapshot, and it is not there"
+        yield _damage(place, target, Verdict(DamageKind.MISSING, detail), name, names.snapshot_kind)
+    if chain.snapshot is not None:
+        name = names.snapshots[chain.snapshot]
+        verdict = verified.wrong.get(f"{place.folder}/{name}")
+        if verdict is not None:
+            yield _damage(place, target, verdict, name, names.snapshot_kind)
+        recorded = verified.snapshots.get(f"{place.folder}/{name}")
+        if recorded is not None:
+            yield from _sst_damages(listing, place, target, name, recorded)
+    for log in chain.logs:
+        verdict = verified.wrong.get(f"{place.folder}/{names.logs[log]}")
+        if verdict is not None:
+            yield _damage(place, target, verdict, names.logs[log], names.log_kind)
+    if chain.hole is not None:
+        yield _hole(place, target, chain)
+
+
+def _sst_damages(
+    listing: Listing, place: StorePartition, target: Target, zip_name: str, recorded: RocksDBSnapshot
+) -> Iterator[StateDamage]:
+    """SST files that a zip names and that are not there, or not as long as it says."""
+    there = listing.in_folder(f"{place.folder}/{SSTS}")
+    for name, size in recorded.ssts:
+        info = there.get(name)
+        path = f"{SSTS}/{name}"
+        if info is None:
+            verdict = Verdict(DamageKind.MISSING_SST, f"{zip_name} names it, and it is not there")
+        elif info.size != size:
+            kind = DamageKind.EMPTY if info.size == 0 else DamageKind.TRUNCATED
+            verdict = Verdict(kind, f"{info.size} bytes, where {zip_name} records {size}")
+        else:
+            continue
+        yield _damage(place, target, verdict, path, StateFileKind.SST)
+
+
+def _hole(place: StorePartition, target: Target, chain: Chain) -> StateDamage:
+    """The first log that is not there; where a store keeps no changelogs it is its snapshot that is missing."""
+    assert chain.hole is not None
+    names = place.names
+    version, unique_id = chain.hole
+    kind = names.log_kind
+    if names.log_kind is StateFileKind.CHANGELOG and not names.logs:
+        kind, version, unique_id = names.snapshot_kind, target.version, target.unique_id
+    stem = str(version) if unique_id is None else f"{version}_{unique_id}"
+    detail = f"version {target.version} cannot be loaded without it"
+    if chain.holes > 1 and kind is names.log_kind:
+        detail += f"; {chain.holes - 1} more of its kind are not there"
+    return _damage(place, target, Verdict(DamageKind.MISSING, detail), f"{stem}.{kind}", kind)
+
+
+def _damage(
+    place: StorePartition, target: Target, verdict: Verdict, name: str, kind: StateFileKind
+) -> StateDamage:
+    return StateDamage(
+        kind=verdict.kind,
+        operator=place.operator,
+        store=place.store,
+        partition=place.partition,
+        version=target.version,
+        path=f"{place.folder}/{name}",
+        file_kind=kind,
+        detail=verdict.detail,
+        changelog=_has_changelogs(place),
+        checksummed=place.has_checksum(name),
+        format_version=1 if target.unique_id is None else 2,
+    )
+
+
+def _has_changelogs(place: StorePartition) -> bool:
+    """Whether a RocksDB store has changelogs."""
+    return place.names.log_kind is StateFileKind.CHANGELOG and bool(place.names.logs)

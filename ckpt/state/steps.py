@@ -1,0 +1,48 @@
+"""Reading without touching storage: a step says what it must read, is handed the bytes, and goes on.
+
+A step is a generator that yields lists of requests and is sent their answers in the same order; what it returns is its
+result. So everything in ``ckpt.state`` stays pure, and whoever runs it decides how requests are answered.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from ckpt.errors import StorageError
+from ckpt.storage.base import ReadRequest
+
+Answer: TypeAlias = bytes | StorageError
+Result = TypeVar("Result")
+Step: TypeAlias = Generator[list[ReadRequest], Sequence[Answer], Result]
+
+
+def run(step: Step[Result], read_many: Callable[[list[ReadRequest]], Sequence[Answer]]) -> Result:
+    """Carry a step out, answering its requests with ``read_many`` (``Storage.read_many``)."""
+    try:
+        requests = next(step)
+        while True:
+            requests = step.send(read_many(requests) if requests else [])
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+def together(*steps: Step[Any]) -> Step[list[Any]]:
+    """Run steps side by side, so that what they read at the same time is asked for at once."""
+    results: dict[Step[Any], Any] = {}
+    asked: dict[Step[Any], list[ReadRequest]] = {}
+    answers: dict[Step[Any], Sequence[Answer] | None] = dict.fromkeys(steps)
+    while answers:
+        asked = {}
+        for step, answer in answers.items():
+            try:
+                asked[step] = next(step) if answer is None else step.send(answer)
+            except StopIteration as end:
+                results[step] = end.value
+        if not asked:
+            break
+        got = yield [request for requests in asked.values() for request in requests]
+        answers, start = {}, 0
+        for step, requests in asked.items():
+            answers[step] = got[start : start + len(requests)]
+            start += len(requests)
+    return [results[step] for step in steps]

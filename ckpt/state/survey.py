@@ -1,0 +1,40 @@
+"""The survey of ``state/``: what is there, which version the next start needs, and whether it can be loaded.
+
+``survey`` is a step (``ckpt.state.steps``): it reads nothing itself. Whatever the size of the state, it makes a handful
+of rounds of requests: metadata, schemas and tails at once, and more only where something looks wrong.
+"""
+
+from ckpt.checkpoint import Log
+from ckpt.formats.statefiles import LZ4
+from ckpt.model import CommitLog, OffsetLog, StateInventory
+from ckpt.state.context import context_of
+from ckpt.state.describe import describe
+from ckpt.state.folders import STATE, find_operators
+from ckpt.state.inventory import assemble
+from ckpt.state.load import load_stores
+from ckpt.state.steps import Step, together
+from ckpt.storage.base import Listing
+
+
+def survey(
+    listing: Listing, offsets: Log[OffsetLog], commits: Log[CommitLog]
+) -> Step[StateInventory | None]:
+    """Take stock of ``state/``; None where the checkpoint has none and no commit speaks of any.
+
+    Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads.
+    """
+    context = context_of(offsets, commits)
+    if not listing.has_folder(STATE) and not context.unique_ids:
+        return None
+    operators = find_operators(listing, context.provider)
+    targets = {}
+    for operator in operators:
+        for places in operator.stores.values():
+            for place in places.values():
+                target = context.target(place)
+                if target is not None:
+                    targets[place] = target
+    described, loads = yield from together(
+        describe(listing, operators), load_stores(listing, targets, context.codec or LZ4)
+    )
+    return assemble(listing, operators, described, loads, context)

@@ -1,0 +1,159 @@
+"""Whether the files that a load reads are whole, as far as their last bytes tell.
+
+A whole LZ4 stream ends with its mark, a whole zip with its central directory. Only a file whose tail is not as it
+should be is read further, because Spark does not look at the tail: what counts is whether the data is there.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ckpt.errors import NotFound
+from ckpt.formats.rocksdb import TAIL_LENGTH, NeedsMore, parse_zip_tail, read_whole_zip
+from ckpt.formats.statefiles import END_MARK, LZ4, Ending, ends_whole, judge_stream
+from ckpt.model import DamageKind, Fault, RocksDBSnapshot, StateFile, StateFileKind, Unreadable
+from ckpt.state.steps import Answer, Step
+from ckpt.storage.base import ReadRequest
+
+_LARGEST_READ = 1 << 28
+"""Bytes up to which a suspicious file is read whole; the tail alone judges a larger one."""
+
+
+class Verdict(NamedTuple):
+    """What is wrong with a file."""
+
+    kind: DamageKind
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The outcome for a set of files, by path; a file that is in neither ``wrong`` nor ``unknown`` is whole."""
+
+    wrong: Mapping[str, Verdict] = field(default_factory=dict)
+    unknown: frozenset[str] = frozenset()  # another codec, or it could not be read
+    snapshots: Mapping[str, RocksDBSnapshot] = field(default_factory=dict)  # what the zips say
+
+
+def verify(files: Iterable[StateFile], codec: str) -> Step[Verified]:
+    """Look at the tail of each file, and then at all of those whose tail is not that of a whole file.
+
+    ``codec`` is the one in which the query compresses deltas and changelogs; the ends of others say nothing.
+    """
+    wrong: dict[str, Verdict] = {}
+    unknown: set[str] = set()
+    snapshots: dict[str, RocksDBSnapshot] = {}
+    looked_at: list[StateFile] = []
+    for file in files:
+        if file.size == 0:
+            wrong[file.path] = Verdict(DamageKind.EMPTY, "the file is empty")
+        elif file.kind is not StateFileKind.ZIP and codec != LZ4:
+            unknown.add(file.path)
+        else:
+            looked_at.append(file)
+    tails = yield [_tail(file) for file in looked_at]
+    suspicious: list[StateFile] = []
+    for file, tail in zip(looked_at, tails, strict=True):
+        if file.kind is not StateFileKind.ZIP and isinstance(tail, bytes) and ends_whole(tail):
+            continue
+        if not _judge_tail(file, tail, wrong, unknown, snapshots):
+            suspicious.append(file)
+    contents = yield [ReadRequest(file.path) for file in suspicious]
+    for file, content in zip(suspicious, contents, strict=True):
+        _judge_whole(file, content, wrong, unknown, snapshots)
+    return Verified(wrong, frozenset(unknown), snapshots)
+
+
+def _tail(file: StateFile) -> ReadRequest:
+    length = min(TAIL_LENGTH if file.kind is StateFileKind.ZIP else len(END_MARK), file.size)
+    return ReadRequest(file.path, file.size - length, length)
+
+
+def _judge_tail(
+    file: StateFile,
+    tail: Answer,
+    wrong: dict[str, Verdict],
+    unknown: set[str],
+    snapshots: dict[str, RocksDBSnapshot],
+) -> bool:
+    """Judge one file by its tail; False where all of it has to be read for that."""
+    if isinstance(tail, NotFound):
+        wrong[file.path] = Verdict(DamageKind.MISSING, "it was gone when it was to be read")
+    elif not isinstance(tail, bytes):
+        unknown.add(file.path)
+    elif file.size > _LARGEST_READ:
+        wrong[file.path] = Verdict(DamageKind.TRUNCATED, f"its last bytes are not those of a whole .{file.kind}")
+    elif file.kind is StateFileKind.ZIP:
+        found = parse_zip_tail(file.path, tail, file.size)
+        if not isinstance(found, RocksDBSnapshot):
+            return False
+        snapshots[file.path] = found
+    else:
+        return False
+    return True
+
+
+def _judge_whole(
+    file: StateFile,
+    content: Answer,
+    wrong: dict[str, Verdict],
+    unknown: set[str],
+    snapshots: dict[str, RocksDBSnapshot],
+) -> None:
+    """Judge one file by all its bytes."""
+    if not isinstance(content, bytes):
+        unknown.add(file.path)
+        return
+    if file.kind is StateFileKind.ZIP:
+        verdict = _judge_zip(file, content, snapshots)
+    else:
+        verdict = _judge_stream(content)
+    if verdict is not None:
+        wrong[file.path] = verdict
+
+
+def _judge_stream(content: bytes) -> Verdict | None:
+    """Judge a delta, changelog or HDFS-backed snapshot."""
+    match judge_stream(content):
+        case Ending.WHOLE:
+            return None
+        case Ending.ODD_END:
+            return Verdict(DamageKind.ODD_END, "its end is not that of a whole file, but all its data is there")
+        case Ending.CUT:
+            return Verdict(DamageKind.TRUNCATED, f"it was cut off after {len(content)} bytes")
+        case Ending.NOT_LZ4:
+            return Verdict(DamageKind.UNREADABLE, "it does not begin as a compressed file of Spark does")
+
+
+def _judge_zip(
+    file: StateFile, content: bytes, snapshots: dict[str, RocksDBSnapshot]
+) -> Verdict | None:
+    """Judge a RocksDB zip: by its central directory, or entry by entry as Spark reads it."""
+    found = parse_zip_tail(file.path, content, len(content))
+    if isinstance(found, RocksDBSnapshot):
+        snapshots[file.path] = found
+        return None
+    streamed = read_whole_zip(file.path, content)
+    if isinstance(streamed, RocksDBSnapshot):
+        snapshots[file.path] = streamed
+        return Verdict(DamageKind.ODD_END, "its end is not that of a whole zip, but all its entries are there")
+    if isinstance(found, NeedsMore) or found.fault is Fault.INCOMPLETE:
+        if not content.startswith(b"PK"):
+            return Verdict(DamageKind.UNREADABLE, "it is no zip")
+        return Verdict(DamageKind.TRUNCATED, f"it was cut off after {len(content)} bytes")
+    return Verdict(DamageKind.UNREADABLE, found.reason)
+
+
+def unreadable_or(
+    answers: Sequence[Answer], paths: Sequence[str]
+) -> list[tuple[str, bytes | Unreadable]]:
+    """Pair paths with their bytes, or with why there are none."""
+    pairs: list[tuple[str, bytes | Unreadable]] = []
+    for path, answer in zip(paths, answers, strict=True):
+        if isinstance(answer, bytes):
+            pairs.append((path, answer))
+        elif isinstance(answer, NotFound):
+            pairs.append((path, Unreadable(path, Fault.VANISHED, "it was gone when it was to be read")))
+        else:
+            pairs.append((path, Unreadable(path, Fault.VANISHED, str(answer))))
+    return pairs
