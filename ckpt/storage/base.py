@@ -11,7 +11,6 @@ from typing import NamedTuple, Protocol
 
 from ckpt.errors import StorageError
 
-
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
 
 

@@ -4,14 +4,19 @@ import errno
 import os
 import stat
 from collections.abc import Iterable
+from functools import partial
 from pathlib import PurePath
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage.base import FileInfo, Folder, Listing, Oddity, ReadRequest, one_line
 
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # A named pipe in place of a file must not block the reader, nor a terminal become its own.
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_OPEN_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CHUNK = 1 << 20
+
+# Half the price of calling FileInfo, which matters for half a million files.
+_file_info = partial(tuple.__new__, FileInfo)
 
 
 class LocalStorage:
@@ -73,24 +78,34 @@ class LocalStorage:
         folders: list[str] = []
         odd: dict[str, Oddity] = {}
         try:
-            with os.scandir(f"{self._root}/{path}") as entries:
-                for entry in entries:
-                    if entry.is_file(follow_symlinks=False):
-                        try:
-                            found = entry.stat(follow_symlinks=False)
-                        except FileNotFoundError:
-                            continue  # it vanished since the folder was read
-                        files[entry.name] = FileInfo(found.st_size, found.st_mtime_ns // 1_000_000)
-                    elif entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.name)
-                    else:
-                        self._scan_odd(entry, files, folders, odd)
+            # Scanning an open folder spares the system the walk down the path for each file in it.
+            handle = os.open(f"{self._root}/{path}", _OPEN_FOLDER)
+            try:
+                with os.scandir(handle) as entries:
+                    for entry in entries:
+                        if entry.is_file(follow_symlinks=False):
+                            try:
+                                found = entry.stat(follow_symlinks=False)
+                            except FileNotFoundError:
+                                continue  # it vanished since the folder was read
+                            files[entry.name] = _file_info((found.st_size, found.st_mtime_ns // 1_000_000))
+                        elif entry.is_dir(follow_symlinks=False):
+                            folders.append(entry.name)
+                        else:
+                            self._scan_odd(path, entry, files, folders, odd)
+            finally:
+                os.close(handle)
         except OSError as error:
             raise self._trouble(error, path) from error
         return files, folders, odd
 
     def _scan_odd(
-        self, entry: os.DirEntry[str], files: dict[str, FileInfo], folders: list[str], odd: dict[str, Oddity]
+        self,
+        path: str,
+        entry: os.DirEntry[str],
+        files: dict[str, FileInfo],
+        folders: list[str],
+        odd: dict[str, Oddity],
     ) -> None:
         """File away a symbolic link under what it points to, or something that is no file at all."""
         try:
@@ -103,30 +118,25 @@ class LocalStorage:
             return
         if stat.S_ISDIR(found.st_mode):
             folders.append(entry.name)
-            if self._holds(found, entry.path):
+            if _lies_in(f"{self._root}/{path}", found):
                 odd[entry.name] = Oddity.LOOP
             return
         files[entry.name] = FileInfo(found.st_size, found.st_mtime_ns // 1_000_000)
         if not stat.S_ISREG(found.st_mode):
             odd[entry.name] = Oddity.SPECIAL
 
-    @staticmethod
-    def _holds(folder: os.stat_result, path: str) -> bool:
-        """Whether ``path`` lies in ``folder``, counting every folder on the way from the top of the file system."""
-        as_named = PurePath(os.path.abspath(path)).parents
-        as_resolved = PurePath(os.path.realpath(path + "/..")).parents
-        return any(os.path.samestat(folder, os.stat(parent)) for parent in {*as_named, *as_resolved})
-
     def _answer(self, request: ReadRequest) -> bytes:
         """Read what one request asks for; only ordinary files are read."""
         path, offset, length = request
         try:
-            handle = os.open(f"{self._root}/{path}", _OPEN_FLAGS)
+            handle = os.open(f"{self._root}/{path}", _OPEN_FILE)
             try:
                 mode = os.fstat(handle).st_mode
                 if not stat.S_ISREG(mode):
                     kind = "a folder" if stat.S_ISDIR(mode) else "not a file (a pipe, a socket or a device)"
-                    raise StorageError(f"{self._shown(path)} is {kind}: move it away, Spark cannot read it either")
+                    raise StorageError(
+                        f"{self._shown(path)} is {kind}: move it away, Spark cannot read it either"
+                    )
                 return _pread(handle, offset, length)
             finally:
                 os.close(handle)
@@ -146,10 +156,19 @@ class LocalStorage:
             case errno.ENOTDIR:
                 return NotFound(f"{shown} is not a folder: give the checkpoint's own folder")
             case errno.EACCES | errno.EPERM:
-                return StorageError(f"{shown} may not be read: run ckpt as a user that may (permission denied)")
+                return StorageError(
+                    f"{shown} may not be read: run ckpt as a user that may (permission denied)"
+                )
             case _:
                 reason = one_line(error.strerror or str(error))
                 return StorageError(f"{shown} cannot be read: {reason}; look at the disk or mount first")
+
+
+def _lies_in(path: str, folder: os.stat_result) -> bool:
+    """Whether ``path`` is ``folder`` or lies below it, by its name or by what its links mean."""
+    ways = (PurePath(os.path.abspath(path)), PurePath(os.path.realpath(path)))
+    above = {parent for way in ways for parent in (way, *way.parents)}
+    return any(os.path.samestat(folder, os.stat(parent)) for parent in above)
 
 
 def _pread(handle: int, offset: int, length: int | None) -> bytes:

@@ -1,0 +1,170 @@
+"""Remote storage through pyarrow's own file systems: S3, Google Cloud, Azure, and Hadoop's libhdfs."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyarrow import fs
+
+from ckpt.errors import UsageError
+from ckpt.storage.base import FileInfo
+from ckpt.storage.remote import Entry
+from ckpt.storage.trouble import short
+
+Options = Mapping[str, str]
+
+
+class ArrowDrive:
+    """A folder of a ``pyarrow.fs.FileSystem``."""
+
+    def __init__(self, file_system: fs.FileSystem, root: str, cure: str) -> None:
+        self.cure = cure
+        self._fs = file_system
+        self._root = root.rstrip("/")
+
+    def level(self, folder: str) -> Iterable[Entry]:
+        """What lies directly in a folder."""
+        return self._list(folder, recursive=False)
+
+    def everything(self) -> Iterable[Entry]:
+        """The whole tree: with object stores one request for each thousand objects."""
+        return self._list("", recursive=True)
+
+    def read(self, path: str, offset: int, length: int | None) -> bytes:
+        """A range of a file: one request for its size, one for the bytes."""
+        with self._fs.open_input_file(self._join(path)) as file:
+            left = max(0, file.size() - offset)
+            wanted = left if length is None else min(length, left)
+            return bytes(file.read_at(wanted, offset)) if wanted else b""
+
+    def _list(self, folder: str, *, recursive: bool) -> Iterable[Entry]:
+        base = self._join(folder)
+        try:
+            found = self._fs.get_file_info(fs.FileSelector(base, recursive=recursive))
+        except FileNotFoundError:
+            if self._fs.get_file_info(base).type == fs.FileType.File:
+                raise NotADirectoryError(base) from None
+            raise
+        skip = len(self._root) + 1 if self._root else 0
+        for item in found:
+            path = item.path[skip:].strip("/")
+            if item.type == fs.FileType.Directory:
+                yield Entry(path, None)
+            elif item.type != fs.FileType.NotFound:
+                yield Entry(path, FileInfo(item.size or 0, _ms(item.mtime_ns)))
+
+    def _join(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root or "/"
+
+
+def _ms(nanoseconds: int | None) -> int | None:
+    return None if nanoseconds is None else nanoseconds // 1_000_000
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("it takes true or false")
+    return text.lower() == "true"
+
+
+def _seconds(text: str) -> timedelta:
+    return timedelta(seconds=float(text))
+
+
+# The options of pyarrow's file systems that have to do with reading, and how their text is understood.
+S3_OPTIONS: Mapping[str, Callable[[str], object]] = {
+    **dict.fromkeys(("access_key", "secret_key", "session_token", "role_arn", "session_name"), str),
+    **dict.fromkeys(("external_id", "region", "scheme", "endpoint_override"), str),
+    **dict.fromkeys(("proxy_options", "tls_ca_file_path"), str),
+    **dict.fromkeys(("anonymous", "force_virtual_addressing"), _flag),
+    **dict.fromkeys(("request_timeout", "connect_timeout"), float),
+    "load_frequency": int,
+}
+GCS_OPTIONS: Mapping[str, Callable[[str], object]] = {
+    **dict.fromkeys(
+        ("access_token", "target_service_account", "scheme", "endpoint_override", "project_id"), str
+    ),
+    "credential_token_expiration": datetime.fromisoformat,
+    "anonymous": _flag,
+    "retry_time_limit": _seconds,
+}
+AZURE_OPTIONS: Mapping[str, Callable[[str], object]] = {
+    **dict.fromkeys(
+        ("account_name", "account_key", "sas_token", "client_id", "client_secret", "tenant_id"), str
+    ),
+    **dict.fromkeys(("blob_storage_authority", "blob_storage_scheme"), str),
+    **dict.fromkeys(("dfs_storage_authority", "dfs_storage_scheme"), str),
+}
+
+
+def s3(bucket: str, path: str, options: Options) -> ArrowDrive:
+    """S3 and what speaks its language. Where nothing names a region, the bucket is asked (one request)."""
+    values = _typed("s3", options, S3_OPTIONS)
+    endpoint = str(values.get("endpoint_override", ""))
+    if "://" in endpoint:
+        values["scheme"], _, values["endpoint_override"] = endpoint.partition("://")
+    elsewhere = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    if not elsewhere and not values.keys() & {"region", "endpoint_override"}:
+        values["region"] = fs.resolve_s3_region(bucket)
+    cure = "give credentials (AWS_* variables, ~/.aws, --storage-option access_key=… secret_key=…)"
+    return ArrowDrive(_make("s3", lambda: fs.S3FileSystem(**values)), f"{bucket}/{path}", cure)
+
+
+def gcs(bucket: str, path: str, options: Options) -> ArrowDrive:
+    """Google Cloud Storage; gives up after 10 s of retries unless told otherwise."""
+    values: dict[str, Any] = {"retry_time_limit": timedelta(seconds=10), **_typed("gs", options, GCS_OPTIONS)}
+    if "access_token" in values:
+        values.setdefault("credential_token_expiration", datetime.now(UTC) + timedelta(hours=1))
+    cure = "give credentials (gcloud, GOOGLE_APPLICATION_CREDENTIALS, --storage-option access_token=…)"
+    return ArrowDrive(_make("gs", lambda: fs.GcsFileSystem(**values)), f"{bucket}/{path}", cure)
+
+
+def azure(container: str, path: str, host: str, options: Options) -> ArrowDrive:
+    """Azure Blob Storage and Data Lake; ``host`` is ``<account>.dfs.core.windows.net``, or empty."""
+    values = _typed("abfs", options, AZURE_OPTIONS)
+    account, _, domain = host.partition(".")
+    if account:
+        values.setdefault("account_name", account)
+    if domain:
+        around = domain.partition(".")[2]
+        values.setdefault("blob_storage_authority", f".blob.{around}")
+        values.setdefault("dfs_storage_authority", f".dfs.{around}")
+    if "account_name" not in values:
+        raise UsageError(
+            "no Azure account is named: write abfss://container@account.dfs.core.windows.net/path "
+            "or give --storage-option account_name=…"
+        )
+    cure = "give credentials (az login, AZURE_* variables, --storage-option account_key=… or sas_token=…)"
+    return ArrowDrive(_make("abfs", lambda: fs.AzureFileSystem(**values)), f"{container}/{path}", cure)
+
+
+def libhdfs(scheme: str, host: str, port: int, user: str | None, path: str, options: Options) -> ArrowDrive:
+    """HDFS through Hadoop's own client and a JVM inside this process; options are Hadoop's settings."""
+    cure = "check HADOOP_CONF_DIR and the Kerberos ticket"
+    name = f"{scheme}://{host}" if scheme != "hdfs" else host or "default"
+    extra = dict(options) or None
+    hadoop = _make(scheme, lambda: fs.HadoopFileSystem(name, port, user=user, extra_conf=extra))
+    return ArrowDrive(hadoop, f"/{path}", cure)
+
+
+def _typed(scheme: str, options: Options, known: Mapping[str, Callable[[str], object]]) -> dict[str, Any]:
+    """Options as the file system wants them. Raises UsageError for one that it does not know."""
+    values: dict[str, Any] = {}
+    for key, text in options.items():
+        if key not in known:
+            names = ", ".join(sorted(known))
+            raise UsageError(f"--storage-option {key} is unknown for {scheme}://; known are {names}")
+        try:
+            values[key] = known[key](text)
+        except ValueError as error:
+            raise UsageError(f"--storage-option {key}={text} is not understood: {short(error)}") from error
+    return values
+
+
+def _make(scheme: str, construct: Callable[[], fs.FileSystem]) -> fs.FileSystem:
+    """Construct a file system; what its constructor refuses is a wrong option."""
+    try:
+        return construct()
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{scheme}:// does not accept these options: {short(error)}") from error

@@ -1,0 +1,176 @@
+"""Remote storage through fsspec, for whatever pyarrow does not open itself.
+
+fsspec is asked directly and not through ``pyarrow.fs.FSSpecHandler``: the handler asks three questions where
+one does (``isdir``, ``find``, and ``isfile`` before each read), loses most file times, and lists through
+``find``, whose default takes a folder that cannot be listed for an empty one.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import fsspec
+from fsspec.asyn import AsyncFileSystem
+from fsspec.core import url_to_fs
+
+from ckpt.errors import StorageError, UsageError
+from ckpt.storage.base import FileInfo
+from ckpt.storage.remote import Entry
+from ckpt.storage.trouble import explain, short
+
+# Where the file systems put the time of the last change; only some have one.
+_TIMES = (
+    *("mtime", "LastModified", "last_modified", "modification_time", "modificationTime"),
+    *("updated", "created"),
+)
+_MS_SINCE = 100_000_000_000  # a number above this is in ms (since 1973), below it in s (until 5138)
+
+
+class FsspecDrive:
+    """A folder of an fsspec file system."""
+
+    def __init__(self, file_system: fsspec.AbstractFileSystem, root: str) -> None:
+        self.cure = "see what its fsspec package needs, as environment or --storage-option"
+        self._fs = file_system
+        self._root = root.rstrip("/")
+
+    def level(self, folder: str) -> Iterable[Entry]:
+        """What lies directly in a folder, in one ``ls``."""
+        base = self._join(folder)
+        return self._entries(base, self._fs.ls(base, detail=True))
+
+    def everything(self) -> Iterable[Entry] | None:
+        """The whole tree where the file system has a ``find`` of its own, as object stores do."""
+        if not _finds_by_itself(self._fs):
+            return None
+        base = self._join("")
+        found = self._fs.find(base, withdirs=True, detail=True)
+        if not found and not self._fs.exists(base):
+            raise FileNotFoundError(base)
+        return self._entries(base, found.values())
+
+    def read(self, path: str, offset: int, length: int | None) -> bytes:
+        """A range of a file, in one ``cat_file``."""
+        full = self._join(path)
+        if offset == 0 and length is None:
+            return bytes(self._fs.cat_file(full))
+        end = None if length is None else offset + length
+        try:
+            return bytes(self._fs.cat_file(full, start=offset, end=end))
+        except FileNotFoundError:
+            raise
+        except Exception:
+            # A range that begins past the end is an error with object stores.
+            if int(self._fs.info(full)["size"]) <= offset:
+                return b""
+            raise
+
+    def _entries(self, base: str, found: Iterable[Mapping[str, Any]]) -> Iterable[Entry]:
+        root = self._root.strip("/")
+        for item in found:
+            name = str(item["name"]).strip("/")
+            if name == base.strip("/"):
+                if item["type"] != "directory":
+                    raise NotADirectoryError(base)
+                continue
+            path = name.removeprefix(root).lstrip("/")
+            yield Entry(path, None if item["type"] == "directory" else _file_info(name, item))
+
+    def _join(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root or "/"
+
+
+def open_fsspec(
+    uri: str, shown: str, options: Mapping[str, str], free: Callable[[str], bool] = lambda key: False
+) -> FsspecDrive:
+    """The fsspec file system that a URI names.
+
+    Args:
+        uri: Any URI that fsspec understands.
+        shown: How messages name it.
+        options: Arguments of the file system's constructor, as text.
+        free: Says which options are passed on though the constructor does not name them.
+
+    Raises:
+        UsageError: The scheme or an option is unknown.
+        StorageError: The package for the scheme is not installed.
+
+    """
+    scheme = uri.partition("://")[0]
+    try:
+        kind = fsspec.get_filesystem_class(scheme)
+    except ValueError as error:
+        raise UsageError(f"{scheme}:// is unknown to ckpt and to fsspec: check the URI") from error
+    except ImportError as error:
+        raise StorageError(f"{shown} needs a package that is not installed: {short(error)}") from error
+    named = _arguments(kind)
+    values: dict[str, object] = {}
+    for key, text in options.items():
+        if key not in named and not free(key):
+            known = ", ".join(sorted(named)) or "none"
+            raise UsageError(f"--storage-option {key} is unknown for {scheme}://; known are: {known}")
+        values[key] = _typed(text, named.get(key))
+    try:
+        file_system, root = url_to_fs(uri, skip_instance_cache=True, **values)
+    except ImportError as error:
+        raise StorageError(f"{shown} needs a package that is not installed: {short(error)}") from error
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{scheme}:// cannot be opened with these options: {short(error)}") from error
+    except Exception as error:  # each file system has exceptions of its own
+        raise explain(error, shown, "check the URI and --storage-option") from error
+    return FsspecDrive(file_system, root)
+
+
+def _finds_by_itself(file_system: fsspec.AbstractFileSystem) -> bool:
+    """Whether ``find`` is better than fsspec's default, which walks and passes over what it cannot list."""
+    kind = type(file_system)
+    if isinstance(file_system, AsyncFileSystem):
+        return kind._find is not AsyncFileSystem._find
+    return kind.find is not fsspec.AbstractFileSystem.find
+
+
+def _file_info(name: str, item: Mapping[str, Any]) -> FileInfo:
+    size = item.get("size")
+    if size is None:
+        raise StorageError(f"{name} is listed without its size: copy the checkpoint to a local folder first")
+    return FileInfo(int(size), next((_ms(item[key]) for key in _TIMES if item.get(key)), None))
+
+
+def _ms(time: object) -> int | None:
+    """A time as file systems tell it, in ms since 1970 UTC; None for what is no time."""
+    if isinstance(time, str):
+        try:
+            time = datetime.fromisoformat(time)
+        except ValueError:
+            return None
+    if isinstance(time, datetime):
+        aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+        return int(aware.timestamp() * 1000)
+    if isinstance(time, int | float):
+        return int(time if time > _MS_SINCE else time * 1000)
+    return None
+
+
+def _arguments(kind: type) -> dict[str, object]:
+    """The named arguments of a file system's constructors, with their defaults."""
+    named: dict[str, object] = {}
+    for base in reversed(kind.__mro__):
+        if "__init__" in vars(base) and base is not object:
+            for name, parameter in inspect.signature(vars(base)["__init__"]).parameters.items():
+                if name != "self" and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                    named[name] = parameter.default
+    return named
+
+
+def _typed(text: str, default: object) -> object:
+    """An option's text as the type of its default; JSON objects, lists and literals are parsed."""
+    try:
+        if isinstance(default, int | float) and not isinstance(default, bool):
+            return type(default)(text)
+        if text.lower() in ("true", "false", "null", "none"):
+            return {"true": True, "false": False}.get(text.lower())
+        return json.loads(text) if text[:1] in ("{", "[") else text
+    except ValueError as error:
+        raise UsageError(f"--storage-option …={text} is not understood: {short(error)}") from error

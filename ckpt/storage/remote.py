@@ -1,0 +1,168 @@
+"""A checkpoint that lies behind a network: the same questions as for a local one, asked side by side.
+
+What differs between kinds of remote storage is a ``Drive``; what does not is here.
+"""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, Protocol, TypeVar
+
+from ckpt.errors import NotFound, StorageError
+from ckpt.storage.base import FileInfo, Folder, Listing, ReadRequest, one_line
+from ckpt.storage.trouble import explain
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+
+REQUESTS_AT_ONCE = 32
+_MARKER = "_$folder$"  # what Hadoop's older S3 clients and EMR leave beside a folder: an empty object
+
+
+class Entry(NamedTuple):
+    """Something a drive lists: its path below the root, and what is known of it if it is a file."""
+
+    path: str
+    file: FileInfo | None
+
+
+class Drive(Protocol):
+    """One kind of remote storage, rooted at a checkpoint.
+
+    Errors are raised as the library beneath raises them; ``RemoteStorage`` puts them in ckpt's words.
+    """
+
+    @property
+    def cure(self) -> str:
+        """What usually helps where this kind of storage refuses: credentials, options."""
+
+    def level(self, folder: str) -> Iterable[Entry]:
+        """What lies directly in a folder. Raises FileNotFoundError or NotADirectoryError."""
+
+    def everything(self) -> Iterable[Entry] | None:
+        """The whole tree in fewer requests than one for each folder, or None where there is no such way."""
+
+    def read(self, path: str, offset: int, length: int | None) -> bytes:
+        """A range of a file, cut short where the file ends; ``length`` None is up to the end."""
+
+
+class RemoteStorage:
+    """A drive with ckpt's errors, and many requests under way at once."""
+
+    def __init__(self, uri: str, drive: Drive) -> None:
+        self.uri = one_line(uri)
+        self._drive = drive
+
+    def list_top(self) -> Folder:
+        """The first level, in one request for each page of names (a thousand with most object stores)."""
+        return _Tree(self._level("")).top()
+
+    def list_tree(self) -> Listing:
+        """The whole tree: page by page where the storage lists recursively, else folder by folder."""
+        try:
+            entries = self._drive.everything()
+            if entries is not None:
+                return _Tree(entries).listing()
+        except Exception as error:
+            raise explain(error, self.uri, self._drive.cure) from error
+        return self._walk()
+
+    def read(self, path: str) -> bytes:
+        """A whole file."""
+        return self._read(ReadRequest(path))
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """A part of a file."""
+        return self._read(ReadRequest(path, offset, length))
+
+    def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
+        """Many reads at once, answered in order."""
+
+        def answer(request: ReadRequest) -> bytes | StorageError:
+            try:
+                return self._read(request)
+            except StorageError as error:
+                return error
+
+        return _side_by_side(answer, requests)
+
+    def _read(self, request: ReadRequest) -> bytes:
+        path, offset, length = request
+        if length == 0:
+            return b""
+        try:
+            return self._drive.read(path, offset, length)
+        except Exception as error:
+            raise explain(error, self._shown(path), self._drive.cure) from error
+
+    def _level(self, folder: str) -> list[Entry]:
+        try:
+            return list(self._drive.level(folder))
+        except Exception as error:
+            raise explain(error, self._shown(folder), self._drive.cure) from error
+
+    def _level_or_nothing(self, folder: str) -> list[Entry]:
+        """A level of a folder that was listed a moment ago and may have vanished since."""
+        try:
+            return self._level(folder)
+        except NotFound:
+            return []
+
+    def _walk(self) -> Listing:
+        """List folder by folder; all folders of the same depth at once."""
+        tree = _Tree()
+        level = self._level("")
+        while level:
+            tree.add(level)
+            folders = [entry.path for entry in level if entry.file is None]
+            level = [entry for found in _side_by_side(self._level_or_nothing, folders) for entry in found]
+        return tree.listing()
+
+    def _shown(self, path: str) -> str:
+        return one_line(f"{self.uri.rstrip('/')}/{path}") if path else self.uri
+
+
+class _Tree:
+    """Folders and files gathered from entries, in whatever order these come."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self._folders: dict[str, dict[str, FileInfo]] = {"": {}}
+        self.add(entries)
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Put entries in their places, and the folders above them."""
+        for path, info in entries:
+            if info is None:
+                self._folder(path)
+            elif path.endswith(_MARKER):
+                self._folder(path.removesuffix(_MARKER))
+            else:
+                folder, _, name = path.rpartition("/")
+                self._folder(folder)[name] = info
+
+    def top(self) -> Folder:
+        """The first level of what was gathered."""
+        return Folder(self._folders[""], frozenset(path for path in self._folders if path))
+
+    def listing(self) -> Listing:
+        """All that was gathered."""
+        return Listing(self._folders)
+
+    def _folder(self, path: str) -> dict[str, FileInfo]:
+        found = self._folders.get(path)
+        if found is None:
+            if "/" in path:
+                self._folder(path.rpartition("/")[0])
+            found = self._folders[path] = {}
+        return found
+
+
+def _side_by_side(ask: Callable[[Question], Answer], questions: Iterable[Question]) -> list[Answer]:
+    """Ask all questions, at most ``REQUESTS_AT_ONCE`` at a time; stopped early, the rest are dropped."""
+    todo = list(questions)
+    if len(todo) < 2:
+        return [ask(question) for question in todo]
+    pool = ThreadPoolExecutor(min(REQUESTS_AT_ONCE, len(todo)), thread_name_prefix="ckpt-read")
+    try:
+        return list(pool.map(ask, todo))
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -1,0 +1,55 @@
+"""What storage libraries complain of, in one line that says what would help."""
+
+import re
+
+from ckpt.errors import NotFound, StorageError, UsageError
+from ckpt.storage.base import one_line
+
+_NO_BUCKET = re.compile(r"NO_?SUCH_?BUCKET|ContainerNotFound|bucket does not exist|bucket not found", re.I)
+_REFUSED = re.compile(
+    r"ACCESS_?DENIED|AccessControlException|\b40[13]\b|forbidden|unauthor|unauthenticated|permission denied"
+    r"|credential|INVALID_?ACCESS_?KEY|SIGNATURE_?DOES_?NOT_?MATCH|AuthenticationFailed",
+    re.I,
+)
+_OUT_OF_REACH = re.compile(
+    r"NETWORK_CONNECTION|curlCode|timed? ?out|connection (refused|reset|aborted)|could ?n.t (connect|resolve)"
+    r"|(un)?resolv|name or service|unreachable|Cannot connect|failed to connect|no route",
+    re.I,
+)
+# What Arrow wraps round the cause: what it was doing before, and bookkeeping after it.
+_PREAMBLE = re.compile(r"^When [^:]*: |^\[Errno \d+\] |^GetFileInfo[^:]*: |.*(?=curlCode)|.*Details: ")
+_POSTSCRIPT = re.compile(r"\s*\(Request ID: [^)]*\)|\.? Detail: .*$|\s*Azure Error: .*$", re.S)
+_LONGEST = 160
+
+
+def explain(error: Exception, path: str, cure: str) -> StorageError | UsageError:
+    """The error to raise instead of a library's own.
+
+    Args:
+        error: What the library raised; ckpt's own errors pass unchanged.
+        path: The file or folder that was asked for, as it is shown.
+        cure: What usually helps with this kind of storage.
+
+    """
+    if isinstance(error, StorageError | UsageError):
+        return error
+    said = str(error)
+    if _NO_BUCKET.search(said):
+        return NotFound(f"{path} does not exist: there is no such bucket; check its name and region")
+    if isinstance(error, FileNotFoundError):
+        return NotFound(f"{path} does not exist: check the path")
+    if isinstance(error, NotADirectoryError):
+        return NotFound(f"{path} is not a folder: give the checkpoint's own folder")
+    reason = short(error)
+    if isinstance(error, PermissionError) or _REFUSED.search(said):
+        return StorageError(f"{path} may not be read: {cure} ({reason})")
+    if isinstance(error, ConnectionError | TimeoutError) or _OUT_OF_REACH.search(said):
+        return StorageError(f"{path} cannot be reached: check the host and the network ({reason})")
+    return StorageError(f"{path} cannot be read: {reason}; {cure}")
+
+
+def short(error: BaseException) -> str:
+    """The cause that a library names, without its wrapping, in one line of modest length."""
+    text = _POSTSCRIPT.sub("", _PREAMBLE.sub("", str(error))).strip()
+    line = one_line(" ".join(text.split())) or type(error).__name__
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
