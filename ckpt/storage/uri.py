@@ -72,27 +72,33 @@ def _local_path(uri: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class _Remote:
     """A remote URI taken apart: ``scheme://user@host/path``, and the options of its query."""
 
+    uri: str
     scheme: str
     user: str
     host: str
     path: str
     query: Mapping[str, str]
 
+    @property
+    def shown(self) -> str:
+        """The URI as messages and reports show it: without a secret key."""
+        return one_line(self.uri.replace(f"//{self.user}@", "//***@", 1) if ":" in self.user else self.uri)
 
-def _parts(uri: str) -> _Parts:
-    found = _URI.fullmatch(uri)
-    if found is None:
-        raise UsageError(f"{one_line(uri)} is no URI: write scheme://…")
-    scheme, rest = found[1].lower(), found[2]
+
+def _parse(uri: str) -> _Remote:
+    if dbfs := _DBFS.fullmatch(uri):
+        uri = f"dbfs://{dbfs[1]}"
+    scheme, _, rest = uri.partition("://")
+    scheme = scheme.lower()
     query: dict[str, str] = {}
     if scheme in _S3 | _GCS | _AZURE and (asked := _QUERY.fullmatch(rest)):
         rest, query = asked["path"], dict(parse_qsl(asked["query"]))
     where, _, path = rest.partition("/")
     user, _, host = where.rpartition("@")
-    return _Parts(scheme, user, host, re.sub("/{2,}", "/", path).strip("/"), query)
+    return _Remote(uri, scheme, user, host, re.sub("/{2,}", "/", path).strip("/"), query)
 
 
 def _open_remote(uri: str, options: Mapping[str, str]) -> Storage:
@@ -100,66 +106,62 @@ def _open_remote(uri: str, options: Mapping[str, str]) -> Storage:
     from ckpt.storage.remote import RemoteStorage
     from ckpt.storage.trouble import explain, short
 
-    if dbfs := _DBFS.fullmatch(uri):
-        uri = f"dbfs://{dbfs[1]}"
-    parts = _parts(uri)
-    shown = one_line(uri.replace(f"//{parts.user}@", "//***@", 1) if ":" in parts.user else uri)
+    remote = _parse(uri)
     try:
-        drive = _drive(uri, parts, {**parts.query, **options})
+        drive = _drive(remote, {**remote.query, **options})
     except ImportError as error:
-        raise StorageError(f"{shown} needs a package that is not installed: {short(error)}") from error
+        raise StorageError(f"{remote.shown} needs a package that is not installed: {short(error)}") from error
     except OSError as error:  # asking for a bucket's region
-        raise explain(error, shown, "check the URI, or give --storage-option region=…") from error
-    return RemoteStorage(shown, drive)
+        raise explain(error, remote.shown, "check it, or give --storage-option region=…") from error
+    return RemoteStorage(remote.shown, drive)
 
 
-def _drive(uri: str, parts: _Parts, options: Mapping[str, str]) -> "Drive":
+def _drive(remote: _Remote, options: Mapping[str, str]) -> "Drive":
     """The kind of remote storage that a scheme stands for."""
-    if parts.scheme in _S3 | _GCS | _AZURE:
-        from ckpt.storage import arrow
-
-        if not parts.host:
-            raise UsageError(f"{one_line(uri)} names no bucket: write {parts.scheme}://bucket/folder")
-        if parts.scheme in _S3:
-            key, _, secret = parts.user.partition(":")
-            given = {"access_key": unquote(key), "secret_key": unquote(secret)} if secret else {}
-            return arrow.s3(parts.host, parts.path, {**given, **options})
-        if parts.scheme in _GCS:
-            given = {"anonymous": "true"} if parts.user == "anonymous" else {}
-            return arrow.gcs(parts.host, parts.path, {**given, **options})
-        container, account = (parts.user, parts.host) if parts.user else (parts.host, "")
-        return arrow.azure(container, parts.path, account, options)
-    if parts.scheme in _HDFS:
-        return _hdfs_drive(uri, parts, options)
+    if remote.scheme in _S3 | _GCS | _AZURE:
+        return _object_store(remote, options)
+    if remote.scheme in _HDFS:
+        return _hdfs(remote, options)
     if not _installed("fsspec"):
-        raise UsageError(
-            f"{parts.scheme}:// is not known to ckpt itself: check the URI, or pip install fsspec"
-        )
+        raise UsageError(f"{remote.scheme}:// is unknown to ckpt itself: check it, or pip install fsspec")
     from ckpt.storage.bridge import open_fsspec
 
-    return open_fsspec(uri, options)
+    return open_fsspec(remote.uri, remote.shown, options)
 
 
-def _hdfs_drive(uri: str, parts: _Parts, options: Mapping[str, str]) -> "Drive":
+def _object_store(remote: _Remote, options: Mapping[str, str]) -> "Drive":
+    """The three that pyarrow opens by itself."""
+    from ckpt.storage import arrow
+
+    if not remote.host:
+        raise UsageError(f"{remote.shown} names no bucket: write {remote.scheme}://bucket/folder")
+    if remote.scheme in _S3:
+        key, _, secret = remote.user.partition(":")
+        given = {"access_key": unquote(key), "secret_key": unquote(secret)} if secret else {}
+        return arrow.s3(remote.host, remote.path, {**given, **options})
+    if remote.scheme in _GCS:
+        given = {"anonymous": "true"} if remote.user == "anonymous" else {}
+        return arrow.gcs(remote.host, remote.path, {**given, **options})
+    container, account = (remote.user, remote.host) if remote.user else (remote.host, "")
+    return arrow.azure(container, remote.path, account, options)
+
+
+def _hdfs(remote: _Remote, options: Mapping[str, str]) -> "Drive":
     """HDFS without a JVM where hdfs-native is installed, else through the Hadoop of this machine."""
     if _installed("hdfs_native") and _installed("fsspec"):
         from ckpt.storage.bridge import open_fsspec
 
-        if parts.user:
-            raise UsageError(
-                f"{one_line(uri)}: name the user by HADOOP_USER_NAME={parts.user}, not in the URI"
-            )
+        if remote.user:
+            raise UsageError(f"{remote.shown} names a user: set HADOOP_USER_NAME={remote.user} instead")
         # Hadoop's settings (dfs.…, fs.…) are passed on; by default hdfs-native retries for three minutes.
         settings = {"dfs.client.failover.max.attempts": "4", "dfs.client.failover.sleep.max.millis": "1000"}
-        return open_fsspec(uri, {**settings, **options}, free=lambda key: "." in key)
+        return open_fsspec(remote.uri, remote.shown, {**settings, **options}, free=lambda key: "." in key)
     if os.environ.get("HADOOP_HOME") or os.environ.get("ARROW_LIBHDFS_DIR"):
         from ckpt.storage import arrow
 
-        host, _, port = parts.host.partition(":")
-        return arrow.libhdfs(parts.scheme, host, int(port or 0), parts.user or None, parts.path, options)
-    raise StorageError(
-        f"{one_line(uri)} needs a package that is not installed: pip install 'spark-ckpt[hdfs]'"
-    )
+        host, _, port = remote.host.partition(":")
+        return arrow.libhdfs(remote.scheme, host, int(port or 0), remote.user or None, remote.path, options)
+    raise StorageError(f"{remote.shown} needs another package: pip install 'spark-ckpt[hdfs]'")
 
 
 def _installed(package: str) -> bool:
