@@ -1,0 +1,21 @@
+"""``metadata``: the id of the query (Spark class ``StreamMetadata``), one JSON object ``{"id":"<uuid>"}``.
+
+Spark wants ``id`` and nothing else: other keys are ignored, the id need not be a UUID, a number is taken as
+text. A file that is not UTF-8 is read with replacement characters (``InputStreamReader``), unlike the logs.
+"""
+
+from ckpt.formats.extract import fields_of, text_field
+from ckpt.formats.text import Damaged, json_of, tolerant
+from ckpt.model import Fault, QueryMetadata
+
+
+@tolerant
+def parse_metadata(raw: bytes) -> QueryMetadata:
+    """Read ``metadata``."""
+    text = raw.decode("utf-8", errors="replace")
+    if not text.strip(" \t\r\n"):
+        raise Damaged(Fault.EMPTY, "the file is empty", "No content to map due to end-of-input")
+    query_id = text_field(fields_of(json_of(text)), "id")
+    if query_id is None:
+        raise Damaged(Fault.BAD_JSON, "the id in it is null")
+    return QueryMetadata(query_id)

@@ -1,0 +1,116 @@
+"""``offsets/N``: where each source stands at the end of batch N (Spark class ``OffsetSeqLog``).
+
+Version 1 (all versions): ``v1``, a line of JSON (``OffsetSeqMetadata``), then one line for each source in the
+order of the query, ``-`` for a source without an offset. Version 2 (4.2 and later, ``OffsetMap``): source
+lines are ``<name>:<json>`` and the JSON has ``sourceMetadataInfo``. Spark does not parse source lines when it
+reads the log; each source does that later. Continuous processing leaves the second line empty
+(``ContinuousExecution.addOffset``).
+"""
+
+import json
+from collections.abc import Mapping
+
+from ckpt.formats.extract import fields_of, long_field, object_field, text_field, text_map
+from ckpt.formats.text import Damaged, is_json, json_of, lines_of, quoted, tolerant, trimmed, version_of
+from ckpt.model import Fault, Json, OffsetLog, OffsetMetadata, SourceOffset
+
+NEWEST_VERSION = 2
+"""The highest version line that Spark up to 4.3 reads (``OffsetSeqLog.MAX_VERSION``)."""
+
+_VOID = "-"  # OffsetSeqLog.SERIALIZED_VOID_OFFSET
+
+
+@tolerant
+def parse_offset_log(raw: bytes) -> OffsetLog:
+    """Read one file of ``offsets/``, as ``OffsetSeqLog.deserialize`` does."""
+    lines = lines_of(raw)
+    if not lines:
+        raise Damaged(Fault.EMPTY, "the file is empty", "Incomplete log file")
+    version = version_of(lines[0], NEWEST_VERSION)
+    try:
+        if len(lines) == 1:
+            raise Damaged(Fault.INCOMPLETE, "nothing follows its version line", "next on empty iterator")
+        sources = _named(lines[2:]) if version == 2 else tuple(_source(None, line) for line in lines[2:])
+        return OffsetLog(version, _metadata(trimmed(lines[1]), version), sources)
+    except Damaged as damage:
+        damage.version = version
+        raise
+
+
+def format_offset_log(log: OffsetLog) -> bytes:
+    """The bytes of a file of ``offsets/``: those it was read from, if Spark wrote them."""
+    lines = [f"v{log.version}", "" if log.metadata is None else _metadata_text(log.metadata)]
+    for source in log.sources:
+        text = _VOID if source.text is None else source.text
+        lines.append(text if source.name is None else f"{source.name}:{text}")
+    return "\n".join(lines).encode("utf-8")
+
+
+def is_continuous(log: OffsetLog) -> bool | None:
+    """Whether continuous processing wrote this file; None where it does not tell.
+
+    ``ContinuousExecution`` (2.3 and later) logs the offsets of its only source without metadata; a
+    micro-batch always has metadata (2.1 and later, the first versions with this format).
+    """
+    if log.metadata is not None:
+        return False
+    return True if len(log.sources) == 1 and log.sources[0].text is not None else None
+
+
+def _metadata(text: str, version: int) -> OffsetMetadata | None:
+    if not text:
+        if version >= 2:
+            raise Damaged(
+                Fault.INCOMPLETE, "its second line is empty", "VERSION_2 offset log requires metadata"
+            )
+        return None
+    fields = fields_of(json_of(text))
+    return OffsetMetadata(
+        watermark_ms=long_field(fields, "batchWatermarkMs", default=0),
+        timestamp_ms=long_field(fields, "batchTimestampMs", default=0),
+        conf=text_map(fields, "conf"),
+        providers=_providers(fields) if version >= 2 else {},
+        text=text,
+    )
+
+
+def _providers(fields: Mapping[str, Json]) -> dict[str, str]:
+    """Source name to provider name, from ``sourceMetadataInfo`` (``SourceMetadataInfo``)."""
+    found = {}
+    for name, value in object_field(fields, "sourceMetadataInfo").items():
+        if value is not None:
+            info = fields_of(value)
+            _, provider, _ = (text_field(info, key) for key in ("sourceId", "providerName", "apiVersion"))
+            found[name] = provider or ""
+    return found
+
+
+def _metadata_text(metadata: OffsetMetadata) -> str:
+    if metadata.text is not None:
+        return metadata.text
+    value = {
+        "batchWatermarkMs": metadata.watermark_ms,
+        "batchTimestampMs": metadata.timestamp_ms,
+        "conf": dict(metadata.conf),
+    }
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _named(lines: list[str]) -> tuple[SourceOffset, ...]:
+    """The source lines of version 2; where a name comes twice, the last line counts."""
+    sources: dict[str, SourceOffset] = {}
+    for line in lines:
+        name, colon, text = line.partition(":")
+        if not colon:
+            reason = f"its source line {quoted(line)} has no name"
+            raise Damaged(Fault.INCOMPLETE, reason, "Invalid OffsetMap format")
+        sources[name] = _source(name, text)
+    return tuple(sources.values())
+
+
+def _source(name: str | None, text: str) -> SourceOffset:
+    if text == _VOID:
+        return SourceOffset(name, None, None)
+    if not is_json(text):
+        return SourceOffset(name, text, None, well_formed=False)
+    return SourceOffset(name, text, json_of(text))

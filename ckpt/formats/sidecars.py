@@ -1,0 +1,89 @@
+r"""Checksum files: Hadoop's hidden ``.N.crc`` and the JSON ``N.crc`` of Spark 4.1 and later.
+
+Hadoop (``ChecksumFileSystem``, local paths only): ``crc\0``, the number of bytes per checksum as a
+big-endian int32 (512 unless ``file.bytes-per-checksum`` says otherwise), then one big-endian CRC32 for each
+such piece of the file.
+
+Spark (``ChecksumCheckpointFileManager``, any file system, beside state files): the JSON of its class
+``Checksum``, with the CRC32C as a signed 32-bit number and the size of the main file.
+"""
+
+from dataclasses import dataclass
+from struct import pack, unpack
+from zlib import crc32
+
+from ckpt.formats.extract import fields_of, long_field, text_field
+from ckpt.formats.text import Damaged, json_of, lines_of, tolerant
+from ckpt.model import Fault
+
+BYTES_PER_CHECKSUM = 512
+"""Hadoop's default piece (``file.bytes-per-checksum``)."""
+
+_MAGIC = b"crc\0"
+
+
+@dataclass(frozen=True, slots=True)
+class HadoopChecksums:
+    """One ``.N.crc``."""
+
+    bytes_per_checksum: int
+    values: tuple[int, ...]  # unsigned CRC32 of each piece
+
+    def match(self, data: bytes) -> bool:
+        """Whether these are the checksums of ``data``."""
+        return self.values == _checksums(data, self.bytes_per_checksum)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkChecksum:
+    """One ``<file>.crc`` (Spark class ``Checksum``, 4.1 and later)."""
+
+    algorithm: str  # CRC32C
+    value: int  # signed 32-bit, as Spark writes it
+    size: int  # of the main file, bytes
+    timestamp_ms: int
+
+
+def _checksums(data: bytes, piece: int) -> tuple[int, ...]:
+    return tuple(crc32(data[start : start + piece]) for start in range(0, len(data), piece))
+
+
+def hadoop_sidecar_name(name: str) -> str:
+    """``.N.crc`` for ``N`` (``ChecksumFileSystem.getChecksumFile``)."""
+    return f".{name}.crc"
+
+
+def build_hadoop_sidecar(data: bytes) -> bytes:
+    """The bytes of ``.N.crc`` for a file ``N`` holding ``data``."""
+    values = _checksums(data, BYTES_PER_CHECKSUM)
+    return _MAGIC + pack(f">i{len(values)}I", BYTES_PER_CHECKSUM, *values)
+
+
+@tolerant
+def parse_hadoop_sidecar(raw: bytes) -> HadoopChecksums:
+    """Read ``.N.crc``."""
+    if not raw:
+        raise Damaged(Fault.EMPTY, "the checksum file is empty")
+    if not raw.startswith(_MAGIC):
+        raise Damaged(Fault.BAD_BINARY, "it does not begin as Hadoop's checksum files do")
+    if len(raw) < 8 or len(raw) % 4:
+        raise Damaged(Fault.BAD_BINARY, "the checksum file is cut short")
+    piece, *values = unpack(f">i{len(raw) // 4 - 2}I", raw[len(_MAGIC) :])
+    if piece <= 0:
+        raise Damaged(Fault.BAD_BINARY, f"it counts {piece} bytes per checksum")
+    return HadoopChecksums(piece, tuple(values))
+
+
+@tolerant
+def parse_spark_sidecar(raw: bytes) -> SparkChecksum:
+    """Read ``<file>.crc``, one JSON object."""
+    lines = lines_of(raw)
+    if not lines:
+        raise Damaged(Fault.EMPTY, "the checksum file is empty")
+    fields = fields_of(json_of("\n".join(lines)))
+    return SparkChecksum(
+        algorithm=text_field(fields, "algorithm") or "",
+        value=long_field(fields, "value"),
+        size=long_field(fields, "mainFileSize"),
+        timestamp_ms=long_field(fields, "timestampMs"),
+    )

@@ -1,0 +1,191 @@
+"""Text as Spark's logs hold it: UTF-8, Java's lines, a version line, and JSON as Jackson reads it.
+
+Everything here raises ``Damaged``, which never leaves ``ckpt.formats``: ``tolerant`` makes an ``Unreadable``
+of it. What Spark itself says to each kind of damage was measured (``tests/formats/spark_answers.json``) and
+stands in ``says``.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn, TypeVar
+
+from ckpt.formats.names import java_int
+from ckpt.model import Fault, Json, Unreadable
+
+MAX_DEPTH = 1000
+"""How deep JSON may nest: Jackson 2.15 and later (``StreamReadConstraints``), so Spark 3.5 and later."""
+MAX_DIGITS = 1000
+"""How many characters a number may have: likewise."""
+
+_Record = TypeVar("_Record")
+_SPACE = " \t\n\r"  # between the tokens of JSON
+_BLANK = "".join(map(chr, range(0x21)))  # what Java's String.trim takes off
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_BRACKET = re.compile(r"[][{}]")
+
+
+class Damaged(Exception):
+    """What is wrong with a file; raised and caught inside ``ckpt.formats`` only."""
+
+    def __init__(self, fault: Fault, reason: str, says: str | None = None) -> None:
+        super().__init__(reason)
+        self.fault = fault
+        self.reason = reason
+        self.says = says
+        self.version: int | None = None
+
+
+class Repeated(dict[str, Any]):
+    """A JSON object that names some keys more than once; it holds the last value of each."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        keys = [name for name, _ in pairs]
+        self.names = frozenset(name for name in self if keys.count(name) > 1)
+
+
+def tolerant(parse: Callable[[bytes], _Record]) -> Callable[[str, bytes], _Record | Unreadable]:
+    """Turn a parser that raises ``Damaged`` into one that takes the path first and never raises."""
+
+    @wraps(parse)
+    def parse_tolerantly(path: str, raw: bytes) -> _Record | Unreadable:
+        try:
+            return parse(raw)
+        except Damaged as damage:
+            return Unreadable(path, damage.fault, damage.reason, damage.version, damage.says)
+
+    return parse_tolerantly
+
+
+def quoted(text: str, limit: int = 40) -> str:
+    """A piece of a file's text for a message: printable ASCII, cut to ``limit`` characters."""
+    safe = text[: limit + 1].encode("unicode_escape").decode("ascii")
+    return f'"{safe}"' if len(safe) <= limit else f'"{safe[:limit]}..."'
+
+
+def trimmed(text: str) -> str:
+    """Java's ``String.trim``: without the characters up to U+0020 at both ends."""
+    return text.strip(_BLANK)
+
+
+def lines_of(raw: bytes) -> list[str]:
+    r"""The lines of a log file, as ``scala.io.Source.getLines`` yields them.
+
+    They end at \n, \r\n or \r and at nothing else; a line end at the end of the file begins no further line.
+    Raises Damaged where the file is not UTF-8.
+    """
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start} of it is not UTF-8 text"
+        raise Damaged(Fault.BAD_BINARY, reason, "Input length = ") from None
+    lines = _LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]
+
+
+def version_of(line: str, newest: int) -> int:
+    """The number of a version line (``MetadataVersionUtil.validateVersion``). Raises Damaged.
+
+    ``v`` and what Java takes for a positive int: ``v01`` and ``v+1`` are 1; ``v0``, ``v-1``, ``V1``, `` v1``
+    and ``v1 `` are refused (the commit log trims the line first). ``newest`` is the highest that any Spark
+    writes.
+    """
+    version = java_int(line[1:]) if line[:1] == "v" else None
+    if version is None or version <= 0:
+        reason = f"its first line is {quoted(line)}, not a version such as v1"
+        raise Damaged(Fault.BAD_VERSION, reason, "failed to read correct log version")
+    if version > newest:
+        reason = f"its version line is v{version}, and the highest known is v{newest}"
+        damage = Damaged(Fault.NEWER_VERSION, reason, "UnsupportedLogVersion")
+        damage.version = version
+        raise damage
+    return version
+
+
+def json_of(text: str) -> Json:
+    """The JSON value at the start of a text, as Jackson reads it: the rest is ignored. Raises Damaged."""
+    body = text.lstrip(_SPACE)
+    if not body:
+        raise Damaged(Fault.INCOMPLETE, "JSON is missing in it", "No content to map due to end-of-input")
+    _check_depth(body)
+    value: Json
+    try:
+        value, end = _DECODER.raw_decode(body)
+    except json.JSONDecodeError as error:
+        _not_json(error.msg, body, error.pos)
+    except RecursionError:
+        raise Damaged(Fault.BAD_JSON, "its JSON nests too deep to be read") from None
+    if not isinstance(value, dict | list | str) and body[end : end + 1].strip(_SPACE + "/#"):
+        raise Damaged(Fault.BAD_JSON, f"{quoted(body)} is not JSON")
+    return value
+
+
+def is_json(text: str) -> bool:
+    """Whether a whole text is one JSON value, with nothing behind it."""
+    try:
+        _check_depth(text)
+        _DECODER.decode(text)
+    except (ValueError, RecursionError, Damaged):
+        return False
+    return True
+
+
+def _check_depth(text: str) -> None:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for bracket in _BRACKET.findall(_STRING.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > MAX_DEPTH:
+            raise Damaged(Fault.BAD_JSON, f"its JSON nests deeper than {MAX_DEPTH}", "nesting depth")
+
+
+def _not_json(message: str, text: str, place: int) -> NoReturn:
+    """Say what is wrong at ``place``, with the words that Jackson has for it where they are certain."""
+    rest = text[place:]
+    if rest in ("", "-") or message.startswith("Unterminated string"):
+        raise Damaged(Fault.TRUNCATED_JSON, "its JSON stops before its end", "Unexpected end-of-input")
+    cut_word = rest.isalpha() and any(word.startswith(rest) for word in ("true", "false", "null"))
+    if cut_word:
+        raise Damaged(Fault.TRUNCATED_JSON, "its JSON stops before its end", "Unrecognized token")
+    raise Damaged(Fault.BAD_JSON, f"it is not JSON from {quoted(rest, 20)} on", _jackson(message, rest[0]))
+
+
+def _jackson(message: str, char: str) -> str | None:
+    """Jackson's words, where they follow from what Python's parser found."""
+    if not message.startswith("Expecting") or char < "!" or char.isdigit() or char in "]}":
+        return None
+    return "Unrecognized token" if message == "Expecting value" and char.isalpha() else "Unexpected character"
+
+
+def _number(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    def parse_number(digits: str) -> Any:
+        if len(digits) > MAX_DIGITS:
+            raise Damaged(
+                Fault.BAD_JSON, f"a number in its JSON is longer than {MAX_DIGITS}", "Number value length"
+            )
+        return parse(digits)
+
+    return parse_number
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise Damaged(Fault.BAD_JSON, f"{name} is not JSON", "Non-standard token")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    return value if len(value) == len(pairs) else Repeated(pairs)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_int=_number(int),
+    parse_float=_number(float),
+    parse_constant=_no_constant,
+)

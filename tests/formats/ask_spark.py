@@ -1,0 +1,151 @@
+"""Ask a real Spark to read every case of ``spark_cases`` and record what it said in ``spark_answers.json``.
+
+Run it with the interpreter of each Spark in turn: ``python tests/formats/ask_spark.py``. Only Spark's own log
+classes are called; nothing of ckpt is imported, so an answer can never come from ckpt.
+"""
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.captured import CapturedException
+from pyspark.sql import SparkSession
+from spark_cases import COMPACTIBLE, ENTRY, KINDS, NAMES
+
+HERE = Path(__file__).parent
+ANSWERS = HERE / "spark_answers.json"
+STREAMING = "org.apache.spark.sql.execution.streaming."
+ROOMS = ("", "checkpointing.", "runtime.", "sinks.")
+
+
+class Reader:
+    """Spark's log classes, found by name, whichever package this version keeps them in."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.jvm = spark._jvm
+
+    def cls(self, name: str):
+        for room in ROOMS:
+            try:
+                self.jvm.java.lang.Class.forName(STREAMING + room + name)
+            except Py4JJavaError:
+                continue
+            found = self.jvm
+            for part in (STREAMING + room + name).split("."):
+                found = getattr(found, part)
+            return found
+        raise LookupError(name)
+
+    def log(self, kind: str, folder: Path):
+        session, path = self.spark._jsparkSession, str(folder)
+        read_only = (False,) if self.spark.version >= "4.2" else ()
+        match kind:
+            case "offsets":
+                return self.cls("OffsetSeqLog")(session, path, *read_only)
+            case "commits":
+                return self.cls("CommitLog")(session, path, *read_only)
+            case "file-source":
+                return self.cls("FileStreamSourceLog")(1, session, path)
+            case "file-sink":
+                nothing = self.jvm.scala.Option.empty()
+                return self.cls("FileStreamSinkLog")(1, session, path, nothing)
+        raise LookupError(kind)
+
+    def open(self, path: Path):
+        return self.jvm.java.io.FileInputStream(str(path))
+
+    def metadata(self):
+        hadoop = self.spark._jsparkSession.sessionState().newHadoopConf()
+        read, as_path = self.cls("StreamMetadata").read, self.jvm.org.apache.hadoop.fs.Path
+        return lambda path: read(as_path(str(path)), hadoop).get()
+
+
+def _shown(reader: Reader, kind: str, record) -> object:
+    """What Spark read, as it would write or print it."""
+    if kind == "offsets":
+        option = record.metadataOpt() if reader.spark.version >= "4.2" else record.metadata()
+        metadata = option.get() if option.isDefined() else None
+        return [metadata.json() if metadata is not None else None, record.toString()]
+    if kind in ("commits", "metadata"):
+        return record.json() if record is not None else None
+    return len(record)
+
+
+def _asked(ask) -> dict:
+    try:
+        return {"read": ask()}
+    except (Py4JJavaError, CapturedException) as error:
+        java = error.java_exception if isinstance(error, Py4JJavaError) else error._origin
+        names = []
+        while java is not None and len(names) < 3:
+            names.append([java.getClass().getSimpleName(), (java.getMessage() or "")[:160]])
+            java = java.getCause()
+        return {"error": names[0][0], "says": " <- ".join(says for _, says in names)[:240]}
+
+
+def _file_answers(reader: Reader, kind: str, root: Path) -> dict:
+    folder = root / kind
+    folder.mkdir()
+    if kind == "metadata":
+        read = reader.metadata()
+    else:
+        log = reader.log(kind, folder)
+        read = lambda path: log.deserialize(reader.open(path))
+    answers = {}
+    for name, raw in KINDS[kind].items():
+        path = folder / "7"
+        path.write_bytes(raw)
+        answers[name] = _asked(lambda: _shown(reader, kind, read(path)))
+    return answers
+
+
+def _listed(reader: Reader, root: Path) -> dict:
+    """For each odd name: the latest batch that a log holding a file of that name sees (or nothing)."""
+    answers = {}
+    for number, name in enumerate(NAMES):
+        folder = root / f"names-{number}"
+        folder.mkdir()
+        (folder / name).write_bytes(b"v1\n{}")
+        answers[name] = _asked(lambda folder=folder: reader.log("commits", folder).getLatestBatchId().toString())
+        shutil.rmtree(folder)
+    return answers
+
+
+def _restored(reader: Reader, root: Path) -> dict:
+    """For each set of file names: how many entries a file source restores, or why it cannot."""
+    answers = {}
+    for number, (name, files) in enumerate(COMPACTIBLE.items()):
+        folder = root / f"compactible-{number}"
+        folder.mkdir()
+        for file in files:
+            (folder / file).write_text(f"v1\n{ENTRY}")
+        answers[name] = _asked(lambda folder=folder: len(reader.log("file-source", folder).restore()))
+        if "says" in answers[name]:
+            answers[name]["says"] = answers[name]["says"].replace(str(folder), "<log>")
+        shutil.rmtree(folder)
+    return answers
+
+
+def main() -> None:
+    """Answer every case with the Spark of this interpreter and merge the answers into the file."""
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.driver.memory", "1g").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    reader = Reader(spark)
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        mine = {kind: _file_answers(reader, kind, root) for kind in KINDS}
+        mine["names"] = _listed(reader, root)
+        mine["compactible"] = _restored(reader, root)
+    version = spark.version
+    spark.stop()
+    recorded = json.loads(ANSWERS.read_text()) if ANSWERS.exists() else {}
+    recorded[version] = mine
+    ANSWERS.write_text(json.dumps(dict(sorted(recorded.items())), indent=0, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main()
