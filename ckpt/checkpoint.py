@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Generic, TypeVar
 
+from ckpt.formats.names import BatchNames
 from ckpt.model import CommitLog, Kind, OffsetLog, QueryMetadata, StateInventory, Unreadable
 from ckpt.storage.base import Listing
 
@@ -20,13 +21,18 @@ class Log(Generic[Entry]):
     """``offsets/`` or ``commits/``: which batches have a file, and those of the files that were read."""
 
     folder: str
-    ids: tuple[int, ...] = ()  # sorted
+    names: BatchNames
     entries: Mapping[int, Entry | Unreadable] = field(default_factory=dict)  # those read, by batch id
 
     @property
+    def ids(self) -> tuple[int, ...]:
+        """The batches that have a file, sorted."""
+        return self.names.ids
+
+    @property
     def latest(self) -> int | None:
-        """The highest batch id."""
-        return self.ids[-1] if self.ids else None
+        """The highest batch id that Spark's listing yields: its file may not be there (see ``BatchNames.odd``)."""
+        return max((*self.ids[-1:], *(odd.batch_id for odd in self.names.odd)), default=None)
 
     def __contains__(self, batch_id: object) -> bool:
         """Whether the batch has a file here."""
@@ -68,6 +74,8 @@ class Checkpoint:
     commits: Log[CommitLog]
     state: StateInventory | None = None
     vanished: tuple[str, ...] = ()  # listed, and gone when they were to be read
+    stale_sidecars: tuple[str, ...] = ()  # hidden checksum files that do not match the log file beside them
+    local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file beside every file
 
     @property
     def stateful(self) -> bool | None:

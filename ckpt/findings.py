@@ -84,7 +84,7 @@ MISSING_METADATA = Diagnosis(
     ERROR,
     "The file metadata, which holds the query id, is gone. Spark 4.2 and later refuse to start; earlier versions "
     "start under a new query id, so sinks that remember the id (Delta's txnAppId) take old batches for new ones.",
-    'Write the file {checkpoint}/metadata with the old id: {{"id":"<query id>"}}. The id stands in the driver log, in '
+    'Write the file {checkpoint}/metadata with the old id: {"id":"<query id>"}. The id stands in the driver log, in '
     "the query's progress events and, for a Delta sink, in the table log as txnAppId.",
 )
 UNREADABLE_METADATA = Diagnosis(
@@ -92,7 +92,7 @@ UNREADABLE_METADATA = Diagnosis(
     "unreadable-metadata",
     ERROR,
     "The file metadata cannot be read, so no Spark version starts the query.",
-    'Write the file {checkpoint}/metadata again: {{"id":"<query id>"}}. The id stands in the driver log, in the '
+    'Write the file {checkpoint}/metadata again: {"id":"<query id>"}. The id stands in the driver log, in the '
     "query's progress events and, for a Delta sink, in the table log as txnAppId.",
 )
 NEWER_LOG_VERSION = Diagnosis(
@@ -116,6 +116,14 @@ MALFORMED_OFFSET = Diagnosis(
     "The offset of a source, in an offset file that a start reads, is not JSON. Spark reads the log and then fails "
     "when it hands the offset to the source.",
     _RESTORE,
+)
+NEW_QUERY_ID = Diagnosis(
+    "CKPT108",
+    "new-query-id",
+    WARNING,
+    "The file metadata is gone, and this Spark version starts all the same, under a new query id. Sinks that remember the "
+    "id (Delta's txnAppId) take the batch that is run next for a new one, also where they have it already.",
+    'Write the file {checkpoint}/metadata with the old id before the start: {"id":"<query id>"}.',
 )
 MISSING_PREDECESSOR = Diagnosis(
     "CKPT201",

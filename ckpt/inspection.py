@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
+from ckpt import history, sources
 from ckpt.checkpoint import Checkpoint
 from ckpt.checks import check
 from ckpt.findings import Asked, Finding, Severity, worst
@@ -11,6 +11,7 @@ from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
 from ckpt.restart.versions import Progress, Spark
+from ckpt.verdict import verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +23,21 @@ class Judged:
     remedy: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Inspection:
     """What one checkpoint holds, what is wrong with it, and what each Spark version will do."""
 
     checkpoint: Checkpoint
     asked: Asked
-    versions_named: bool
     written_by: WrittenBy
-    forecasts: tuple[Forecast, ...]  # versions in order, synchronous before asynchronous
+    pattern: history.Pattern
+    batches: tuple[history.Batch, ...]  # the newest, oldest first
+    uncommitted: tuple[int, ...]
+    unplanned: tuple[int, ...]
+    sources: tuple[sources.SourceView, ...]  # where each stands at the end of the latest batch
+    forecasts: tuple[Forecast, ...]  # synchronous before asynchronous, versions in order
+    counted: tuple[Forecast, ...]  # those about a start that somebody may try: the verdict rests on them
+    verdict: str  # one sentence without a full stop
     findings: tuple[Judged, ...]  # worst first
 
     @property
@@ -38,49 +45,73 @@ class Inspection:
         """Whether nothing was found but notes."""
         return worst(judged.severity for judged in self.findings) in (None, Severity.NOTE)
 
-    @cached_property
-    def counted(self) -> tuple[Forecast, ...]:
-        """The forecasts that the verdict rests on: see ``_counts``."""
-        return tuple(f for f in self.forecasts if _counts(f, self))
 
+def inspect(
+    checkpoint: Checkpoint, versions: Sequence[Spark] = (), asked: Asked = Asked.BOTH, batches: int = 10
+) -> Inspection:
+    """Judge a checkpoint for some Spark versions (none named: all) and progress modes; pure, and never raises.
 
-def inspect(checkpoint: Checkpoint, versions: Sequence[Spark] = (), asked: Asked = Asked.BOTH) -> Inspection:
-    """Judge a checkpoint for some Spark versions (none named: all) and progress modes; pure, and never raises."""
+    ``batches`` is how many of the newest batches are shown, 0 for all; their files must have been read.
+    """
     modes = [mode for mode in Progress if asked in (Asked.BOTH, mode.value)]
     wanted = [version for version in Spark if version in versions or not versions]
     forecasts = tuple(forecast(checkpoint, version, mode) for mode in modes for version in wanted)
-    inspection = Inspection(checkpoint, asked, bool(versions), written_by(checkpoint), forecasts, ())
-    seen = _distinct([*(found for f in forecasts for found in f.because), *check(checkpoint)])
-    judged = [_judge(found, inspection) for found in seen]
-    judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis.code))
+    origin = written_by(checkpoint)
+    counted = tuple(f for f in forecasts if _counts(f, origin, asked, named=bool(versions)))
+    latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
     return Inspection(
-        checkpoint, asked, bool(versions), inspection.written_by, forecasts, tuple(judged)
+        checkpoint,
+        asked,
+        origin,
+        history.pattern(checkpoint),
+        history.batches(checkpoint, batches),
+        history.uncommitted(checkpoint),
+        history.unplanned(checkpoint),
+        sources.views(latest) if latest else (),
+        forecasts,
+        counted,
+        verdict(counted),
+        _findings(checkpoint, forecasts, counted, asked),
     )
 
 
-def _distinct(found: Iterable[Finding]) -> list[Finding]:
-    """One finding per diagnosis and path: forecasts that agree give the same one."""
-    return list({(f.diagnosis.code, f.path): f for f in reversed(list(found))}.values())[::-1]
-
-
-def _counts(one: Forecast, inspection: Inspection) -> bool:
+def _counts(one: Forecast, origin: WrittenBy, asked: Asked, *, named: bool) -> bool:
     """Whether a forecast is about a start that somebody may try.
 
     Not one with a Spark older than the one that wrote the checkpoint, and not an asynchronous one of a stateful
     query, unless that version or mode was asked for by name.
     """
-    at_least = inspection.written_by.at_least
-    too_old = at_least is not None and not one.spark.at_least(at_least) and not inspection.versions_named
-    never_asynchronous = one.outcome is Outcome.REFUSED and inspection.asked is not Asked.ASYNC
-    return not too_old and not never_asynchronous
+    too_old = origin.at_least is not None and not one.spark.at_least(origin.at_least)
+    never_asynchronous = one.outcome is Outcome.REFUSED
+    return (named or not too_old) and (asked is Asked.ASYNC or not never_asynchronous)
 
 
-def _judge(found: Finding, inspection: Inspection) -> Judged:
-    about = [f for f in inspection.forecasts if found in f.because]
-    severity = found.diagnosis.severity_for(inspection.asked)
-    if about and not any(_counts(f, inspection) for f in about):
-        severity = Severity.NOTE
-    remedy = found.diagnosis.remedy
-    if remedy is not None:
-        remedy = remedy.replace("{{", "{").replace("}}", "}").replace("{checkpoint}", inspection.checkpoint.uri)
-    return Judged(found, severity, remedy)
+def _findings(
+    checkpoint: Checkpoint, forecasts: Sequence[Forecast], counted: Sequence[Forecast], asked: Asked
+) -> tuple[Judged, ...]:
+    """What forecasts and checks found, once per diagnosis and path.
+
+    A finding that speaks only of starts that nobody tries is a note.
+    """
+    found = _distinct([*(f for told in forecasts for f in told.because), *check(checkpoint)])
+    spoken_of = {_key(f) for told in forecasts for f in told.because}
+    matters = {_key(f) for told in counted for f in told.because}
+    judged = []
+    for one in found:
+        only_a_note = _key(one) in spoken_of and _key(one) not in matters
+        severity = Severity.NOTE if only_a_note else one.diagnosis.severity_for(asked)
+        remedy = one.diagnosis.remedy
+        judged.append(Judged(one, severity, remedy.replace("{checkpoint}", checkpoint.uri) if remedy else None))
+    judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis.code))
+    return tuple(judged)
+
+
+def _key(found: Finding) -> tuple[str, str]:
+    return found.diagnosis.code, found.path
+
+
+def _distinct(found: Iterable[Finding]) -> list[Finding]:
+    first: dict[tuple[str, str], Finding] = {}
+    for one in found:
+        first.setdefault(_key(one), one)
+    return list(first.values())

@@ -1,25 +1,41 @@
 """ckpt inspect."""
 
+import shutil
+import sys
 from typing import Annotated
 
 import typer
 
-import ckpt
+from ckpt import inspection
+from ckpt.errors import UsageError
 from ckpt.findings import Asked
+from ckpt.reader import open_checkpoint
 
-from . import options, render
+from . import options
+from .render import document, page, text
 
 
 def inspect(
     checkpoint: options.CheckpointArg,
-    spark: options.SparkOption = None
+    spark: options.SparkOption = None,
     progress: options.ProgressOption = Asked.BOTH,
     batches: options.BatchesOption = 10,
-    storage_option: options.StorageOption = None
+    deep: Annotated[bool, typer.Option("--deep", hidden=True)] = False,
+    storage_option: options.StorageOption = None,
     output: options.OutputOption = options.Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Say what is in CHECKPOINT, what is wrong with it, and what the next start will do.
 
-    Reads only, starts no JVM. Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
+    Only reads, and starts no JVM. Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
     """
+    if deep:
+        raise UsageError("--deep is not built yet; without it the ends of the state files a start loads are checked")
+    opened = open_checkpoint(checkpoint, options.storage_options(storage_option), batches=batches)
+    found = inspection.inspect(opened, spark or (), progress, batches)
+    if output is options.Output.JSON:
+        typer.echo(document.document(found))
+    else:
+        width = min(shutil.get_terminal_size((80, 24)).columns, 110) if sys.stdout.isatty() else 80
+        typer.echo(page.page(found, page.Page(width, text.coloured())))
+    raise typer.Exit(code=0 if found.sound else 1)

@@ -7,12 +7,15 @@ decides. ``docs/restart.md`` explains them in the same order, and ``tests/oracle
 from ckpt import findings
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkpoint
 from ckpt.findings import Finding
-from ckpt.model import CommitLog, Fault, Json, Kind, OffsetLog, Unreadable
+from ckpt.model import CommitLog, DamageKind, Fault, Kind, OffsetLog, Unreadable
 from ckpt.restart import words
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure
 from ckpt.restart.versions import Progress, Spark
+from ckpt.sources import same_kind
+
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def forecast(checkpoint: Checkpoint, spark: Spark, progress: Progress) -> Forecast:
@@ -37,9 +40,7 @@ def _query_metadata(start: Start) -> Forecast | None:
     """``StreamExecution`` reads the query id first (``StreamMetadata.read``)."""
     metadata = start.checkpoint.metadata
     if isinstance(metadata, Unreadable):
-        return start.fails(
-            findings.UNREADABLE_METADATA, METADATA, metadata.reason, words.metadata_words(metadata)
-        )
+        return start.fails(findings.UNREADABLE_METADATA, METADATA, metadata.reason, metadata.says)
     used = start.latest is not None or start.committed is not None
     if metadata is None and used and start.rules.needs_metadata:
         detail = "the file is not there, though batches were planned"
@@ -54,20 +55,20 @@ def _nothing_planned(start: Start) -> Forecast | None:
     if start.latest is not None:
         return None
     checkpoint = start.checkpoint
-    words = start.rules.new_query_needs_empty
+    refusal = start.rules.new_query_needs_empty
     left = [f for f in (OFFSETS, STATE, COMMITS) if words.has_visible_entry(checkpoint.listing, f)]
-    if left and words:
+    if left and refusal:
         detail = f"offsets/ names no batch, and {' and '.join(f + '/' for f in left)} is not empty"
-        return start.fails(findings.COMMITS_WITHOUT_OFFSETS, left[0], detail, words)
+        return start.fails(findings.COMMITS_WITHOUT_OFFSETS, left[0], detail, refusal)
     if start.committed is not None:
         detail = f"offsets/ names no batch, and commits/ ends at batch {start.committed}"
         found = Finding(findings.COMMITS_WITHOUT_OFFSETS, COMMITS, detail)
         if 0 in checkpoint.commits:
             return start.ends(
-                Outcome.FAILS_AT_COMMIT, found, batch_id=0, reexecutes=False, error=words.CONCURRENT_UPDATE
+                Outcome.FAILS_AT_COMMIT, found, batch_id=0, reexecutes=False, error=words.concurrent_update(0)
             )
         return start.ends(Outcome.STARTS_FRESH, found, batch_id=0, reexecutes=False)
-    return _blocked(start, 0, fresh=True) or start.ends(Outcome.STARTS_FRESH, batch_id=0, reexecutes=False)
+    return _blocked(start, 0) or start.ends(Outcome.STARTS_FRESH, batch_id=0, reexecutes=False)
 
 
 def _latest_offsets(start: Start) -> Forecast | None:
@@ -86,14 +87,57 @@ def _log_file(
     start: Start, entry: OffsetLog | CommitLog | Unreadable | None, path: str, newest: int
 ) -> Forecast | None:
     if isinstance(entry, Unreadable) and entry.fault is not Fault.NEWER_VERSION:
-        return start.fails(
-            findings.UNREADABLE_LOG, path, entry.reason, words.unreadable_words(entry, path)
-        )
+        return start.fails(findings.UNREADABLE_LOG, path, entry.reason, entry.says)
     version = entry.version if entry is not None else None
     if version is not None and version > newest:
         detail = f"its version line is v{version}, and Spark {start.spark} reads at most v{newest}"
         return start.fails(findings.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION)
     return None
+
+
+def _unfinished_repartition(start: Start) -> Forecast | None:
+    """``checkUnfinishedRepartitionBatch``: Spark 4.2 and later, before anything else is looked at.
+
+    It compares the recorded shuffle partitions of an uncommitted latest batch with those of the batch before, and so
+    trips over whatever is missing there. Asynchronous tracking leaves it out.
+    """
+    latest, committed = start.latest, start.committed
+    if not (start.rules.checks_repartition and start.progress is Progress.SYNC and latest):
+        return None
+    if committed is None or committed >= latest:
+        return None
+    if latest - 1 not in start.checkpoint.offsets:
+        return _no_predecessor(start, latest, words.previous_not_found(latest - 1))
+    unreadable = _offset_file(start, latest - 1)
+    if unreadable is not None:
+        return unreadable
+    logs = {i: start.checkpoint.offsets.readable(i) for i in (latest, latest - 1)}
+    counts = []
+    for batch_id, log in logs.items():
+        metadata = log.metadata if log else None
+        if metadata is None:
+            detail = "it has no metadata line, which the check for an unfinished repartition needs"
+            return start.fails(
+                findings.UNFINISHED_REPARTITION, f"{OFFSETS}/{batch_id}", detail, words.no_metadata(batch_id)
+            )
+        counts.append(metadata.conf.get(SHUFFLE_PARTITIONS))
+    path = f"{OFFSETS}/{latest}"
+    if None in counts:
+        detail = f"no {SHUFFLE_PARTITIONS} is recorded, which the check for an unfinished repartition needs"
+        return start.fails(findings.UNFINISHED_REPARTITION, path, detail, words.NO_SHUFFLE_PARTITIONS)
+    if counts[0] != counts[1]:
+        detail = f"{counts[0]} shuffle partitions, where batch {latest - 1} has {counts[1]}"
+        return start.fails(findings.UNFINISHED_REPARTITION, path, detail, words.UNFINISHED_REPARTITION)
+    return None
+
+
+def _latest_sources(start: Start) -> Forecast | None:
+    """``OffsetSeq.toStreamProgress`` wants as many sources as the query has, and every query has one."""
+    log = start.checkpoint.offsets.readable(start.latest)
+    if log is None or log.sources:
+        return None
+    path, detail = f"{OFFSETS}/{start.latest}", "it names no source, and every query has one"
+    return start.fails(findings.SOURCES_DIFFER, path, detail, words.SOURCES_DIFFER)
 
 
 def _predecessor(start: Start) -> Forecast | None:
@@ -104,10 +148,10 @@ def _predecessor(start: Start) -> Forecast | None:
         return _offset_file(start, found) or _same_sources(start, found, latest)
     if latest == 0 or start.progress is Progress.ASYNC:
         return None
-    looked_up_by_repartition_check = start.rules.checks_repartition and (
-        start.committed is not None and start.committed < latest
-    )
-    error = words.previous_not_found(latest - 1) if looked_up_by_repartition_check else words.does_not_exist(latest - 1)
+    return _no_predecessor(start, latest, words.does_not_exist(latest - 1))
+
+
+def _no_predecessor(start: Start, latest: int, error: str) -> Forecast:
     stateful = start.checkpoint.stateful
     diagnosis = findings.LOST_PREDECESSOR if stateful else findings.MISSING_PREDECESSOR
     nearest = start.checkpoint.offsets.before(latest)
@@ -117,33 +161,21 @@ def _predecessor(start: Start) -> Forecast | None:
 
 
 def _same_sources(start: Start, earlier: int, latest: int) -> Forecast | None:
-    """``OffsetSeq.toStreamProgress`` wants as many sources as the query has, in both files."""
+    """Both offset files are read with the sources of the one query, so they must agree in number and in kind."""
     before, after = (start.checkpoint.offsets.readable(i) for i in (earlier, latest))
-    if before is None or after is None or len(before.sources) == len(after.sources):
-        return None
-    detail = f"batch {earlier} has {len(before.sources)} sources, batch {latest} has {len(after.sources)}"
-    return start.fails(findings.SOURCES_DIFFER, f"{OFFSETS}/{latest}", detail, words.SOURCES_DIFFER)
-
-
-def _unfinished_repartition(start: Start) -> Forecast | None:
-    """``checkUnfinishedRepartitionBatch``: Spark 4.2 and later, unless tracking is asynchronous."""
-    latest = start.latest
-    if not (start.rules.checks_repartition and start.progress is Progress.SYNC and latest):
-        return None
-    if start.committed is None or start.committed >= latest:
-        return None
-    before, after = (start.checkpoint.offsets.readable(i) for i in (latest - 1, latest))
     if before is None or after is None:
         return None
     path = f"{OFFSETS}/{latest}"
-    partitions = [log.metadata.conf.get(SHUFFLE_PARTITIONS) if log.metadata else None for log in (before, after)]
-    if None in partitions:
-        detail = "it does not record the number of shuffle partitions, which the check for an unfinished repartition needs"
-        return start.fails(findings.UNFINISHED_REPARTITION, path, detail, None)
-    if partitions[0] == partitions[1]:
-        return None
-    detail = f"{partitions[1]} shuffle partitions, where batch {latest - 1} has {partitions[0]}"
-    return start.fails(findings.UNFINISHED_REPARTITION, path, detail, "STREAMING_UNFINISHED_REPARTITION_DETECTED")
+    if len(before.sources) != len(after.sources):
+        detail = f"batch {earlier} has {len(before.sources)} sources, batch {latest} has {len(after.sources)}"
+        return start.fails(findings.SOURCES_DIFFER, path, detail, words.SOURCES_DIFFER)
+    for index, (old, new) in enumerate(zip(before.sources, after.sources, strict=True)):
+        lost = old.text is not None and new.text is None
+        if lost or not same_kind(old.value, new.value):
+            detail = f"source {index} has no offset any more" if lost else f"source {index} is of another kind"
+            detail += f" than in batch {earlier}" if not lost else f", and had one in batch {earlier}"
+            return start.ends(Outcome.UNKNOWN, Finding(findings.SOURCES_DIFFER, path, detail))
+    return None
 
 
 def _latest_commit(start: Start) -> Forecast | None:
@@ -152,6 +184,19 @@ def _latest_commit(start: Start) -> Forecast | None:
         return None
     entry = start.checkpoint.commits.entries.get(start.committed)
     return _log_file(start, entry, f"{COMMITS}/{start.committed}", start.rules.newest_commit_log)
+
+
+def _malformed_offsets(start: Start) -> Forecast | None:
+    """The sources parse the offsets that the first batch begins or ends at; a new batch begins at the latest ones."""
+    assert start.latest is not None
+    read = (start.latest,) if start.resumes else (start.predecessor, start.latest)
+    for batch_id in read:
+        log = start.checkpoint.offsets.readable(batch_id)
+        for index, source in enumerate(log.sources if log else ()):
+            if not source.well_formed:
+                detail = f"the offset of source {index} is no JSON"
+                return start.fails(findings.MALFORMED_OFFSET, f"{OFFSETS}/{batch_id}", detail, None)
+    return None
 
 
 def _first_batch(start: Start) -> Forecast | None:
@@ -206,10 +251,79 @@ def _state(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Fore
 
 
 def _blocked(start: Start, batch_id: int, ranges: tuple[SourceRange, ...] = ()) -> Forecast | None:
-    """Something lies where the batch is to be written: first its offsets (if it is new), then its commit."""
-    new = not start.resumes or start.latest is None
+    """Something lies where a new batch's offsets are written first, or the batch's commit after it ran."""
+    planned = start.latest is not None and not start.resumes
+    obstacle = None if planned else _obstacle(start, OFFSETS, batch_id)
+    if obstacle is not None:
+        found, error = obstacle
+        return start.ends(Outcome.FAILS_AT_START, found, error=error)
+    obstacle = _obstacle(start, COMMITS, batch_id)
+    if obstacle is None and batch_id in start.checkpoint.commits:
+        detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
+        obstacle = (
+            Finding(findings.COMMITS_AHEAD, f"{COMMITS}/{batch_id}", detail),
+            words.concurrent_update(batch_id),
+        )
+    if obstacle is None:
+        return None
+    found, error = obstacle
+    return start.ends(
+        Outcome.FAILS_AT_COMMIT, found, batch_id=batch_id, reexecutes=planned, sources=ranges, error=error
+    )
+
+
+def _obstacle(start: Start, folder: str, batch_id: int) -> tuple[Finding, str | None] | None:
+    """What keeps Spark from creating ``folder/batch_id``, and the words it then uses."""
+    listing, path = start.checkpoint.listing, f"{folder}/{batch_id}"
+    if listing.has_folder(path):
+        found = Finding(findings.DIRECTORY_IN_THE_WAY, path, f"the next start has to write the file {path}")
+        return found, words.IN_THE_WAY
+    sidecar = f"{folder}/.{batch_id}.crc"
+    if start.checkpoint.local and listing.info(sidecar) and not listing.info(path):
+        detail = f"the next start has to write {path}, and its checksum file is already there"
+        return Finding(findings.ORPHAN_SIDECAR_BLOCKS, sidecar, detail), words.USED_CONCURRENTLY
     return None
 
 
 def _runs(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Forecast | None:
-    return None
+    """Nothing stands in the way."""
+    because = []
+    if not start.resumes:
+        detail = f"commits/ has no file for batch {batch_id}"
+        because.append(Finding(findings.UNCOMMITTED_LATEST, f"{OFFSETS}/{batch_id}", detail))
+        if start.progress is Progress.ASYNC and start.predecessor is None and batch_id > 0:
+            detail = f"batch {batch_id} is run again, and no earlier offset file is there"
+            because.append(Finding(findings.REPLAY_FROM_BEGINNING, f"{OFFSETS}/{batch_id}", detail))
+    if start.committed is not None and start.latest is not None and start.committed > start.latest:
+        detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
+        because.append(Finding(findings.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail))
+    if start.checkpoint.metadata is None:
+        because.append(Finding(findings.NEW_QUERY_ID, METADATA, "the file is not there"))
+    return start.ends(
+        Outcome.RESUMES, *because, batch_id=batch_id, reexecutes=not start.resumes, sources=ranges
+    )
+
+
+_STATE_DIAGNOSES = {
+    DamageKind.MISSING: findings.STATE_CHAIN_HOLE,
+    DamageKind.EMPTY: findings.STATE_FILE_DAMAGED,
+    DamageKind.TRUNCATED: findings.STATE_FILE_DAMAGED,
+    DamageKind.ODD_END: findings.STATE_FILE_DAMAGED,
+    DamageKind.UNREADABLE: findings.STATE_FILE_DAMAGED,
+    DamageKind.MISSING_SST: findings.STATE_SST_MISSING,
+    DamageKind.MISSING_PARTITION: findings.STATE_FOLDER_MISSING,
+    DamageKind.MISSING_STATE: findings.STATE_FOLDER_MISSING,
+}
+
+_RULES = (
+    _no_micro_batches,
+    _query_metadata,
+    _nothing_planned,
+    _latest_offsets,
+    _unfinished_repartition,
+    _latest_sources,
+    _predecessor,
+    _latest_commit,
+    _malformed_offsets,
+    _first_batch,
+)

@@ -1,0 +1,46 @@
+"""Findings about files that are not what Spark reads: checksums, temporary files, vanished ones."""
+
+from collections.abc import Iterator
+
+from ckpt import findings
+from ckpt.checkpoint import Checkpoint
+from ckpt.findings import Finding
+
+
+def vanished(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Files that were listed and gone when they were to be read."""
+    if checkpoint.vanished:
+        detail = f"{len(checkpoint.vanished)} of the files listed were gone when they were to be read"
+        yield Finding(findings.CHANGED_WHILE_READ, checkpoint.vanished[0], detail)
+
+
+def orphan_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """``.N.crc`` without ``N`` in a log; where the next start has to write, the forecast speaks of it."""
+    for log in (checkpoint.offsets, checkpoint.commits):
+        names = checkpoint.listing.in_folder(log.folder)
+        for name in names:
+            if name.startswith(".") and name.endswith(".crc") and name[1:-4].isdecimal() and name[1:-4] not in names:
+                detail = f"the file {log.folder}/{name[1:-4]} that it belongs to is not there"
+                yield Finding(findings.ORPHAN_SIDECAR, f"{log.folder}/{name}", detail)
+
+
+def stale_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Log files whose hidden checksum file does not match."""
+    for path in checkpoint.stale_sidecars:
+        yield Finding(findings.STALE_SIDECAR, path, "the checksums in it are not those of the file beside it")
+
+
+def leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Temporary files of writes that broke off, anywhere in the checkpoint."""
+    found = [
+        f"{folder}/{name}" if folder else name
+        for folder, names in checkpoint.listing.folders.items()
+        for name in names
+        if name.endswith((".tmp", ".tmp.crc"))
+    ]
+    if found:
+        count = f"{len(found)} temporary files" if len(found) > 1 else "a temporary file"
+        yield Finding(findings.LEFTOVER, found[0], f"{count} in this checkpoint")
+
+
+CHECKS = (vanished, orphan_sidecars, stale_sidecars, leftovers)

@@ -1,0 +1,167 @@
+"""Read a checkpoint: list it once, read what a start looks at, keep what cannot be parsed as such. Never writes."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+from ckpt import state
+from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
+from ckpt.errors import CkptError, NotFound, StorageError
+from ckpt.formats import commits, metadata, names, offsets, sidecars
+from ckpt.model import CommitLog, Fault, Kind, OffsetLog, StateInventory, Unreadable
+from ckpt.state.steps import run
+from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
+
+PARTS = (OFFSETS, COMMITS, METADATA, STATE, SOURCES)
+_LOOK_BELOW = 50  # how many folders are opened to find checkpoints one level below
+Record = TypeVar("Record")
+Parser: TypeAlias = Callable[[str, bytes], Record | Unreadable]
+
+
+class NotACheckpoint(CkptError):
+    """There is something at the path, and it is no checkpoint."""
+
+
+def open_checkpoint(
+    uri: str, storage_options: Mapping[str, str] | None = None, *, batches: int = 10
+) -> Checkpoint:
+    """Read the checkpoint at a local path or URI.
+
+    ``batches`` is how many of the newest offset and commit files are read besides those that a start looks at; 0 reads
+    them all. Raises NotACheckpoint, NotFound, StorageError or UsageError (all CkptError), each one line.
+    """
+    return read_checkpoint(open_storage(uri, storage_options or {}), batches=batches)
+
+
+def read_checkpoint(storage: Storage, *, batches: int = 10) -> Checkpoint:
+    """The same through a door that is open already."""
+    top = storage.list_top()
+    if not any(part in top.folders or part in top.files for part in PARTS):
+        _must_be_new(storage, top)
+    listing = storage.list_tree()
+    return _Reading(storage, listing, batches).checkpoint()
+
+
+def _must_be_new(storage: Storage, top: Folder) -> None:
+    """Raise NotACheckpoint unless the folder is empty, hidden files apart."""
+    visible = [name for name in (*top.files, *top.folders) if not name.startswith(".")]
+    if not visible:
+        return
+    below = []
+    for name in sorted(top.folders)[:_LOOK_BELOW]:
+        inner = storage.list_folder(name)
+        if OFFSETS in inner.folders or METADATA in inner.files:
+            below.append(name)
+    hint = "point at the folder that holds offsets/ and commits/"
+    if below:
+        hint = f"there are checkpoints in it: {', '.join(below[:5])}" + (" ..." if len(below) > 5 else "")
+    raise NotACheckpoint(f"{storage.uri}: no checkpoint (it has no offsets/, commits/ or metadata); {hint}")
+
+
+@dataclass
+class _Reading:
+    """One reading in progress."""
+
+    storage: Storage
+    listing: Listing
+    batches: int
+    vanished: list[str] = field(default_factory=list)
+
+    def checkpoint(self) -> Checkpoint:
+        """Read the logs in one round, then what describes the state and what of it the next start loads."""
+        offset_names = names.batch_names(self.listing.in_folder(OFFSETS))
+        commit_names = names.batch_names(self.listing.in_folder(COMMITS))
+        planned = self._to_read(offset_names.ids)
+        done = self._to_read(commit_names.ids)
+        paths = [METADATA] if self.listing.info(METADATA) else []
+        paths += [f"{OFFSETS}/{i}" for i in planned] + [f"{COMMITS}/{i}" for i in done]
+        raw = self._read(paths)
+        offset_log = Log(OFFSETS, offset_names, self._parsed(OFFSETS, offset_names.ids, raw, offsets.parse_offset_log))
+        commit_log = Log(COMMITS, commit_names, self._parsed(COMMITS, commit_names.ids, raw, commits.parse_commit_log))
+        query = self._record(METADATA, raw.get(METADATA), metadata.parse_metadata)
+        found = run(state.read_state(self.listing, offset_log, commit_log, self.storage.uri), self._read_many)
+        return Checkpoint(
+            self.storage.uri,
+            _kind(offset_log, commit_log, found),
+            self.listing,
+            query,
+            offset_log,
+            commit_log,
+            found,
+            tuple(self.vanished),
+            self._stale_sidecars(raw),
+            self.storage.local,
+        )
+
+    def _to_read(self, ids: Sequence[int]) -> Sequence[int]:
+        """The newest ids: as many as were asked for, and at least the two that a start may look at."""
+        return ids[-max(self.batches, 2) :] if self.batches else ids
+
+    def _read(self, paths: Sequence[str]) -> dict[str, bytes | None]:
+        """Files by path; None for one that is empty (which the listing shows) or has vanished."""
+        sized = [path for path in paths if (info := self.listing.info(path)) and info.size]
+        answers = self._read_many([ReadRequest(path) for path in sized])
+        found: dict[str, bytes | None] = {path: b"" for path in paths}
+        for path, answer in zip(sized, answers, strict=True):
+            found[path] = answer if isinstance(answer, bytes) else None
+        return found
+
+    def _read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
+        """Answer requests; a file that vanished is remembered, one that cannot be read stops everything."""
+        asked = list(requests)
+        answers = self.storage.read_many(asked)
+        for request, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, NotFound):
+                self.vanished.append(request.path)
+            elif isinstance(answer, StorageError):
+                raise answer
+        return answers
+
+    def _parsed(
+        self, folder: str, ids: Sequence[int], raw: Mapping[str, bytes | None], parse: Parser[Record]
+    ) -> dict[int, Record | Unreadable]:
+        """The files that were read, and those that the listing shows to be empty."""
+        found: dict[int, Record | Unreadable] = {}
+        files = self.listing.in_folder(folder)
+        for batch_id in ids:
+            path = f"{folder}/{batch_id}"
+            if path in raw or files[str(batch_id)].size == 0:
+                entry = self._record(path, raw.get(path, b""), parse)
+                if entry is not None:
+                    found[batch_id] = entry
+        return found
+
+    def _record(self, path: str, data: bytes | None, parse: Parser[Record]) -> Record | Unreadable | None:
+        """A parsed file; None where it is not there."""
+        if self.listing.info(path) is None:
+            return None
+        if data is None:
+            return Unreadable(path, Fault.VANISHED, "it was gone when it was to be read")
+        return parse(path, data)
+
+    def _stale_sidecars(self, raw: Mapping[str, bytes | None]) -> tuple[str, ...]:
+        """Hidden checksum files that are not those of the file beside them, for the log files that were read."""
+        beside = {path: _sidecar_path(path) for path in raw if self.listing.info(_sidecar_path(path))}
+        checksums = self._read(list(beside.values()))
+        stale = []
+        for path, sidecar in beside.items():
+            data, recorded = raw[path], checksums[sidecar]
+            if data is None or recorded is None:
+                continue
+            parsed = sidecars.parse_hadoop_sidecar(sidecar, recorded)
+            if isinstance(parsed, Unreadable) or not parsed.match(data):
+                stale.append(sidecar)
+        return tuple(stale)
+
+
+def _sidecar_path(path: str) -> str:
+    folder, _, name = path.rpartition("/")
+    hidden = sidecars.hadoop_sidecar_name(name)
+    return f"{folder}/{hidden}" if folder else hidden
+
+
+def _kind(offset_log: Log[OffsetLog], commit_log: Log[CommitLog], found: StateInventory | None) -> Kind:
+    if offset_log.latest is None and commit_log.latest is None and found is None:
+        return Kind.EMPTY
+    newest = offset_log.readable(offset_log.latest)
+    return Kind.CONTINUOUS if newest is not None and is_continuous(newest) else Kind.MICRO_BATCH

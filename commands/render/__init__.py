@@ -1,0 +1,1 @@
+"""Result to text: pure functions; nothing here reads or prints."""

@@ -1,0 +1,47 @@
+"""Write the generated pages of the documentation again: ``docs/findings.md`` from the declarations in ``ckpt.findings``."""
+
+from pathlib import Path
+
+from ckpt.findings import Asked, Diagnosis, all_diagnoses
+
+PAGE = Path(__file__).parent / "findings.md"
+HEAD = """# Findings
+
+Written by `make docs` from `ckpt/findings.py`; a test compares the two. A code is never reused. Errors stop a restart, lose data or make state
+unreadable; warnings deserve a look before the next start; notes never change the exit status. What only concerns a start that nobody will try
+(a Spark version older than the one that wrote the checkpoint, or asynchronous tracking of a stateful query) is a note unless that version or
+mode was asked for by name.
+
+| code | name | severity |
+|---|---|---|
+"""
+
+
+def findings_page() -> str:
+    """The page as it should stand."""
+    diagnoses = all_diagnoses()
+    rows = [f"| [{d.code}](#{d.code.lower()}-{d.name}) | {d.name} | {_severity(d)} |" for d in diagnoses]
+    sections = [_section(d) for d in diagnoses]
+    return HEAD + "\n".join(rows) + "\n\n" + "\n".join(sections)
+
+
+def _severity(diagnosis: Diagnosis) -> str:
+    named = {asked: severity for asked, severity in diagnosis.when_asked}
+    if not named:
+        return diagnosis.severity
+    return ", ".join(f"{diagnosis.severity_for(asked)} (`--progress {asked}`)" for asked in Asked)
+
+
+def _section(diagnosis: Diagnosis) -> str:
+    remedy = _plain(diagnosis.remedy) if diagnosis.remedy else "Nothing has to be done."
+    return (
+        f"## {diagnosis.code} {diagnosis.name}\n\n{_severity(diagnosis)}\n\n{diagnosis.meaning}\n\n**What to do**: {remedy}\n"
+    )
+
+
+def _plain(text: str) -> str:
+    return text.replace("{checkpoint}", "CHECKPOINT")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(findings_page(), encoding="utf-8")
