@@ -44,7 +44,7 @@ def observe(
         ran: dict[str, Any] = {"outcome": "fails-at-start", "batch": None, "sources": None, "error": refusal}
     else:
         try:
-            ran = _watch(spark, handle, checkpoint, batches if mode == "sync" else max(batches, 2))
+            ran = _watch(spark, handle, checkpoint, batches if mode == "sync" else 3)
         finally:
             with contextlib.suppress(Exception):
                 handle.stop()
@@ -151,10 +151,14 @@ def _planned_ranges(last: Any) -> list[dict[str, Any]] | None:
         leaf = leaves.apply(index)
         if "StreamingDataSourceV2" not in leaf.getClass().getName():
             return None
-        ends = (leaf.startOffset(), leaf.endOffset())
-        start, end = (json.loads(one.get().json()) if one.isDefined() else None for one in ends)
-        ranges.append({"from": start, "to": end})
+        start, end = (_json(one.get()) for one in (leaf.startOffset(), leaf.endOffset()))
+        beginning = _json(leaf.stream().initialOffset())
+        ranges.append({"from": None if start == beginning else start, "to": end})  # as progress would put it
     return ranges
+
+
+def _json(offset: Any) -> Any:
+    return json.loads(offset.json())
 
 
 def _progress(handle: Any) -> list[dict[str, Any]]:
