@@ -302,5 +302,6 @@ class StateInventory:
     needed_version: int | None  # what the next start loads; None where it loads nothing
     damages: tuple[StateDamage, ...]  # of the needed version
     newer: NewerState | None
+    moved_schemas: tuple[str, ...]  # recorded schema paths (transformWithState) that do not lie in this checkpoint
     unverified: int  # files of the needed version whose ends say nothing (another codec) or could not be read
     unreadable: tuple[Unreadable, ...]  # operator metadata and schema files that cannot be read

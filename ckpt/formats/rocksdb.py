@@ -18,7 +18,9 @@ _END_LENGTH = 22
 _END, _CENTRAL, _LOCAL = b"PK\x05\x06", b"PK\x01\x02", b"PK\x03\x04"
 _ENTRY = b"metadata"
 _LARGEST_METADATA = 1 << 26
+_DESCRIPTOR = b"PK\x07\x08"
 _STORED, _DEFLATED = 0, 8
+_SIZES_FOLLOW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +146,36 @@ def _files(value: Json, name_key: str) -> tuple[tuple[str, int], ...]:
             raise TypeError
         files.append((name, size))
     return tuple(files)
+
+
+def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
+    """Read a zip without looking at its end, entry by entry from the beginning, as Spark does (``unzipFilesFromFile``).
+
+    Measured on Spark 4.2.0: a zip whose central directory is damaged or cut off loads all the same.
+    """
+    at, content = 0, None
+    try:
+        while data[at : at + 4] == _LOCAL:
+            flags, method = struct.unpack_from("<HH", data, at + 6)
+            compressed, _, name_length, extra = struct.unpack_from("<IIHH", data, at + 18)
+            name = data[at + 30 : at + 30 + name_length]
+            start = at + 30 + name_length + extra
+            if method == _DEFLATED:
+                inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+                entry = inflater.decompress(data[start:])
+                if not inflater.eof:
+                    return Unreadable(path, Fault.INCOMPLETE, "an entry of it is cut off")
+                at = len(data) - len(inflater.unused_data)
+            else:
+                entry, at = data[start : start + compressed], start + compressed
+            if flags & _SIZES_FOLLOW:
+                at += 16 if data[at : at + 4] == _DESCRIPTOR else 12
+            if at > len(data):
+                return Unreadable(path, Fault.INCOMPLETE, "an entry of it is cut off")
+            if name == _ENTRY:
+                content = entry
+    except (struct.error, zlib.error):
+        return Unreadable(path, Fault.BAD_BINARY, "its zip structure cannot be followed")
+    if content is None:
+        return Unreadable(path, Fault.INCOMPLETE, "it has no entry called metadata")
+    return _parse_metadata(path, content)

@@ -63,7 +63,7 @@ def fallbacks(names: StoreNames, target: Target, chain: Chain) -> list[Chain]:
     if first is None:
         return []
     formats_agree = [i for i in names.snapshots if (i[1] is None) is (target.unique_id is None)]
-    tried: list[FileId | None] = sorted((i for i in formats_agree if i[0] < first[0]), reverse=True)
+    tried = sorted((i for i in formats_agree if i[0] < first[0]), reverse=True)
     if target.unique_id is None:
         found = [_counted(names, snapshot, target.version) for snapshot in (*tried, None)]
     else:

@@ -7,6 +7,7 @@ from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import (
     ColumnFamily,
     DamageKind,
+    Json,
     NewerState,
     Operator,
     PartitionState,
@@ -21,6 +22,7 @@ from ckpt.state.context import ENCODING, Context
 from ckpt.state.describe import Description
 from ckpt.state.folders import LOGS, SSTS, STATE, OperatorFolder, StoreNames, StorePartition
 from ckpt.state.load import Load, Loads
+from ckpt.state.places import lies_elsewhere
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 from ckpt.storage.base import Listing
 
@@ -31,6 +33,7 @@ def assemble(
     described: Mapping[int, Description],
     loads: Loads,
     context: Context,
+    uri: str,
 ) -> StateInventory:
     """Build the inventory."""
     by_place = {load.place: load for load in loads.all}
@@ -48,6 +51,9 @@ def assemble(
         needed_version=context.needed_version,
         damages=tuple(_damages(folders, described, operators, loads, context)),
         newer=_newer(places, context),
+        moved_schemas=tuple(
+            path for operator in operators for path in operator.schema_paths if lies_elsewhere(path, operator.id, uri)
+        ),
         unverified=loads.unverified,
         unreadable=tuple(_unreadable(described.values())),
     )
@@ -89,14 +95,33 @@ def _expected_partitions(
 ) -> dict[str, int | None]:
     """How many partitions each store should have: as operator metadata says, or else the recorded conf.
 
-    Without metadata (Spark 3.x) an operator with nothing but partition 0 is taken for one that has no more: a limit or
-    an aggregation without keys keeps everything in one.
+    Both name the number of shuffle partitions even for an operator that keeps everything in one partition.
     """
     metadata = description.known
+    if folder.partitions == (0,) and _keeps_one_partition(description):
+        return dict.fromkeys([store.name for store in metadata.stores] if metadata else folder.stores, 1)
     if metadata is not None:
         return {store.name: store.partitions for store in metadata.stores}
-    count = 1 if folder.partitions == (0,) else context.shuffle_partitions
-    return dict.fromkeys(folder.stores or [DEFAULT_STORE], count)
+    return dict.fromkeys(folder.stores or [DEFAULT_STORE], context.shuffle_partitions)
+
+
+def _keeps_one_partition(description: Description) -> bool:
+    """Whether rows are not spread by key: a limit, an aggregation without keys, or nothing tells (Spark 2.x, 3.0)."""
+    if description.known is not None and description.known.name == "globalLimit":
+        return True
+    if not description.schemas:
+        return description.known is None
+    families = [family for schema in description.schemas.values() if not isinstance(schema, Unreadable) for family in schema]
+    return bool(families) and all(_has_no_key(family.key_schema) for family in families)
+
+
+def _has_no_key(schema: Json) -> bool:
+    """Whether a key schema has no fields, only the null of a limit, or only the start of a session window."""
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    if not isinstance(fields, list):
+        return False
+    kinds = [(field.get("name"), field.get("type")) for field in fields if isinstance(field, dict)]
+    return not kinds or kinds[0][1] in ("void", "null") or kinds == [("sessionStartTime", "timestamp")]
 
 
 def _store(

@@ -1,6 +1,6 @@
-"""The survey of ``state/``: what is there, which version the next start needs, and whether it can be loaded.
+"""Reading ``state/``: what is there, which version the next start needs, and whether it can be loaded.
 
-``survey`` is a step (``ckpt.state.steps``): it reads nothing itself. Whatever the size of the state, it makes a handful
+``read_state`` is a step (``ckpt.state.steps``): it reads nothing itself. Whatever the size of the state, it makes a handful
 of rounds of requests: metadata, schemas and tails at once, and more only where something looks wrong.
 """
 
@@ -16,12 +16,13 @@ from ckpt.state.steps import Step, together
 from ckpt.storage.base import Listing
 
 
-def survey(
-    listing: Listing, offsets: Log[OffsetLog], commits: Log[CommitLog]
+def read_state(
+    listing: Listing, offsets: Log[OffsetLog], commits: Log[CommitLog], uri: str
 ) -> Step[StateInventory | None]:
     """Take stock of ``state/``; None where the checkpoint has none and no commit speaks of any.
 
-    Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads.
+    Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads;
+    ``uri`` is where the checkpoint lies now.
     """
     context = context_of(offsets, commits)
     if not listing.has_folder(STATE) and not context.unique_ids:
@@ -37,4 +38,4 @@ def survey(
     described, loads = yield from together(
         describe(listing, operators), load_stores(listing, targets, context.codec or LZ4)
     )
-    return assemble(listing, operators, described, loads, context)
+    return assemble(listing, operators, described, loads, context, uri)
