@@ -32,6 +32,14 @@ def long_field(fields: Mapping[str, Json], name: str, default: int | None = None
     raise _no_usable(name, value)
 
 
+def flag_field(fields: Mapping[str, Json], name: str) -> bool:
+    """A Scala ``Boolean`` that has no default. Raises Damaged."""
+    value = _present(fields, name, optional=False)
+    if isinstance(value, bool):
+        return value
+    raise _no_usable(name, value)
+
+
 def text_field(fields: Mapping[str, Json], name: str) -> str | None:
     """A Scala ``String`` that has no default: it may be null, and not be missing. Raises Damaged."""
     return _text(_present(fields, name, optional=False), name)

@@ -7,6 +7,7 @@ stands in ``says``.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, NoReturn, TypeVar
@@ -24,6 +25,7 @@ _SPACE = " \t\n\r"  # between the tokens of JSON
 _BLANK = "".join(map(chr, range(0x21)))  # what Java's String.trim takes off
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_SURROGATE = re.compile(r"\\u[dD]")
 _BRACKET = re.compile(r"[][{}]")
 
 
@@ -45,8 +47,9 @@ class Repeated(dict[str, Any]):
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
-        keys = [name for name, _ in pairs]
-        self.names = frozenset(name for name in self if keys.count(name) > 1)
+        self.names = frozenset(
+            name for name, times in Counter(name for name, _ in pairs).items() if times > 1
+        )
 
 
 def tolerant(parse: Callable[[bytes], _Record]) -> Callable[[str, bytes], _Record | Unreadable]:
@@ -116,6 +119,8 @@ def json_of(text: str) -> Json:
     value: Json
     try:
         value, end = _DECODER.raw_decode(body)
+        if _SURROGATE.search(body):  # as Java writes text: half a surrogate pair becomes a question mark
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except json.JSONDecodeError as error:
         _not_json(error.msg, body, error.pos)
     except RecursionError:
@@ -167,7 +172,7 @@ def _number(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     def parse_number(digits: str) -> Any:
         if len(digits) > MAX_DIGITS:
             raise Damaged(
-                Fault.BAD_JSON, f"a number in its JSON is longer than {MAX_DIGITS}", "Number value length"
+                Fault.BAD_JSON, f"a number in its JSON is longer than {MAX_DIGITS}", "exceeds the maximum"
             )
         return parse(digits)
 

@@ -1,0 +1,131 @@
+"""What sources and the file sink log beside the offsets.
+
+``sources/<k>/N`` and ``N.compact`` of a file source (``FileStreamSourceLog``),
+``_spark_metadata/N[.compact]`` under the output of a file sink (``FileStreamSinkLog``): ``v1``, then one line
+of JSON for each file. ``sources/<k>/0`` of a Kafka source (its initial offsets) and of a rate source (when it
+was created). Delta, socket and rate-micro-batch sources log nothing here.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ckpt.formats.extract import fields_of, flag_field, long_field, text_field
+from ckpt.formats.names import java_long
+from ckpt.formats.text import Damaged, json_of, lines_of, quoted, tolerant, version_of
+from ckpt.model import Fault, Json
+
+NEWEST_VERSION = 1
+"""The highest version line that Spark up to 4.3 reads in any of these files."""
+
+_Entry = TypeVar("_Entry")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that a file source has read or is reading (Spark class ``FileStreamSource.FileEntry``)."""
+
+    path: str  # a URI, percent-encoded
+    timestamp_ms: int  # when the file was last modified
+    log_offset: (
+        int  # the entry of the source log that first named it (``batchId``, which is no batch of the query)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SinkFile:
+    """A file that a file sink has written (Spark class ``SinkFileStatus``)."""
+
+    path: str  # a URI, percent-encoded
+    size: int  # bytes
+    is_folder: bool
+    modification_ms: int
+    block_replication: int
+    block_size: int  # bytes
+    action: str  # add; delete in logs of Spark 2.x
+
+
+@dataclass(frozen=True, slots=True)
+class InitialOffsets:
+    """Where a Kafka source began (``KafkaSourceInitialOffsetWriter``)."""
+
+    offsets: Json  # topic to partition to offset
+
+
+@tolerant
+def parse_source_log(raw: bytes) -> tuple[SourceFile, ...]:
+    """Read one file of a file source's log; a compacted one names the files of all entries up to its own."""
+    return _entries(raw, _source_file)
+
+
+@tolerant
+def parse_sink_log(raw: bytes) -> tuple[SinkFile, ...]:
+    """Read one file of ``_spark_metadata``."""
+    return _entries(raw, _sink_file)
+
+
+@tolerant
+def parse_kafka_start(raw: bytes) -> InitialOffsets:
+    """Read ``sources/<k>/0`` of a Kafka source: one byte that is skipped (0), ``v1``, a line end, JSON.
+
+    Spark 2.1.0 wrote no version line (SPARK-19517).
+    """
+    text = raw[1:].decode("utf-8", errors="replace")
+    if not text:
+        raise Damaged(Fault.EMPTY, "the file is empty")
+    return InitialOffsets(json_of(_behind_version(text) if text[0] == "v" else text))
+
+
+@tolerant
+def parse_rate_start(raw: bytes) -> int:
+    """Read ``sources/<k>/0`` of a rate source: ``v1``, a line end, the ms at which the source was created."""
+    text = raw.decode("utf-8", errors="replace")
+    if not text:
+        raise Damaged(Fault.EMPTY, "the file is empty")
+    body = _behind_version(text)
+    value = java_long(body)
+    if value is None:
+        raise Damaged(Fault.BAD_JSON, f"{quoted(body)} is not a number")
+    return value
+
+
+def _behind_version(text: str) -> str:
+    line, end, body = text.partition("\n")
+    if not end:
+        reason = f"its first line is {quoted(line)}, and nothing follows it"
+        raise Damaged(Fault.INCOMPLETE, reason, "failed to detect the log file version line")
+    version_of(line, NEWEST_VERSION)
+    return body
+
+
+def _entries(raw: bytes, entry: Callable[[Mapping[str, Json]], _Entry]) -> tuple[_Entry, ...]:
+    """The entries of a log of files (``CompactibleFileStreamLog.deserialize``)."""
+    lines = lines_of(raw)
+    if not lines:
+        raise Damaged(Fault.EMPTY, "the file is empty", "Incomplete log file")
+    version = version_of(lines[0], NEWEST_VERSION)
+    try:
+        return tuple(entry(fields_of(json_of(line))) for line in lines[1:])
+    except Damaged as damage:
+        damage.version = version
+        raise
+
+
+def _source_file(fields: Mapping[str, Json]) -> SourceFile:
+    return SourceFile(
+        path=text_field(fields, "path") or "",
+        timestamp_ms=long_field(fields, "timestamp"),
+        log_offset=long_field(fields, "batchId"),
+    )
+
+
+def _sink_file(fields: Mapping[str, Json]) -> SinkFile:
+    return SinkFile(
+        path=text_field(fields, "path") or "",
+        size=long_field(fields, "size"),
+        is_folder=flag_field(fields, "isDir"),
+        modification_ms=long_field(fields, "modificationTime"),
+        block_replication=long_field(fields, "blockReplication"),
+        block_size=long_field(fields, "blockSize"),
+        action=text_field(fields, "action") or "",
+    )
