@@ -1,7 +1,7 @@
 """Makes samples inside a Spark interpreter: `python -m tests.spark.making NAME ...` from the repository root.
 
-Started by `sample_checkpoints/make.py`, once for each Spark version and set of jars; each sample is written to
-`ORIGIN / name`. Jars come in `CKPT_SPARK_JARS`, Kafka's bootstrap servers in `CKPT_KAFKA`.
+Started by `sample_checkpoints/make.py`, once for each Spark version and set of jars; each sample is written
+to `ORIGIN / name`. Jars come in `CKPT_SPARK_JARS`, Kafka's bootstrap servers in `CKPT_KAFKA`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ def _feed_orders(spark: SparkSession, servers: str) -> StreamingQuery:
     writer = writer.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", "orders")
     scratch = ORIGIN / "local" / "feed"
     shutil.rmtree(scratch, ignore_errors=True)
-    return writer.option("checkpointLocation", str(scratch)).trigger(processingTime="200 milliseconds").start()
+    return (
+        writer.option("checkpointLocation", str(scratch)).trigger(processingTime="200 milliseconds").start()
+    )
 
 
 def _prepare_kafka(spark: SparkSession) -> None:
@@ -164,7 +166,7 @@ def main(names: list[str]) -> int:
         except Exception:
             failed += 1
             traceback.print_exc()
-        print(f"{sample.name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        sys.stderr.write(f"{sample.name}: {time.monotonic() - began:.0f} s\n")
     return failed
 
 

@@ -1,10 +1,10 @@
 """Damage to a checkpoint, as data: a mutation is a JSON object, a mutated checkpoint a list of them.
 
-`{"op": "delete", "path": "offsets/3"}` and so on; `OPERATIONS` holds every operation with the keys that it takes.
-Paths are relative to the checkpoint, and a `*` in a `path` stands for whatever is there: each match is mutated
-(none is an error, for a mutation that does nothing proves nothing).
-A file's Hadoop checksum `.<name>.crc` goes with it: whoever deletes or rewrites `3` also removes `.3.crc`, which is what
-any careful hand would do, unless the mutation says `"keep_crc": true`.
+`{"op": "delete", "path": "offsets/3"}` and so on; `OPERATIONS` holds every operation with the keys that it
+takes. Paths are relative to the checkpoint, and a `*` in a `path` stands for whatever is there: each match is
+mutated (none is an error, for a mutation that does nothing proves nothing). A file's Hadoop checksum
+`.<name>.crc` goes with it: whoever deletes or rewrites `3` also removes `.3.crc`, which is what any careful
+hand would do, unless the mutation says `"keep_crc": true`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _write(root: Path, mutation: Mutation) -> None:
 
 
 def _replace_text(root: Path, mutation: Mutation) -> None:
-    """Replace `old`, which must be there, by `new` throughout; `{checkpoint}` in `new` is this copy's path."""
+    """Replace `old`, which must be there, by `new` throughout; `{checkpoint}` in `new` is its path."""
     for path in _matches(root, mutation):
         old, new = mutation["old"].encode(), mutation["new"].replace("{checkpoint}", str(root)).encode()
         content = path.read_bytes()

@@ -1,6 +1,7 @@
 """The user functions of the queries with arbitrary state.
 
-Each is made inside a function, so that cloudpickle ships it by value and a Python worker need not import this module.
+Each is made inside a function, so that cloudpickle ships it by value and a Python worker need not import this
+module.
 """
 
 from __future__ import annotations

@@ -40,16 +40,16 @@ STATE_STORES: dict[str, dict[str, str]] = {
     "changelog": {_STREAMING + "stateStore.providerClass": _ROCKSDB_PROVIDER, _CHANGELOG: "true"},
     "format2": {_STREAMING + "stateStore.providerClass": _ROCKSDB_PROVIDER, _CHANGELOG: "true", _FORMAT: "2"},
 }
-"""Session settings for each kind of state store; `format2` is state store checkpoint format 2 (Spark 4.2+)."""
+"""Session settings for each kind of state store; `format2` is state store checkpoint format 2 (4.2+)."""
 
 
 @dataclass(frozen=True)
 class Query:
     """A streaming query by name.
 
-    `build` gives its plan; `inputs` writes the files that it reads, if it reads files; `needs` names the service or
-    jars (`kafka`, `delta`) that a session must have besides Spark; `since` is the first Spark version that has it.
-    """
+    `build` gives its plan; `inputs` writes the files that it reads, if it reads files; `needs` names the
+    service or jars (`kafka`, `delta`) that a session must have besides Spark; `since` is the first Spark
+    version that has it."""
 
     name: str
     build: Callable[[SparkSession, Path], DataFrame]
@@ -101,8 +101,9 @@ def start(
 ) -> StreamingQuery:
     """Start `query` on `checkpoint` in a session of its own, so that no setting leaks into the next query.
 
-    `store` names one of `STATE_STORES`; `sink` is a format or a foreachBatch function; `trigger` holds the arguments
-    of `DataStreamWriter.trigger` (default: `availableNow`); `conf` is set last. Input files are written when missing.
+    `store` names one of `STATE_STORES`; `sink` is a format or a foreachBatch function; `trigger` holds the
+    arguments of `DataStreamWriter.trigger` (default: `availableNow`); `conf` is set last. Input files are
+    written when missing.
     """
     own = spark.newSession()
     for key, value in {**query.conf, **(STATE_STORES[store] if store else {}), **(conf or {})}.items():

@@ -1,0 +1,88 @@
+"""The README of the samples, made from the data that made them."""
+
+from __future__ import annotations
+
+import itertools
+
+from .damage import DAMAGED
+from .mutations import Mutation
+from .queries import QUERIES
+from .samples import ORIGIN, SAMPLES, Sample
+
+_HEAD = f"""# Sample checkpoints
+
+Real checkpoints, byte for byte as Spark wrote them (hidden checksums included), and damaged ones made from
+them. Nothing may be edited here by hand: log files have no final newline, and every byte counts.
+
+    python sample_checkpoints/make.py --spark 3.5=/path/to/python --spark 4.2=... [--only NAME ...]
+
+makes them again. The data behind this page is in `tests/spark/`: `queries.py` (what ran), `samples.py` (how),
+`damage.py` (what was done then). `answers.json` holds what Spark's own state reader says of every stateful
+sample.
+
+All were written below `{ORIGIN}`, which is why that path stands in the source logs of the file source and in
+the operator metadata of transformWithState. So the `tws-*` samples are **moved** checkpoints as they lie
+here: Spark restarts from them only at their old path.
+
+## As Spark left them
+
+"Starts" are starts with `availableNow`, one batch of data each for the rate source; "one run" is one query
+with snapshots being made in the background.
+
+| sample | Spark | query | state store | how | what it is for |
+|---|---|---|---|---|---|
+"""
+
+_MIDDLE = """
+## Damaged
+
+| sample | made from | what it stands for | mutations |
+|---|---|---|---|
+"""
+
+_RUNS = {
+    "starts": "{0} starts",
+    "steady": "one run to batch {0}",
+    "killed": "SIGKILL in batch {0}",
+    "async": "one run past batch {0}, asynchronous progress tracking",
+    "continuous": "{0} s of continuous trigger",
+}
+
+
+def readme() -> str:
+    """The whole page as Markdown."""
+    healthy = "".join(_row(sample) for sample in SAMPLES)
+    damaged = "".join(
+        f"| `{one.name}` | `{one.base}` | {one.about} | {_spelled(one.mutations)} |\n" for one in DAMAGED
+    )
+    return _HEAD + healthy + _MIDDLE + damaged
+
+
+def _row(sample: Sample) -> str:
+    how = _RUNS[sample.run].format(sample.count)
+    if sample.run == "starts" and sample.count == 1:
+        how = "one start"
+    conf = "".join(
+        f", `{key.removeprefix('spark.sql.streaming.')}={value}`" for key, value in sample.conf.items()
+    )
+    store = sample.store or ("" if QUERIES[sample.query].stateful else "none")
+    return (
+        f"| `{sample.name}` | {sample.spark} | `{sample.query}` | {store} | {how}{conf} | {sample.about} |\n"
+    )
+
+
+def _spelled(mutations: tuple[Mutation, ...]) -> str:
+    """`delete offsets/4, commits/5` and the like; paths of one operation in a row are put together."""
+    words: list[str] = []
+    for operation, group in itertools.groupby(mutations, key=lambda mutation: mutation["op"]):
+        paths = [_path(mutation) for mutation in group]
+        words.append(f"{operation} {', '.join(paths)}")
+    return "; ".join(words)
+
+
+def _path(mutation: Mutation) -> str:
+    kept = " (checksum kept)" if mutation.get("keep_crc") else ""
+    onto = f" to `{mutation['to']}`" if "to" in mutation else ""
+    size = f" to {mutation['bytes']} bytes" if mutation.get("bytes", 0) > 0 else ""
+    size = f" by {-mutation['bytes']} bytes" if mutation.get("bytes", 0) < 0 else size
+    return f"`{mutation['path']}`{onto}{size}{kept}"
