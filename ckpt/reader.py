@@ -4,13 +4,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
-from ckpt import state
+
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats import commits, metadata, names, offsets, sidecars
+from ckpt.formats.offsets import is_continuous
 from ckpt.model import CommitLog, Fault, Kind, OffsetLog, StateInventory, Unreadable
 from ckpt.state.steps import run
+from ckpt.state.survey import read_state
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
+from ckpt.storage.local import LocalStorage
 
 PARTS = (OFFSETS, COMMITS, METADATA, STATE, SOURCES)
 _LOOK_BELOW = 50  # how many folders are opened to find checkpoints one level below
@@ -79,7 +82,9 @@ class _Reading:
         offset_log = Log(OFFSETS, offset_names, self._parsed(OFFSETS, offset_names.ids, raw, offsets.parse_offset_log))
         commit_log = Log(COMMITS, commit_names, self._parsed(COMMITS, commit_names.ids, raw, commits.parse_commit_log))
         query = self._record(METADATA, raw.get(METADATA), metadata.parse_metadata)
-        found = run(state.read_state(self.listing, offset_log, commit_log, self.storage.uri), self._read_many)
+        found = run(
+            read_state(self.listing, offset_log, commit_log, self.storage.uri), self._read_many
+        )
         return Checkpoint(
             self.storage.uri,
             _kind(offset_log, commit_log, found),
@@ -90,7 +95,7 @@ class _Reading:
             found,
             tuple(self.vanished),
             self._stale_sidecars(raw),
-            self.storage.local,
+            isinstance(self.storage, LocalStorage),
         )
 
     def _to_read(self, ids: Sequence[int]) -> Sequence[int]:

@@ -1,0 +1,53 @@
+"""Findings about state that no start trips over at once; what stops a start, the forecast finds."""
+
+from collections.abc import Iterator
+
+from ckpt import findings
+from ckpt.checkpoint import Checkpoint
+from ckpt.findings import Finding
+
+_LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
+
+
+def moved(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """transformWithState names its schema files by absolute path, and those do not lie in this checkpoint."""
+    elsewhere = checkpoint.state.moved_schemas if checkpoint.state else ()
+    if elsewhere:
+        yield Finding(findings.STATE_MOVED, "state", f"schemas are read from {elsewhere[0]}")
+
+
+def abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """State files above the version that the next start loads and writes."""
+    newer = checkpoint.state.newer if checkpoint.state else None
+    if newer is not None:
+        first, last = newer.first_version, newer.last_version
+        span = f"version {first}" if first == last else f"versions {first} to {last}"
+        detail = f"{newer.files} files of {span}, and the offset log ends at batch {checkpoint.offsets.latest}"
+        yield Finding(findings.STATE_ABOVE, newer.example, detail)
+
+
+def snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Stores of which a load replays many versions."""
+    for operator in checkpoint.state.operators if checkpoint.state else ():
+        for store in operator.stores:
+            replayed = max((p.replay_versions or 0 for p in store.partitions), default=0)
+            if replayed > _LAG:
+                detail = f"loading operator {operator.id}, store {store.name}, replays up to {replayed} versions"
+                yield Finding(findings.SNAPSHOT_LAG, f"state/{operator.id}", detail)
+
+
+def no_metadata(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Operators without metadata, as Spark before 4.0 leaves them."""
+    without = [op.id for op in (checkpoint.state.operators if checkpoint.state else ()) if not op.has_metadata]
+    if without:
+        detail = f"there is none for operator {', '.join(map(str, without))}"
+        yield Finding(findings.NO_OPERATOR_METADATA, f"state/{without[0]}", detail)
+
+
+def unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Operator metadata and schema files that cannot be read."""
+    for file in checkpoint.state.unreadable if checkpoint.state else ():
+        yield Finding(findings.UNREADABLE_STATE_METADATA, file.path, file.reason)
+
+
+CHECKS = (moved, abandoned_timeline, snapshot_lag, no_metadata, unreadable)
