@@ -7,7 +7,7 @@ one does (``isdir``, ``find``, and ``isfile`` before each read), loses most file
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -82,16 +82,13 @@ class FsspecDrive:
         return f"{self._root}/{path}" if path else self._root or "/"
 
 
-def open_fsspec(
-    uri: str, shown: str, options: Mapping[str, str], free: Callable[[str], bool] = lambda key: False
-) -> FsspecDrive:
+def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecDrive:
     """The fsspec file system that a URI names.
 
     Args:
         uri: Any URI that fsspec understands.
         shown: How messages name it.
         options: Arguments of the file system's constructor, as text.
-        free: Says which options are passed on though the constructor does not name them.
 
     Raises:
         UsageError: The scheme or an option is unknown.
@@ -108,7 +105,7 @@ def open_fsspec(
     named = _arguments(kind)
     values: dict[str, object] = {}
     for key, text in options.items():
-        if key not in named and not free(key):
+        if key not in named:
             known = ", ".join(sorted(named)) or "none"
             raise UsageError(f"--storage-option {key} is unknown for {scheme}://; known are: {known}")
         values[key] = _typed(text, named.get(key))

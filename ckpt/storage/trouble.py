@@ -33,7 +33,7 @@ def explain(error: Exception, path: str, cure: str) -> StorageError | UsageError
     """
     if isinstance(error, StorageError | UsageError):
         return error
-    said = str(error)
+    said = _first_line(error)
     if _NO_BUCKET.search(said):
         return NotFound(f"{path} does not exist: there is no such bucket; check its name and region")
     if isinstance(error, FileNotFoundError):
@@ -50,6 +50,11 @@ def explain(error: Exception, path: str, cure: str) -> StorageError | UsageError
 
 def short(error: BaseException) -> str:
     """The cause that a library names, without its wrapping, in one line of modest length."""
-    text = _POSTSCRIPT.sub("", _PREAMBLE.sub("", str(error))).strip()
+    text = _POSTSCRIPT.sub("", _PREAMBLE.sub("", _first_line(error))).strip()
     line = one_line(" ".join(text.split())) or type(error).__name__
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def _first_line(error: BaseException) -> str:
+    """What stands before a Java stack trace and the like."""
+    return next((line for line in str(error).splitlines() if line.strip()), "")

@@ -111,8 +111,10 @@ def _open_remote(uri: str, options: Mapping[str, str]) -> Storage:
         drive = _drive(remote, {**remote.query, **options})
     except ImportError as error:
         raise StorageError(f"{remote.shown} needs a package that is not installed: {short(error)}") from error
-    except OSError as error:  # asking for a bucket's region
-        raise explain(error, remote.shown, "check it, or give --storage-option region=…") from error
+    except (OSError, RuntimeError) as error:  # a bucket's region is unknown, or no name node configured
+        raise explain(
+            error, remote.shown, "check the URI, or add what is missing by --storage-option"
+        ) from error
     return RemoteStorage(remote.shown, drive)
 
 
@@ -148,14 +150,12 @@ def _object_store(remote: _Remote, options: Mapping[str, str]) -> "Drive":
 
 def _hdfs(remote: _Remote, options: Mapping[str, str]) -> "Drive":
     """HDFS without a JVM where hdfs-native is installed, else through the Hadoop of this machine."""
-    if _installed("hdfs_native") and _installed("fsspec"):
-        from ckpt.storage.bridge import open_fsspec
+    if _installed("hdfs_native"):
+        from ckpt.storage.hdfs import HdfsDrive
 
         if remote.user:
             raise UsageError(f"{remote.shown} names a user: set HADOOP_USER_NAME={remote.user} instead")
-        # Hadoop's settings (dfs.…, fs.…) are passed on; by default hdfs-native retries for three minutes.
-        settings = {"dfs.client.failover.max.attempts": "4", "dfs.client.failover.sleep.max.millis": "1000"}
-        return open_fsspec(remote.uri, remote.shown, {**settings, **options}, free=lambda key: "." in key)
+        return HdfsDrive(remote.scheme, remote.host, remote.path, options)
     if os.environ.get("HADOOP_HOME") or os.environ.get("ARROW_LIBHDFS_DIR"):
         from ckpt.storage import arrow
 

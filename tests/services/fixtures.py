@@ -1,0 +1,65 @@
+"""The services as session-wide fixtures: started at first use, or skipped saying why they cannot be."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.services.hdfs import HdfsCluster, hdfs_cluster
+from tests.services.process import Unavailable
+from tests.services.s3 import S3Server, s3_server
+
+Upload = Callable[[Path], tuple[str, dict[str, str]]]
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real S3 server on a loopback port."""
+    try:
+        with s3_server(tmp_path_factory.mktemp("s3")) as server:
+            yield server
+    except Unavailable as reason:
+        pytest.skip(f"no S3 server: {reason}")
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsCluster]:
+    """A real HDFS on a loopback port, and a client for it."""
+    pytest.importorskip("hdfs_native", reason="no HDFS client: hdfs-native is not installed")
+    try:
+        with hdfs_cluster(tmp_path_factory.mktemp("hdfs")) as cluster:
+            yield cluster
+    except Unavailable as reason:
+        pytest.skip(f"no HDFS: {reason}")
+
+
+@pytest.fixture(scope="session")
+def s3_uri(s3: S3Server) -> Upload:
+    """Upload a local folder to S3: its URI, and the storage options that reach it."""
+    return lambda folder: (s3.upload(folder), s3.options)
+
+
+@pytest.fixture(scope="session")
+def hdfs_uri(hdfs: HdfsCluster) -> Upload:
+    """Upload a local folder to HDFS: its URI, and no storage options."""
+    return lambda folder: (hdfs.upload(folder), {})
+
+
+@pytest.fixture
+def memory_uri() -> Upload:
+    """Copy a local folder into fsspec's memory file system: its URI, and no storage options."""
+    fsspec = pytest.importorskip("fsspec")
+
+    def upload(folder: Path) -> tuple[str, dict[str, str]]:
+        store = fsspec.filesystem("memory")
+        top = f"/{folder.name}-{id(folder)}"
+        store.makedirs(top)
+        for file in sorted(folder.rglob("*")):
+            target = f"{top}/{file.relative_to(folder).as_posix()}"
+            if file.is_dir():
+                store.makedirs(target, exist_ok=True)
+            else:
+                store.pipe_file(target, file.read_bytes())
+        return f"memory:/{top}", {}
+
+    return upload

@@ -1,0 +1,74 @@
+"""A real HDFS on one machine: Hadoop's own MiniDFSCluster, its jars fetched by Maven."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.services.process import free_port, prepared, running
+
+if TYPE_CHECKING:
+    import hdfs_native
+
+_POM = Path(__file__).with_name("minidfs-pom.xml")
+_MAIN = "org.apache.hadoop.test.MiniDFSClusterManager"
+
+
+@dataclass(frozen=True)
+class HdfsCluster:
+    """A name node and one data node; the port of the name node on the loopback."""
+
+    port: int
+    _numbers: Iterator[int]
+
+    @property
+    def root(self) -> str:
+        """The URI of the top folder."""
+        return f"hdfs://127.0.0.1:{self.port}"
+
+    @property
+    def client(self) -> "hdfs_native.Client":
+        """A client that may write: for setting tests up."""
+        import hdfs_native
+
+        return hdfs_native.Client(self.root)
+
+    def upload(self, folder: Path, name: str = "check point") -> str:
+        """Copy a local folder into a new folder; its URI."""
+        top, client = f"/upload-{next(self._numbers)}/{name}", self.client
+        client.mkdirs(top, 0o755, True)
+        for file in sorted(folder.rglob("*")):
+            target = f"{top}/{file.relative_to(folder).as_posix()}"
+            if file.is_dir():
+                client.mkdirs(target, 0o755, True)
+            else:
+                with client.create(target) as out:
+                    out.write(file.read_bytes())
+        return self.root + top
+
+
+@contextmanager
+def hdfs_cluster(folder: Path) -> Iterator[HdfsCluster]:
+    """Start one. Raises Unavailable."""
+    jars = prepared(
+        "minidfs",
+        ["mvn", "-q", "-B", "-f", _POM, "dependency:copy-dependencies", "-DoutputDirectory={}"],
+    )
+    port, details = free_port(), folder / "details.json"
+    command = [
+        "java",
+        "-Xmx512m",
+        "-cp",
+        f"{jars}/*",
+        _MAIN,
+        "-nnport",
+        str(port),
+        "-datanodes",
+        "1",
+        "-format",
+    ]
+    command += ["-writeDetails", str(details), "-D", f"hdfs.minidfs.basedir={folder / 'dfs'}"]
+    with running(command, folder, details.exists):
+        yield HdfsCluster(port, count())

@@ -1,0 +1,93 @@
+"""Start a service as a process of its own, wait until it answers, stop it by its process id."""
+
+import fcntl
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class Unavailable(Exception):
+    """A service cannot be had on this machine, because."""
+
+
+def cache() -> Path:
+    """Where downloads outlive a test run: the user's own cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(home, "spark-ckpt-tests")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def prepared(name: str, *steps: Sequence[str | Path]) -> Path:
+    """A folder of the cache that these commands filled, run once ever; two test runs do not mix.
+
+    ``{}`` in a command stands for the folder. Raises Unavailable with the last line of what failed.
+    """
+    folder, done = cache() / name, cache() / f"{name}.done"
+    with open(cache() / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            for step in steps:
+                _run([str(word).replace("{}", str(folder)) for word in step])
+            done.touch()
+    return folder
+
+
+def _run(command: Sequence[str]) -> None:
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    except FileNotFoundError as error:
+        raise Unavailable(f"{command[0]} is not installed") from error
+    if ran.returncode:
+        said = (ran.stderr or ran.stdout).strip().splitlines() or ["nothing was said"]
+        raise Unavailable(f"{' '.join(command[:4])} … failed: {said[-1]}")
+
+
+def free_port() -> int:
+    """A loopback port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def listening(port: int) -> bool:
+    """Whether something accepts connections on a loopback port."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def running(
+    command: Sequence[str | Path], folder: Path, ready: Callable[[], bool], timeout: float = 240
+) -> Iterator[None]:
+    """Run a service in ``folder`` (its output goes to ``service.log`` there) until the block ends.
+
+    Raises Unavailable if it ends, or is not ready within ``timeout`` seconds.
+    """
+    with open(folder / "service.log", "wb") as log:
+        process = subprocess.Popen(
+            [str(word) for word in command], cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+        )
+        try:
+            deadline = time.monotonic() + timeout
+            while not ready():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    said = (folder / "service.log").read_text(errors="replace").strip().splitlines()
+                    raise Unavailable(f"{Path(command[0]).name} did not start: {(said or [''])[-1]}")
+                time.sleep(0.1)
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

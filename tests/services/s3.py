@@ -1,0 +1,75 @@
+"""A real S3 server: moto, in a virtual environment of its own (it wants another botocore than s3fs)."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from urllib.request import urlopen
+
+from tests.services.process import free_port, listening, prepared, running
+
+_MOTO = "moto[server]>=5.2,<6"
+
+
+@dataclass(frozen=True)
+class S3Server:
+    """A running server: its port on the loopback, and the log of its requests."""
+
+    port: int
+    log: Path
+    _numbers: Iterator[int]
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The ``--storage-option`` values that reach it."""
+        return {
+            "endpoint_override": f"127.0.0.1:{self.port}",
+            "scheme": "http",
+            "access_key": "test",
+            "secret_key": "test",
+            "region": "us-east-1",
+        }
+
+    def file_system(self):
+        """A file system that may write: for setting tests up."""
+        from pyarrow import fs
+
+        return fs.S3FileSystem(**self.options, allow_bucket_creation=True)
+
+    def upload(self, folder: Path, name: str = "check point") -> str:
+        """Copy a local folder into a new bucket; its URI."""
+        bucket = f"bucket-{next(self._numbers)}"
+        store = self.file_system()
+        store.create_dir(bucket)
+        for file in sorted(folder.rglob("*")):
+            target = f"{bucket}/{name}/{file.relative_to(folder).as_posix()}"
+            if file.is_dir():
+                store.create_dir(target)
+            else:
+                with store.open_output_stream(target) as out:
+                    out.write(file.read_bytes())
+        return f"s3://{bucket}/{name}"
+
+    def requests(self) -> int:
+        """How many requests the server has answered since it was started."""
+        return sum(b"HTTP/1.1" in line for line in self.log.read_bytes().splitlines())
+
+    def refuse_strangers(self) -> None:
+        """From now on only signed requests of known users are answered."""
+        urlopen(f"http://127.0.0.1:{self.port}/moto-api/reset-auth", data=b"0").close()
+
+
+@contextmanager
+def s3_server(folder: Path) -> Iterator[S3Server]:
+    """Start one. Raises Unavailable."""
+    venv = prepared(
+        "moto",
+        [sys.executable, "-m", "venv", "{}"],
+        ["{}/bin/python", "-m", "pip", "install", "--quiet", _MOTO],
+    )
+    port = free_port()
+    command: list[str | Path] = [venv / "bin" / "moto_server", "-H", "127.0.0.1", "-p", str(port)]
+    with running(command, folder, lambda: listening(port)):
+        yield S3Server(port, folder / "service.log", count())
