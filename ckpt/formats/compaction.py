@@ -1,4 +1,4 @@
-"""Which files a compactible log needs: ``sources/<k>`` of a file source, and ``_spark_metadata`` of a file sink.
+"""Which files a compactible log needs: ``sources/<k>`` of a file source, ``_spark_metadata`` of a file sink.
 
 Spark's ``CompactibleFileStreamLog`` writes one file for each entry and replaces all before it every so many
 entries by ``N.compact``. To restore the log (``allFiles``) it needs the newest compacted file and every one
@@ -68,7 +68,7 @@ def _interval(compacted: list[int], default: int) -> int:
 
 
 def _derived(default: int, latest: int) -> int:
-    """``deriveCompactInterval``: divides the entries up to the compacted file, and is not below the default."""
+    """``deriveCompactInterval``: divides the entries up to the compacted file, at least the default."""
     entries = latest + 1
     if entries <= default or default >= entries // 2:
         return entries

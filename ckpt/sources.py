@@ -1,0 +1,290 @@
+"""Source offsets: what the JSON of each kind of source means, and how far a batch took it.
+
+The log does not say which source wrote an offset, so its kind is told from the shape of the JSON, strictly:
+whatever does not fit exactly is of unknown kind and shown as it stands.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from ckpt.formats.names import java_int
+from ckpt.model import Json, OffsetLog, SourceOffset
+
+
+class SourceType(StrEnum):
+    """The kinds of source whose offsets ckpt understands."""
+
+    KAFKA = "kafka"
+    DELTA = "delta"
+    FILE = "file"
+    RATE = "rate"
+    RATE_MICRO_BATCH = "rate-micro-batch"
+    UNKNOWN = "unknown"
+
+
+class Unit(StrEnum):
+    """What an advance is counted in."""
+
+    OFFSETS = "offsets"  # Kafka: records, and the gaps that compaction and transaction marks leave
+    VERSIONS = "versions"  # Delta: table versions
+    ENTRIES = "log entries"  # file source: each names the files of one batch
+    ROWS = "rows"  # rate-micro-batch
+    SECONDS = "seconds"  # rate: rows a second are not recorded
+    STEPS = "steps"  # a bare number whose meaning is not known
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaOffset:
+    """``{topic: {partition: next offset}}`` (Spark class ``KafkaSourceOffset``)."""
+
+    partitions: Mapping[tuple[str, int], int]  # (topic, partition) to the next offset to be read
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaOffset:
+    """A place in a Delta table (``DeltaSourceOffset`` of delta-spark, serialized as version 1 or 3)."""
+
+    table_id: str  # reservoirId
+    version: int  # reservoirVersion
+    index: int  # of the last file of the version that was read; negative: none of it yet
+    initial_snapshot: bool  # isStartingVersion: still reading what was there when the query began
+
+    @property
+    def at_boundary(self) -> bool:
+        """Whether nothing of ``version`` was read: ``startingVersion`` goes on exactly there."""
+        return self.index in _BASE_INDEXES and not self.initial_snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class FileOffset:
+    """``{"logOffset": n}``: entry n of ``sources/<k>`` was read (Spark class ``FileStreamSourceOffset``)."""
+
+    log_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class RateMicroBatchOffset:
+    """``{"offset": rows, "timestamp": ms}`` (Spark class ``RatePerMicroBatchStreamOffset``)."""
+
+    rows: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NumberOffset:
+    """A bare number: seconds of a rate source, lines of a socket (Spark class ``LongOffset``)."""
+
+    value: int
+    rate: bool  # a rate source, which alone of these keeps ``sources/<k>/0``
+
+
+Offset: TypeAlias = KafkaOffset | DeltaOffset | FileOffset | RateMicroBatchOffset | NumberOffset
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView:
+    """One source as the latest offset file has it."""
+
+    index: int
+    name: str | None  # offset log v2
+    type: SourceType
+    offset: Json
+    decoded: dict[str, Json]  # empty where the type is unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """How far one source went from one offset to a later one."""
+
+    amount: int | None  # in ``unit``; None where it cannot be counted
+    unit: Unit
+    went_back: tuple[str, ...] = ()  # parts that are lower than before, or gone, one line each
+    replaced: bool = False  # a Delta table with another id
+
+
+_BASE_INDEXES = (-1, -100)  # DeltaSourceOffset.BASE_INDEX_V1 and BASE_INDEX_V3
+
+
+def decode(value: Json, *, rate: bool = False) -> Offset | None:
+    """Tell what an offset of the log means; None where its shape is not one ckpt knows.
+
+    ``rate`` says that the checkpoint has ``sources/<k>/0`` for this source, so that a bare number is a rate
+    source's.
+    """
+    number = _whole(value)
+    if number is not None:
+        return NumberOffset(number, rate)
+    if not isinstance(value, dict) or not value:
+        return None
+    return _delta(value) or _file(value) or _rate_micro_batch(value) or _kafka(value)
+
+
+def source_type(offset: Offset | None) -> SourceType:
+    """The kind of source that writes such an offset."""
+    match offset:
+        case KafkaOffset():
+            return SourceType.KAFKA
+        case DeltaOffset():
+            return SourceType.DELTA
+        case FileOffset():
+            return SourceType.FILE
+        case RateMicroBatchOffset():
+            return SourceType.RATE_MICRO_BATCH
+        case NumberOffset(rate=True):
+            return SourceType.RATE
+    return SourceType.UNKNOWN
+
+
+def source_views(log: OffsetLog, rate_sources: Collection[int] = ()) -> tuple[SourceView, ...]:
+    """Every source of an offset file, in the order of the query.
+
+    Offset log v2 names its sources and keeps no order; without names of their own they are called by their
+    index. ``rate_sources`` are the k for which ``sources/<k>`` holds a file ``0`` and nothing else.
+    """
+    views = []
+    for index, source in _indexed(log.sources):
+        offset = decode(source.value, rate=index in rate_sources)
+        views.append(SourceView(index, source.name, source_type(offset), source.value, _shown(offset)))
+    return tuple(views)
+
+
+def advance(before: Json, after: Json) -> Advance | None:
+    """How far a source went between two of its offsets; None where that is not known."""
+    match decode(before), decode(after):
+        case KafkaOffset(old), KafkaOffset(new):
+            return _kafka_advance(old, new)
+        case DeltaOffset() as old_place, DeltaOffset() as new_place:
+            return _delta_advance(old_place, new_place)
+        case FileOffset(old_entry), FileOffset(new_entry):
+            return _number_advance(old_entry, new_entry, Unit.ENTRIES)
+        case RateMicroBatchOffset(old_rows), RateMicroBatchOffset(new_rows):
+            return _number_advance(old_rows, new_rows, Unit.ROWS)
+        case NumberOffset(old_number), NumberOffset(new_number):
+            return _number_advance(old_number, new_number, Unit.STEPS)
+    return None
+
+
+def advances(before: OffsetLog, after: OffsetLog) -> tuple[Advance | None, ...]:
+    """How far each source of ``after`` went since ``before``, in the order of ``source_views``.
+
+    Sources are matched by name in offset log v2, whose lines have no order, and by position in v1.
+    """
+    old = {source.name or index: source for index, source in _indexed(before.sources)}
+    found = []
+    for index, source in _indexed(after.sources):
+        earlier = old.get(source.name or index)
+        found.append(advance(earlier.value, source.value) if earlier is not None else None)
+    return tuple(found)
+
+
+def _indexed(sources: tuple[SourceOffset, ...]) -> list[tuple[int, SourceOffset]]:
+    numbers = [_index(source.name) for source in sources]
+    if None in numbers:
+        return list(enumerate(sources))
+    return sorted(
+        ((n or 0, source) for n, source in zip(numbers, sources, strict=True)), key=lambda pair: pair[0]
+    )
+
+
+def _index(name: str | None) -> int | None:
+    return int(name) if name is not None and name.isdecimal() and name.isascii() and len(name) < 10 else None
+
+
+def _whole(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _kafka(value: dict[str, Json]) -> KafkaOffset | None:
+    found: dict[tuple[str, int], int] = {}
+    for topic, partitions in value.items():
+        if not topic or not isinstance(partitions, dict) or not partitions:
+            return None
+        for key, number in partitions.items():
+            partition, offset = java_int(key), _whole(number)
+            if partition is None or offset is None or str(partition) != key or partition < 0 or offset < 0:
+                return None
+            found[topic, partition] = offset
+    return KafkaOffset(dict(sorted(found.items())))
+
+
+def _delta(value: dict[str, Json]) -> DeltaOffset | None:
+    table_id, initial = value.get("reservoirId"), value.get("isStartingVersion")
+    version, index = _whole(value.get("reservoirVersion")), _whole(value.get("index"))
+    if not isinstance(table_id, str) or not isinstance(initial, bool) or version is None or index is None:
+        return None
+    return (
+        DeltaOffset(table_id, version, index, initial)
+        if _whole(value.get("sourceVersion")) in (1, 3)
+        else None
+    )
+
+
+def _file(value: dict[str, Json]) -> FileOffset | None:
+    number = _whole(value.get("logOffset"))
+    return FileOffset(number) if number is not None and len(value) == 1 else None
+
+
+def _rate_micro_batch(value: dict[str, Json]) -> RateMicroBatchOffset | None:
+    rows, timestamp = _whole(value.get("offset")), _whole(value.get("timestamp"))
+    if rows is None or timestamp is None or len(value) != 2:
+        return None
+    return RateMicroBatchOffset(rows, timestamp)
+
+
+def _shown(offset: Offset | None) -> dict[str, Json]:
+    """The ``decoded`` object of the JSON report."""
+    match offset:
+        case KafkaOffset(partitions):
+            topics: dict[str, dict[str, Json]] = {}
+            for (topic, partition), number in partitions.items():
+                topics.setdefault(topic, {})[str(partition)] = number
+            return {"topics": dict(topics), "partitions": len(partitions)}
+        case DeltaOffset():
+            return {
+                "table_id": offset.table_id,
+                "version": offset.version,
+                "index": offset.index,
+                "initial_snapshot": offset.initial_snapshot,
+                "at_boundary": offset.at_boundary,
+            }
+        case FileOffset(number):
+            return {"log_offset": number}
+        case RateMicroBatchOffset(rows, timestamp):
+            return {"rows": rows, "timestamp_ms": timestamp}
+        case NumberOffset(value, rate=True):
+            return {"seconds": value}
+        case NumberOffset(value):
+            return {"number": value}
+    return {}
+
+
+def _kafka_advance(old: Mapping[tuple[str, int], int], new: Mapping[tuple[str, int], int]) -> Advance:
+    """Partitions that appear are not counted: where Spark began to read them is not in the log."""
+    back = [f"{topic}/{p} is gone, it was at {old[topic, p]}" for topic, p in old if (topic, p) not in new]
+    both = [part for part in new if part in old]
+    back += [f"{t}/{p} went from {old[t, p]} to {new[t, p]}" for t, p in both if new[t, p] < old[t, p]]
+    amount = None if back else sum(new[part] - old[part] for part in both)
+    return Advance(amount, Unit.OFFSETS, tuple(back))
+
+
+def _delta_advance(old: DeltaOffset, new: DeltaOffset) -> Advance:
+    if old.table_id != new.table_id:
+        return Advance(None, Unit.VERSIONS, replaced=True)
+    back: list[str] = []
+    if _delta_place(new) < _delta_place(old):
+        back.append(f"went from version {old.version} index {old.index} to {new.version} index {new.index}")
+    if new.initial_snapshot and not old.initial_snapshot:
+        back.append("reads the initial snapshot again")
+    return Advance(None if back else new.version - old.version, Unit.VERSIONS, tuple(back))
+
+
+def _delta_place(offset: DeltaOffset) -> tuple[int, int]:
+    return offset.version, min(_BASE_INDEXES) if offset.index in _BASE_INDEXES else offset.index
+
+
+def _number_advance(old: int, new: int, unit: Unit) -> Advance:
+    if new < old:
+        return Advance(None, unit, (f"went from {old} to {new}",))
+    return Advance(new - old, unit)
