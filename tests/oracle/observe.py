@@ -23,6 +23,8 @@ UNHURRIED = {"processingTime": "300 milliseconds"}
 """A trigger that lets the log writes of asynchronous tracking end before the next batch starts."""
 SINK = "noop"
 PATIENCE_S = 90.0
+MESSAGE = 400
+"""How many characters of each exception's message are kept."""
 
 
 def observe(
@@ -33,15 +35,19 @@ def observe(
     *,
     store: str | None = None,
     batches: int = 1,
+    inputs: Path = queries.INPUTS,
 ) -> dict[str, Any]:
     """Start `query` on `checkpoint`, let `batches` batches run to their commits, and return what happened.
 
     The keys are described in README.md. `mode` is "sync" or "async".
     """
     planned, before = _ids(checkpoint / "offsets"), _ids(checkpoint / "commits")
-    handle, refusal = _start(spark, query, checkpoint, mode, store, batches)
+    trigger = ONE_BATCH if mode == "sync" and batches == 1 else UNHURRIED
+    options = ASYNC if mode == "async" else None
+    how = {"store": store, "inputs": inputs, "sink": SINK, "trigger": trigger, "options": options}
+    handle, refusal = _start(spark, query, checkpoint, how)
     if handle is None:
-        ran: dict[str, Any] = {"outcome": "fails-at-start", "batch": None, "sources": None, "error": refusal}
+        ran = _never_ran("fails-at-start", refusal)
     else:
         try:
             ran = _watch(spark, handle, checkpoint, batches if mode == "sync" else 3)
@@ -61,29 +67,25 @@ def observe(
 
 
 def _start(
-    spark: Any, query: queries.Query, checkpoint: Path, mode: str, store: str | None, batches: int
+    spark: Any, query: queries.Query, checkpoint: Path, how: dict[str, Any]
 ) -> tuple[Any, list[str] | None]:
     try:
-        handle = queries.start(
-            spark,
-            query,
-            checkpoint,
-            store=store,
-            sink=SINK,
-            trigger=ONE_BATCH if mode == "sync" and batches == 1 else UNHURRIED,
-            options=ASYNC if mode == "async" else None,
-        )
+        handle = queries.start(spark, query, checkpoint, **how)
     except Exception as error:
         origin = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
         return None, _chain(origin, checkpoint) if origin is not None else [neutral(str(error), checkpoint)]
     return handle, None
 
 
+def _never_ran(outcome: str, error: list[str] | None) -> dict[str, Any]:
+    return {"outcome": outcome, "batch": None, "sources": None, "rows": None, "error": error}
+
+
 def _watch(spark: Any, handle: Any, checkpoint: Path, batches: int) -> dict[str, Any]:
     """Wait until `batches` batches are over, the query has died, or patience has run out."""
     execution = handle._jsq.streamingQuery()
     if not _wait_for(lambda: not handle.isActive or _batches_over(handle) >= batches, PATIENCE_S):
-        return {"outcome": "timeout", "batch": None, "sources": None, "rows": None, "error": None}
+        return _never_ran("timeout", None)
     failure = None if handle.isActive else _failure(execution, checkpoint)
     progress = _progress(handle)
     if not progress:
@@ -125,7 +127,7 @@ def _unfinished(
     jobs = _jobs(spark, str(handle.runId))
     last = execution.lastExecution()
     if not jobs or last is None or last.currentBatchId() == done:
-        return {"outcome": "fails-at-start", "batch": None, "sources": None, "rows": None, "error": failure}
+        return _never_ran("fails-at-start", failure)
     return {
         "outcome": "fails-at-commit" if jobs[-1] == "SUCCEEDED" else "fails-in-batch",
         "batch": last.currentBatchId(),
@@ -186,7 +188,7 @@ def _messages(throwable: Any) -> Iterator[str]:
         cause, message = throwable.getCause(), throwable.getMessage() or ""
         if cause is None or message != cause.toString():  # a wrapper without words of its own is left out
             message = message.split("\n\tat ")[0].split("\n\nDriver stacktrace")[0]
-            yield f"{throwable.getClass().getName()}: {message.strip()}"
+            yield f"{throwable.getClass().getName()}: {message.strip()[:MESSAGE]}"
         throwable = cause
 
 

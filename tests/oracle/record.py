@@ -21,7 +21,7 @@ from typing import Any, Self
 from tests.oracle import answers, cases
 
 ROOT = Path(__file__).parents[2]
-CASES_PER_JVM = 150
+CASES_PER_JVM = 400
 START_S, CASE_S = 180.0, 150.0
 
 

@@ -25,7 +25,17 @@ def run(spark: Any, case: cases.Case, mode: str, folder: Path) -> dict[str, Any]
     try:
         checkpoint = mutations.copy_of(cases.SAMPLES / case.sample, folder / "ck", case.mutations)
         query = queries.QUERIES[case.query]
-        answer = observe.observe(spark, query, checkpoint, mode, store=case.store, batches=case.batches)
+        if query.inputs and not (queries.INPUTS / query.name).is_dir():
+            query.inputs(queries.INPUTS / query.name)  # what the sample has read, which a replay reads again
+        answer = observe.observe(
+            spark,
+            query,
+            checkpoint,
+            mode,
+            store=case.store,
+            batches=case.batches,
+            inputs=folder / "inputs",  # new files
+        )
         died = answer["outcome"] == "fails-at-start"
         if died and mode == "async" and _refuses(spark, query, case.store, folder / "empty"):
             answer["outcome"] = "refused"

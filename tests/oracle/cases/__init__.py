@@ -2,9 +2,36 @@
 
 from __future__ import annotations
 
-from . import logs, random_gaps, state
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+
+from . import as_made, logs, operators, random_gaps, snapshots, state
 from .model import SAMPLES, Case
 
-CASES: tuple[Case, ...] = (*logs.gaps(), *random_gaps.cases(), *logs.damage(), *state.cases())
+
+def _unique(cases: Iterable[Case]) -> Iterator[Case]:
+    """Drop a case that does the same as an earlier one under another name."""
+    seen = []
+    for case in cases:
+        what = replace(case, name="", refusal=False)
+        if what not in seen:
+            seen.append(what)
+            yield case
+
+
+CASES: tuple[Case, ...] = tuple(
+    _unique(
+        chain(
+            logs.gaps(),
+            random_gaps.cases(),
+            logs.damage(),
+            state.cases(),
+            as_made.cases(),
+            operators.cases(),
+            snapshots.cases(),
+        )
+    )
+)
 
 __all__ = ["CASES", "SAMPLES", "Case"]

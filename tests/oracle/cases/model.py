@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.spark import queries
+from tests.spark import mutations, queries
 
 SAMPLES = Path(__file__).parents[3] / "sample_checkpoints"
 
@@ -24,7 +24,7 @@ class Case:
 
     name: str
     sample: str
-    mutations: tuple[Mutation, ...] = ()
+    mutations: tuple[mutations.Mutation, ...] = ()
     query: str = "stateless"
     store: str | None = None
     batches: int = 1
@@ -88,3 +88,18 @@ def move(path: str, to: str) -> Mutation:
 def mkdir(path: str) -> Mutation:
     """Make an empty folder."""
     return {"op": "mkdir", "path": path}
+
+
+def planned(sample: str) -> list[int]:
+    """The planned batches of a sample, ascending."""
+    return sorted(int(path.name) for path in (SAMPLES / sample / "offsets").glob("[0-9]*"))
+
+
+def latest(sample: str) -> int:
+    """The newest planned batch of a sample."""
+    return planned(sample)[-1]
+
+
+def versions(sample: str, partition: str, suffix: str) -> list[int]:
+    """The state versions of which a partition of a sample has a file `<version>.<suffix>`, ascending."""
+    return sorted(int(path.stem) for path in (SAMPLES / sample / partition).glob(f"[0-9]*.{suffix}"))

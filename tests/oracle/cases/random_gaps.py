@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from . import logs
+from . import logs, state
 from .model import Case, delete_logs
 
 SEED = 20261121
 STATELESS = 80
-STATEFUL = 40
+STATEFUL = 30
 
 
 def _subset(rng: random.Random, batches: range, share: float) -> set[int]:
@@ -35,8 +35,12 @@ def subsets(seed: int, count: int, batches: range) -> Iterator[tuple[list[int], 
 
 def cases() -> list[Case]:
     """Every case of this module."""
-    stateless = [
-        Case(f"random-stateless-{number:02}", logs.SAMPLE, tuple(delete_logs(offsets, commits)))
-        for number, (offsets, commits) in enumerate(subsets(SEED, STATELESS, logs.ALL))
+    gaps = [
+        Case(f"random-stateless-{number:02}", logs.SAMPLE, tuple(delete_logs(*subset)))
+        for number, subset in enumerate(subsets(SEED, STATELESS, logs.ALL))
     ]
-    return stateless
+    gaps += [
+        Case(f"random-stateful-{number:02}", state.DELTAS, tuple(delete_logs(*subset)), "aggregation")
+        for number, subset in enumerate(subsets(SEED + 1, STATEFUL, range(state.L + 1)))
+    ]
+    return gaps

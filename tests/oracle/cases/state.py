@@ -14,6 +14,7 @@ L = 5
 NEXT = L + 1
 UNCOMMITTED = delete_logs(commits=[L])
 P0 = "state/0/0"
+DELTAS, CHANGELOGS = "aggregation-hdfs-3.5", "aggregation-changelog-4.0"
 
 
 def _both(name: str, sample: str, query: str, *damage: Mutation) -> Iterator[Case]:
@@ -92,7 +93,7 @@ def _operator_metadata(prefix: str, sample: str, query: str) -> Iterator[Case]:
 
 def _hdfs_deltas() -> Iterator[Case]:
     """HDFS-backed state that consists of deltas only."""
-    prefix, sample, query = "hdfs", "aggregation-hdfs-3.5", "aggregation"
+    prefix, sample, query = "hdfs", DELTAS, "aggregation"
     yield from _logs(prefix, sample, query)
     yield from _folders(prefix, sample, query)
     for form, damage in _damaged(f"{P0}/{NEXT}.delta").items():
@@ -121,7 +122,7 @@ def _hdfs_deltas() -> Iterator[Case]:
 
 def _rocksdb_changelogs() -> Iterator[Case]:
     """RocksDB state that consists of changelogs only."""
-    prefix, sample, query = "changelog", "aggregation-changelog-4.0", "aggregation"
+    prefix, sample, query = "changelog", CHANGELOGS, "aggregation"
     yield from _logs(prefix, sample, query)
     yield from _folders(prefix, sample, query)
     yield from _operator_metadata(prefix, sample, query)

@@ -1,0 +1,61 @@
+"""Every sample as it is, real or damaged, and the real ones with little done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.spark import queries
+from tests.spark.damage import DAMAGED
+from tests.spark.samples import ORIGIN, SAMPLES, Sample
+
+from . import model
+from .model import Case, Mutation, delete_logs, planned, replace
+
+MOVED_FROM = "/tmp/ckpt-samples-no-longer-here"
+
+
+def relocated(sample: Sample, to: str = "{checkpoint}") -> list[Mutation]:
+    """Make the schema paths of a transformWithState sample, which are absolute, begin with `to`."""
+    if not sample.query.startswith("transform-with-state"):
+        return []
+    return [replace("state/0/_metadata/v2/[0-9]*", str(ORIGIN / sample.name), to)]
+
+
+def usable() -> Iterator[Sample]:
+    """Samples that can be restarted without a service or a jar beyond Spark."""
+    for sample in SAMPLES:
+        wants = queries.QUERIES[sample.query].needs
+        if not wants and sample.run != "continuous" and (model.SAMPLES / sample.name).is_dir():
+            yield sample
+
+
+def _of(sample: Sample) -> Iterator[Case]:
+    *_, before, last = planned(sample.name)
+    home, killed = relocated(sample), sample.run == "killed"
+
+    def made(name: str, damage: list[Mutation], store: str | None = None) -> Case:
+        mutations = (*home, *damage) if name != "moved" else tuple(damage)
+        refusal = name == "whole"
+        return Case(f"made-{sample.name}-{name}", sample.name, mutations, sample.query, store, 1, refusal)
+
+    uncommitted = [] if killed else delete_logs(commits=[last])
+    yield made("whole", [])
+    if not killed:
+        yield made("uncommitted", uncommitted)
+    yield made("without-latest", delete_logs([last], [] if killed else [last]))
+    yield made("previous-uncommitted", delete_logs([last], [before] if killed else [last, before]))
+    if home:
+        yield made("moved", relocated(sample, MOVED_FROM))
+    if sample.store == "format2":
+        yield made("whole-format2-session", [], "format2")
+        yield made("uncommitted-format2-session", uncommitted, "format2")
+
+
+def cases() -> Iterator[Case]:
+    """Whole, latest batch uncommitted, without the latest batch, moved; and the damaged samples."""
+    samples = {sample.name: sample for sample in usable()}
+    for sample in samples.values():
+        yield from _of(sample)
+    for damaged in DAMAGED:
+        if base := samples.get(damaged.base):
+            yield Case(damaged.name, base.name, (*relocated(base), *damaged.mutations), base.query)
