@@ -93,7 +93,8 @@ def _unique_id(value: Json) -> str:
 def _sinks(fields: Mapping[str, Json]) -> tuple[SinkCommit, ...]:
     named = object_field(fields, "sinkMetadataMap")
     if not named:
-        raise Damaged(Fault.INCOMPLETE, "its JSON names no sink")
+        says = "requires a non-empty" if "sinkMetadataMap" in fields else "No usable value for json"
+        raise Damaged(Fault.INCOMPLETE, "its JSON names no sink", says)
     return tuple(_sink(name, fields_of(value)) for name, value in named.items())
 
 

@@ -1,21 +1,24 @@
 """Ask a real Spark to read every case of ``spark_cases`` and record what it said in ``spark_answers.json``.
 
-Run it with the interpreter of each Spark in turn: ``python tests/formats/ask_spark.py``. Only Spark's own log
+Run it with the interpreter of each Spark in turn: ``python -m tests.formats.ask_spark``. Only Spark's own log
 classes are called; nothing of ckpt is imported, so an answer can never come from ckpt.
 """
 
-import json
 import shutil
 import tempfile
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
-from spark_cases import COMPACTIBLE, ENTRY, KINDS, NAMES
 
-HERE = Path(__file__).parent
-ANSWERS = HERE / "spark_answers.json"
+from tests.formats.spark_answers import load, save
+from tests.formats.spark_cases import COMPACTIBLE, ENTRY, KINDS, NAMES
+
+Py4JJavaError: Any = import_module("py4j.protocol").Py4JJavaError
 STREAMING = "org.apache.spark.sql.execution.streaming."
 ROOMS = ("", "checkpointing.", "runtime.", "sinks.")
 
@@ -26,6 +29,7 @@ class Reader:
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
         self.jvm = spark._jvm
+        self.hadoop = spark._jsparkSession.sessionState().newHadoopConf()
 
     def cls(self, name: str):
         for room in ROOMS:
@@ -57,10 +61,8 @@ class Reader:
     def open(self, path: Path):
         return self.jvm.java.io.FileInputStream(str(path))
 
-    def metadata(self):
-        hadoop = self.spark._jsparkSession.sessionState().newHadoopConf()
-        read, as_path = self.cls("StreamMetadata").read, self.jvm.org.apache.hadoop.fs.Path
-        return lambda path: read(as_path(str(path)), hadoop).get()
+    def metadata(self, path: Path):
+        return self.cls("StreamMetadata").read(self.jvm.org.apache.hadoop.fs.Path(str(path)), self.hadoop).get()
 
 
 def _shown(reader: Reader, kind: str, record) -> object:
@@ -74,32 +76,43 @@ def _shown(reader: Reader, kind: str, record) -> object:
     return len(record)
 
 
-def _asked(ask) -> dict:
+def _asked(ask: Callable[[], object]) -> dict[str, Any]:
+    """What Spark answered, or the classes and first words of what it threw."""
     try:
         return {"read": ask()}
     except (Py4JJavaError, CapturedException) as error:
         java = error.java_exception if isinstance(error, Py4JJavaError) else error._origin
-        names = []
-        while java is not None and len(names) < 3:
-            names.append([java.getClass().getSimpleName(), (java.getMessage() or "")[:160]])
+        thrown: list[tuple[str, str]] = []
+        while java is not None and len(thrown) < 3:
+            words = (java.getMessage() or "").split("\n at [Source")[0]
+            thrown.append((java.getClass().getSimpleName(), words[:100]))
             java = java.getCause()
-        return {"error": names[0][0], "says": " <- ".join(says for _, says in names)[:240]}
+        return {"error": thrown[0][0], "says": " <- ".join(says for _, says in thrown)}
 
 
 def _file_answers(reader: Reader, kind: str, root: Path) -> dict:
     folder = root / kind
     folder.mkdir()
-    if kind == "metadata":
-        read = reader.metadata()
-    else:
-        log = reader.log(kind, folder)
-        read = lambda path: log.deserialize(reader.open(path))
+    path = folder / "7"
+    log = None if kind == "metadata" else reader.log(kind, folder)
+
+    def read() -> object:
+        record = reader.metadata(path) if log is None else log.deserialize(reader.open(path))
+        return _shown(reader, kind, record)
+
     answers = {}
     for name, raw in KINDS[kind].items():
-        path = folder / "7"
         path.write_bytes(raw)
-        answers[name] = _asked(lambda: _shown(reader, kind, read(path)))
+        answers[name] = _asked(read)
     return answers
+
+
+def _latest(reader: Reader, folder: Path) -> str:
+    return str(reader.log("commits", folder).getLatestBatchId().toString())
+
+
+def _restore(reader: Reader, folder: Path) -> int:
+    return len(reader.log("file-source", folder).restore())
 
 
 def _listed(reader: Reader, root: Path) -> dict:
@@ -109,7 +122,7 @@ def _listed(reader: Reader, root: Path) -> dict:
         folder = root / f"names-{number}"
         folder.mkdir()
         (folder / name).write_bytes(b"v1\n{}")
-        answers[name] = _asked(lambda folder=folder: reader.log("commits", folder).getLatestBatchId().toString())
+        answers[name] = _asked(partial(_latest, reader, folder))
         shutil.rmtree(folder)
     return answers
 
@@ -122,7 +135,7 @@ def _restored(reader: Reader, root: Path) -> dict:
         folder.mkdir()
         for file in files:
             (folder / file).write_text(f"v1\n{ENTRY}")
-        answers[name] = _asked(lambda folder=folder: len(reader.log("file-source", folder).restore()))
+        answers[name] = _asked(partial(_restore, reader, folder))
         if "says" in answers[name]:
             answers[name]["says"] = answers[name]["says"].replace(str(folder), "<log>")
         shutil.rmtree(folder)
@@ -142,9 +155,7 @@ def main() -> None:
         mine["compactible"] = _restored(reader, root)
     version = spark.version
     spark.stop()
-    recorded = json.loads(ANSWERS.read_text()) if ANSWERS.exists() else {}
-    recorded[version] = mine
-    ANSWERS.write_text(json.dumps(dict(sorted(recorded.items())), indent=0, sort_keys=True) + "\n")
+    save(load() | {version: mine})
 
 
 if __name__ == "__main__":

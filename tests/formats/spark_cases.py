@@ -5,12 +5,11 @@ Plain data without a test framework, so that ``ask_spark.py`` can load it inside
 
 from collections.abc import Iterator
 
+from tests.formats.json_damage import BROKEN_JSON, JSON_VALUES, VERSION_LINES
+
 CONF = '{"spark.sql.shuffle.partitions":"5","spark.sql.streaming.stateStore.compression.codec":"lz4"}'
-META = '{"batchWatermarkMs":7,"batchTimestampMs":1795247663183,"conf":%s}' % CONF
-META_V2 = (
-    '{"batchWatermarkMs":7,"batchTimestampMs":1795247663183,"conf":%s,"sourceMetadataInfo":'
-    '{"0":{"sourceId":"0","providerName":"rate","apiVersion":"v2"}}}' % CONF
-)
+META = f'{{"batchWatermarkMs":7,"batchTimestampMs":1795247663183,"conf":{CONF}}}'
+META_V2 = f'{META[:-1]},"sourceMetadataInfo":{{"0":{{"sourceId":"0","providerName":"rate","apiVersion":"v2"}}}}}}'
 KAFKA = '{"orders":{"1":295,"0":310}}'
 COMMIT_2 = '{"nextBatchWatermarkMs":3,"stateUniqueIds":{"0":[["a","b"],["c","d"]],"1":[["e"]]}}'
 COMMIT_3 = (
@@ -24,43 +23,14 @@ SINK = (
     '"blockReplication":1,"blockSize":33554432,"action":"add"}'
 )
 
-VERSION_LINES = [
-    "", "v1", "v2", "v3", "v9", "v0", "v-1", "v+1", "v01", "v1x", " v1", "v1 ", "V1", "v", "hello", "1", "v 1",
-    "v1.0", "v1_0", "v2147483647", "v2147483648", "v99999999999999999999", "v\u0661", "v\uff11", "\ufeffv1",
-    "v1\x00", "v1\t", "\x00", "\x1fv1\x1f", "v1\u00a0", "v1\x0b", "v1\u2028",
-]  # fmt: skip
-
-JSON_VALUES = {
-    "long": "5", "negative": "-5", "zero": "0", "minus-zero": "-0", "string": '"5"', "word": '"x"', "empty": '""',
-    "float": "1.5", "whole-float": "5.0", "exponent": "1e3", "huge": "9223372036854775808", "max": "9223372036854775807",
-    "min": "-9223372036854775808", "beyond": "1" + "0" * 40, "digits-1001": "1" * 1001, "true": "true", "null": "null",
-    "list": "[1]", "object": "{}", "nan": "NaN", "infinity": "-Infinity", "plus": "+5", "leading-zero": "05", "dot": ".5",
-    "hex": "0x5", "single-quotes": "'5'", "nothing": "", "big-float": "1e400", "string-float": '"1.5"',
-}  # fmt: skip
-
-BROKEN_JSON = {
-    "empty-object": "{}", "null": "null", "list": "[]", "list-of-object": "[{}]", "number": "1", "string": '"x"', "true": "true",
-    "extra": '{"other":{"deep":[1,2]}}', "garbage-behind": "{} x", "two-values": "{}{}", "comma": '{"a":1,}',
-    "unquoted": "{a:1}", "single-quoted": "{'a':1}", "comment": "/*c*/{}", "hash-comment": "{} # c", "space": "  {}  ",
-    "bom": "\ufeff{}", "nul": "{}\x00", "nul-first": "\x00{}", "control": '{"a":"\x01"}', "tab-in-string": '{"a":"\t"}',
-    "bad-escape": '{"a":"\\x"}', "surrogate": '{"a":"\\ud800"}', "pair": '{"a":"\\ud83d\\ude00"}', "half-escape": '{"a":"\\u12"}',
-    "word": "hello", "nan": "NaN", "colon": ":", "brace": "{", "bracket": "[", "close": "}", "quote": '"', "key": '{"a"',
-    "key-colon": '{"a":', "value": '{"a":1', "value-comma": '{"a":1,', "open-string": '{"a":"b', "half-true": '{"a":tr',
-    "half-null": "nul", "minus": "-", "html": "<html></html>", "no-colon": '{"a" 1}', "empty-key": '{"":1}',
-    "deep-list-500": "[" * 500 + "]" * 500, "deep-object-400": '{"a":' * 400 + "1" + "}" * 400,
-    "deep-list-1100": '{"a":' + "[" * 1100 + "]" * 1100 + "}", "deep-object-1100": '{"a":' * 1100 + "1" + "}" * 1100,
-    "deep-open-3000": '{"a":' * 3000, "long-number": '{"a":' + "1" * 1001 + "}", "mark": '{"a":�}', "nbsp": "{}\u00a0",
-    "solidus": '{"a":"\\/"}', "del": '{"a":"\x7f"}', "line-sep": '{"a":"\u2028"}', "vt": "{}\x0b",
-}  # fmt: skip
-
 
 def _offset_cases() -> Iterator[tuple[str, bytes]]:
     v1 = f"v1\n{META}\n{KAFKA}\n-\n42"
     v2 = f"v2\n{META_V2}\n0:42\nname-b:-"
     yield "whole-v1", v1.encode()
     yield "whole-v2", v2.encode()
-    yield from (("v1-prefix-%d" % n, v1.encode()[:n]) for n in range(len(v1)))
-    yield from (("v2-prefix-%d" % n, v2.encode()[:n]) for n in range(len(v2)))
+    yield from ((f"v1-prefix-{n}", v1.encode()[:n]) for n in range(len(v1)))
+    yield from ((f"v2-prefix-{n}", v2.encode()[:n]) for n in range(len(v2)))
     for line in VERSION_LINES:
         yield f"version {line!r}", f"{line}\n{META}\n42".encode()
     for name, value in JSON_VALUES.items():
@@ -114,15 +84,29 @@ def _offset_cases() -> Iterator[tuple[str, bytes]]:
     yield "v2-duplicate-name", f"v2\n{META_V2}\n0:1\n0:2".encode()
     yield "v2-json-line", f"v2\n{META_V2}\n{KAFKA}".encode()
     yield "v2-dash-space", f"v2\n{META_V2}\n0: -\n1:- ".encode()
-    yield "v2-six-sources", f"v2\n{META_V2}\n".encode() + b"\n".join(b"%d:%d" % (n, n) for n in (5, 3, 0, 4, 2, 1))
+    yield (
+        "v2-six-sources",
+        f"v2\n{META_V2}\n".encode() + b"\n".join(b"%d:%d" % (n, n) for n in (5, 3, 0, 4, 2, 1)),
+    )
     info = '{"sourceId":"0","providerName":"rate","apiVersion":"v2"}'
     for name, text in {
-        "no-id": '{"providerName":"rate","apiVersion":"v2"}', "no-provider": '{"sourceId":"0","apiVersion":"v2"}',
-        "no-api": '{"sourceId":"0","providerName":"rate"}', "extra": info[:-1] + ',"more":1}', "int-id": info.replace('"0"', "0"),
-        "null-api": info.replace('"v2"', "null"), "empty": "{}", "list": "[]", "string": '"x"', "null": "null",
-    }.items():  # fmt: skip
+        "no-id": '{"providerName":"rate","apiVersion":"v2"}',
+        "no-provider": '{"sourceId":"0","apiVersion":"v2"}',
+        "no-api": '{"sourceId":"0","providerName":"rate"}',
+        "extra": info[:-1] + ',"more":1}',
+        "int-id": info.replace('"0"', "0"),
+        "null-api": info.replace('"v2"', "null"),
+        "empty": "{}",
+        "list": "[]",
+        "string": '"x"',
+        "null": "null",
+    }.items():
         yield f"v2 info {name}", f'v2\n{{"sourceMetadataInfo":{{"0":{text}}}}}\n0:42'.encode()
-    for name, text in {"type": '{"operationType":"x"}', "both": '{"operationType":"x","operationInfo":"y"}', "empty": "{}"}.items():
+    for name, text in {
+        "type": '{"operationType":"x"}',
+        "both": '{"operationType":"x","operationInfo":"y"}',
+        "empty": "{}",
+    }.items():
         yield f"v2 control {name}", f'v2\n{{"controlBatchInfo":{text}}}\n0:42'.encode()
 
 
@@ -153,12 +137,24 @@ def _commit_cases() -> Iterator[tuple[str, bytes]]:
     yield "v2 ragged", b'v2\n{"stateUniqueIds":{"0":[["a","b"],["c"],[]]}}'
     yield "v2 no operator", b'v2\n{"stateUniqueIds":{}}'
     sink = '{"sinkName":"main","commitOffset":"-","providerName":"p","apiVersion":"v2","isActive":true}'
-    for field in ('"sinkName":"main",', '"commitOffset":"-",', '"providerName":"p",', '"apiVersion":"v2",', ',"isActive":true'):
-        yield f"v3 sink without {field}", f'v3\n{{"sinkMetadataMap":{{"main":{sink.replace(field, "")}}}}}'.encode()
+    for field in (
+        '"sinkName":"main",',
+        '"commitOffset":"-",',
+        '"providerName":"p",',
+        '"apiVersion":"v2",',
+        ',"isActive":true',
+    ):
+        yield (
+            f"v3 sink without {field}",
+            f'v3\n{{"sinkMetadataMap":{{"main":{sink.replace(field, "")}}}}}'.encode(),
+        )
     for value in ("1", "null", "{}", '"{\\"a\\":1}"', '"5"'):
         changed = sink.replace('"-"', value)
         yield f"v3 commitOffset {value}", f'v3\n{{"sinkMetadataMap":{{"main":{changed}}}}}'.encode()
-    yield "v3 two sinks", f'v3\n{{"sinkMetadataMap":{{"main":{sink},"old":{sink.replace("true", "false")}}}}}'.encode()
+    yield (
+        "v3 two sinks",
+        f'v3\n{{"sinkMetadataMap":{{"main":{sink},"old":{sink.replace("true", "false")}}}}}'.encode(),
+    )
     yield "crlf", b'v1\r\n{"nextBatchWatermarkMs":12}\r\n'
     yield "third-line", b'v1\n{"nextBatchWatermarkMs":12}\nhello'
     yield "empty-second", b"v1\n\n"
@@ -203,7 +199,7 @@ def _source_log_cases(entry: str) -> Iterator[tuple[str, bytes]]:
         yield f"json {name}", f"v1\n{broken}".encode()
     yield "newline-at-end", text.encode() + b"\n"
     yield "empty-line", f"v1\n\n{entry}".encode()
-    yield "extra-key", f"v1\n{entry[:-1]},\"more\":1}}".encode()
+    yield "extra-key", f'v1\n{entry[:-1]},"more":1}}'.encode()
     yield "bad-utf8", f"v1\n{entry}\n".encode() + b"\xff"
     for field in entry[1:-1].split(","):
         rest = entry.replace(field, "").replace(",,", ",").replace("{,", "{").replace(",}", "}")
@@ -222,21 +218,77 @@ KINDS = {
 }
 
 NAMES = [
-    "7", "007", "-1", "+5", "0", "-0", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "7 ", " 7", "7.0",
-    "7L", "0x7", "1e3", "\u0661", "\uff17", "7.compact", "007.compact", ".7", ".7.crc", "7.crc", "7.tmp", "_7", "7~", "README",
-    "1_000", "--7", "+-7", "\u221213", "\u00b2", "\u2167", "7.compact.compact", ".compact", "\U0001d7d7", "7\u200b",
-]  # fmt: skip
+    "7",
+    "007",
+    "-1",
+    "+5",
+    "0",
+    "-0",
+    "9223372036854775807",
+    "9223372036854775808",
+    "-9223372036854775808",
+    "7 ",
+    " 7",
+    "7.0",
+    "7L",
+    "0x7",
+    "1e3",
+    "\u0661",
+    "\uff17",
+    "7.compact",
+    "007.compact",
+    ".7",
+    ".7.crc",
+    "7.crc",
+    "7.tmp",
+    "_7",
+    "7~",
+    "README",
+    "1_000",
+    "--7",
+    "+-7",
+    "\u221213",
+    "\u00b2",
+    "\u2167",
+    "7.compact.compact",
+    ".compact",
+    "\U0001d7d7",
+    "7\u200b",
+]
 
 COMPACTIBLE = {
-    "nothing": [], "one": ["0"], "three": ["0", "1", "2"], "hole": ["0", "2"], "no-first": ["1", "2"],
-    "compact": ["9.compact", "10", "11"], "compact-only": ["9.compact"], "compact-with-old": ["7", "8", "9.compact", "10"],
-    "compact-hole": ["9.compact", "11"], "no-compact": ["10", "11"], "no-compact-full": [str(n) for n in range(9)] + ["10"],
-    "plain-nine": [str(n) for n in range(10)], "two-compacts": ["9.compact", "19.compact", "20"],
-    "two-compacts-hole": ["9.compact", "19.compact", "21"], "interval-3": ["2.compact", "5.compact", "6"],
-    "interval-3-one": ["2.compact", "3", "4"], "interval-12": ["11.compact", "12"], "interval-12-hole": ["11.compact", "13"],
-    "interval-7": ["6.compact", "7"], "interval-30": ["29.compact", "30"], "interval-30-hole": ["29.compact", "31"],
-    "prime": ["22.compact", "23"], "broken-spacing": ["2.compact", "9.compact", "10"], "next-compact-lost": ["9.compact"] + [str(n) for n in range(10, 19)] + ["20"],
-    "both-forms": ["9", "9.compact", "10"], "first-lost": [str(n) for n in range(1, 9)], "only-8": ["8"], "leading-zero": ["00", "01"],
-    "latest-0-compact": ["0.compact"], "interval-1": ["0.compact", "1.compact"], "same-twice": ["9.compact", "09.compact"],
-    "negative": ["-1"], "negative-and-0": ["-1", "0"], "far": ["0", "1", "9223372036854775807"],
-}  # fmt: skip
+    "nothing": [],
+    "one": ["0"],
+    "three": ["0", "1", "2"],
+    "hole": ["0", "2"],
+    "no-first": ["1", "2"],
+    "compact": ["9.compact", "10", "11"],
+    "compact-only": ["9.compact"],
+    "compact-with-old": ["7", "8", "9.compact", "10"],
+    "compact-hole": ["9.compact", "11"],
+    "no-compact": ["10", "11"],
+    "no-compact-full": [str(n) for n in range(9)] + ["10"],
+    "plain-nine": [str(n) for n in range(10)],
+    "two-compacts": ["9.compact", "19.compact", "20"],
+    "two-compacts-hole": ["9.compact", "19.compact", "21"],
+    "interval-3": ["2.compact", "5.compact", "6"],
+    "interval-3-one": ["2.compact", "3", "4"],
+    "interval-12": ["11.compact", "12"],
+    "interval-12-hole": ["11.compact", "13"],
+    "interval-7": ["6.compact", "7"],
+    "interval-30": ["29.compact", "30"],
+    "interval-30-hole": ["29.compact", "31"],
+    "prime": ["22.compact", "23"],
+    "broken-spacing": ["2.compact", "9.compact", "10"],
+    "next-compact-lost": ["9.compact"] + [str(n) for n in range(10, 19)] + ["20"],
+    "both-forms": ["9", "9.compact", "10"],
+    "first-lost": [str(n) for n in range(1, 9)],
+    "only-8": ["8"],
+    "leading-zero": ["00", "01"],
+    "latest-0-compact": ["0.compact"],
+    "interval-1": ["0.compact", "1.compact"],
+    "same-twice": ["9.compact", "09.compact"],
+    "negative": ["-1"],
+    "negative-and-0": ["-1", "0"],
+    "far": ["0", "1", "9223372036854775807"],
+}
