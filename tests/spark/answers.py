@@ -30,10 +30,10 @@ def reader_of(version: str) -> str:
 
 
 def answer(spark: SparkSession, checkpoint: Path, format2: bool) -> dict[str, Any]:
-    """Read every operator of `checkpoint`: `{"reader", "operators": {id: {"name", "views": [...]}}}`.
+    """Read all of `checkpoint`'s state: `{"reader", "batch", "operators": {id: {"name", "views": [...]}}}`.
 
     A view is one read with the `statestore` format: its `options`, the number of rows, and the rows
-    themselves as JSON objects, ordered. A checkpoint without state has no operators.
+    themselves as JSON objects, ordered. `batch` is the latest committed one, which is what was read.
     """
     own = spark.newSession()
     own.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "2" if format2 else "1")
@@ -41,7 +41,8 @@ def answer(spark: SparkSession, checkpoint: Path, format2: bool) -> dict[str, An
     state = checkpoint / "state"
     ids = sorted(int(path.name) for path in state.glob("[0-9]*")) if state.is_dir() else []
     operators = {str(operator): _operator(own, checkpoint, operator) for operator in ids}
-    return {"reader": spark.version, "operators": operators}
+    batch = max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))
+    return {"reader": spark.version, "batch": batch, "operators": operators}
 
 
 def _operator(spark: SparkSession, checkpoint: Path, operator: int) -> dict[str, Any]:
@@ -52,9 +53,7 @@ def _operator(spark: SparkSession, checkpoint: Path, operator: int) -> dict[str,
     for options in _views(checkpoint, operator, described[0] if described else {}):
         reader = spark.read.format("statestore").option("operatorId", operator).options(**options)
         content = sorted(row[0] for row in _declared_only(reader.load(str(checkpoint))).collect())
-        views.append(
-            {"options": options, "count": len(content), "rows": [json.loads(row) for row in content]}
-        )
+        views.append({"options": options, "count": len(content), "rows": [json.loads(row) for row in content]})
     return {"name": name, "views": views}
 
 

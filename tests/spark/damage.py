@@ -151,6 +151,34 @@ _STATE = (
     ),
 )
 
+_STATE_OF_4_2 = (
+    (
+        "truncated-snapshot",
+        "aggregation-hdfs-4.2",
+        "Latest snapshot cut short; every delta is there",
+        _cut("state/0/0/8.snapshot", -8),
+    ),
+    (
+        "missing-snapshot-zip",
+        "aggregation-changelog-4.2",
+        "Newest RocksDB snapshot lost; an older one and the changelogs stand in",
+        _delete("state/0/0/9.zip"),
+    ),
+    (
+        "missing-unique-ids",
+        "aggregation-format2-4.2",
+        "Latest commit rewritten by hand without the state's unique ids",
+        _write("commits/7", 'v2\n{"nextBatchWatermarkMs":0}'),
+    ),
+    (
+        "short-of-recorded-size",
+        "aggregation-format2-4.2",
+        "Latest changelog shorter than its checksum file says",
+        _cut("state/0/0/8_*.changelog", -8),
+    ),
+    ("tws-missing-schema", "tws-rocksdb-4.2", "State schemas lost", _remove("state/0/_stateSchema")),
+)
+
 _OTHERS = (
     (
         "one-source-short",
@@ -158,6 +186,12 @@ _OTHERS = (
         "The second source's line is gone from the latest two offset files",
         _edit("offsets/2", '\n{"offset":60,"timestamp":1700000003000}', "")
         + _edit("offsets/3", '\n{"offset":80,"timestamp":1700000004000}', ""),
+    ),
+    (
+        "topic-recreated",
+        "kafka-4.2",
+        "The latest offsets are smaller than those before, as in a topic made again",
+        _edit("offsets/5", '{"0":51,"1":49}', '{"0":3,"1":2}'),
     ),
     (
         "async-uncommitted",
@@ -190,6 +224,7 @@ DAMAGED: tuple[Damaged, ...] = tuple(
     for name, base, about, mutations in (
         *((name, "stateless-3.5", about, mutations) for name, about, mutations in _LOGS),
         *_STATE,
+        *_STATE_OF_4_2,
         *_OTHERS,
     )
 )

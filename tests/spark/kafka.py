@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shutil
 import socket
 import subprocess
 import time
@@ -23,9 +24,7 @@ _CONNECTOR = (
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>ckpt</groupId><artifactId>jars</artifactId><version>1</version><dependencies>{}</dependencies></project>
 """
-_DEPENDENCY = (
-    "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}</dependency>\n"
-)
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}</dependency>\n"
 _ALONE = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
 
 _SERVER = """process.roles=broker,controller
@@ -48,12 +47,13 @@ def connector_jars(cache: Path) -> list[Path]:
 
 @contextmanager
 def broker(cache: Path, data: Path) -> Iterator[str]:
-    """Run a broker that keeps its topics, of two partitions each, below `data`; gives `host:port`.
+    """Run a broker that keeps its topics, of two partitions each, below `data`, which is emptied; gives `host:port`.
 
     Raises RuntimeError where it does not listen within a minute; what it said is in `data/broker.log`.
     """
     classpath = ":".join(map(str, _jars(cache / "kafka-broker", _BROKER, alone=False)))
-    data.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir(parents=True)
     port, controller = _free_port(), _free_port()
     properties = data / "server.properties"
     properties.write_text(_SERVER.format(port=port, controller=controller, data=data / "topics"))

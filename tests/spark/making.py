@@ -108,9 +108,7 @@ def _feed_orders(spark: SparkSession, servers: str) -> StreamingQuery:
     writer = writer.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", "orders")
     scratch = ORIGIN / "local" / "feed"
     shutil.rmtree(scratch, ignore_errors=True)
-    return (
-        writer.option("checkpointLocation", str(scratch)).trigger(processingTime="200 milliseconds").start()
-    )
+    return writer.option("checkpointLocation", str(scratch)).trigger(processingTime="200 milliseconds").start()
 
 
 def _prepare_kafka(spark: SparkSession) -> None:
@@ -136,6 +134,7 @@ def _session(needs: str) -> SparkSession:
         "spark__local__dir": str(ORIGIN / "local"),
         "spark__sql__warehouse__dir": str(ORIGIN / "warehouse"),
         "spark__sql__streaming__stateStore__maintenanceInterval": "300ms",
+        "spark__python__authenticate__socketTimeout": "120s",
     }
     if needs == "delta":
         conf |= {

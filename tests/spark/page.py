@@ -52,9 +52,7 @@ _RUNS = {
 def readme() -> str:
     """The whole page as Markdown."""
     healthy = "".join(_row(sample) for sample in SAMPLES)
-    damaged = "".join(
-        f"| `{one.name}` | `{one.base}` | {one.about} | {_spelled(one.mutations)} |\n" for one in DAMAGED
-    )
+    damaged = "".join(f"| `{one.name}` | `{one.base}` | {one.about} | {_spelled(one.mutations)} |\n" for one in DAMAGED)
     return _HEAD + healthy + _MIDDLE + damaged
 
 
@@ -62,13 +60,9 @@ def _row(sample: Sample) -> str:
     how = _RUNS[sample.run].format(sample.count)
     if sample.run == "starts" and sample.count == 1:
         how = "one start"
-    conf = "".join(
-        f", `{key.removeprefix('spark.sql.streaming.')}={value}`" for key, value in sample.conf.items()
-    )
+    conf = "".join(f", `{key.removeprefix('spark.sql.streaming.')}={value}`" for key, value in sample.conf.items())
     store = sample.store or ("" if QUERIES[sample.query].stateful else "none")
-    return (
-        f"| `{sample.name}` | {sample.spark} | `{sample.query}` | {store} | {how}{conf} | {sample.about} |\n"
-    )
+    return f"| `{sample.name}` | {sample.spark} | `{sample.query}` | {store} | {how}{conf} | {sample.about} |\n"
 
 
 def _spelled(mutations: tuple[Mutation, ...]) -> str:

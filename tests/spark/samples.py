@@ -42,9 +42,7 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("stateless-3.5", "3.5", "stateless", _CLEAN),
     Sample("stateless-killed-3.5", "3.5", "stateless", _KILLED, run="killed", count=4),
     Sample("two-sources-3.5", "3.5", "two-sources", _CLEAN, count=4),
-    Sample(
-        "file-source-3.5", "3.5", "file-source", "12 batches, so the source log has a `.compact`", count=1
-    ),
+    Sample("file-source-3.5", "3.5", "file-source", "12 batches, so the source log has a `.compact`", count=1),
     Sample("async-3.5", "3.5", "stateless", "Asynchronous progress tracking", run="async", count=40),
     Sample("aggregation-hdfs-3.5", "3.5", "aggregation", "Deltas only", "hdfs"),
     Sample("aggregation-rocksdb-3.5", "3.5", "aggregation", "A zip for every version", "rocksdb", count=4),
@@ -63,9 +61,7 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("stateless-4.2", "4.2", "stateless", _CLEAN),
     Sample("two-sources-offsets-v2-4.2", "4.2", "two-sources", "Offset log v2", conf=_OFFSETS_V2, count=4),
     Sample("named-sources-4.2", "4.2", "named-sources", "Offset log v2 with source names", count=4),
-    Sample(
-        "file-source-4.2", "4.2", "file-source", "12 batches, so the source log has a `.compact`", count=1
-    ),
+    Sample("file-source-4.2", "4.2", "file-source", "12 batches, so the source log has a `.compact`", count=1),
     Sample("async-4.2", "4.2", "stateless", "Asynchronous progress tracking", run="async", count=40),
     Sample("continuous-4.2", "4.2", "continuous-rate", "Continuous processing", run="continuous", count=6),
     Sample("aggregation-hdfs-4.2", "4.2", "aggregation", "With snapshots", "hdfs", "steady", 9, _SNAPSHOTS),
@@ -95,16 +91,12 @@ SAMPLES: tuple[Sample, ...] = (
         "changelog",
         count=5,
     ),
-    Sample(
-        "aggregation-format2-4.2", "4.2", "aggregation", "State format 2", "format2", "steady", 7, _SNAPSHOTS
-    ),
+    Sample("aggregation-format2-4.2", "4.2", "aggregation", "State format 2", "format2", "steady", 7, _SNAPSHOTS),
     # Spark 4.3
     Sample("stateless-4.3", "4.3", "stateless", _CLEAN, count=4),
     Sample("named-sink-4.3", "4.3", "named-sink", "Commit log v3", count=4, conf=_SINK_EVOLUTION),
     Sample("aggregation-killed-changelog-4.3", "4.3", "aggregation", _KILLED, "changelog", "killed", 4),
-    Sample(
-        "windowed-aggregation-rocksdb-4.3", "4.3", "windowed-aggregation", "Watermark", "rocksdb", count=4
-    ),
+    Sample("windowed-aggregation-rocksdb-4.3", "4.3", "windowed-aggregation", "Watermark", "rocksdb", count=4),
     Sample("dedup-changelog-4.3", "4.3", "dedup", "No watermark", "changelog", count=4),
     Sample("join-format2-4.3", "4.3", "join", "State format 2", "format2", count=3),
     Sample("tws-format2-4.3", "4.3", "transform-with-state", "State format 2", "format2", count=3),
