@@ -40,7 +40,7 @@ def write(minor: str, document: dict[str, Any]) -> None:
 
 def fingerprint(case: cases.Case) -> str:
     """What an answer is an answer to: the sample's bytes, the damage, the query and how it is started."""
-    told = [_sample(case.sample), list(case.mutations), case.query, case.store, case.batches]
+    told = [_sample(case.sample), list(case.mutations), case.query, case.settings, case.batches]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
 

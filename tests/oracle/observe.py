@@ -66,9 +66,7 @@ def observe(
     return ran
 
 
-def _start(
-    spark: Any, query: queries.Query, checkpoint: Path, how: dict[str, Any]
-) -> tuple[Any, list[str] | None]:
+def _start(spark: Any, query: queries.Query, checkpoint: Path, how: dict[str, Any]) -> tuple[Any, list[str] | None]:
     try:
         handle = queries.start(spark, query, checkpoint, **how)
     except Exception as error:

@@ -32,12 +32,12 @@ def run(spark: Any, case: cases.Case, mode: str, folder: Path) -> dict[str, Any]
             query,
             checkpoint,
             mode,
-            store=case.store,
+            store=case.settings,
             batches=case.batches,
             inputs=folder / "inputs",  # new files
         )
         died = answer["outcome"] == "fails-at-start"
-        if died and mode == "async" and _refuses(spark, query, case.store, folder / "empty"):
+        if died and mode == "async" and _refuses(spark, query, case.settings, folder / "empty"):
             answer["outcome"] = "refused"
         return answer
     finally:

@@ -33,7 +33,7 @@ def _of(sample: Sample) -> Iterator[Case]:
     *_, before, last = planned(sample.name)
     home, killed = relocated(sample), sample.run == "killed"
 
-    def made(name: str, damage: list[Mutation], store: str | None = None) -> Case:
+    def made(name: str, damage: list[Mutation], store: str = "own") -> Case:
         mutations = (*home, *damage) if name != "moved" else tuple(damage)
         refusal = name == "whole"
         return Case(f"made-{sample.name}-{name}", sample.name, mutations, sample.query, store, 1, refusal)
@@ -46,9 +46,9 @@ def _of(sample: Sample) -> Iterator[Case]:
     yield made("previous-uncommitted", delete_logs([last], [before] if killed else [last, before]))
     if home:
         yield made("moved", relocated(sample, MOVED_FROM))
-    if sample.store == "format2":
-        yield made("whole-format2-session", [], "format2")
-        yield made("uncommitted-format2-session", uncommitted, "format2")
+    if sample.store not in (None, "hdfs"):
+        yield made("whole-default-session", [], "default")
+        yield made("uncommitted-default-session", uncommitted, "default")
 
 
 def cases() -> Iterator[Case]:

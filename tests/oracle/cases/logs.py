@@ -184,9 +184,7 @@ def _metadata() -> Iterator[Case]:
         yield _case(f"metadata-{form}-uncommitted", *forms[form], *uncommitted)
     yield _case("metadata-missing-logs-empty", *forms["missing"], *delete_logs(ALL, ALL))
     yield _case("metadata-missing-offsets-empty", *forms["missing"], *delete_logs(ALL))
-    yield _case(
-        "metadata-missing-only-batch-0", *forms["missing"], *delete_logs(range(1, L + 1), range(1, L + 1))
-    )
+    yield _case("metadata-missing-only-batch-0", *forms["missing"], *delete_logs(range(1, L + 1), range(1, L + 1)))
     yield _case("metadata-missing-no-commits", *forms["missing"], *delete_logs((), ALL))
 
 
@@ -196,14 +194,10 @@ def _traps() -> Iterator[Case]:
     nxt = L + 1
     yield _case("crc-orphan-commit-next", copy(f"commits/.{L}.crc", f"commits/.{nxt}.crc"))
     yield _case("crc-orphan-commit-latest", *delete(f"commits/{L}", keep_crc=True))
-    yield _case(
-        "crc-orphan-commit-after-next", copy(f"commits/.{L}.crc", f"commits/.{nxt + 1}.crc"), batches=2
-    )
+    yield _case("crc-orphan-commit-after-next", copy(f"commits/.{L}.crc", f"commits/.{nxt + 1}.crc"), batches=2)
     yield _case("crc-orphan-commit-old", *delete("commits/2", keep_crc=True))
     yield _case("crc-orphan-offset-next", copy(f"offsets/.{L}.crc", f"offsets/.{nxt}.crc"))
-    yield _case(
-        "crc-orphan-offset-next-uncommitted", copy(f"offsets/.{L}.crc", f"offsets/.{nxt}.crc"), *uncommitted
-    )
+    yield _case("crc-orphan-offset-next-uncommitted", copy(f"offsets/.{L}.crc", f"offsets/.{nxt}.crc"), *uncommitted)
     yield _case(
         "crc-orphan-offset-next-uncommitted-2",
         copy(f"offsets/.{L}.crc", f"offsets/.{nxt}.crc"),
@@ -230,17 +224,11 @@ def _traps() -> Iterator[Case]:
     yield _case("directory-commit-next", mkdir(f"commits/{nxt}"))
     yield _case("directory-commit-latest", *uncommitted, mkdir(f"commits/{L}"))
     yield _case("directory-commit-after-next", mkdir(f"commits/{nxt + 1}"), batches=2)
-    yield _case(
-        "leftover-tmp-offset", write(f"offsets/.{nxt}.0a1b2c3d.tmp", "v1"), write(f"offsets/{nxt}.tmp", "v1")
-    )
-    yield _case(
-        "leftover-tmp-commit", write(f"commits/.{nxt}.0a1b2c3d.tmp", "v1"), write(f"commits/{nxt}.tmp", "v1")
-    )
+    yield _case("leftover-tmp-offset", write(f"offsets/.{nxt}.0a1b2c3d.tmp", "v1"), write(f"offsets/{nxt}.tmp", "v1"))
+    yield _case("leftover-tmp-commit", write(f"commits/.{nxt}.0a1b2c3d.tmp", "v1"), write(f"commits/{nxt}.tmp", "v1"))
     yield _case("leftover-tmp-uncommitted", write(f"commits/.{L}.0a1b2c3d.tmp", "v1"), *uncommitted)
     yield _case("leftover-hidden", write(f"offsets/.{nxt}", "v1"), write(f"commits/_{nxt}", "v1"))
-    yield _case(
-        "leftover-readme", write("offsets/README", "x"), write("commits/README.md", "x"), write("README", "x")
-    )
+    yield _case("leftover-readme", write("offsets/README", "x"), write("commits/README.md", "x"), write("README", "x"))
     for name, odd in {
         "leading-zeros": "0012",
         "leading-zeros-007": "007",
@@ -267,9 +255,7 @@ def _traps() -> Iterator[Case]:
         copy(f"offsets/{L}", f"offsets/{nxt}"),
         copy(f"commits/{L}", f"commits/{nxt}"),
     )
-    yield _case(
-        "filled-predecessor", *delete_logs([L - 2, L - 1]), copy(f"offsets/{L - 3}", f"offsets/{L - 1}")
-    )
+    yield _case("filled-predecessor", *delete_logs([L - 2, L - 1]), copy(f"offsets/{L - 3}", f"offsets/{L - 1}"))
     yield _case(
         "filled-predecessor-uncommitted",
         *delete_logs([L - 2, L - 1], [L]),

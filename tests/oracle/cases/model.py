@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.spark import mutations, queries
+from tests.spark import mutations, queries, samples
 
 SAMPLES = Path(__file__).parents[3] / "sample_checkpoints"
+
+_MADE_WITH = {sample.name: sample.store for sample in samples.SAMPLES}
 
 Mutation = dict[str, Any]
 
@@ -18,17 +20,24 @@ Mutation = dict[str, Any]
 class Case:
     """A sample, the damage done to a copy of it, and the query that is started on the copy.
 
-    `store` names the state store settings of the session (None: Spark's defaults); `batches` is how many
-    batches are watched; `refusal` says that a stateful query is started with asynchronous tracking too.
+    `store` names the state store settings of the session: "own" are those that the sample was made with,
+    "default" Spark's defaults. `batches` is how many batches are watched; `refusal` says that a stateful query is
+    started with asynchronous tracking too.
     """
 
     name: str
     sample: str
     mutations: tuple[mutations.Mutation, ...] = ()
     query: str = "stateless"
-    store: str | None = None
+    store: str = "own"
     batches: int = 1
     refusal: bool = False
+
+    @property
+    def settings(self) -> str | None:
+        """The key of `queries.STATE_STORES` that the session is set to; None for Spark's defaults."""
+        named = _MADE_WITH.get(self.sample) if self.store == "own" else self.store
+        return None if named in ("default", "hdfs") else named
 
     @property
     def stateful(self) -> bool:

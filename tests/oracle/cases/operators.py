@@ -96,9 +96,7 @@ def _sources() -> Iterator[Case]:
         {
             "one-line-too-few": [replace("offsets/3", second, "")],
             "second-source-new": [replace("offsets/3", second, "\n-")],
-            "predecessor-one-line-too-few": [
-                replace("offsets/2", '\n{"offset":60,"timestamp":1700000003000}', "")
-            ],
+            "predecessor-one-line-too-few": [replace("offsets/2", '\n{"offset":60,"timestamp":1700000003000}', "")],
             "predecessor-missing": delete_logs([2]),
         },
     )

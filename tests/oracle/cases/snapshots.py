@@ -24,6 +24,7 @@ def _broken(path: str) -> dict[str, list[Mutation]]:
         "empty": [write(path, "")],
         "half": [truncate(path, 60)],
         "last-byte-cut": [truncate(path, -1)],
+        "end-cut": [truncate(path, -30)],
         "garbage": [write(path, "garbage")],
     }
 
@@ -49,7 +50,7 @@ def _of_files(prefix: str, sample: str, log: str, snapshot: str) -> Iterator[Cas
     yield from _variants(f"{prefix}-no-older-{log}s", sample, *without_old)
     yield from _variants(f"{prefix}-no-{log}s", sample, *delete(f"{P0}/*.{log}"))
     for version in logs[-3:]:
-        for form in ("missing", "empty", "last-byte-cut"):
+        for form in ("missing", "empty", "end-cut"):
             damage = _broken(f"{P0}/{version}.{log}")[form]
             yield from _variants(f"{prefix}-{log}-{version}-{form}", sample, *damage)
     back = [latest(sample) - one for one in range(3)]
@@ -90,9 +91,7 @@ def _zips() -> Iterator[Case]:
     for version in (needed, needed - 1, needed - 3):
         for form, damage in _broken(f"{P0}/{version}.zip").items():
             yield from _variants(f"{prefix}-zip-{version}-{form}", sample, *damage)
-    yield from _variants(
-        f"{prefix}-above-present", sample, copy(f"{P0}/{needed}.zip", f"{P0}/{needed + 1}.zip")
-    )
+    yield from _variants(f"{prefix}-above-present", sample, copy(f"{P0}/{needed}.zip", f"{P0}/{needed + 1}.zip"))
     yield from _ssts(prefix, sample)
 
 

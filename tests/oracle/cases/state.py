@@ -31,8 +31,9 @@ def _damaged(path: str) -> dict[str, list[Mutation]]:
         "half": [truncate(path, 40)],
         "last-byte-cut": [truncate(path, -1)],
         "end-mark-cut": [truncate(path, -21)],
+        "end-mark-and-a-byte-cut": [truncate(path, -22)],
         "garbage": [write(path, "garbage")],
-        "cut-stale-crc": [truncate(path, -1) | {"keep_crc": True}],
+        "cut-stale-crc": [truncate(path, -22) | {"keep_crc": True}],
     }
 
 
@@ -56,9 +57,7 @@ def _logs(prefix: str, sample: str, query: str) -> Iterator[Case]:
         "metadata-missing": delete("metadata"),
     }
     for name, damage in layouts.items():
-        yield Case(
-            f"{prefix}-logs-{name}", sample, tuple(damage), query, refusal=name in ("whole", "rewound-to-0")
-        )
+        yield Case(f"{prefix}-logs-{name}", sample, tuple(damage), query, refusal=name in ("whole", "rewound-to-0"))
 
 
 def _folders(prefix: str, sample: str, query: str) -> Iterator[Case]:
@@ -135,9 +134,7 @@ def _rocksdb_changelogs() -> Iterator[Case]:
             yield from _both(f"{prefix}-changelog-{version}-{form}", sample, query, *damage)
     for name, damage in {
         "changelog-crc-missing": delete(f"{P0}/.{NEXT}.changelog.crc"),
-        "changelog-above-present": [
-            copy(f"state/0/{p}/6.changelog", f"state/0/{p}/7.changelog") for p in (0, 1)
-        ],
+        "changelog-above-present": [copy(f"state/0/{p}/6.changelog", f"state/0/{p}/7.changelog") for p in (0, 1)],
         "changelog-above-crc-orphan": [copy(f"{P0}/.6.changelog.crc", f"{P0}/.7.changelog.crc")],
         "zip-garbage-needed": [write(f"{P0}/{NEXT}.zip", "garbage")],
         "zip-garbage-above": [write(f"{P0}/9.zip", "garbage")],
