@@ -8,9 +8,9 @@ Paths are relative to the checkpoint, with ``/``; times are ms since the epoch, 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
-Json: TypeAlias = Union[None, bool, int, float, str, list["Json"], dict[str, "Json"]]
+Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
 
 class Kind(StrEnum):
@@ -153,6 +153,7 @@ class DamageKind(StrEnum):
     BAD_SCHEMA = "bad-schema"  # the state schema file that a start compares the query with cannot be read
     MISSING_PARTITION = "missing-partition"  # the folder of a partition or store is not there
     MISSING_STATE = "missing-state"  # the operator, or state/ as a whole, is not there
+    BLOCKED = "blocked"  # a folder lies where the file of the next version is to be written
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,7 @@ class StateDamage:
     changelog: bool = False  # RocksDB: the store has changelog files
     checksummed: bool = False  # a checksum file lies beside the damaged one (Spark >= 4.1)
     format_version: int = 1  # state store checkpoint format
+    says: str | None = None  # words that the error of every Spark version, or one of its causes, contains
 
 
 @dataclass(frozen=True, slots=True)

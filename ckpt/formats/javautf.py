@@ -3,17 +3,21 @@
 import struct
 
 
+class EndsEarly(ValueError):
+    """The bytes stop before what they announce."""
+
+
 def read_utf(data: bytes, at: int) -> tuple[str, int]:
     """Read the string that begins at ``at``, and say where it ends.
 
     Modified UTF-8 writes a zero as C0 80 and characters beyond the first 65,536 as two surrogates of three bytes each;
     the surrogates are left as they are, for a string may be cut between them (``joined`` mends them).
-    Raises ValueError or struct.error where there is no such string.
+    Raises EndsEarly, another ValueError or struct.error where there is no such string.
     """
     (length,) = struct.unpack_from(">H", data, at)
     text = data[at + 2 : at + 2 + length]
     if len(text) < length:
-        raise ValueError("the string ends early")
+        raise EndsEarly
     return text.replace(b"\xc0\x80", b"\x00").decode("utf-8", "surrogatepass"), at + 2 + length
 
 

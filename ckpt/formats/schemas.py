@@ -8,35 +8,43 @@ Java's modified UTF-8 and hold StructTypes as JSON; v2 and v3 cut long JSON into
 import json
 import struct
 
-from ckpt.formats.javautf import joined, read_utf
+from ckpt.formats.javautf import EndsEarly, joined, read_utf
 from ckpt.model import ColumnFamily, Fault, Json, Unreadable
 
 NEWEST_VERSION = 3
 """The highest version that Spark up to 4.3 writes."""
 
 DEFAULT_COLUMN_FAMILY = "default"
+_ENDS_EARLY = "EOFException"
 _SMALLEST_ENTRY = 2 + 4 * 4  # bytes of a column family without any text
 
 
 def parse_state_schema(path: str, data: bytes) -> tuple[ColumnFamily, ...] | Unreadable:
     """Read a state schema file of any version."""
     if not data:
-        return Unreadable(path, Fault.EMPTY, "the file is empty")
+        return Unreadable(path, Fault.EMPTY, "the file is empty", says=_ENDS_EARLY)
     try:
         line, at = read_utf(data, 0)
-    except (ValueError, struct.error):
+    except (EndsEarly, struct.error):
+        return Unreadable(path, Fault.BAD_VERSION, "it does not begin with a version", says=_ENDS_EARLY)
+    except ValueError:
         return Unreadable(path, Fault.BAD_VERSION, "it does not begin with a version")
     if not (line[:1] == "v" and line[1:].isascii() and line[1:].isdecimal() and len(line) < 10):
         return Unreadable(path, Fault.BAD_VERSION, "it does not begin with a version")
     version = int(line[1:])
     if not 1 <= version <= NEWEST_VERSION:
         fault = Fault.NEWER_VERSION if version else Fault.BAD_VERSION
-        return Unreadable(path, fault, f"its version is v{version}", version)
+        says = "UnsupportedLogVersion" if version else None
+        return Unreadable(path, fault, f"its version is v{version}", version, says)
+    says = None
     for layout in _LAYOUTS[version]:
-        families = _Reader(data, at, layout).families()
-        if families is not None:
-            return families
-    return Unreadable(path, Fault.BAD_BINARY, "what follows its version cannot be decoded", version)
+        try:
+            return tuple(_Reader(data, at, layout).families())
+        except (EndsEarly, struct.error):
+            says = _ENDS_EARLY
+        except (ValueError, RecursionError):
+            continue
+    return Unreadable(path, Fault.BAD_BINARY, "what follows its version cannot be decoded", version, says)
 
 
 class _Reader:
@@ -47,14 +55,8 @@ class _Reader:
         self._at = at
         self._layout = layout
 
-    def families(self) -> tuple[ColumnFamily, ...] | None:
-        """All column families, or None where the bytes are not of this layout."""
-        try:
-            return tuple(self._families())
-        except (ValueError, struct.error, RecursionError):
-            return None
-
-    def _families(self) -> list[ColumnFamily]:
+    def families(self) -> list[ColumnFamily]:
+        """All column families. Raises ValueError or struct.error where the bytes are not of this layout."""
         match self._layout:
             case "whole":
                 return [ColumnFamily(DEFAULT_COLUMN_FAMILY, self._struct(self._utf()), self._struct(self._utf()))]
@@ -77,7 +79,7 @@ class _Reader:
 
     def _skip(self, count: int) -> None:
         if self._at + count > len(self._data):
-            raise ValueError("the file ends early")
+            raise EndsEarly
         self._at += count
 
     def _int(self) -> int:

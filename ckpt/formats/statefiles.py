@@ -53,7 +53,7 @@ class Ending(StrEnum):
 
     WHOLE = "whole"
     ODD_END = "odd-end"  # the end mark is incomplete or followed by more, but the last record is there
-    CUT = "cut"  # data is missing
+    CUT = "cut"  # data is missing, or it is too short for anything
     NOT_LZ4 = "not-lz4"  # it does not begin as an LZ4 stream does
 
 
@@ -69,7 +69,9 @@ def judge_stream(data: bytes) -> Ending:
     keeps the last five bytes of a block as they are, so it can be seen without decompressing. Spark stops reading
     there: measured on 4.2.0, a file without (all of) its end mark loads.
     """
-    if not data.startswith(MAGIC[: max(len(data), 1)]):
+    if len(data) < HEADER_LENGTH:
+        return Ending.CUT  # whatever the bytes are: Spark reads no block and finds nothing
+    if not data.startswith(MAGIC):
         return Ending.NOT_LZ4
     end, marked = block_ends(data)
     if marked:
@@ -106,4 +108,3 @@ def parse_lineage(head: bytes) -> Lineage | None:
     if not all(type(version) is int and type(unique_id) is str for version, unique_id in items):
         return None
     return Lineage(tuple(sorted(items)))
-

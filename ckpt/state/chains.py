@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ckpt.formats.statefiles import Lineage
-from ckpt.model import StateFile
-from ckpt.state.folders import FileId, StoreNames, StorePartition
+from ckpt.state.folders import FileId, StoreNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +70,6 @@ def fallbacks(names: StoreNames, target: Target, chain: Chain) -> list[Chain]:
         ways = [(snapshot, _lineage_before(names, snapshot, first)) for snapshot in (*tried, *[None][: len(tried)])]
         found = [_listed(names, snapshot, [*logs, *chain.logs]) for snapshot, logs in ways if logs is not None]
     return [candidate for candidate in found if candidate.complete] if chain.hole is None else []
-
-
-def files_of(place: StorePartition, chain: Chain) -> list[StateFile]:
-    """The files of a chain that are there, in the order in which Spark reads them."""
-    names = place.names
-    found = []
-    if chain.snapshot is not None:
-        found.append(place.file(chain.snapshot, names.snapshots[chain.snapshot], names.snapshot_kind))
-    found += [place.file(log, names.logs[log], names.log_kind) for log in chain.logs]
-    return found
 
 
 def _counted(names: StoreNames, snapshot: FileId | None, version: int) -> Chain:

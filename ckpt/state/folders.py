@@ -31,23 +31,23 @@ class StoreNames:
     snapshots: Mapping[FileId, str]  # HDFS-backed snapshots or RocksDB zips
     log_kind: StateFileKind
     snapshot_kind: StateFileKind
+    all: tuple[str, ...] = field(init=False)  # the names of both kinds
     versions: Ranges = field(init=False)  # that can be loaded, as far as names tell
+    newest: int | None = field(init=False)  # the highest version that any file has
 
     def __post_init__(self) -> None:
         """Find the versions that can be loaded: version V from a snapshot, or from V - 1 and the changes of V."""
         snapshots = {version for version, _ in self.snapshots}
+        there = sorted(snapshots.union(version for version, _ in self.logs))
         found: list[int] = []
         last = 0
-        for version in sorted(snapshots.union(version for version, _ in self.logs)):
+        for version in there:
             if version in snapshots or version == last + 1:
                 found.append(version)
                 last = version
+        object.__setattr__(self, "all", (*self.logs.values(), *self.snapshots.values()))
         object.__setattr__(self, "versions", ranges_of(found))
-
-    @property
-    def newest(self) -> int | None:
-        """The highest version that any file has."""
-        return max((version for files in (self.logs, self.snapshots) for version, _ in files), default=None)
+        object.__setattr__(self, "newest", there[-1] if there else None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +61,15 @@ class StorePartition:
     names: StoreNames
     files: Mapping[str, FileInfo]
 
-    def file(self, file_id: FileId, name: str, kind: StateFileKind) -> StateFile:
-        """The record of one file that is there."""
+    def log(self, file_id: FileId) -> StateFile:
+        """The record of a delta or changelog that is there."""
+        return self._file(file_id, self.names.logs[file_id], self.names.log_kind)
+
+    def snapshot(self, file_id: FileId) -> StateFile:
+        """The record of a snapshot that is there."""
+        return self._file(file_id, self.names.snapshots[file_id], self.names.snapshot_kind)
+
+    def _file(self, file_id: FileId, name: str, kind: StateFileKind) -> StateFile:
         return StateFile(file_id[0], kind, self.files[name].size, f"{self.folder}/{name}", file_id[1])
 
     def has_checksum(self, name: str) -> bool:
@@ -111,9 +118,7 @@ def _operator(
                 names = known[key] = _parse_names(key, provider)
             if store == DEFAULT_STORE and not (names.logs or names.snapshots):
                 continue
-            stores.setdefault(store, {})[partition] = StorePartition(
-                operator, partition, store, folder, names, files
-            )
+            stores.setdefault(store, {})[partition] = StorePartition(operator, partition, store, folder, names, files)
     return OperatorFolder(operator, tuple(partitions), stores)
 
 

@@ -90,9 +90,7 @@ def _operator(
     )
 
 
-def _expected_partitions(
-    folder: OperatorFolder, description: Description, context: Context
-) -> dict[str, int | None]:
+def _expected_partitions(folder: OperatorFolder, description: Description, context: Context) -> dict[str, int | None]:
     """How many partitions each store should have: as operator metadata says, or else the recorded conf.
 
     Both name the number of shuffle partitions even for an operator that keeps everything in one partition.
@@ -111,7 +109,9 @@ def _keeps_one_partition(description: Description) -> bool:
         return True
     if not description.schemas:
         return description.known is None
-    families = [family for schema in description.schemas.values() if not isinstance(schema, Unreadable) for family in schema]
+    families = [
+        family for schema in description.schemas.values() if not isinstance(schema, Unreadable) for family in schema
+    ]
     return bool(families) and all(_has_no_key(family.key_schema) for family in families)
 
 
@@ -158,11 +158,11 @@ def _column_families(families: tuple[ColumnFamily, ...]) -> tuple[ColumnFamily, 
 
 
 def _partition(listing: Listing, place: StorePartition, load: Load | None) -> PartitionState:
-    names = place.names
-    sizes = [place.files[name].size for found in (names.logs, names.snapshots) for name in found.values()]
+    names, files = place.names, place.files
+    sizes = [files[name].size for name in names.all]
     for shared in (SSTS, LOGS):
-        files = listing.in_folder(f"{place.folder}/{shared}")
-        sizes += [info.size for name, info in files.items() if name[0] != "."]
+        extra = listing.in_folder(f"{place.folder}/{shared}")
+        sizes += [info.size for name, info in extra.items() if name[0] != "."]
     return PartitionState(
         partition=place.partition,
         bytes=sum(sizes),
@@ -231,7 +231,15 @@ def _damages(
         for store, schema in described[folder.id].schemas.items():
             if isinstance(schema, Unreadable):
                 yield StateDamage(
-                    DamageKind.BAD_SCHEMA, folder.id, store, 0, version, schema.path, None, schema.reason
+                    DamageKind.BAD_SCHEMA,
+                    folder.id,
+                    store,
+                    0,
+                    version,
+                    schema.path,
+                    None,
+                    schema.reason,
+                    says=schema.says,
                 )
         of_operator = [load for load in loads.all if load.place.operator == folder.id and load.damages]
         found = [damage for load in of_operator for damage in load.damages]

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from ckpt.formats.statefiles import Lineage, parse_lineage
-from ckpt.model import DamageKind, RocksDBSnapshot, StateDamage, StateFileKind
-from ckpt.state.chains import Chain, Target, chain_to, fallbacks, files_of
+from ckpt.model import DamageKind, RocksDBSnapshot, StateDamage, StateFile, StateFileKind
+from ckpt.state.chains import Chain, Target, chain_to, fallbacks
 from ckpt.state.folders import SSTS, StoreNames, StorePartition
 from ckpt.state.steps import Step
 from ckpt.state.verify import Verdict, Verified, verify
@@ -39,8 +40,8 @@ class Loads:
     unverified: int  # files whose ends say nothing
 
 
-def load_stores(listing: Listing, targets: Mapping[StorePartition, Target], codec: str) -> Step[Loads]:
-    """Find and check the files of every store in every partition."""
+def load_stores(listing: Listing, targets: Mapping[StorePartition, Target], codec: str, most_tails: int) -> Step[Loads]:
+    """Find the files of every store in every partition, and check the ends of ``most_tails`` of them at most."""
     lineages = yield from _read_lineages(targets)
     known: dict[tuple[StoreNames, Target], Chain] = {}
     chains: dict[StorePartition, Chain] = {}
@@ -49,11 +50,24 @@ def load_stores(listing: Listing, targets: Mapping[StorePartition, Target], code
         if key not in known:
             known[key] = chain_to(place.names, target, lineages.get(place))
         chains[place] = known[key]
-    verified = yield from verify((f for place, chain in chains.items() for f in files_of(place, chain)), codec)
+    verified = yield from verify(islice(_most_telling_first(chains), most_tails), codec)
     drafts = [_check(listing, place, targets[place], chain, verified) for place, chain in chains.items()]
     rescued = yield from _rescued(listing, [load for load in drafts if load.damages], codec)
     loads = tuple(_with_fallback(load) if load.place in rescued else load for load in drafts)
-    return Loads(loads, len(verified.unknown))
+    files = sum(len(chain.logs) + (chain.snapshot is not None) for chain in chains.values())
+    return Loads(loads, len(verified.unknown) + max(files - most_tails, 0))
+
+
+def _most_telling_first(chains: Mapping[StorePartition, Chain]) -> Iterator[StateFile]:
+    """All files of all chains: first the newest log of each, for it is the one that a crash cuts off; then snapshots."""
+    for place, chain in chains.items():
+        if chain.logs:
+            yield place.log(chain.logs[-1])
+    for place, chain in chains.items():
+        if chain.snapshot is not None:
+            yield place.snapshot(chain.snapshot)
+    for place, chain in chains.items():
+        yield from map(place.log, chain.logs[:-1])
 
 
 def _read_lineages(targets: Mapping[StorePartition, Target]) -> Step[dict[StorePartition, Lineage]]:
@@ -78,11 +92,16 @@ def _rescued(listing: Listing, loads: list[Load], codec: str) -> Step[set[StoreP
     """Those whose only trouble is a snapshot that an older one and its logs can replace, with all files whole."""
     ways: dict[StorePartition, list[tuple[Chain, Load]]] = {}
     for load in loads:
-        serious = [damage for damage in load.damages if damage.kind is not DamageKind.ODD_END]
+        serious = [d for d in load.damages if d.kind is not DamageKind.ODD_END or d.checksummed]
         if serious and all(_of_snapshot(damage) for damage in serious):
             chains = fallbacks(load.place.names, load.target, load.chain)
             ways[load.place] = [(chain, load) for chain in chains]
-    files = {f.path: f for options in ways.values() for chain, load in options for f in files_of(load.place, chain)}
+    files = {
+        file.path: file
+        for place, options in ways.items()
+        for chain, _ in options
+        for file in _most_telling_first({place: chain})
+    }
     if not files:
         return set()
     verified = yield from verify(files.values(), codec)
@@ -98,8 +117,8 @@ def _of_snapshot(damage: StateDamage) -> bool:
 
 
 def _fatal(load: Load) -> bool:
-    """Whether any damage is more than an odd end."""
-    return any(damage.kind is not DamageKind.ODD_END for damage in load.damages)
+    """Whether any damage is more than an odd end of files without a checksum."""
+    return any(d.kind is not DamageKind.ODD_END or d.checksummed for d in load.damages)
 
 
 def _with_fallback(load: Load) -> Load:
@@ -108,9 +127,7 @@ def _with_fallback(load: Load) -> Load:
     return replace(load, damages=damages)
 
 
-def _check(
-    listing: Listing, place: StorePartition, target: Target, chain: Chain, verified: Verified
-) -> Load:
+def _check(listing: Listing, place: StorePartition, target: Target, chain: Chain, verified: Verified) -> Load:
     """Put together what is wrong, in the order in which Spark comes to it."""
     damages = tuple(_damages(listing, place, target, chain, verified))
     num_keys = None
@@ -143,6 +160,10 @@ def _damages(
             yield _damage(place, target, verdict, names.logs[log], names.log_kind)
     if chain.hole is not None:
         yield _hole(place, target, chain)
+    blocked = f"{target.version + 1}.{names.log_kind}"
+    if target.unique_id is None and listing.has_folder(f"{place.folder}/{blocked}"):
+        verdict = Verdict(DamageKind.BLOCKED, f"a folder lies where version {target.version + 1} is to be written")
+        yield _damage(place, target, verdict, blocked, names.log_kind)
 
 
 def _sst_damages(
@@ -178,9 +199,7 @@ def _hole(place: StorePartition, target: Target, chain: Chain) -> StateDamage:
     return _damage(place, target, Verdict(DamageKind.MISSING, detail), f"{stem}.{kind}", kind)
 
 
-def _damage(
-    place: StorePartition, target: Target, verdict: Verdict, name: str, kind: StateFileKind
-) -> StateDamage:
+def _damage(place: StorePartition, target: Target, verdict: Verdict, name: str, kind: StateFileKind) -> StateDamage:
     return StateDamage(
         kind=verdict.kind,
         operator=place.operator,
@@ -193,6 +212,7 @@ def _damage(
         changelog=_has_changelogs(place),
         checksummed=place.has_checksum(name),
         format_version=1 if target.unique_id is None else 2,
+        says=verdict.says,
     )
 
 

@@ -15,14 +15,22 @@ from ckpt.state.load import load_stores
 from ckpt.state.steps import Step, together
 from ckpt.storage.base import Listing
 
+MOST_TAILS = 20_000
+"""How many file ends are read at most: well beyond what a query of a thousand partitions needs."""
+
 
 def read_state(
-    listing: Listing, offsets: Log[OffsetLog], commits: Log[CommitLog], uri: str
+    listing: Listing,
+    offsets: Log[OffsetLog],
+    commits: Log[CommitLog],
+    uri: str,
+    most_tails: int = MOST_TAILS,
 ) -> Step[StateInventory | None]:
     """Take stock of ``state/``; None where the checkpoint has none and no commit speaks of any.
 
     Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads;
-    ``uri`` is where the checkpoint lies now.
+    ``uri`` is where the checkpoint lies now. At most ``most_tails`` files of the version are looked at besides their
+    names and sizes, the newest of each partition first; the rest is counted as ``unverified``.
     """
     context = context_of(offsets, commits)
     if not listing.has_folder(STATE) and not context.unique_ids:
@@ -36,6 +44,6 @@ def read_state(
                 if target is not None:
                     targets[place] = target
     described, loads = yield from together(
-        describe(listing, operators), load_stores(listing, targets, context.codec or LZ4)
+        describe(listing, operators), load_stores(listing, targets, context.codec or LZ4, most_tails)
     )
     return assemble(listing, operators, described, loads, context, uri)

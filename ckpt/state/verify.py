@@ -18,12 +18,16 @@ from ckpt.storage.base import ReadRequest
 _LARGEST_READ = 1 << 28
 """Bytes up to which a suspicious file is read whole; the tail alone judges a larger one."""
 
+_NO_ENTRIES = "NoSuchFileException"
+"""Spark unpacks a zip without entries and then does not find the file ``metadata``."""
+
 
 class Verdict(NamedTuple):
     """What is wrong with a file."""
 
     kind: DamageKind
     detail: str
+    says: str | None = None  # words of Spark's error or one of its causes, where they do not depend on the version
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,9 @@ def verify(files: Iterable[StateFile], codec: str) -> Step[Verified]:
     looked_at: list[StateFile] = []
     for file in files:
         if file.size == 0:
-            wrong[file.path] = Verdict(DamageKind.EMPTY, "the file is empty")
+            wrong[file.path] = Verdict(
+                DamageKind.EMPTY, "the file is empty", _NO_ENTRIES if file.kind is StateFileKind.ZIP else None
+            )
         elif file.kind is not StateFileKind.ZIP and codec != LZ4:
             unknown.add(file.path)
         else:
@@ -125,9 +131,7 @@ def _judge_stream(content: bytes) -> Verdict | None:
             return Verdict(DamageKind.UNREADABLE, "it does not begin as a compressed file of Spark does")
 
 
-def _judge_zip(
-    file: StateFile, content: bytes, snapshots: dict[str, RocksDBSnapshot]
-) -> Verdict | None:
+def _judge_zip(file: StateFile, content: bytes, snapshots: dict[str, RocksDBSnapshot]) -> Verdict | None:
     """Judge a RocksDB zip: by its central directory, or entry by entry as Spark reads it."""
     found = parse_zip_tail(file.path, content, len(content))
     if isinstance(found, RocksDBSnapshot):
@@ -139,14 +143,12 @@ def _judge_zip(
         return Verdict(DamageKind.ODD_END, "its end is not that of a whole zip, but all its entries are there")
     if isinstance(found, NeedsMore) or found.fault is Fault.INCOMPLETE:
         if not content.startswith(b"PK"):
-            return Verdict(DamageKind.UNREADABLE, "it is no zip")
+            return Verdict(DamageKind.UNREADABLE, "it is no zip", _NO_ENTRIES)
         return Verdict(DamageKind.TRUNCATED, f"it was cut off after {len(content)} bytes")
     return Verdict(DamageKind.UNREADABLE, found.reason)
 
 
-def unreadable_or(
-    answers: Sequence[Answer], paths: Sequence[str]
-) -> list[tuple[str, bytes | Unreadable]]:
+def unreadable_or(answers: Sequence[Answer], paths: Sequence[str]) -> list[tuple[str, bytes | Unreadable]]:
     """Pair paths with their bytes, or with why there are none."""
     pairs: list[tuple[str, bytes | Unreadable]] = []
     for path, answer in zip(paths, answers, strict=True):
