@@ -45,14 +45,15 @@ class Context:
 
     @property
     def shuffle_partitions(self) -> int | None:
-        """The recorded number of shuffle partitions."""
+        """The recorded number of shuffle partitions: how many partitions of state a start loads."""
         number = self.conf.get(SHUFFLE_PARTITIONS, "")
         return int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else None
 
     def target(self, place: StorePartition) -> Target | None:
         """What is to be loaded of one store in one partition; None where nothing is, or the logs do not tell what."""
         version = self.needed_version
-        if version is None:
+        count = self.shuffle_partitions
+        if version is None or (count is not None and place.partition >= count):
             return None
         if not self.unique_ids:
             return Target(version)

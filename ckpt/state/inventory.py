@@ -6,13 +6,11 @@ from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import (
     ColumnFamily,
-    DamageKind,
     Json,
     NewerState,
     Operator,
     PartitionState,
     Provider,
-    StateDamage,
     StateFileKind,
     StateInventory,
     Store,
@@ -20,28 +18,22 @@ from ckpt.model import (
 )
 from ckpt.state.context import ENCODING, Context
 from ckpt.state.describe import Description
-from ckpt.state.folders import LOGS, SSTS, STATE, OperatorFolder, StoreNames, StorePartition
-from ckpt.state.load import Load, Loads
+from ckpt.state.folders import LOGS, SSTS, OperatorFolder, StoreNames, StorePartition
+from ckpt.state.load import Load
 from ckpt.state.places import lies_elsewhere
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 from ckpt.storage.base import Listing
 
 
-def assemble(
-    listing: Listing,
-    folders: tuple[OperatorFolder, ...],
-    described: Mapping[int, Description],
-    loads: Loads,
-    context: Context,
-    uri: str,
-) -> StateInventory:
+def assemble(found: Found) -> StateInventory:
     """Build the inventory."""
-    by_place = {load.place: load for load in loads.all}
-    places = [place for folder in folders for found in folder.stores.values() for place in found.values()]
+    context = found.context
+    by_place = {load.place: load for load in found.loads.all}
+    places = [place for folder in found.folders for stores in folder.stores.values() for place in stores.values()]
     format_2 = context.unique_ids or any(
         unique_id is not None for place in places[:1] for _, unique_id in (*place.names.logs, *place.names.snapshots)
     )
-    operators = tuple(_operator(listing, folder, described[folder.id], by_place, context) for folder in folders)
+    operators = tuple(_operator(found, folder, by_place) for folder in found.folders)
     return StateInventory(
         provider=_provider(context, places),
         format_version=2 if format_2 else 1,
@@ -49,13 +41,16 @@ def assemble(
         codec=context.codec,
         operators=operators,
         needed_version=context.needed_version,
-        damages=tuple(_damages(folders, described, operators, loads, context)),
+        damages=tuple(find_damages(found, operators)),
         newer=_newer(places, context),
         moved_schemas=tuple(
-            path for operator in operators for path in operator.schema_paths if lies_elsewhere(path, operator.id, uri)
+            path
+            for operator in operators
+            for path in operator.schema_paths
+            if lies_elsewhere(path, operator.id, found.uri)
         ),
-        unverified=loads.unverified,
-        unreadable=tuple(_unreadable(described.values())),
+        unverified=found.loads.unverified,
+        unreadable=tuple(_unreadable(found.described.values())),
     )
 
 
@@ -69,38 +64,34 @@ def _provider(context: Context, places: list[StorePartition]) -> Provider:
     return Provider.ROCKSDB if StateFileKind.CHANGELOG in kinds else Provider.HDFS
 
 
-def _operator(
-    listing: Listing,
-    folder: OperatorFolder,
-    description: Description,
-    loads: Mapping[StorePartition, Load],
-    context: Context,
-) -> Operator:
+def _operator(found: Found, folder: OperatorFolder, loads: Mapping[StorePartition, Load]) -> Operator:
+    description = found.described[folder.id]
     metadata = description.known
-    expected = _expected_partitions(folder, description, context)
+    expected = _expected_partitions(folder, description, found.context)
     names = sorted({*folder.stores, *expected})
+    stored = metadata.stores if metadata else ()
     return Operator(
         id=folder.id,
         name=metadata.name if metadata else None,
-        stores=tuple(_store(listing, folder, name, expected.get(name), description, loads, context) for name in names),
+        stores=tuple(_store(found, folder, name, expected.get(name), loads) for name in names),
         variables=metadata.variables if metadata else (),
         properties=metadata.properties if metadata else None,
-        schema_paths=tuple(path for store in metadata.stores for path in store.schema_paths) if metadata else (),
+        schema_paths=tuple(path for store in stored for path in store.schema_paths),
         has_metadata=description.metadata is not None,
     )
 
 
 def _expected_partitions(folder: OperatorFolder, description: Description, context: Context) -> dict[str, int | None]:
-    """How many partitions each store should have: as operator metadata says, or else the recorded conf.
+    """How many partitions each store should have: as the recorded conf says, or else operator metadata.
 
     Both name the number of shuffle partitions even for an operator that keeps everything in one partition.
     """
     metadata = description.known
+    recorded = {store.name: store.partitions for store in metadata.stores} if metadata else {}
+    stores = recorded or dict.fromkeys(folder.stores) or {DEFAULT_STORE: None}
     if folder.partitions == (0,) and _keeps_one_partition(description):
-        return dict.fromkeys([store.name for store in metadata.stores] if metadata else folder.stores, 1)
-    if metadata is not None:
-        return {store.name: store.partitions for store in metadata.stores}
-    return dict.fromkeys(folder.stores or [DEFAULT_STORE], context.shuffle_partitions)
+        return dict.fromkeys(stores, 1)
+    return {name: context.shuffle_partitions or recorded.get(name) for name in stores}
 
 
 def _keeps_one_partition(description: Description) -> bool:
@@ -125,16 +116,11 @@ def _has_no_key(schema: Json) -> bool:
 
 
 def _store(
-    listing: Listing,
-    folder: OperatorFolder,
-    name: str,
-    expected: int | None,
-    description: Description,
-    loads: Mapping[StorePartition, Load],
-    context: Context,
+    found: Found, folder: OperatorFolder, name: str, expected: int | None, loads: Mapping[StorePartition, Load]
 ) -> Store:
+    listing, context = found.listing, found.context
     places = folder.stores.get(name, {})
-    families = description.schemas.get(name, ())
+    families = found.described[folder.id].schemas.get(name, ())
     families = () if isinstance(families, Unreadable) else families
     plain = next((family for family in families if family.name == DEFAULT_COLUMN_FAMILY), None)
     names = {place.names for place in places.values()}
@@ -204,63 +190,6 @@ def _newer(places: list[StorePartition], context: Context) -> NewerState | None:
         return None
     found.sort()
     return NewerState(found[0][0], found[-1][0], len(found), found[0][1])
-
-
-def _damages(
-    folders: tuple[OperatorFolder, ...],
-    described: Mapping[int, Description],
-    operators: tuple[Operator, ...],
-    loads: Loads,
-    context: Context,
-) -> Iterator[StateDamage]:
-    """What is wrong with the needed version, in the order in which Spark comes to it."""
-    version = context.needed_version
-    if version is None:
-        return
-    ids = {folder.id for folder in folders}
-    wanted = {*range(max(ids, default=-1)), *context.unique_ids}
-    if not ids:
-        detail = "there is no state of any operator"
-        yield StateDamage(DamageKind.MISSING_STATE, None, None, None, version, STATE, None, detail)
-        return
-    for operator in sorted(wanted - ids):
-        detail = "the operator has no folder"
-        path = f"{STATE}/{operator}"
-        yield StateDamage(DamageKind.MISSING_STATE, operator, None, None, version, path, None, detail)
-    for folder, operator in zip(folders, operators, strict=True):
-        for store, schema in described[folder.id].schemas.items():
-            if isinstance(schema, Unreadable):
-                yield StateDamage(
-                    DamageKind.BAD_SCHEMA,
-                    folder.id,
-                    store,
-                    0,
-                    version,
-                    schema.path,
-                    None,
-                    schema.reason,
-                    says=schema.says,
-                )
-        of_operator = [load for load in loads.all if load.place.operator == folder.id and load.damages]
-        found = [damage for load in of_operator for damage in load.damages]
-        found += _absent(folder, operator, version)
-        yield from sorted(found, key=lambda damage: (damage.partition or 0, damage.store or ""))
-
-
-def _absent(folder: OperatorFolder, operator: Operator, version: int) -> Iterator[StateDamage]:
-    """Partitions and stores that should be there and are not."""
-    there = set(folder.partitions)
-    for store in operator.stores:
-        for partition in range(store.expected_partitions or 0):
-            if partition in folder.stores.get(store.name, {}):
-                continue
-            path = f"{folder.path}/{partition}"
-            detail = "the partition has no folder"
-            if partition in there:
-                detail = "there are no state files in it"
-                path = path if store.name == DEFAULT_STORE else f"{path}/{store.name}"
-            kind = DamageKind.MISSING_PARTITION
-            yield StateDamage(kind, folder.id, store.name, partition, version, path, None, detail)
 
 
 def _unreadable(described: Iterable[Description]) -> Iterator[Unreadable]:

@@ -10,6 +10,7 @@ from ckpt.model import CommitLog, OffsetLog, StateInventory
 from ckpt.state.context import context_of
 from ckpt.state.describe import describe
 from ckpt.state.folders import STATE, find_operators
+from ckpt.state.found import Found
 from ckpt.state.inventory import assemble
 from ckpt.state.load import load_stores
 from ckpt.state.steps import Step, together
@@ -46,4 +47,4 @@ def read_state(
     described, loads = yield from together(
         describe(listing, operators), load_stores(listing, targets, context.codec or LZ4, most_tails)
     )
-    return assemble(listing, operators, described, loads, context, uri)
+    return assemble(Found(listing, context, operators, described, loads, uri))

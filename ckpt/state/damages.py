@@ -1,0 +1,72 @@
+"""What is wrong with the state that the next start loads."""
+
+from collections.abc import Iterator
+
+from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.model import DamageKind, Operator, StateDamage, Unreadable
+from ckpt.state.folders import STATE, OperatorFolder
+from ckpt.state.found import Found
+from ckpt.state.places import lies_elsewhere
+
+
+def find_damages(found: Found, operators: tuple[Operator, ...]) -> Iterator[StateDamage]:
+    """What is wrong with the needed version, in the order in which Spark comes to it."""
+    context = found.context
+    version = context.needed_version
+    if version is None:
+        return
+    ids = {folder.id for folder in found.folders}
+    wanted = {*range(max(ids, default=-1)), *context.unique_ids}
+    if not ids:
+        detail = "there is no state of any operator"
+        yield StateDamage(DamageKind.MISSING_STATE, None, None, None, version, STATE, None, detail)
+        return
+    for operator in sorted(wanted - ids):
+        detail = "the operator has no folder"
+        path = f"{STATE}/{operator}"
+        yield StateDamage(DamageKind.MISSING_STATE, operator, None, None, version, path, None, detail)
+    for folder, operator in zip(found.folders, operators, strict=True):
+        for store, schema in found.described[folder.id].schemas.items():
+            if isinstance(schema, Unreadable):
+                yield StateDamage(
+                    DamageKind.BAD_SCHEMA,
+                    folder.id,
+                    store,
+                    0,
+                    version,
+                    schema.path,
+                    None,
+                    schema.reason,
+                    says=schema.says,
+                )
+        yield from _lost_schemas(found, operator, version)
+        of_operator = [load for load in found.loads.all if load.place.operator == folder.id and load.damages]
+        damages = [damage for load in of_operator for damage in load.damages]
+        damages += _absent(folder, operator, version)
+        yield from sorted(damages, key=lambda damage: (damage.partition or 0, damage.store or ""))
+
+
+def _lost_schemas(found: Found, operator: Operator, version: int) -> Iterator[StateDamage]:
+    """Schema files that operator metadata names in this checkpoint, and that are not there (transformWithState)."""
+    for recorded in operator.schema_paths:
+        path = f"{STATE}/{operator.id}/" + recorded.rpartition(f"/{STATE}/{operator.id}/")[2]
+        if found.listing.info(path) is None and not lies_elsewhere(recorded, operator.id, found.uri):
+            detail = "operator metadata names this schema file, and it is not there"
+            kind = DamageKind.BAD_SCHEMA
+            yield StateDamage(kind, operator.id, None, None, version, path, None, detail, says="does not exist")
+
+
+def _absent(folder: OperatorFolder, operator: Operator, version: int) -> Iterator[StateDamage]:
+    """Partitions and stores that should be there and are not."""
+    there = set(folder.partitions)
+    for store in operator.stores:
+        for partition in range(store.expected_partitions or 0):
+            if partition in folder.stores.get(store.name, {}):
+                continue
+            path = f"{folder.path}/{partition}"
+            detail = "the partition has no folder"
+            if partition in there:
+                detail = "there are no state files in it"
+                path = path if store.name == DEFAULT_STORE else f"{path}/{store.name}"
+            kind = DamageKind.MISSING_PARTITION
+            yield StateDamage(kind, folder.id, store.name, partition, version, path, None, detail)

@@ -1,0 +1,22 @@
+"""Everything that was found out about state, before it is put together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ckpt.state.context import Context
+from ckpt.state.describe import Description
+from ckpt.state.folders import OperatorFolder
+from ckpt.state.load import Loads
+from ckpt.storage.base import Listing
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the listing, the logs and the small files say, and what came of checking the files to be loaded."""
+
+    listing: Listing
+    context: Context
+    folders: tuple[OperatorFolder, ...]
+    described: Mapping[int, Description]  # by operator
+    loads: Loads
+    uri: str  # where the checkpoint lies now
