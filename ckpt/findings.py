@@ -82,10 +82,11 @@ MISSING_METADATA = Diagnosis(
     "CKPT103",
     "missing-metadata",
     ERROR,
-    "The file metadata, which holds the query id, is gone. Spark 4.2 and later refuse to start; earlier versions "
-    "start under a new query id, so sinks that remember the id (Delta's txnAppId) take old batches for new ones.",
-    'Write the file {checkpoint}/metadata with the old id: {"id":"<query id>"}. The id stands in the driver log, in '
-    "the query's progress events and, for a Delta sink, in the table log as txnAppId.",
+    "The file metadata, which holds the query id, is gone. Spark 4.2 and later refuse to start; earlier "
+    "versions start under a new query id, so sinks that remember the id (Delta's txnAppId) take old "
+    "batches for new ones.",
+    'Write the file {checkpoint}/metadata with the old id: {"id":"<query id>"}. The id stands in the '
+    "driver log, in the query's progress events and, for a Delta sink, in the table log as txnAppId.",
 )
 UNREADABLE_METADATA = Diagnosis(
     "CKPT104",
@@ -113,72 +114,80 @@ MALFORMED_OFFSET = Diagnosis(
     "CKPT107",
     "malformed-source-offset",
     ERROR,
-    "The offset of a source, in an offset file that a start reads, is not JSON. Spark reads the log and then fails "
-    "when it hands the offset to the source.",
+    "The offset of a source, in an offset file that a start reads, is not JSON. Spark reads the log and "
+    "then fails when it hands the offset to the source.",
     _RESTORE,
 )
 NEW_QUERY_ID = Diagnosis(
     "CKPT108",
     "new-query-id",
     WARNING,
-    "The file metadata is gone, and this Spark version starts all the same, under a new query id. Sinks that remember the "
-    "id (Delta's txnAppId) take the batch that is run next for a new one, also where they have it already.",
+    "The file metadata is gone, and this Spark version starts all the same, under a new query id. Sinks "
+    "that remember the id (Delta's txnAppId) take the batch that is run next for a new one, also where "
+    "they have it already.",
     'Write the file {checkpoint}/metadata with the old id before the start: {"id":"<query id>"}.',
 )
 MISSING_PREDECESSOR = Diagnosis(
     "CKPT201",
     "missing-predecessor",
     ERROR,
-    "A synchronous start looks for the offsets of the batch before the latest one, and they are not there: Spark fails "
-    "with words like \"batch 308 doesn't exist\". Asynchronous progress tracking leaves such gaps and starts across them.",
-    "Start with the option asyncProgressTrackingEnabled=true, under which the query resumes; or, to go back to synchronous "
-    "tracking, let it run so with asyncProgressTrackingCheckpointIntervalMs=0 for two batches, and then switch.",
+    "A synchronous start looks for the offsets of the batch before the latest one, and they are not "
+    'there: Spark fails with words like "batch 308 doesn\'t exist". Asynchronous progress tracking leaves '
+    "such gaps and starts across them.",
+    "Start with the option asyncProgressTrackingEnabled=true, under which the query resumes; or, to go "
+    "back to synchronous tracking, let it run so with asyncProgressTrackingCheckpointIntervalMs=0 for two"
+    " batches, and then switch.",
     ((Asked.ASYNC, NOTE), (Asked.BOTH, WARNING)),
 )
 LOST_PREDECESSOR = Diagnosis(
     "CKPT202",
     "lost-predecessor",
     ERROR,
-    "The offsets of the batch before the latest one are not there, and the query is stateful, so asynchronous progress "
-    "tracking cannot have left the gap and cannot start across it: the file was lost.",
+    "The offsets of the batch before the latest one are not there, and the query is stateful, so "
+    "asynchronous progress tracking cannot have left the gap and cannot start across it: the file was "
+    "lost.",
     _RESTORE,
 )
 UNCOMMITTED_LATEST = Diagnosis(
     "CKPT203",
     "latest-batch-uncommitted",
     NOTE,
-    "The latest batch was planned and not committed. The next start runs it again over the same offsets; rows it "
-    "had already written are written again, unless the sink skips batch ids it has seen.",
+    "The latest batch was planned and not committed. The next start runs it again over the same offsets; "
+    "rows it had already written are written again, unless the sink skips batch ids it has seen.",
     None,
 )
 COMMITS_AHEAD = Diagnosis(
     "CKPT204",
     "commits-ahead-of-offsets",
     ERROR,
-    "The commit log ends after the offset log: offset files were lost or removed. Spark runs the latest planned batch "
-    "again, and then dies when it finds that batch's commit: CONCURRENT_STREAM_LOG_UPDATE, which speaks of several "
-    "streaming jobs though there is only one.",
-    "Stop the query and restore the missing offset files from a copy of the checkpoint. Without a copy: move the files "
-    "of {checkpoint}/commits from the latest planned batch on away, each with its .crc; that batch is then run again "
-    "(its rows are written again), and sources read on from its end.",
+    "The commit log ends after the offset log: offset files were lost or removed. Spark runs the latest "
+    "planned batch again, and then dies when it finds that batch's commit: CONCURRENT_STREAM_LOG_UPDATE, "
+    "which speaks of several streaming jobs though there is only one.",
+    "Stop the query and restore the missing offset files from a copy of the checkpoint. Without a copy: "
+    "move the files of {checkpoint}/commits from the latest planned batch on away, each with its .crc; "
+    "that batch is then run again (its rows are written again), and sources read on from its end.",
 )
 COMMITS_BEHIND = Diagnosis(
     "CKPT205",
     "batches-never-run",
     ERROR,
-    "The commit log ends more than one batch before the offset log. Spark runs only the latest planned batch; those in "
-    "between are never run again, and if they had not finished their rows are lost without any error.",
-    "Find out from the sink or the driver log whether the batches named here were written. If they were, nothing is lost. If "
-    "not: stop the query and move the offset files after the first of them away (newest first, each with its .crc), so that "
-    "Spark runs from that one on. Not for a stateful query, whose newer state files would have to go too.",
+    "The commit log ends more than one batch before the offset log. Spark runs only the latest planned "
+    "batch; those in between are never run again, and if they had not finished their rows are lost "
+    "without any error.",
+    "Find out from the sink or the driver log whether the batches named here were written. If they were, "
+    "nothing is lost. If not: stop the query and move the offset files after the first of them away "
+    "(newest first, each with its .crc), so that Spark runs from that one on. Not for a stateful query, "
+    "whose newer state files would have to go too.",
 )
 COMMITS_WITHOUT_OFFSETS = Diagnosis(
     "CKPT206",
     "commits-without-offsets",
     ERROR,
-    "There are commits (or state) and no offsets at all: Spark takes the query for a new one and then trips over what is left.",
-    "Restore {checkpoint}/offsets from a copy. To begin anew instead, use a new checkpoint folder, and mind that sources "
-    "are then read from their beginning and sinks that skip known batch ids drop the first batches.",
+    "There are commits (or state) and no offsets at all: Spark takes the query for a new one and then "
+    "trips over what is left.",
+    "Restore {checkpoint}/offsets from a copy. To begin anew instead, use a new checkpoint folder, and "
+    "mind that sources are then read from their beginning and sinks that skip known batch ids drop the "
+    "first batches.",
 )
 GAP_IGNORED = Diagnosis(
     "CKPT207",
@@ -198,25 +207,27 @@ REPLAY_FROM_BEGINNING = Diagnosis(
     "CKPT209",
     "replay-from-the-beginning",
     WARNING,
-    "Under asynchronous tracking the latest batch is run again and no earlier offsets are there, so its range begins "
-    "where its sources begin: rows of earlier batches are read and written again.",
+    "Under asynchronous tracking the latest batch is run again and no earlier offsets are there, so its "
+    "range begins where its sources begin: rows of earlier batches are read and written again.",
     "Accept the replay, or restore an earlier offset file from a copy of the checkpoint before the start.",
 )
 UNFINISHED_REPARTITION = Diagnosis(
     "CKPT210",
     "unfinished-repartition",
     ERROR,
-    "The latest batch is not committed and records another number of shuffle partitions than the batch before: Spark 4.2 "
-    "and later take it for an offline repartitioning that broke off, and refuse to start.",
-    "Run the repartitioning again with the same number of partitions. If there was none (Spark 4.2 and later mistake a "
-    "changed setting for one), set spark.sql.streaming.checkUnfinishedRepartitionOnRestart=false.",
+    "The latest batch is not committed and records another number of shuffle partitions than the batch "
+    "before: Spark 4.2 and later take it for an offline repartitioning that broke off, and refuse to "
+    "start.",
+    "Run the repartitioning again with the same number of partitions. If there was none (Spark 4.2 and "
+    "later mistake a changed setting for one), set "
+    "spark.sql.streaming.checkUnfinishedRepartitionOnRestart=false.",
 )
 TWO_WRITERS = Diagnosis(
     "CKPT211",
     "two-writers-suspected",
     WARNING,
-    "Files of the log contradict each other in a way that one query alone does not leave behind: two queries may be "
-    "writing to this checkpoint.",
+    "Files of the log contradict each other in a way that one query alone does not leave behind: two "
+    "queries may be writing to this checkpoint.",
     "Make sure that exactly one query uses {checkpoint}: stop all others before the next start.",
 )
 STATE_CHAIN_HOLE = Diagnosis(
@@ -237,8 +248,8 @@ STATE_SST_MISSING = Diagnosis(
     "CKPT303",
     "sst-file-missing",
     ERROR,
-    "A RocksDB snapshot names an SST file that is not there, or not in its recorded size. Spark's message names a "
-    "changelog file instead.",
+    "A RocksDB snapshot names an SST file that is not there, or not in its recorded size. Spark's message"
+    " names a changelog file instead.",
     _RESTORE,
 )
 STATE_FOLDER_MISSING = Diagnosis(
@@ -252,17 +263,19 @@ STATE_MOVED = Diagnosis(
     "CKPT305",
     "moved-transformwithstate-checkpoint",
     ERROR,
-    "Operator metadata of transformWithState names its schema files by absolute path, and those lie elsewhere: the "
-    "checkpoint was moved or copied. Where the old path is gone, neither a restart nor the state reader works; where it "
-    "still exists, schemas are read from there without a word.",
-    "Put the checkpoint back to where it was written, or make the old path reachable (locally a symbolic link will do).",
+    "Operator metadata of transformWithState names its schema files by absolute path, and those lie "
+    "elsewhere: the checkpoint was moved or copied. Where the old path is gone, neither a restart nor the"
+    " state reader works; where it still exists, schemas are read from there without a word.",
+    "Put the checkpoint back to where it was written, or make the old path reachable (locally a symbolic "
+    "link will do).",
 )
 STATE_ABOVE = Diagnosis(
     "CKPT306",
     "state-of-an-abandoned-timeline",
     WARNING,
-    "There are state files above the version that the next start loads and writes. They are not ignored later: once the "
-    "query comes to that version, it may load the old file and go on with wrong state, without any error.",
+    "There are state files above the version that the next start loads and writes. They are not ignored "
+    "later: once the query comes to that version, it may load the old file and go on with wrong state, "
+    "without any error.",
     "If offsets or commits were removed by hand, stop the query and move the newer state files away as well.",
 )
 SNAPSHOT_LAG = Diagnosis(
@@ -270,14 +283,15 @@ SNAPSHOT_LAG = Diagnosis(
     "snapshot-lag",
     NOTE,
     "Loading the state replays many versions of changes on top of the newest snapshot, which makes a start slow.",
-    "Let the query run longer than spark.sql.streaming.stateStore.maintenanceInterval (60 s), so that it writes snapshots.",
+    "Let the query run longer than spark.sql.streaming.stateStore.maintenanceInterval (60 s), so that it "
+    "writes snapshots.",
 )
 NO_OPERATOR_METADATA = Diagnosis(
     "CKPT308",
     "no-operator-metadata",
     NOTE,
-    "Spark before 4.0 wrote no operator metadata. The query restarts; Spark's state reader needs to be told operator and "
-    "store, and the format state-metadata shows nothing.",
+    "Spark before 4.0 wrote no operator metadata. The query restarts; Spark's state reader needs to be "
+    "told operator and store, and the format state-metadata shows nothing.",
     None,
 )
 UNREADABLE_STATE_METADATA = Diagnosis(
@@ -291,9 +305,10 @@ OFFSETS_WENT_BACK = Diagnosis(
     "CKPT401",
     "offsets-went-backwards",
     WARNING,
-    "A source's offsets are lower than those of an earlier batch: a topic or table was recreated, or a file was put "
-    "back by hand. Rows in between may be missing or read twice.",
-    "Compare the offsets shown with those that the source has now; with Kafka, failOnDataLoss=false goes on with what is there.",
+    "A source's offsets are lower than those of an earlier batch: a topic or table was recreated, or a "
+    "file was put back by hand. Rows in between may be missing or read twice.",
+    "Compare the offsets shown with those that the source has now; with Kafka, failOnDataLoss=false goes "
+    "on with what is there.",
 )
 SOURCE_REPLACED = Diagnosis(
     "CKPT402",
@@ -306,8 +321,8 @@ SOURCE_LOG_HOLE = Diagnosis(
     "CKPT403",
     "file-source-log-hole",
     ERROR,
-    "The log of a file source lacks an entry it needs. Spark fails at start with words like \"batch 5 doesn't exist\", "
-    "the same as for a missing offset file.",
+    'The log of a file source lacks an entry it needs. Spark fails at start with words like "batch 5 '
+    "doesn't exist\", the same as for a missing offset file.",
     _RESTORE,
 )
 SOURCE_LOG_UNREADABLE = Diagnosis(
@@ -328,8 +343,8 @@ ORPHAN_SIDECAR_BLOCKS = Diagnosis(
     "CKPT501",
     "orphan-checksum-file-in-the-way",
     ERROR,
-    "A hidden checksum file is left without its file, where the next start has to write: Spark dies with the words "
-    "\"Multiple streaming queries are concurrently using\", though there is only one.",
+    "A hidden checksum file is left without its file, where the next start has to write: Spark dies with "
+    'the words "Multiple streaming queries are concurrently using", though there is only one.',
     "Stop the query and remove the checksum file named here.",
 )
 ORPHAN_SIDECAR = Diagnosis(
@@ -343,8 +358,8 @@ STALE_SIDECAR = Diagnosis(
     "CKPT503",
     "stale-checksum-file",
     NOTE,
-    "A log file does not match its hidden checksum file: it was changed by hand or damaged. Spark does not notice on "
-    "its logs; other Hadoop clients refuse the file.",
+    "A log file does not match its hidden checksum file: it was changed by hand or damaged. Spark does "
+    "not notice on its logs; other Hadoop clients refuse the file.",
     None,
 )
 DIRECTORY_IN_THE_WAY = Diagnosis(
@@ -365,14 +380,16 @@ ODD_NAME = Diagnosis(
     "CKPT506",
     "name-spark-reads-as-a-batch",
     ERROR,
-    "Spark takes this name for a batch id, though it would never write it so, and then looks for a file that is not there.",
+    "Spark takes this name for a batch id, though it would never write it so, and then looks for a file "
+    "that is not there.",
     "Stop the query and move the file out of the checkpoint.",
 )
 CHANGED_WHILE_READ = Diagnosis(
     "CKPT507",
     "changed-while-read",
     NOTE,
-    "Files vanished between listing and reading: a query is using this checkpoint now, so what is said here may be old.",
+    "Files vanished between listing and reading: a query is using this checkpoint now, so what is said "
+    "here may be old.",
     "Run ckpt inspect {checkpoint} again, best with the query stopped.",
 )
 CONTINUOUS = Diagnosis(

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint import SOURCES, Checkpoint
 from ckpt.model import OffsetLog
-from ckpt.sources import Advance, advance
+from ckpt.sources import Advance, advances
 
 
 class Pattern(StrEnum):
@@ -87,5 +87,15 @@ def batches(checkpoint: Checkpoint, newest: int = 10) -> tuple[Batch, ...]:
 def _advanced(earlier: OffsetLog | None, later: OffsetLog | None) -> tuple[Advance | None, ...]:
     if earlier is None or later is None or len(earlier.sources) != len(later.sources):
         return tuple(None for _ in later.sources) if later else ()
-    pairs = zip(earlier.sources, later.sources, strict=True)
-    return tuple(advance(before.value, after.value) for before, after in pairs)
+    return advances(earlier, later)
+
+
+def rate_sources(checkpoint: Checkpoint) -> tuple[int, ...]:
+    """Sources whose folder holds a file ``0`` and nothing else: a bare number is a rate source's offset there."""
+    listing = checkpoint.listing
+    found = []
+    for name in listing.subfolders(SOURCES):
+        visible = [file for file in listing.in_folder(f"{SOURCES}/{name}") if not file.startswith(".")]
+        if visible == ["0"] and name.isdecimal():
+            found.append(int(name))
+    return tuple(found)

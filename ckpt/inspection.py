@@ -67,7 +67,7 @@ def inspect(
         history.batches(checkpoint, batches),
         history.uncommitted(checkpoint),
         history.unplanned(checkpoint),
-        sources.views(latest) if latest else (),
+        sources.source_views(latest, history.rate_sources(checkpoint)) if latest else (),
         forecasts,
         counted,
         verdict(counted),

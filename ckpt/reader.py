@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
-
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats import commits, metadata, names, offsets, sidecars
@@ -25,9 +24,7 @@ class NotACheckpoint(CkptError):
     """There is something at the path, and it is no checkpoint."""
 
 
-def open_checkpoint(
-    uri: str, storage_options: Mapping[str, str] | None = None, *, batches: int = 10
-) -> Checkpoint:
+def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, *, batches: int = 10) -> Checkpoint:
     """Read the checkpoint at a local path or URI.
 
     ``batches`` is how many of the newest offset and commit files are read besides those that a start looks at; 0 reads
@@ -38,7 +35,7 @@ def open_checkpoint(
 
 def read_checkpoint(storage: Storage, *, batches: int = 10) -> Checkpoint:
     """The same through a door that is open already."""
-    top = storage.list_top()
+    top = storage.list_level()
     if not any(part in top.folders or part in top.files for part in PARTS):
         _must_be_new(storage, top)
     listing = storage.list_tree()
@@ -52,7 +49,7 @@ def _must_be_new(storage: Storage, top: Folder) -> None:
         return
     below = []
     for name in sorted(top.folders)[:_LOOK_BELOW]:
-        inner = storage.list_folder(name)
+        inner = storage.list_level(name)
         if OFFSETS in inner.folders or METADATA in inner.files:
             below.append(name)
     hint = "point at the folder that holds offsets/ and commits/"
@@ -82,9 +79,7 @@ class _Reading:
         offset_log = Log(OFFSETS, offset_names, self._parsed(OFFSETS, offset_names.ids, raw, offsets.parse_offset_log))
         commit_log = Log(COMMITS, commit_names, self._parsed(COMMITS, commit_names.ids, raw, commits.parse_commit_log))
         query = self._record(METADATA, raw.get(METADATA), metadata.parse_metadata)
-        found = run(
-            read_state(self.listing, offset_log, commit_log, self.storage.uri), self._read_many
-        )
+        found = run(read_state(self.listing, offset_log, commit_log, self.storage.uri), self._read_many)
         return Checkpoint(
             self.storage.uri,
             _kind(offset_log, commit_log, found),
@@ -106,7 +101,7 @@ class _Reading:
         """Files by path; None for one that is empty (which the listing shows) or has vanished."""
         sized = [path for path in paths if (info := self.listing.info(path)) and info.size]
         answers = self._read_many([ReadRequest(path) for path in sized])
-        found: dict[str, bytes | None] = {path: b"" for path in paths}
+        found: dict[str, bytes | None] = dict.fromkeys(paths, b"")
         for path, answer in zip(sized, answers, strict=True):
             found[path] = answer if isinstance(answer, bytes) else None
         return found

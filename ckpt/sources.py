@@ -179,13 +179,16 @@ def advances(before: OffsetLog, after: OffsetLog) -> tuple[Advance | None, ...]:
     return tuple(found)
 
 
+def in_order(log: OffsetLog) -> tuple[SourceOffset, ...]:
+    """The sources of an offset file in the order of ``source_views``."""
+    return tuple(source for _, source in _indexed(log.sources))
+
+
 def _indexed(sources: tuple[SourceOffset, ...]) -> list[tuple[int, SourceOffset]]:
     numbers = [_index(source.name) for source in sources]
     if None in numbers:
         return list(enumerate(sources))
-    return sorted(
-        ((n or 0, source) for n, source in zip(numbers, sources, strict=True)), key=lambda pair: pair[0]
-    )
+    return sorted(((n or 0, source) for n, source in zip(numbers, sources, strict=True)), key=lambda pair: pair[0])
 
 
 def _index(name: str | None) -> int | None:
@@ -214,11 +217,7 @@ def _delta(value: dict[str, Json]) -> DeltaOffset | None:
     version, index = _whole(value.get("reservoirVersion")), _whole(value.get("index"))
     if not isinstance(table_id, str) or not isinstance(initial, bool) or version is None or index is None:
         return None
-    return (
-        DeltaOffset(table_id, version, index, initial)
-        if _whole(value.get("sourceVersion")) in (1, 3)
-        else None
-    )
+    return DeltaOffset(table_id, version, index, initial) if _whole(value.get("sourceVersion")) in (1, 3) else None
 
 
 def _file(value: dict[str, Json]) -> FileOffset | None:

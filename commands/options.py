@@ -34,17 +34,17 @@ CheckpointArg = Annotated[
 OutputOption = Annotated[Output, typer.Option("-o", "--output", help="The form of the report.")]
 StorageOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--storage-option", metavar="KEY=VALUE", help="Handed to the file system of a URI; may be repeated."
-    ),
+    typer.Option("--storage-option", metavar="KEY=VALUE", help="Handed to the file system of a URI; may be repeated."),
 ]
 SparkOption = Annotated[
-    list[Spark] | None, typer.Option("--spark", help="Forecast for this version only; may be repeated. Default: all.")
+    list[Spark] | None,
+    typer.Option("--spark", help="Forecast for this version only; may be repeated. Default: all."),
 ]
 ProgressOption = Annotated[
     Asked, typer.Option("--progress", help="The progress tracking that the query is to be started with.")
 ]
 BatchesOption = Annotated[
-    int, typer.Option("--batches", min=0, metavar="N", help="Show the newest N batches; 0 shows and reads them all.")
+    int,
+    typer.Option("--batches", min=0, metavar="N", help="Show the newest N batches; 0 shows and reads them all."),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]

@@ -1,4 +1,4 @@
-"""Write the generated pages of the documentation again: ``docs/findings.md`` from the declarations in ``ckpt.findings``."""
+"""Write the generated page of the documentation again: ``docs/findings.md`` from ``ckpt.findings``."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from ckpt.findings import Asked, Diagnosis, all_diagnoses
 PAGE = Path(__file__).parent / "findings.md"
 HEAD = """# Findings
 
-Written by `make docs` from `ckpt/findings.py`; a test compares the two. A code is never reused. Errors stop a restart, lose data or make state
-unreadable; warnings deserve a look before the next start; notes never change the exit status. What only concerns a start that nobody will try
-(a Spark version older than the one that wrote the checkpoint, or asynchronous tracking of a stateful query) is a note unless that version or
-mode was asked for by name.
+Written by `make docs` from `ckpt/findings.py`; a test compares the two. A code is never reused. Errors stop a restart,
+lose data or make state unreadable; warnings deserve a look before the next start; notes never change the exit status.
+What only concerns a start that nobody will try (a Spark version older than the one that wrote the checkpoint, or
+asynchronous tracking of a stateful query) is a note unless that version or mode was asked for by name.
 
 | code | name | severity |
 |---|---|---|
@@ -26,17 +26,15 @@ def findings_page() -> str:
 
 
 def _severity(diagnosis: Diagnosis) -> str:
-    named = {asked: severity for asked, severity in diagnosis.when_asked}
-    if not named:
+    if not diagnosis.when_asked:
         return diagnosis.severity
     return ", ".join(f"{diagnosis.severity_for(asked)} (`--progress {asked}`)" for asked in Asked)
 
 
 def _section(diagnosis: Diagnosis) -> str:
     remedy = _plain(diagnosis.remedy) if diagnosis.remedy else "Nothing has to be done."
-    return (
-        f"## {diagnosis.code} {diagnosis.name}\n\n{_severity(diagnosis)}\n\n{diagnosis.meaning}\n\n**What to do**: {remedy}\n"
-    )
+    head = f"## {diagnosis.code} {diagnosis.name}\n\n{_severity(diagnosis)}"
+    return f"{head}\n\n{diagnosis.meaning}\n\n**What to do**: {remedy}\n"
 
 
 def _plain(text: str) -> str:

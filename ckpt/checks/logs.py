@@ -44,12 +44,12 @@ def ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Batches planned in the order of their ids are planned at rising times, and a watermark never falls."""
-    logs = [(i, e) for i, e in sorted(checkpoint.offsets.entries.items()) if isinstance(e, OffsetLog) and e.metadata]
-    for (earlier, before), (later, after) in pairwise(logs):
-        assert before.metadata is not None and after.metadata is not None
-        if after.metadata.watermark_ms < before.metadata.watermark_ms:
+    entries = sorted(checkpoint.offsets.entries.items())
+    told = [(i, e.metadata) for i, e in entries if isinstance(e, OffsetLog) and e.metadata]
+    for (earlier, before), (later, after) in pairwise(told):
+        if after.watermark_ms < before.watermark_ms:
             detail = f"the watermark of batch {later} lies before that of batch {earlier}"
-        elif after.metadata.timestamp_ms < before.metadata.timestamp_ms:
+        elif after.timestamp_ms < before.timestamp_ms:
             detail = f"batch {later} was planned at an earlier time than batch {earlier}"
         else:
             continue

@@ -10,7 +10,7 @@ _LAG = 50  # versions that a load replays before it is worth a word: half of Spa
 
 
 def moved(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """transformWithState names its schema files by absolute path, and those do not lie in this checkpoint."""
+    """TransformWithState names its schema files by absolute path, and those do not lie in this checkpoint."""
     elsewhere = checkpoint.state.moved_schemas if checkpoint.state else ()
     if elsewhere:
         yield Finding(findings.STATE_MOVED, "state", f"schemas are read from {elsewhere[0]}")

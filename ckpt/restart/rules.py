@@ -4,18 +4,24 @@ They follow ``MicroBatchExecution.populateStartOffsets`` and what it calls; the 
 decides. ``docs/restart.md`` explains them in the same order, and ``tests/oracle`` holds Spark's own answers.
 """
 
+import re
+
 from ckpt import findings
-from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkpoint
-from ckpt.findings import Finding
-from ckpt.model import CommitLog, DamageKind, Fault, Kind, OffsetLog, Unreadable
+from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkpoint, Log
+from ckpt.findings import Diagnosis, Finding
+from ckpt.formats.names import java_long
+from ckpt.model import CommitLog, DamageKind, Fault, Kind, OffsetLog, SourceOffset, Unreadable
 from ckpt.restart import words
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure
 from ckpt.restart.versions import Progress, Spark
-from ckpt.sources import same_kind
+from ckpt.sources import advance, decode, in_order
+from ckpt.storage.base import Listing
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+_JAVA_UUID = re.compile(r"(?=.{9,36}$)[0-9a-fA-F]+(-[0-9a-fA-F]+){4}")  # java.util.UUID.fromString
+_MOST_BATCHES = 2**31 - 1  # between the first and the last of a log: Spark makes an array of them
 
 
 def forecast(checkpoint: Checkpoint, spark: Spark, progress: Progress) -> Forecast:
@@ -37,17 +43,24 @@ def _no_micro_batches(start: Start) -> Forecast | None:
 
 
 def _query_metadata(start: Start) -> Forecast | None:
-    """``StreamExecution`` reads the query id first (``StreamMetadata.read``)."""
-    metadata = start.checkpoint.metadata
+    """``StreamExecution`` reads the query id first (``StreamMetadata.read``), and writes one where there is none."""
+    checkpoint = start.checkpoint
+    metadata = checkpoint.metadata
+    if checkpoint.listing.has_folder(METADATA):
+        return start.fails(findings.DIRECTORY_IN_THE_WAY, METADATA, "a folder stands where the file belongs", None)
     if isinstance(metadata, Unreadable):
         return start.fails(findings.UNREADABLE_METADATA, METADATA, metadata.reason, metadata.says)
+    if metadata is not None:
+        if _JAVA_UUID.fullmatch(metadata.query_id):
+            return None
+        detail = "the id in it is no UUID"
+        return start.fails(findings.UNREADABLE_METADATA, METADATA, detail, words.NO_UUID)
     used = start.latest is not None or start.committed is not None
-    if metadata is None and used and start.rules.needs_metadata:
+    if used and start.rules.needs_metadata:
         detail = "the file is not there, though batches were planned"
-        return start.fails(
-            findings.MISSING_METADATA, METADATA, detail, "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
-        )
-    return None
+        return start.fails(findings.MISSING_METADATA, METADATA, detail, words.MISSING_METADATA)
+    obstacle = _obstacle(start, "", METADATA)
+    return None if obstacle is None else start.ends(Outcome.FAILS_AT_START, obstacle[0], error=obstacle[1])
 
 
 def _nothing_planned(start: Start) -> Forecast | None:
@@ -55,11 +68,12 @@ def _nothing_planned(start: Start) -> Forecast | None:
     if start.latest is not None:
         return None
     checkpoint = start.checkpoint
-    refusal = start.rules.new_query_needs_empty
-    left = [f for f in (OFFSETS, STATE, COMMITS) if words.has_visible_entry(checkpoint.listing, f)]
-    if left and refusal:
+    left = [f for f in (OFFSETS, STATE, COMMITS) if _holds_something(checkpoint.listing, f)]
+    if left and start.rules.new_query_needs_empty:
         detail = f"offsets/ names no batch, and {' and '.join(f + '/' for f in left)} is not empty"
-        return start.fails(findings.COMMITS_WITHOUT_OFFSETS, left[0], detail, refusal)
+        asserts = start.rules.asserts_no_commits and start.committed is not None
+        error = words.ASSERTION_FAILED if asserts else words.NOT_EMPTY
+        return start.fails(findings.COMMITS_WITHOUT_OFFSETS, left[0], detail, error)
     if start.committed is not None:
         detail = f"offsets/ names no batch, and commits/ ends at batch {start.committed}"
         found = Finding(findings.COMMITS_WITHOUT_OFFSETS, COMMITS, detail)
@@ -71,10 +85,29 @@ def _nothing_planned(start: Start) -> Forecast | None:
     return _blocked(start, 0) or start.ends(Outcome.STARTS_FRESH, batch_id=0, reexecutes=False)
 
 
+def _holds_something(listing: Listing, folder: str) -> bool:
+    """Whether Hadoop lists anything there; its local file system leaves hidden checksum files out."""
+    files = (name for name in listing.in_folder(folder) if not (name[0] == "." and name.endswith(".crc")))
+    return any(True for _ in files) or bool(listing.subfolders(folder))
+
+
 def _latest_offsets(start: Start) -> Forecast | None:
-    """``OffsetSeqLog.getLatest``."""
+    """``OffsetSeqLog.getLatest`` takes the highest number that is listed, and opens the file of that name."""
     assert start.latest is not None
-    return _offset_file(start, start.latest)
+    return _highest(start, start.checkpoint.offsets, start.latest) or _offset_file(start, start.latest)
+
+
+def _highest(start: Start, log: Log[OffsetLog] | Log[CommitLog], latest: int) -> Forecast | None:
+    """The highest number in a log may be no batch at all."""
+    path = f"{log.folder}/{latest}"
+    if latest not in log:
+        name = next(odd.name for odd in log.names.odd if odd.batch_id == latest)
+        detail = f"Spark reads this name as batch {latest}, and {path} is not there"
+        return start.fails(findings.ODD_NAME, f"{log.folder}/{name}", detail, words.no_such_file(path))
+    if latest - log.ids[0] > _MOST_BATCHES:
+        detail = f"the log goes from batch {log.ids[0]} to {latest}, more than Spark can count"
+        return start.fails(findings.ODD_NAME, path, detail, words.TOO_MANY_BATCHES)
+    return None
 
 
 def _offset_file(start: Start, batch_id: int) -> Forecast | None:
@@ -144,6 +177,16 @@ def _predecessor(start: Start) -> Forecast | None:
     """The offsets that the latest batch begins at (``validateOffsetLogAndGetPrevOffset``)."""
     latest, found = start.latest, start.predecessor
     assert latest is not None
+    if start.progress is Progress.ASYNC:
+        names = [
+            *start.checkpoint.listing.subfolders(OFFSETS),
+            *(odd.name for odd in start.checkpoint.offsets.names.odd),
+        ]
+        taken = max((i for name in names if (i := java_long(name)) is not None and i < latest), default=-1)
+        if taken > (-1 if found is None else found):
+            detail = f"asynchronous tracking takes it for batch {taken}, which has no file"
+            name = next(name for name in names if java_long(name) == taken)
+            return start.fails(findings.ODD_NAME, f"{OFFSETS}/{name}", detail, words.offsets_not_found(taken))
     if found is not None:
         return _offset_file(start, found) or _same_sources(start, found, latest)
     if latest == 0 or start.progress is Progress.ASYNC:
@@ -161,27 +204,21 @@ def _no_predecessor(start: Start, latest: int, error: str) -> Forecast:
 
 
 def _same_sources(start: Start, earlier: int, latest: int) -> Forecast | None:
-    """Both offset files are read with the sources of the one query, so they must agree in number and in kind."""
+    """Both offset files are read with the sources of the one query, so they must agree in number."""
     before, after = (start.checkpoint.offsets.readable(i) for i in (earlier, latest))
-    if before is None or after is None:
+    if before is None or after is None or len(before.sources) == len(after.sources):
         return None
-    path = f"{OFFSETS}/{latest}"
-    if len(before.sources) != len(after.sources):
-        detail = f"batch {earlier} has {len(before.sources)} sources, batch {latest} has {len(after.sources)}"
-        return start.fails(findings.SOURCES_DIFFER, path, detail, words.SOURCES_DIFFER)
-    for index, (old, new) in enumerate(zip(before.sources, after.sources, strict=True)):
-        lost = old.text is not None and new.text is None
-        if lost or not same_kind(old.value, new.value):
-            detail = f"source {index} has no offset any more" if lost else f"source {index} is of another kind"
-            detail += f" than in batch {earlier}" if not lost else f", and had one in batch {earlier}"
-            return start.ends(Outcome.UNKNOWN, Finding(findings.SOURCES_DIFFER, path, detail))
-    return None
+    detail = f"batch {earlier} has {len(before.sources)} sources, batch {latest} has {len(after.sources)}"
+    return start.fails(findings.SOURCES_DIFFER, f"{OFFSETS}/{latest}", detail, words.SOURCES_DIFFER)
 
 
 def _latest_commit(start: Start) -> Forecast | None:
     """``CommitLog.getLatest``."""
     if start.committed is None:
         return None
+    beyond = _highest(start, start.checkpoint.commits, start.committed)
+    if beyond is not None:
+        return beyond
     entry = start.checkpoint.commits.entries.get(start.committed)
     return _log_file(start, entry, f"{COMMITS}/{start.committed}", start.rules.newest_commit_log)
 
@@ -199,6 +236,37 @@ def _malformed_offsets(start: Start) -> Forecast | None:
     return None
 
 
+def _doubtful_offsets(start: Start) -> Forecast | None:
+    """Offsets that only the source itself could judge: lost, of another kind, or gone backwards."""
+    begin, end = (start.checkpoint.offsets.readable(i) for i in (start.predecessor, start.latest))
+    if begin is None or end is None:
+        return None
+    for index, (old, new) in enumerate(zip(in_order(begin), in_order(end), strict=True)):
+        doubt = _doubt(index, old, new, start)
+        if doubt is not None:
+            diagnosis, detail = doubt
+            detail = f"source {index} {detail} batch {start.predecessor}"
+            return start.ends(Outcome.UNKNOWN, Finding(diagnosis, f"{OFFSETS}/{start.latest}", detail))
+    return None
+
+
+def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tuple[Diagnosis, str] | None:
+    if str(index if old.name is None else old.name) != str(index if new.name is None else new.name):
+        return findings.SOURCES_DIFFER, "has another name than in"
+    if old.text is None:
+        return None
+    if new.text is None:
+        return findings.SOURCES_DIFFER, "has no offset, and had one in"
+    if not (old.well_formed and new.well_formed):
+        return None
+    if type(decode(old.value)) is not type(decode(new.value)):
+        return findings.SOURCES_DIFFER, "is of another kind than in"
+    moved = None if start.resumes else advance(old.value, new.value)
+    if moved is not None and moved.went_back:
+        return findings.OFFSETS_WENT_BACK, "ends before the end of"
+    return None
+
+
 def _first_batch(start: Start) -> Forecast | None:
     """The log is in order: a batch is run."""
     assert start.latest is not None
@@ -211,11 +279,16 @@ def _first_batch(start: Start) -> Forecast | None:
     else:
         batch_id, ranges = start.latest, _ranges(begin, end)
     refused = _asynchronous_with_state(start, batch_id, ranges)
-    return refused or _state(start, batch_id, ranges) or _blocked(start, batch_id, ranges) or _runs(start, batch_id, ranges)
+    return (
+        refused
+        or _state(start, batch_id, ranges)
+        or _blocked(start, batch_id, ranges)
+        or _runs(start, batch_id, ranges)
+    )
 
 
 def _ranges(begin: OffsetLog | None, end: OffsetLog | None) -> tuple[SourceRange, ...]:
-    sides = [log.sources if log else () for log in (begin, end)]
+    sides = [in_order(log) if log else () for log in (begin, end)]
     count = max(map(len, sides))
     values = [[source.value for source in side] + [None] * (count - len(side)) for side in sides]
     return tuple(SourceRange(i, a, b) for i, (a, b) in enumerate(zip(*values, strict=True)))
@@ -232,21 +305,18 @@ def _asynchronous_with_state(start: Start, batch_id: int, ranges: tuple[SourceRa
 def _state(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Forecast | None:
     """Batch B loads state version B of every store in every partition."""
     state = start.checkpoint.state
-    failing = [
-        (damage, failure)
-        for damage in (state.damages if state else ())
-        if (failure := load_failure(damage, state.provider, start.spark)) is not None
-    ]
+    if state is None:
+        return None
+    failing = [(d, f) for d in state.damages if (f := load_failure(d, state.provider, start.spark)) is not None]
     if not failing:
         return None
-    because = tuple(Finding(_STATE_DIAGNOSES[d.kind], d.path, d.detail) for d, _ in failing)
+    because = tuple(Finding(_STATE_DIAGNOSES[damage.kind], damage.path, damage.detail) for damage, _ in failing)
+    at_start = next((failure for _, failure in failing if failure.at_start), None)
+    if at_start is not None:
+        return start.ends(Outcome.FAILS_AT_START, *because, error=at_start.words)
+    again, words_of_first = not start.resumes, failing[0][1].words
     return start.ends(
-        Outcome.FAILS_IN_BATCH,
-        *because,
-        batch_id=batch_id,
-        reexecutes=not start.resumes,
-        sources=ranges,
-        error=failing[0][1],
+        Outcome.FAILS_IN_BATCH, *because, batch_id=batch_id, reexecutes=again, sources=ranges, error=words_of_first
     )
 
 
@@ -254,10 +324,10 @@ def _blocked(start: Start, batch_id: int, ranges: tuple[SourceRange, ...] = ()) 
     """Something lies where a new batch's offsets are written first, or the batch's commit after it ran."""
     planned = start.latest is not None and not start.resumes
     obstacle = None if planned else _obstacle(start, OFFSETS, batch_id)
-    if obstacle is not None:
+    if obstacle is not None and start.progress is Progress.SYNC:
         found, error = obstacle
         return start.ends(Outcome.FAILS_AT_START, found, error=error)
-    obstacle = _obstacle(start, COMMITS, batch_id)
+    obstacle = obstacle or _obstacle(start, COMMITS, batch_id)  # asynchronous writes fail while the batch runs
     if obstacle is None and batch_id in start.checkpoint.commits:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
         obstacle = (
@@ -272,15 +342,15 @@ def _blocked(start: Start, batch_id: int, ranges: tuple[SourceRange, ...] = ()) 
     )
 
 
-def _obstacle(start: Start, folder: str, batch_id: int) -> tuple[Finding, str | None] | None:
-    """What keeps Spark from creating ``folder/batch_id``, and the words it then uses."""
-    listing, path = start.checkpoint.listing, f"{folder}/{batch_id}"
-    if listing.has_folder(path):
-        found = Finding(findings.DIRECTORY_IN_THE_WAY, path, f"the next start has to write the file {path}")
-        return found, words.IN_THE_WAY
-    sidecar = f"{folder}/.{batch_id}.crc"
+def _obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, str] | None:
+    """What keeps Spark from creating a file, and the words it then uses."""
+    listing = start.checkpoint.listing
+    path, sidecar = (f"{folder}/{one}".lstrip("/") for one in (name, f".{name}.crc"))
+    if isinstance(name, int) and listing.has_folder(path):
+        found = Finding(findings.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
+        return found, words.concurrent_update(name)
     if start.checkpoint.local and listing.info(sidecar) and not listing.info(path):
-        detail = f"the next start has to write {path}, and its checksum file is already there"
+        detail = f"Spark has to write {path}, and its checksum file is already there"
         return Finding(findings.ORPHAN_SIDECAR_BLOCKS, sidecar, detail), words.USED_CONCURRENTLY
     return None
 
@@ -299,9 +369,7 @@ def _runs(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Forec
         because.append(Finding(findings.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail))
     if start.checkpoint.metadata is None:
         because.append(Finding(findings.NEW_QUERY_ID, METADATA, "the file is not there"))
-    return start.ends(
-        Outcome.RESUMES, *because, batch_id=batch_id, reexecutes=not start.resumes, sources=ranges
-    )
+    return start.ends(Outcome.RESUMES, *because, batch_id=batch_id, reexecutes=not start.resumes, sources=ranges)
 
 
 _STATE_DIAGNOSES = {
@@ -310,6 +378,8 @@ _STATE_DIAGNOSES = {
     DamageKind.TRUNCATED: findings.STATE_FILE_DAMAGED,
     DamageKind.ODD_END: findings.STATE_FILE_DAMAGED,
     DamageKind.UNREADABLE: findings.STATE_FILE_DAMAGED,
+    DamageKind.BAD_SCHEMA: findings.STATE_FILE_DAMAGED,
+    DamageKind.BLOCKED: findings.DIRECTORY_IN_THE_WAY,
     DamageKind.MISSING_SST: findings.STATE_SST_MISSING,
     DamageKind.MISSING_PARTITION: findings.STATE_FOLDER_MISSING,
     DamageKind.MISSING_STATE: findings.STATE_FOLDER_MISSING,
@@ -324,6 +394,7 @@ _RULES = (
     _latest_sources,
     _predecessor,
     _latest_commit,
+    _doubtful_offsets,
     _malformed_offsets,
     _first_batch,
 )

@@ -81,9 +81,7 @@ class Start:
             seen = f"the latest commit is {self.committed}" if self.committed is not None else "there is no commit"
             detail = f"{which} were planned, {seen}, and the next start runs only batch {self.latest}"
             because = (*because, Finding(findings.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail))
-        return Forecast(
-            self.spark, self.progress, outcome, batch_id, reexecutes, sources, error, never, because
-        )
+        return Forecast(self.spark, self.progress, outcome, batch_id, reexecutes, sources, error, never, because)
 
     def fails(self, diagnosis: Diagnosis, path: str, detail: str, error: str | None) -> Forecast:
         """A failure before any batch is executed."""

@@ -1,16 +1,20 @@
-"""Words that Spark's own messages contain, so that somebody with a stack trace finds the forecast that explains it.
+"""Words that Spark's own messages contain, so that whoever has a stack trace finds the forecast that explains it.
 
-``tests/oracle`` compares each with what Spark said; where nothing is established the words are None. The words for a file that
-cannot be read stand with the file (``Unreadable.says``).
+``tests/oracle`` compares each with what Spark said. The words for a file that cannot be read stand with the file
+(``Unreadable.says``).
 """
 
 NEWER_VERSION = "maximum supported log version"
 SOURCES_DIFFER = "sources in the checkpoint offsets and now there are"
-ASYNC_REFUSES_STATE = "Stateful streaming queries do not support async progress tracking at this moment"
+ASYNC_REFUSES_STATE = "support async progress tracking at this moment"
 USED_CONCURRENTLY = "Multiple streaming queries are concurrently using"
 NO_SHUFFLE_PARTITIONS = "None.get"
 UNFINISHED_REPARTITION = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
-IN_THE_WAY: str | None = None
+ASSERTION_FAILED = "assertion failed"
+NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
+NO_UUID = "Invalid UUID string"
+MISSING_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
+TOO_MANY_BATCHES = "More than Int.MaxValue elements"
 
 
 def does_not_exist(batch_id: int) -> str:
@@ -28,7 +32,16 @@ def concurrent_update(batch_id: int) -> str:
     return f"Multiple streaming jobs detected for {batch_id}"
 
 
-
 def no_metadata(batch_id: int) -> str:
     """``OfflineStateRepartitionUtils.isRepartitionBatch``, Spark 4.2 and later."""
     return f"atch {batch_id} metadata not found"
+
+
+def no_such_file(path: str) -> str:
+    """Hadoop's words for a log file that was listed and is not there."""
+    return f"{path} does not exist"
+
+
+def offsets_not_found(batch_id: int) -> str:
+    """``AsyncProgressTrackingMicroBatchExecution.validateOffsetLogAndGetPrevOffset``."""
+    return f"Offset metadata for batch Some({batch_id}) cannot be found"

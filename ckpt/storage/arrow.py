@@ -82,17 +82,13 @@ S3_OPTIONS: Mapping[str, Callable[[str], object]] = {
     "load_frequency": int,
 }
 GCS_OPTIONS: Mapping[str, Callable[[str], object]] = {
-    **dict.fromkeys(
-        ("access_token", "target_service_account", "scheme", "endpoint_override", "project_id"), str
-    ),
+    **dict.fromkeys(("access_token", "target_service_account", "scheme", "endpoint_override", "project_id"), str),
     "credential_token_expiration": datetime.fromisoformat,
     "anonymous": _flag,
     "retry_time_limit": _seconds,
 }
 AZURE_OPTIONS: Mapping[str, Callable[[str], object]] = {
-    **dict.fromkeys(
-        ("account_name", "account_key", "sas_token", "client_id", "client_secret", "tenant_id"), str
-    ),
+    **dict.fromkeys(("account_name", "account_key", "sas_token", "client_id", "client_secret", "tenant_id"), str),
     **dict.fromkeys(("blob_storage_authority", "blob_storage_scheme"), str),
     **dict.fromkeys(("dfs_storage_authority", "dfs_storage_scheme"), str),
 }

@@ -120,8 +120,8 @@ class Storage(Protocol):
     def uri(self) -> str:
         """The root as it was given, for showing."""
 
-    def list_top(self) -> Folder:
-        """The first level only: cheap, however much lies below.
+    def list_level(self, path: str = "") -> Folder:
+        """One folder only, by default the root: cheap, however much lies below.
 
         Raises NotFound where nothing is there, StorageError where it is a file or cannot be listed.
         """
@@ -129,7 +129,7 @@ class Storage(Protocol):
     def list_tree(self) -> Listing:
         """The whole tree, in as few calls as the storage allows.
 
-        What vanishes meanwhile is left out. Raises as ``list_top`` does; the text names the folder.
+        What vanishes meanwhile is left out. Raises as ``list_level`` does; the text names the folder.
         """
 
     def read(self, path: str) -> bytes:

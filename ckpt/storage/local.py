@@ -26,9 +26,9 @@ class LocalStorage:
         self.uri = uri
         self._root = root
 
-    def list_top(self) -> Folder:
-        """The files and the folders directly in the root."""
-        files, folders, _ = self._scan("")
+    def list_level(self, path: str = "") -> Folder:
+        """The files and the folders directly in one folder."""
+        files, folders, _ = self._scan(path)
         return Folder(files, frozenset(folders))
 
     def list_tree(self) -> Listing:
@@ -134,9 +134,7 @@ class LocalStorage:
                 mode = os.fstat(handle).st_mode
                 if not stat.S_ISREG(mode):
                     kind = "a folder" if stat.S_ISDIR(mode) else "not a file (a pipe, a socket or a device)"
-                    raise StorageError(
-                        f"{self._shown(path)} is {kind}: move it away, Spark cannot read it either"
-                    )
+                    raise StorageError(f"{self._shown(path)} is {kind}: move it away, Spark cannot read it either")
                 return _pread(handle, offset, length)
             finally:
                 os.close(handle)
@@ -156,9 +154,7 @@ class LocalStorage:
             case errno.ENOTDIR:
                 return NotFound(f"{shown} is not a folder: give the checkpoint's own folder")
             case errno.EACCES | errno.EPERM:
-                return StorageError(
-                    f"{shown} may not be read: run ckpt as a user that may (permission denied)"
-                )
+                return StorageError(f"{shown} may not be read: run ckpt as a user that may (permission denied)")
             case _:
                 reason = one_line(error.strerror or str(error))
                 return StorageError(f"{shown} cannot be read: {reason}; look at the disk or mount first")

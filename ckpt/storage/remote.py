@@ -4,7 +4,8 @@ What differs between kinds of remote storage is a ``Drive``; what does not is he
 """
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Thread
 from typing import NamedTuple, Protocol, TypeVar
 
 from ckpt.errors import NotFound, StorageError
@@ -15,6 +16,7 @@ Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
 REQUESTS_AT_ONCE = 32
+PATIENCE = 45  # seconds; the file systems' own retries mostly end within 25
 _MARKER = "_$folder$"  # what Hadoop's older S3 clients and EMR leave beside a folder: an empty object
 
 
@@ -52,9 +54,18 @@ class RemoteStorage:
         self.uri = one_line(uri)
         self._drive = drive
 
-    def list_top(self) -> Folder:
-        """The first level, in one request for each page of names (a thousand with most object stores)."""
-        return _Tree(self._level("")).top()
+    def list_level(self, path: str = "") -> Folder:
+        """One folder, in one request for each page of names (a thousand with most object stores).
+
+        Being the first contact, it is given up after ``PATIENCE`` seconds, whatever the library beneath does.
+        """
+        try:
+            found = _Tree(_in_time(lambda: self._level(path))).listing()
+            return Folder(found.in_folder(path), frozenset(found.subfolders(path)))
+        except TimeoutError as error:
+            raise StorageError(
+                f"{self.uri} cannot be reached: check the host and the network (no answer in {PATIENCE} s)"
+            ) from error
 
     def list_tree(self) -> Listing:
         """The whole tree: page by page where the storage lists recursively, else folder by folder."""
@@ -139,10 +150,6 @@ class _Tree:
                 folder, _, name = path.rpartition("/")
                 self._folder(folder)[name] = info
 
-    def top(self) -> Folder:
-        """The first level of what was gathered."""
-        return Folder(self._folders[""], frozenset(path for path in self._folders if path))
-
     def listing(self) -> Listing:
         """All that was gathered."""
         return Listing(self._folders)
@@ -154,6 +161,20 @@ class _Tree:
                 self._folder(path.rpartition("/")[0])
             found = self._folders[path] = {}
         return found
+
+
+def _in_time(ask: Callable[[], Answer]) -> Answer:
+    """Ask, for at most ``PATIENCE`` seconds; raises TimeoutError. A library that hangs is left to itself."""
+    outcome: Future[Answer] = Future()
+
+    def answer() -> None:
+        try:
+            outcome.set_result(ask())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    Thread(target=answer, name="ckpt-first-contact", daemon=True).start()
+    return outcome.result(PATIENCE)
 
 
 def _side_by_side(ask: Callable[[Question], Answer], questions: Iterable[Question]) -> list[Answer]:

@@ -21,10 +21,8 @@ from ckpt.storage.local import LocalStorage
 if TYPE_CHECKING:
     from ckpt.storage.remote import Drive
 
-# Apart from the two schemes that Spark writes with one slash, a URI is told by "://": "./a:b" is a path.
-_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.S)
-_FILE = re.compile(r"file:(?://(?P<host>[^/]*))?(?P<path>/.*)?", re.I | re.S)
-_DBFS = re.compile(r"dbfs:(?://)?(/.*)", re.I | re.S)
+_URI = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")  # so "./a:b" and "a:b" are paths
+_FILE = re.compile("(?://(?:localhost)?(?=/)|(?!//))(/.*)", re.I | re.S)
 _QUERY = re.compile(r"(?P<path>[^?]*)\?(?P<query>\w+=[^&]*(?:&\w+=[^&]*)*)", re.S)
 _NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
@@ -32,12 +30,16 @@ _S3 = {"s3", "s3a", "s3n"}
 _GCS = {"gs", "gcs"}
 _AZURE = {"abfs", "abfss", "wasb", "wasbs", "az"}
 _HDFS = {"hdfs", "viewfs"}
+_ALL = _S3 | _GCS | _AZURE | _HDFS
+
+# Where Databricks mounts what dbfs:/ URIs name.
+DBFS_MOUNTS = (("/Volumes/", "/Volumes/"), ("/", "/dbfs/"))
 
 
 def open_storage(uri: str, options: Mapping[str, str] = _NO_OPTIONS) -> Storage:
     """Open the storage behind a local path, a ``file:`` URI, or any URI that pyarrow.fs or fsspec opens.
 
-    Nothing is listed yet: whether anything is there, ``list_top`` tells.
+    Nothing is listed yet: whether anything is there, ``list_level`` tells.
 
     Args:
         uri: As the user gave it.
@@ -60,15 +62,22 @@ def open_storage(uri: str, options: Mapping[str, str] = _NO_OPTIONS) -> Storage:
 
 def _local_path(uri: str) -> str | None:
     """The local path that a URI or plain path means, or None where it is remote."""
-    if file := _FILE.fullmatch(uri):
-        if (file["host"] or "").lower() not in ("", "localhost") or not file["path"]:
-            raise UsageError(f"{one_line(uri)} names another host: write file:///path, with three slashes")
-        return os.fsdecode(unquote(file["path"], errors="surrogateescape"))
-    if dbfs := _DBFS.fullmatch(uri):
-        path = dbfs[1]
-        mounted = path if path.startswith("/Volumes/") else f"/dbfs{path}"
-        return mounted if os.path.isdir(os.path.join("/", mounted.split("/")[1])) else None
-    return None if _URI.fullmatch(uri) else uri
+    scheme, colon, rest = uri.partition(":")
+    scheme = scheme.lower()
+    if colon and scheme == "file":
+        file = _FILE.fullmatch(rest)
+        if file is None:
+            raise UsageError(f"{one_line(uri)} is no absolute path on this machine: write file:///path")
+        return os.fsdecode(unquote(file[1], errors="surrogateescape"))
+    if colon and scheme == "dbfs" and rest.startswith("/"):
+        path = re.sub("^/+", "/", rest)
+        prefix, mount = next(found for found in DBFS_MOUNTS if path.startswith(found[0]))
+        return mount + path.removeprefix(prefix) if os.path.isdir(mount) else None
+    if _URI.match(uri):
+        return None
+    if scheme in _ALL and rest.startswith("/"):
+        raise UsageError(f"{one_line(uri)} has one slash too few: write {scheme}://…")
+    return uri
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +98,7 @@ class _Remote:
 
 
 def _parse(uri: str) -> _Remote:
-    if dbfs := _DBFS.fullmatch(uri):
-        uri = f"dbfs://{dbfs[1]}"
+    uri = re.sub("^dbfs:/+", "dbfs:///", uri, flags=re.I)
     scheme, _, rest = uri.partition("://")
     scheme = scheme.lower()
     query: dict[str, str] = {}
@@ -112,9 +120,7 @@ def _open_remote(uri: str, options: Mapping[str, str]) -> Storage:
     except ImportError as error:
         raise StorageError(f"{remote.shown} needs a package that is not installed: {short(error)}") from error
     except (OSError, RuntimeError) as error:  # a bucket's region is unknown, or no name node configured
-        raise explain(
-            error, remote.shown, "check the URI, or add what is missing by --storage-option"
-        ) from error
+        raise explain(error, remote.shown, "check the URI, or add what is missing by --storage-option") from error
     return RemoteStorage(remote.shown, drive)
 
 

@@ -24,7 +24,7 @@ def document(inspection: Inspection) -> str:
         "latest": _latest(checkpoint),
         "sources": [_source(source) for source in inspection.sources],
         "restart": [restart_entry(forecast) for forecast in inspection.forecasts],
-        "state": _state(checkpoint.state) if checkpoint.state else None,
+        "state": _state(checkpoint.state) if checkpoint.state is not None else None,
         "findings": [_finding(judged) for judged in inspection.findings],
     }
     return json.dumps(report, indent=2)
@@ -134,12 +134,11 @@ def _operator(operator: Operator) -> dict[str, Any]:
 
 
 def _store(store: Store) -> dict[str, Any]:
-    keys = [partition.num_keys for partition in store.partitions]
     return {
         "name": store.name,
         "partitions": len(store.partitions),
-        "num_keys": None if None in keys else sum(count for count in keys if count is not None),
-        "bytes": sum(partition.bytes for partition in store.partitions),
+        "num_keys": store.num_keys,
+        "bytes": store.bytes,
         "changelog": store.changelog,
         "readable_batches": [list(span) for span in store.readable_batches],
         "newest_snapshot_version": store.newest_snapshot_version,

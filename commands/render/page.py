@@ -7,15 +7,16 @@ from itertools import groupby
 
 from tabulate import tabulate
 
-from ckpt import sources
 from ckpt.findings import Severity
 from ckpt.history import Pattern
 from ckpt.inspection import Inspection, Judged
 from ckpt.model import Kind, QueryMetadata, Store
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.versions import Progress
+from ckpt.sources import Advance
 from ckpt.verdict import spell
 
+from .offsets import offset
 from .text import instant, plural, printable, ranges, size
 
 _PATTERNS = {
@@ -44,8 +45,12 @@ class Page:
         blank = " " * indent
         start = blank if first is None else first.ljust(indent)
         folded = textwrap.wrap(
-            text, max(self.width, indent + 30), initial_indent=start, subsequent_indent=blank,
-            break_long_words=False, break_on_hyphens=False,
+            text,
+            max(self.width, indent + 30),
+            initial_indent=start,
+            subsequent_indent=blank,
+            break_long_words=False,
+            break_on_hyphens=False,
         )
         return "\n".join(folded) or start.rstrip()
 
@@ -110,8 +115,8 @@ def _forecasts(inspection: Inspection, layout: Page) -> str:
         rows += [(", ".join(these), f"Spark {versions}", said) for versions, these in spelled.items()]
     widths = [max(len(row[i]) for row in rows) for i in (0, 1)]
     lines = []
-    for mode, versions, said in rows:
-        first = f"  {mode:{widths[0]}}   {versions:{widths[1]}}   "
+    for modes_told, versions, said in rows:
+        first = f"  {modes_told:{widths[0]}}   {versions:{widths[1]}}   "
         lines.append(layout.wrap(printable(said), len(first), first))
     return "\n".join(lines)
 
@@ -147,21 +152,21 @@ def _sources(inspection: Inspection, layout: Page) -> str:
     for source in inspection.sources:
         reads = dict.fromkeys(_reads(f.sources[source.index]) for f in running if source.index < len(f.sources))
         label = f"  {source.index}  {source.type}" + (f" {printable(source.name)}" if source.name else "")
-        for text in reads or {sources.describe(source.offset): None}:
+        for text in reads or {offset(source.offset): None}:
             lines.append(layout.wrap(printable(text), 24, label + "  "))
             label = ""
     return "\n".join(lines)
 
 
 def _reads(reading: SourceRange) -> str:
-    start = sources.describe(reading.start)
+    start = offset(reading.start)
     if reading.end is None:
         return f"reads on from {start}"
     if reading.start is None:
-        return f"reads again from its beginning to {sources.describe(reading.end)}"
+        return f"reads again from its beginning to {offset(reading.end)}"
     if reading.start == reading.end:
         return f"reads nothing new at {start}"
-    return f"reads again from {start} to {sources.describe(reading.end)}"
+    return f"reads again from {start} to {offset(reading.end)}"
 
 
 def _batches(inspection: Inspection, layout: Page) -> str:
@@ -179,11 +184,18 @@ def _batches(inspection: Inspection, layout: Page) -> str:
     heads = ["batch", "time", "committed", *(f"source {s.index}" for s in inspection.sources)]
     rows = []
     for batch in inspection.batches:
-        grown = [f"{a.amount:+,} {a.unit}" if a else "?" for a in batch.advanced]
+        grown = [_grown(advance) for advance in batch.advanced]
         done = "yes" if batch.committed else "NO"
         when = "unreadable" if batch.unreadable else instant(batch.timestamp_ms)
         rows.append([str(batch.batch_id), when, done, *grown])
     return "\n".join([*lines, layout.columns(rows, heads)])
+
+
+def _grown(advance: Advance | None) -> str:
+    if advance is None:
+        return "unknown"
+    amount = advance.unit.value if advance.amount is None else f"{advance.amount:+,} {advance.unit}"
+    return "another table" if advance.replaced else "WENT BACK" if advance.went_back else amount
 
 
 def _state(inspection: Inspection, layout: Page) -> str:
@@ -191,7 +203,9 @@ def _state(inspection: Inspection, layout: Page) -> str:
     if state is None:
         return ""
     loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
-    lines = [_heading("State", f"{state.provider}, state store checkpoint format {state.format_version}{loads}", layout)]
+    lines = [
+        _heading("State", f"{state.provider}, state store checkpoint format {state.format_version}{loads}", layout)
+    ]
     for operator in state.operators:
         lines.append(f"  operator {operator.id}   {printable(operator.name) if operator.name else 'name not recorded'}")
         for variable in operator.variables:
@@ -201,14 +215,12 @@ def _state(inspection: Inspection, layout: Page) -> str:
 
 
 def _store(store: Store) -> str:
-    keys = [partition.num_keys for partition in store.partitions]
-    known = [count for count in keys if count is not None]
     replay = [p.replay_versions for p in store.partitions if p.replay_versions is not None]
     readable = ranges(list(store.readable_batches))
     facts = [
         plural(len(store.partitions), "partition"),
-        plural(sum(known), "key") if known and len(known) == len(keys) else "keys not recorded",
-        size(sum(partition.bytes for partition in store.partitions)),
+        "keys not recorded" if store.num_keys is None else plural(store.num_keys, "key"),
+        size(store.bytes),
         *(["changelog"] if store.changelog else []),
         "no snapshot in every partition yet"
         if store.newest_snapshot_version is None
@@ -244,7 +256,9 @@ def _one_finding(same: list[Judged], layout: Page) -> Iterator[str]:
         yield layout.wrap(f"Here: {printable(first.finding.detail)}.", indent)
     else:
         for judged in same[:_PLACES]:
-            yield layout.wrap(printable(f"{judged.finding.path}: {judged.finding.detail}"), indent + 2, " " * indent + "- ")
+            yield layout.wrap(
+                printable(f"{judged.finding.path}: {judged.finding.detail}"), indent + 2, " " * indent + "- "
+            )
         if len(same) > _PLACES:
             yield " " * indent + f"- and {len(same) - _PLACES} more (ckpt inspect -o json names all)"
     if first.remedy:
