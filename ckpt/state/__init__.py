@@ -1,4 +1,4 @@
-"""What ``state/`` holds, and whether the version that the next start needs can be loaded; pure, see ``ckpt.state.steps``."""
+"""What ``state/`` holds, and whether the next start can load it: pure steps, see ``ckpt.state.steps``."""
 
 from ckpt.state.survey import read_state
 

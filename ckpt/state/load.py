@@ -59,7 +59,7 @@ def load_stores(listing: Listing, targets: Mapping[StorePartition, Target], code
 
 
 def _most_telling_first(chains: Mapping[StorePartition, Chain]) -> Iterator[StateFile]:
-    """All files of all chains: first the newest log of each, for it is the one that a crash cuts off; then snapshots."""
+    """All files of all chains: first the newest log of each, the one that a crash cuts off, then the snapshots."""
     for place, chain in chains.items():
         if chain.logs:
             yield place.log(chain.logs[-1])
@@ -71,7 +71,7 @@ def _most_telling_first(chains: Mapping[StorePartition, Chain]) -> Iterator[Stat
 
 
 def _read_lineages(targets: Mapping[StorePartition, Target]) -> Step[dict[StorePartition, Lineage]]:
-    """Format 2: read the lineage with which the changelog of the wanted version begins, unless a zip makes it needless."""
+    """Format 2: read the lineage that the changelog of the wanted version begins with, unless there is a zip."""
     asked: dict[StorePartition, ReadRequest] = {}
     for place, (version, unique_id) in ((p, (t.version, t.unique_id)) for p, t in targets.items()):
         this = (version, unique_id)

@@ -20,7 +20,7 @@ class _Place(NamedTuple):
 
 
 def lies_elsewhere(schema_path: str, operator: int, uri: str) -> bool:
-    """Whether the absolute path of a schema file, as operator metadata records it, is outside the checkpoint at ``uri``.
+    """Whether a schema file's absolute path, as operator metadata records it, is outside the checkpoint at ``uri``.
 
     False where that cannot be told. Spark writes ``file:`` paths without percent-encoding; users write both forms.
     """

@@ -110,10 +110,7 @@ def _judge_whole(
     if not isinstance(content, bytes):
         unknown.add(file.path)
         return
-    if file.kind is StateFileKind.ZIP:
-        verdict = _judge_zip(file, content, snapshots)
-    else:
-        verdict = _judge_stream(content)
+    verdict = _judge_zip(file, content, snapshots) if file.kind is StateFileKind.ZIP else _judge_stream(content)
     if verdict is not None:
         wrong[file.path] = verdict
 
