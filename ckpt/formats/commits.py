@@ -29,13 +29,11 @@ def parse_commit_log(raw: bytes) -> CommitLog:
     version = version_of(trimmed(lines[0]), NEWEST_VERSION)
     try:
         fields = fields_of(json_of(lines[1] if len(lines) > 1 else "{}"))
-        watermark = (
-            None if fields.get("nextBatchWatermarkMs") is None else long_field(fields, "nextBatchWatermarkMs")
-        )
+        watermark = None if fields.get("nextBatchWatermarkMs") is None else long_field(fields, "nextBatchWatermarkMs")
         return CommitLog(
             version,
             watermark,
-            _unique_ids(fields) if version >= 2 else None,
+            _unique_ids(fields) if version >= 2 else _none_of(fields),
             _sinks(fields) if version >= 3 else (),
         )
     except Damaged as damage:
@@ -48,12 +46,17 @@ def format_commit_log(log: CommitLog) -> bytes:
     value: dict[str, object] = {}
     if log.next_watermark_ms is not None:
         value["nextBatchWatermarkMs"] = log.next_watermark_ms
-    if log.version >= 2 and log.state_unique_ids is not None:
+    if log.state_unique_ids is not None:
         value["stateUniqueIds"] = log.state_unique_ids
     if log.version >= 3:
         value["sinkMetadataMap"] = {sink.name: _sink_value(sink) for sink in log.sinks}
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return f"v{log.version}\n{text}".encode()
+
+
+def _none_of(fields: Mapping[str, Json]) -> _UniqueIds | None:
+    """What version 1 has instead of unique ids: 4.0 and 4.1 write an empty object, other versions nothing."""
+    return {} if fields.get("stateUniqueIds") == {} else None
 
 
 def _unique_ids(fields: Mapping[str, Json]) -> _UniqueIds | None:

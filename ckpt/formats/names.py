@@ -72,10 +72,11 @@ def batch_names(names: Iterable[str]) -> BatchNames:
     odd: list[OddName] = []
     others: list[str] = []
     for name in names:
-        if name.isdigit() and name.isascii() and (name[0] != "0" or name == "0") and len(name) < 19:
+        if name.isdigit() and name.isascii() and len(name) < 19 and (name[0] != "0" or name == "0"):
             ids.append(int(name))
             continue
-        batch_id = java_long(name)
+        may_be_number = name.isdecimal() or name[:1] in ("+", "-")
+        batch_id = java_long(name) if may_be_number else None
         if batch_id is None:
             others.append(name)
         elif str(batch_id) == name:

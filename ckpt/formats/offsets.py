@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field, text_map
-from ckpt.formats.text import Damaged, is_json, json_of, lines_of, quoted, tolerant, trimmed, version_of
+from ckpt.formats.text import Damaged, exact_json, json_of, lines_of, quoted, tolerant, trimmed, version_of
 from ckpt.model import Fault, Json, OffsetLog, OffsetMetadata, SourceOffset
 
 NEWEST_VERSION = 2
@@ -60,9 +60,7 @@ def is_continuous(log: OffsetLog) -> bool | None:
 def _metadata(text: str, version: int) -> OffsetMetadata | None:
     if not text:
         if version >= 2:
-            raise Damaged(
-                Fault.INCOMPLETE, "its second line is empty", "VERSION_2 offset log requires metadata"
-            )
+            raise Damaged(Fault.INCOMPLETE, "its second line is empty", "VERSION_2 offset log requires metadata")
         return None
     fields = fields_of(json_of(text))
     return OffsetMetadata(
@@ -111,6 +109,7 @@ def _named(lines: list[str]) -> tuple[SourceOffset, ...]:
 def _source(name: str | None, text: str) -> SourceOffset:
     if text == _VOID:
         return SourceOffset(name, None, None)
-    if not is_json(text):
+    try:
+        return SourceOffset(name, text, exact_json(text))
+    except Damaged:
         return SourceOffset(name, text, None, well_formed=False)
-    return SourceOffset(name, text, json_of(text))

@@ -23,7 +23,6 @@ MAX_DIGITS = 1000
 _Record = TypeVar("_Record")
 _SPACE = " \t\n\r"  # between the tokens of JSON
 _BLANK = "".join(map(chr, range(0x21)))  # what Java's String.trim takes off
-_LINE_END = re.compile(r"\r\n|\n|\r")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD]")
 _BRACKET = re.compile(r"[][{}]")
@@ -47,9 +46,7 @@ class Repeated(dict[str, Any]):
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
-        self.names = frozenset(
-            name for name, times in Counter(name for name, _ in pairs).items() if times > 1
-        )
+        self.names = frozenset(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
 
 
 def tolerant(parse: Callable[[bytes], _Record]) -> Callable[[str, bytes], _Record | Unreadable]:
@@ -87,7 +84,7 @@ def lines_of(raw: bytes) -> list[str]:
     except UnicodeDecodeError as error:
         reason = f"byte {error.start} of it is not UTF-8 text"
         raise Damaged(Fault.BAD_BINARY, reason, "Input length = ") from None
-    lines = _LINE_END.split(text)
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines if lines[-1] else lines[:-1]
 
 
@@ -112,6 +109,18 @@ def version_of(line: str, newest: int) -> int:
 
 def json_of(text: str) -> Json:
     """The JSON value at the start of a text, as Jackson reads it: the rest is ignored. Raises Damaged."""
+    return _value_and_rest(text)[0]
+
+
+def exact_json(text: str) -> Json:
+    """The JSON value that a text consists of. Raises Damaged."""
+    value, rest = _value_and_rest(text)
+    if rest.strip(_SPACE):
+        raise Damaged(Fault.BAD_JSON, f"{quoted(rest, 20)} follows its JSON")
+    return value
+
+
+def _value_and_rest(text: str) -> tuple[Json, str]:
     body = text.lstrip(_SPACE)
     if not body:
         raise Damaged(Fault.INCOMPLETE, "JSON is missing in it", "No content to map due to end-of-input")
@@ -125,19 +134,10 @@ def json_of(text: str) -> Json:
         _not_json(error.msg, body, error.pos)
     except RecursionError:
         raise Damaged(Fault.BAD_JSON, "its JSON nests too deep to be read") from None
-    if not isinstance(value, dict | list | str) and body[end : end + 1].strip(_SPACE + "/#"):
+    rest = body[end:]
+    if rest and not isinstance(value, dict | list | str) and rest[0] not in _SPACE + "/#":
         raise Damaged(Fault.BAD_JSON, f"{quoted(body)} is not JSON")
-    return value
-
-
-def is_json(text: str) -> bool:
-    """Whether a whole text is one JSON value, with nothing behind it."""
-    try:
-        _check_depth(text)
-        _DECODER.decode(text)
-    except (ValueError, RecursionError, Damaged):
-        return False
-    return True
+    return value, rest
 
 
 def _check_depth(text: str) -> None:
@@ -171,9 +171,7 @@ def _jackson(message: str, char: str) -> str | None:
 def _number(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     def parse_number(digits: str) -> Any:
         if len(digits) > MAX_DIGITS:
-            raise Damaged(
-                Fault.BAD_JSON, f"a number in its JSON is longer than {MAX_DIGITS}", "exceeds the maximum"
-            )
+            raise Damaged(Fault.BAD_JSON, f"a number in its JSON is longer than {MAX_DIGITS}", "exceeds the maximum")
         return parse(digits)
 
     return parse_number

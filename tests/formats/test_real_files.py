@@ -1,0 +1,120 @@
+"""Every log file of the bundled samples, and of Spark's own test resources where they are at hand."""
+
+from pathlib import Path
+
+import pytest
+
+from ckpt.formats.commits import format_commit_log, parse_commit_log
+from ckpt.formats.metadata import parse_metadata
+from ckpt.formats.names import batch_names
+from ckpt.formats.offsets import format_offset_log, is_continuous, parse_offset_log
+from ckpt.formats.sidecars import HadoopChecksums, build_hadoop_sidecar, parse_hadoop_sidecar
+from ckpt.model import CommitLog, OffsetLog, QueryMetadata
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "sample_checkpoints"
+GOLDEN = ROOT.parent / "shared" / "golden"
+HEALTHY = sorted(path.parent for path in SAMPLES.glob("*/metadata") if "broken" not in path.parts)
+
+needs_golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="../shared/golden is not there")
+
+
+def log_files(root: Path, folder: str) -> list[Path]:
+    folders = [path for path in root.rglob(folder) if path.is_dir()]
+    return [
+        path / str(batch_id)
+        for path in folders
+        for batch_id in batch_names(entry.name for entry in path.iterdir() if entry.is_file()).ids
+    ]
+
+
+def check_offsets(path: Path) -> OffsetLog:
+    raw = path.read_bytes()
+    log = parse_offset_log(str(path), raw)
+    assert isinstance(log, OffsetLog), log
+    assert format_offset_log(log) == raw
+    assert log.sources
+    return log
+
+
+def check_commit(path: Path) -> CommitLog:
+    raw = path.read_bytes()
+    log = parse_commit_log(str(path), raw)
+    assert isinstance(log, CommitLog), log
+    assert format_commit_log(log) == raw
+    return log
+
+
+@needs_golden
+def test_golden_offset_files_come_back_byte_for_byte():
+    files = log_files(GOLDEN, "offsets")
+    assert len(files) > 25
+    for path in files:
+        log = check_offsets(path)
+        assert log.metadata is not None
+        assert log.metadata.timestamp_ms >= 1000
+        assert is_continuous(log) is False
+        assert all(source.well_formed for source in log.sources)
+
+
+@needs_golden
+def test_golden_commit_files_come_back_byte_for_byte():
+    files = [*log_files(GOLDEN, "commits"), *GOLDEN.glob("testCommitLog*/testCommitLog")]
+    assert len(files) > 25
+    logs = {path: check_commit(path) for path in files}
+    written_by_2_3 = GOLDEN / "checkpoint-version-2.3.1-streaming-aggregate-state-format-1" / "commits"
+    assert logs[written_by_2_3 / "0"].next_watermark_ms is None
+    second = logs[GOLDEN / "testCommitLogV2" / "testCommitLog"].state_unique_ids
+    assert second is not None
+    assert second[1] == (("unique_id5", "unique_id6"), ("unique_id7", "unique_id8"))
+
+
+@needs_golden
+@pytest.mark.parametrize("batch_id", range(4))
+def test_golden_offset_map_names_its_source(batch_id):
+    """Spark's test resources; unlike a file that Spark wrote they end with a line end."""
+    raw = (GOLDEN / "offset-map" / str(batch_id)).read_bytes()
+    log = parse_offset_log(f"offsets/{batch_id}", raw)
+    assert isinstance(log, OffsetLog)
+    assert (log.version, [(s.name, s.value) for s in log.sources]) == (2, [("0", batch_id)])
+    assert format_offset_log(log) + b"\n" == raw
+
+
+@needs_golden
+def test_golden_metadata():
+    files = list(GOLDEN.rglob("metadata"))
+    query = [path for path in files if (path.parent / "offsets").is_dir()]
+    assert len(query) > 10
+    for path in query:
+        record = parse_metadata(str(path), path.read_bytes())
+        assert isinstance(record, QueryMetadata)
+        assert len(record.query_id) == 36
+
+
+@needs_golden
+def test_golden_checksums_match():
+    sidecars = [path for path in GOLDEN.rglob(".*.crc") if path.with_name(path.name[1:-4]).is_file()]
+    assert len(sidecars) > 20
+    for path in sidecars:
+        data = path.with_name(path.name[1:-4]).read_bytes()
+        record = parse_hadoop_sidecar(str(path), path.read_bytes())
+        assert isinstance(record, HadoopChecksums)
+        assert record.match(data)
+        assert build_hadoop_sidecar(data) == path.read_bytes()
+
+
+def test_there_are_samples():
+    assert HEALTHY
+
+
+@pytest.mark.parametrize("sample", HEALTHY, ids=lambda path: path.name)
+def test_log_files_of_samples_come_back_byte_for_byte(sample):
+    """Damaged samples too: what can be read at all comes back as it was."""
+    for path in log_files(sample, "offsets"):
+        log = parse_offset_log(str(path), path.read_bytes())
+        if isinstance(log, OffsetLog):
+            assert format_offset_log(log) == path.read_bytes()
+    for path in log_files(sample, "commits"):
+        commit = parse_commit_log(str(path), path.read_bytes())
+        if isinstance(commit, CommitLog) and len(path.read_bytes()) > 3:
+            assert format_commit_log(commit) == path.read_bytes()
