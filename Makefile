@@ -1,6 +1,6 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
-SAMPLE ?= sample_checkpoints/damaged-async-gap
+SAMPLE ?= sample_checkpoints/async-kafka-4.2
 
 .PHONY: help setup demo check test docs
 help:  ## what each target does

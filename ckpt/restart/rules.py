@@ -10,7 +10,7 @@ from ckpt import findings
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkpoint, Log
 from ckpt.findings import Diagnosis, Finding
 from ckpt.formats.names import java_long
-from ckpt.model import CommitLog, DamageKind, Fault, Kind, OffsetLog, SourceOffset, Unreadable
+from ckpt.model import CommitLog, DamageKind, Kind, OffsetLog, SourceOffset, Unreadable
 from ckpt.restart import words
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.start import Start
@@ -119,12 +119,13 @@ def _offset_file(start: Start, batch_id: int) -> Forecast | None:
 def _log_file(
     start: Start, entry: OffsetLog | CommitLog | Unreadable | None, path: str, newest: int
 ) -> Forecast | None:
-    if isinstance(entry, Unreadable) and entry.fault is not Fault.NEWER_VERSION:
-        return start.fails(findings.UNREADABLE_LOG, path, entry.reason, entry.says)
+    """Spark looks at the version line first, and then at what follows."""
     version = entry.version if entry is not None else None
     if version is not None and version > newest:
         detail = f"its version line is v{version}, and Spark {start.spark} reads at most v{newest}"
         return start.fails(findings.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION)
+    if isinstance(entry, Unreadable):
+        return start.fails(findings.UNREADABLE_LOG, path, entry.reason, entry.says)
     return None
 
 

@@ -36,6 +36,8 @@ def load_failure(damage: StateDamage, provider: Provider, spark: Spark) -> LoadF
             return LoadFailure(words)
         case DamageKind.MISSING | DamageKind.MISSING_PARTITION | DamageKind.MISSING_STATE:
             return LoadFailure(_missing_words(damage, provider, spark))
+    if spark.at_least(Spark.V4_2) and _replays_from_nothing(damage):
+        return LoadFailure(_missing_words(damage, provider, spark))
     if spark.at_least(Spark.V4_0):
         odd_size = damage.file_kind is StateFileKind.SST and damage.kind in _CUT_SHORT
         return LoadFailure("CANNOT_LOAD_STATE_STORE.UNEXPECTED_FILE_SIZE" if odd_size else _UNCATEGORIZED)
@@ -49,11 +51,20 @@ def _survives(damage: StateDamage, spark: Spark) -> bool:
     snapshots, since 4.2 for zips. A bad snapshot is replaced by an older one and its logs since 4.2 (Spark's
     ``AutoSnapshotLoader``); for RocksDB that needs changelog checkpointing.
     """
-    if damage.kind is DamageKind.ODD_END:
+    if damage.kind in (DamageKind.ODD_END, DamageKind.BAD_CHECKSUM):
         verifies = Spark.V4_2 if damage.file_kind is StateFileKind.ZIP else Spark.V4_1
         if not (damage.checksummed and spark.at_least(verifies)):
             return True
     return damage.fallback and spark.at_least(Spark.V4_2)
+
+
+def _replays_from_nothing(damage: StateDamage) -> bool:
+    """Whether the automatic repair of a snapshot ends with an empty state and the first log, which is not there."""
+    if damage.format_version != 1:
+        return False
+    if damage.file_kind is StateFileKind.SNAPSHOT:
+        return True
+    return damage.file_kind in (StateFileKind.ZIP, StateFileKind.SST) and damage.changelog
 
 
 def _missing_words(damage: StateDamage, provider: Provider, spark: Spark) -> str | None:
