@@ -150,6 +150,7 @@ class DamageKind(StrEnum):
     ODD_END = "odd-end"  # the end mark is cut off or followed by more, but all its data is there: it loads
     UNREADABLE = "unreadable"  # it is no file of its kind, or a zip whose ``metadata`` entry cannot be decoded
     MISSING_SST = "missing-sst"  # the zip names an SST file that is not there
+    BAD_CHECKSUM = "bad-checksum"  # Spark's checksum file beside a file is empty, so the file counts as damaged
     BAD_SCHEMA = "bad-schema"  # the state schema file that a start compares the query with cannot be read
     MISSING_PARTITION = "missing-partition"  # the folder of a partition or store is not there
     MISSING_STATE = "missing-state"  # the operator, or state/ as a whole, is not there

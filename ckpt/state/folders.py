@@ -72,9 +72,10 @@ class StorePartition:
     def _file(self, file_id: FileId, name: str, kind: StateFileKind) -> StateFile:
         return StateFile(file_id[0], kind, self.files[name].size, f"{self.folder}/{name}", file_id[1])
 
-    def has_checksum(self, name: str) -> bool:
-        """Whether Spark's checksum of a file lies beside it."""
-        return name + CHECKSUM in self.files
+    def checksum_size(self, name: str) -> int | None:
+        """How many bytes Spark's checksum file beside a file has; None where there is none."""
+        info = self.files.get(name + CHECKSUM)
+        return None if info is None else info.size
 
 
 @dataclass(frozen=True, slots=True)

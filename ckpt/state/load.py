@@ -7,7 +7,7 @@ from itertools import islice
 from ckpt.formats.statefiles import Lineage, parse_lineage
 from ckpt.model import DamageKind, RocksDBSnapshot, StateDamage, StateFile, StateFileKind
 from ckpt.state.chains import Chain, Target, chain_to, fallbacks
-from ckpt.state.folders import SSTS, StoreNames, StorePartition
+from ckpt.state.folders import CHECKSUM, SSTS, StoreNames, StorePartition
 from ckpt.state.steps import Step
 from ckpt.state.verify import Verdict, Verified, verify
 from ckpt.storage.base import Listing, ReadRequest
@@ -92,7 +92,7 @@ def _rescued(listing: Listing, loads: list[Load], codec: str) -> Step[set[StoreP
     """Those whose only trouble is a snapshot that an older one and its logs can replace, with all files whole."""
     ways: dict[StorePartition, list[tuple[Chain, Load]]] = {}
     for load in loads:
-        serious = [d for d in load.damages if d.kind is not DamageKind.ODD_END or d.checksummed]
+        serious = [damage for damage in load.damages if _is_serious(damage)]
         if serious and all(_of_snapshot(damage) for damage in serious):
             chains = fallbacks(load.place.names, load.target, load.chain)
             ways[load.place] = [(chain, load) for chain in chains]
@@ -108,7 +108,10 @@ def _rescued(listing: Listing, loads: list[Load], codec: str) -> Step[set[StoreP
     return {
         place
         for place, options in ways.items()
-        if any(not _fatal(_check(listing, place, load.target, chain, verified)) for chain, load in options)
+        if any(
+            not any(map(_is_serious, _check(listing, place, load.target, chain, verified).damages))
+            for chain, load in options
+        )
     }
 
 
@@ -116,9 +119,9 @@ def _of_snapshot(damage: StateDamage) -> bool:
     return damage.file_kind in (StateFileKind.SNAPSHOT, StateFileKind.ZIP, StateFileKind.SST)
 
 
-def _fatal(load: Load) -> bool:
-    """Whether any damage is more than an odd end of files without a checksum."""
-    return any(d.kind is not DamageKind.ODD_END or d.checksummed for d in load.damages)
+def _is_serious(damage: StateDamage) -> bool:
+    """Whether it is more than an odd end of a file without a checksum."""
+    return damage.kind is not DamageKind.ODD_END or damage.checksummed
 
 
 def _with_fallback(load: Load) -> Load:
@@ -148,22 +151,29 @@ def _damages(
         yield _damage(place, target, Verdict(DamageKind.MISSING, detail), name, names.snapshot_kind)
     if chain.snapshot is not None:
         name = names.snapshots[chain.snapshot]
-        verdict = verified.wrong.get(f"{place.folder}/{name}")
-        if verdict is not None:
-            yield _damage(place, target, verdict, name, names.snapshot_kind)
+        yield from _file_damages(place, target, name, names.snapshot_kind, verified)
         recorded = verified.snapshots.get(f"{place.folder}/{name}")
         if recorded is not None:
             yield from _sst_damages(listing, place, target, name, recorded)
     for log in chain.logs:
-        verdict = verified.wrong.get(f"{place.folder}/{names.logs[log]}")
-        if verdict is not None:
-            yield _damage(place, target, verdict, names.logs[log], names.log_kind)
+        yield from _file_damages(place, target, names.logs[log], names.log_kind, verified)
     if chain.hole is not None:
         yield _hole(place, target, chain)
     blocked = f"{target.version + 1}.{names.log_kind}"
     if target.unique_id is None and listing.has_folder(f"{place.folder}/{blocked}"):
         verdict = Verdict(DamageKind.BLOCKED, f"a folder lies where version {target.version + 1} is to be written")
         yield _damage(place, target, verdict, blocked, names.log_kind)
+
+
+def _file_damages(
+    place: StorePartition, target: Target, name: str, kind: StateFileKind, verified: Verified
+) -> Iterator[StateDamage]:
+    """What is wrong with one file of the chain, or else with Spark's checksum of it."""
+    verdict = verified.wrong.get(f"{place.folder}/{name}")
+    if verdict is None and place.checksum_size(name) == 0:
+        verdict = Verdict(DamageKind.BAD_CHECKSUM, f"the checksum file {name}{CHECKSUM} is empty")
+    if verdict is not None:
+        yield _damage(place, target, verdict, name, kind)
 
 
 def _sst_damages(
@@ -210,7 +220,7 @@ def _damage(place: StorePartition, target: Target, verdict: Verdict, name: str, 
         file_kind=kind,
         detail=verdict.detail,
         changelog=_has_changelogs(place),
-        checksummed=place.has_checksum(name),
+        checksummed=place.checksum_size(name) is not None,
         format_version=1 if target.unique_id is None else 2,
         says=verdict.says,
     )
