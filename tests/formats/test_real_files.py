@@ -8,13 +8,19 @@ from ckpt.formats.commits import format_commit_log, parse_commit_log
 from ckpt.formats.metadata import parse_metadata
 from ckpt.formats.names import batch_names
 from ckpt.formats.offsets import format_offset_log, is_continuous, parse_offset_log
-from ckpt.formats.sidecars import HadoopChecksums, build_hadoop_sidecar, parse_hadoop_sidecar
+from ckpt.formats.sidecars import (
+    HadoopChecksums,
+    SparkChecksum,
+    build_hadoop_sidecar,
+    parse_hadoop_sidecar,
+    parse_spark_sidecar,
+)
 from ckpt.model import CommitLog, OffsetLog, QueryMetadata
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample_checkpoints"
 GOLDEN = ROOT.parent / "shared" / "golden"
-HEALTHY = sorted(path.parent for path in SAMPLES.glob("*/metadata") if "broken" not in path.parts)
+EVERY_SAMPLE = sorted(path.parent for path in SAMPLES.glob("*/metadata"))
 
 needs_golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="../shared/golden is not there")
 
@@ -104,10 +110,10 @@ def test_golden_checksums_match():
 
 
 def test_there_are_samples():
-    assert HEALTHY
+    assert EVERY_SAMPLE
 
 
-@pytest.mark.parametrize("sample", HEALTHY, ids=lambda path: path.name)
+@pytest.mark.parametrize("sample", EVERY_SAMPLE, ids=lambda path: path.name)
 def test_log_files_of_samples_come_back_byte_for_byte(sample):
     """Damaged samples too: what can be read at all comes back as it was."""
     for path in log_files(sample, "offsets"):
@@ -118,3 +124,29 @@ def test_log_files_of_samples_come_back_byte_for_byte(sample):
         commit = parse_commit_log(str(path), path.read_bytes())
         if isinstance(commit, CommitLog) and len(path.read_bytes()) > 3:
             assert format_commit_log(commit) == path.read_bytes()
+
+
+def crc32c(data: bytes) -> int:
+    """CRC-32C (Castagnoli) bit by bit, as a signed 32-bit number."""
+    value = 0xFFFFFFFF
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+    value ^= 0xFFFFFFFF
+    return value - 2**32 if value >= 2**31 else value
+
+
+def test_spark_checksums_of_samples_are_of_the_file_beside_them():
+    sidecars = [path for path in SAMPLES.rglob("*.crc") if not path.name.startswith(".")]
+    assert sidecars
+    compared = 0
+    for path in sidecars:
+        record = parse_spark_sidecar(str(path), path.read_bytes())
+        assert isinstance(record, SparkChecksum), path
+        assert record.algorithm == "CRC32C"
+        main = path.with_name(path.name.removesuffix(".crc"))
+        if main.is_file() and main.stat().st_size == record.size < 3000:
+            assert crc32c(main.read_bytes()) == record.value
+            compared += 1
+    assert compared > 5
