@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from ckpt.formats.commits import format_commit_log, parse_commit_log
+from ckpt.formats.compaction import compactible_log
 from ckpt.formats.metadata import parse_metadata
-from ckpt.formats.names import batch_names
+from ckpt.formats.names import batch_names, compactible_id
 from ckpt.formats.offsets import format_offset_log, is_continuous, parse_offset_log
 from ckpt.formats.sidecars import (
     HadoopChecksums,
@@ -15,7 +16,9 @@ from ckpt.formats.sidecars import (
     parse_hadoop_sidecar,
     parse_spark_sidecar,
 )
+from ckpt.formats.sourcelogs import InitialOffsets, parse_kafka_start, parse_source_log
 from ckpt.model import CommitLog, OffsetLog, QueryMetadata
+from ckpt.sources import SourceType, decode, source_type, source_views
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample_checkpoints"
@@ -150,3 +153,30 @@ def test_spark_checksums_of_samples_are_of_the_file_beside_them():
             assert crc32c(main.read_bytes()) == record.value
             compared += 1
     assert compared > 5
+
+
+@pytest.mark.parametrize("sample", ["file-source-3.5", "file-source-4.2"])
+def test_file_source_log_of_samples(sample):
+    """Each compacted file names the files of all entries up to its own, each plain one those of its entry."""
+    folder = SAMPLES / sample / "sources" / "0"
+    names = [path.name for path in folder.iterdir() if compactible_id(path.name) is not None]
+    assert compactible_log(names).missing == ()
+    for name in names:
+        files = parse_source_log(name, (folder / name).read_bytes())
+        assert isinstance(files, tuple)
+        entry = compactible_id(name) or 0
+        entries = {file.log_offset for file in files}
+        assert entries == (set(range(entry + 1)) if name.endswith(".compact") else {entry})
+
+
+def test_kafka_start_of_sample():
+    start = parse_kafka_start("sources/0/0", (SAMPLES / "kafka-4.2" / "sources" / "0" / "0").read_bytes())
+    assert isinstance(start, InitialOffsets)
+    assert source_type(decode(start.offsets)) is SourceType.KAFKA
+
+
+def test_delta_and_continuous_samples():
+    delta = check_offsets(log_files(next(SAMPLES.glob("delta*")), "offsets")[-1])
+    assert [view.type for view in source_views(delta)] == [SourceType.DELTA]
+    for path in log_files(SAMPLES / "continuous-4.2", "offsets"):
+        assert is_continuous(check_offsets(path)) is True
