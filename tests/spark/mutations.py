@@ -81,9 +81,10 @@ def _write(root: Path, mutation: Mutation) -> None:
 
 
 def _replace_text(root: Path, mutation: Mutation) -> None:
-    """Replace `old`, which must be there, by `new` throughout; `{checkpoint}` in `new` is its path."""
+    """Replace `old`, which must be there, by `new` throughout, with its `{checkpoint}` and `{folder}` filled in."""
     for path in _matches(root, mutation):
-        old, new = mutation["old"].encode(), mutation["new"].replace("{checkpoint}", str(root)).encode()
+        old, new = mutation["old"].encode(), mutation["new"]
+        new = new.replace("{checkpoint}", str(root)).replace("{folder}", str(root.parent)).encode()
         content = path.read_bytes()
         if old not in content:
             raise ValueError(f"no such text for {dict(mutation)}")

@@ -22,7 +22,7 @@ sample.
 
 All were written below `{ORIGIN}`, which is why that path stands in the source logs of the file source and in
 the operator metadata of transformWithState. So the `tws-*` samples are **moved** checkpoints as they lie
-here: Spark restarts from them only at their old path.
+here: Spark restarts from them only at their old path. Git keeps no empty folders, so those are not here.
 
 ## As Spark left them
 

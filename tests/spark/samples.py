@@ -31,9 +31,14 @@ class Sample:
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
+def _join_format(version: int) -> dict[str, str]:
+    return {"spark.sql.streaming.join.stateFormatVersion": str(version)}
+
+
 _SNAPSHOTS = {"spark.sql.streaming.stateStore.minDeltasForSnapshot": "3"}
 _OFFSETS_V2 = {"spark.sql.streaming.offsetLog.formatVersion": "2"}
 _SINK_EVOLUTION = {"spark.sql.streaming.queryEvolution.enableSinkEvolution": "true"}
+_AVRO = {"spark.sql.streaming.stateStore.encodingFormat": "avro"}
 _CLEAN = "Clean stop"
 _KILLED = "SIGKILLed inside the last batch: planned, not committed"
 
@@ -54,7 +59,7 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("stateless-4.0", "4.0", "stateless", _CLEAN, count=4),
     Sample("aggregation-killed-hdfs-4.0", "4.0", "aggregation", _KILLED, "hdfs", "killed", 4),
     Sample("aggregation-changelog-4.0", "4.0", "aggregation", "Changelogs only", "changelog"),
-    Sample("join-rocksdb-4.0", "4.0", "join", "Four stores as column families' elders", "rocksdb", count=3),
+    Sample("join-rocksdb-4.0", "4.0", "join", "Four stores, watermark", "rocksdb", count=3),
     Sample("dedup-hdfs-4.0", "4.0", "dedup", "No watermark", "hdfs", count=4),
     Sample("tws-changelog-4.0", "4.0", "transform-with-state", "All variable kinds", "changelog", count=3),
     # Spark 4.2
@@ -92,12 +97,16 @@ SAMPLES: tuple[Sample, ...] = (
         count=5,
     ),
     Sample("aggregation-format2-4.2", "4.2", "aggregation", "State format 2", "format2", "steady", 7, _SNAPSHOTS),
+    Sample("join-v3-changelog-4.2", "4.2", "join", "Join state format 3", "changelog", count=3, conf=_join_format(3)),
+    Sample("tws-avro-changelog-4.2", "4.2", "transform-with-state", "Avro state", "changelog", count=2, conf=_AVRO),
     # Spark 4.3
     Sample("stateless-4.3", "4.3", "stateless", _CLEAN, count=4),
     Sample("named-sink-4.3", "4.3", "named-sink", "Commit log v3", count=4, conf=_SINK_EVOLUTION),
     Sample("aggregation-killed-changelog-4.3", "4.3", "aggregation", _KILLED, "changelog", "killed", 4),
     Sample("windowed-aggregation-rocksdb-4.3", "4.3", "windowed-aggregation", "Watermark", "rocksdb", count=4),
     Sample("dedup-changelog-4.3", "4.3", "dedup", "No watermark", "changelog", count=4),
+    Sample("aggregation-hdfs-4.3", "4.3", "aggregation", "Deltas only", "hdfs", count=3),
+    Sample("join-v4-changelog-4.3", "4.3", "join", "Join state format 4", "changelog", count=3, conf=_join_format(4)),
     Sample("join-format2-4.3", "4.3", "join", "State format 2", "format2", count=3),
     Sample("tws-format2-4.3", "4.3", "transform-with-state", "State format 2", "format2", count=3),
     # With services

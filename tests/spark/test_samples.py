@@ -93,3 +93,17 @@ def test_the_checksum_goes_with_its_file_unless_kept(tmp_path):
         [{"op": "delete", "path": "1"}, {"op": "truncate", "path": "2", "bytes": 1, "keep_crc": True}],
     )
     assert files(tmp_path) == {"2": b"v", ".2.crc": b"sum"}
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_the_logs_end_as_the_run_did(sample: Sample):
+    offsets, commits = (
+        {int(path.name) for path in (FOLDER / sample.name / log).glob("[0-9]*")} for log in ("offsets", "commits")
+    )
+    if sample.run == "killed":
+        assert offsets - commits == {sample.count}
+    elif sample.run == "async":
+        assert offsets == commits
+        assert max(offsets) - 1 not in offsets, "a synchronous start would find its predecessor"
+    else:
+        assert offsets == commits == set(range(max(offsets) + 1))
