@@ -6,18 +6,22 @@ from ckpt.errors import NotFound, StorageError, UsageError
 from ckpt.storage.base import one_line
 
 _NO_BUCKET = re.compile(r"NO_?SUCH_?BUCKET|ContainerNotFound|bucket does not exist|bucket not found", re.I)
+_REGION = re.compile(r"bucket is located in '([\w-]+)'")
 _REFUSED = re.compile(
     r"ACCESS_?DENIED|AccessControlException|\b40[13]\b|forbidden|unauthor|unauthenticated|permission denied"
     r"|credential|INVALID_?ACCESS_?KEY|SIGNATURE_?DOES_?NOT_?MATCH|AuthenticationFailed",
     re.I,
 )
 _OUT_OF_REACH = re.compile(
-    r"NETWORK_CONNECTION|curlCode|timed? ?out|connection (refused|reset|aborted)|could ?n.t (connect|resolve)"
+    r"NETWORK_CONNECTION|curlCode|timed? ?out|connection (refused|reset|aborted)|could(n.t| not) (connect|resolve)"
     r"|(un)?resolv|name or service|unreachable|Cannot connect|failed to connect|no route",
     re.I,
 )
 # What Arrow wraps round the cause: what it was doing before, and bookkeeping after it.
-_PREAMBLE = re.compile(r"^When [^:]*: |^\[Errno \d+\] |^GetFileInfo[^:]*: |.*(?=curlCode)|.*Details: ")
+_PREAMBLE = re.compile(
+    r'^RPCError\("[\w.$]*", "|'
+    r"^When [^:]*: |^\[Errno \d+\] |^GetFileInfo[^:]*: |.*Details: |.*(?=curlCode)"
+)
 _POSTSCRIPT = re.compile(r"\s*\(Request ID: [^)]*\)|\.? Detail: .*$|\s*Azure Error: .*$", re.S)
 _LONGEST = 160
 
@@ -40,6 +44,8 @@ def explain(error: Exception, path: str, cure: str) -> StorageError | UsageError
         return NotFound(f"{path} does not exist: check the path")
     if isinstance(error, NotADirectoryError):
         return NotFound(f"{path} is not a folder: give the checkpoint's own folder")
+    if elsewhere := _REGION.search(said):
+        return StorageError(f"{path} lies in another region: give --storage-option region={elsewhere[1]}")
     reason = short(error)
     if isinstance(error, PermissionError) or _REFUSED.search(said):
         return StorageError(f"{path} may not be read: {cure} ({reason})")
@@ -56,5 +62,5 @@ def short(error: BaseException) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    """What stands before a Java stack trace and the like."""
-    return next((line for line in str(error).splitlines() if line.strip()), "")
+    """What stands before a Java stack trace and the like (which hdfs-native passes on with escaped newlines)."""
+    return next((line for line in re.split(r"\\n|\n", str(error)) if line.strip()), "")

@@ -1,6 +1,7 @@
 """A real HDFS on one machine: Hadoop's own MiniDFSCluster, its jars fetched by Maven."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -38,14 +39,17 @@ class HdfsCluster:
     def upload(self, folder: Path, name: str = "check point") -> str:
         """Copy a local folder into a new folder; its URI."""
         top, client = f"/upload-{next(self._numbers)}/{name}", self.client
+        found = sorted(folder.rglob("*"))
         client.mkdirs(top, 0o755, True)
-        for file in sorted(folder.rglob("*")):
-            target = f"{top}/{file.relative_to(folder).as_posix()}"
-            if file.is_dir():
-                client.mkdirs(target, 0o755, True)
-            else:
-                with client.create(target) as out:
-                    out.write(file.read_bytes())
+        for path in filter(Path.is_dir, found):
+            client.mkdirs(f"{top}/{path.relative_to(folder).as_posix()}", 0o755, True)
+
+        def copy(file: Path) -> None:
+            with client.create(f"{top}/{file.relative_to(folder).as_posix()}") as out:
+                out.write(file.read_bytes())
+
+        with ThreadPoolExecutor(16) as pool:  # closing a file waits for the data node's word
+            list(pool.map(copy, filter(Path.is_file, found)))
         return self.root + top
 
 

@@ -36,7 +36,7 @@ class S3Server:
         """A file system that may write: for setting tests up."""
         from pyarrow import fs
 
-        return fs.S3FileSystem(**self.options, allow_bucket_creation=True)
+        return fs.S3FileSystem(**self.options, allow_bucket_creation=True, allow_delayed_open=True)
 
     def upload(self, folder: Path, name: str = "check point") -> str:
         """Copy a local folder into a new bucket; its URI."""

@@ -61,9 +61,7 @@ class SlowStore(fsspec.AbstractFileSystem):
         found = [self._info(os.path.join(path, name)) for name in names]
         return found if detail else [item["name"] for item in found]
 
-    def find(
-        self, path: str, maxdepth: int | None = None, withdirs: bool = False, **_: Any
-    ) -> dict[str, Any]:
+    def find(self, path: str, maxdepth: int | None = None, withdirs: bool = False, **_: Any) -> dict[str, Any]:
         """One request for each thousand objects below a prefix."""
         files = [str(file) for file in Path(self._strip_protocol(path)).rglob("*") if file.is_file()]
         self._request(len(files))
