@@ -18,6 +18,9 @@ from typing import Any
 from tests.oracle import cases, observe
 from tests.spark import mutations, queries
 
+INPUT_FILES = 20
+"""Input files of a file source: those that the samples have read, and some more."""
+
 
 def run(spark: Any, case: cases.Case, mode: str, folder: Path) -> dict[str, Any]:
     """Run one case on a fresh copy of its sample below `folder`, which is removed afterwards."""
@@ -25,8 +28,8 @@ def run(spark: Any, case: cases.Case, mode: str, folder: Path) -> dict[str, Any]
     try:
         checkpoint = mutations.copy_of(cases.SAMPLES / case.sample, folder / "ck", case.mutations)
         query = queries.QUERIES[case.query]
-        if query.inputs and not (queries.INPUTS / query.name).is_dir():
-            query.inputs(queries.INPUTS / query.name)  # what the sample has read, which a replay reads again
+        if query.inputs:
+            queries.write_input_files(folder / "inputs" / query.name, INPUT_FILES)
         answer = observe.observe(
             spark,
             query,
@@ -34,7 +37,7 @@ def run(spark: Any, case: cases.Case, mode: str, folder: Path) -> dict[str, Any]
             mode,
             store=case.settings,
             batches=case.batches,
-            inputs=folder / "inputs",  # new files
+            inputs=folder / "inputs",
         )
         died = answer["outcome"] == "fails-at-start"
         if died and mode == "async" and _refuses(spark, query, case.settings, folder / "empty"):

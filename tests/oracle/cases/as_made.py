@@ -11,14 +11,17 @@ from tests.spark.samples import ORIGIN, SAMPLES, Sample
 from . import model
 from .model import Case, Mutation, delete_logs, planned, replace
 
+SCHEMA_PATHS = "state/0/_metadata/v2/[0-9]*"
 MOVED_FROM = "/tmp/ckpt-samples-no-longer-here"
 
 
-def relocated(sample: Sample, to: str = "{checkpoint}") -> list[Mutation]:
-    """Make the schema paths of a transformWithState sample, which are absolute, begin with `to`."""
-    if not sample.query.startswith("transform-with-state"):
-        return []
-    return [replace("state/0/_metadata/v2/[0-9]*", str(ORIGIN / sample.name), to)]
+def relocated(sample: Sample) -> list[Mutation]:
+    """Make the absolute paths inside a sample its copy's own: schema files, and input files in the source log."""
+    if sample.query.startswith("transform-with-state"):
+        return [replace(SCHEMA_PATHS, str(ORIGIN / sample.name), "{checkpoint}")]
+    if sample.query == "file-source":
+        return [replace("sources/0/[0-9]*", str(queries.INPUTS), "{folder}/inputs")]
+    return []
 
 
 def usable() -> Iterator[Sample]:
@@ -44,8 +47,8 @@ def _of(sample: Sample) -> Iterator[Case]:
         yield made("uncommitted", uncommitted)
     yield made("without-latest", delete_logs([last], [] if killed else [last]))
     yield made("previous-uncommitted", delete_logs([last], [before] if killed else [last, before]))
-    if home:
-        yield made("moved", relocated(sample, MOVED_FROM))
+    if sample.query.startswith("transform-with-state"):
+        yield made("moved", [replace(SCHEMA_PATHS, str(ORIGIN), MOVED_FROM)])
     if sample.store not in (None, "hdfs"):
         yield made("whole-default-session", [], "default")
         yield made("uncommitted-default-session", uncommitted, "default")
