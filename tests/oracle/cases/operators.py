@@ -37,7 +37,7 @@ def _joins() -> Iterator[Case]:
                 "store-of-a-partition-gone": delete_tree(store),
                 "store-gone": delete_tree("state/0/*/left-keyToNumValues"),
                 f"{log}-needed-missing": delete(f"{store}/{version}.{log}"),
-                f"{log}-needed-cut": [truncate(f"{store}/{version}.{log}", -1)],
+                f"{log}-needed-cut": [truncate(f"{store}/{version}.{log}", -30)],
                 f"{log}-needed-empty": [write(f"{store}/{version}.{log}", "")],
                 f"{log}-first-missing": delete(f"{store}/1.{log}"),
                 "partition-gone": delete_tree("state/0/1"),
@@ -57,7 +57,7 @@ def _other_operators() -> Iterator[Case]:
     ):
         if (model.SAMPLES / sample).is_dir():
             file = f"state/0/0/{latest(sample) + 1}.{log}"
-            yield from _both(sample, {"needed-missing": delete(file), "needed-cut": [truncate(file, -1)]})
+            yield from _both(sample, {"needed-missing": delete(file), "needed-cut": [truncate(file, -30)]})
     sample = "dedup-aggregation-hdfs-4.2"
     if (model.SAMPLES / sample).is_dir():
         version = latest(sample) + 1
@@ -82,7 +82,7 @@ def _transform_with_state() -> Iterator[Case]:
                 {
                     "partition-gone": delete_tree("state/0/1"),
                     f"{log}-needed-missing": delete(f"state/0/0/{version}.{log}"),
-                    f"{log}-needed-cut": [truncate(f"state/0/0/{version}.{log}", -1)],
+                    f"{log}-needed-cut": [truncate(f"state/0/0/{version}.{log}", -30)],
                     "schemas-gone": delete_tree("state/0/_stateSchema"),
                     "operator-metadata-gone": delete_tree("state/0/_metadata"),
                 },
