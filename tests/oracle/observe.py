@@ -22,6 +22,8 @@ ONE_BATCH = {"processingTime": "10000 hours"}
 UNHURRIED = {"processingTime": "300 milliseconds"}
 """A trigger that lets the log writes of asynchronous tracking end before the next batch starts."""
 SINK = "noop"
+SCRATCH = "/[^ :]*/ckpt-oracle-"
+"""A pattern of how the paths of a worker's scratch folder begin."""
 PATIENCE_S = 90.0
 MESSAGE = 400
 """How many characters of each exception's message are kept."""
@@ -122,6 +124,8 @@ def _unfinished(
     spark: Any, handle: Any, execution: Any, failure: list[str] | None, done: int | None = None
 ) -> dict[str, Any]:
     """What became of a batch after `done` that never reported progress: judged by the last job Spark ran."""
+    if any("Python worker failed to connect back" in line for line in failure or ()):
+        return _never_ran("timeout", failure)
     jobs = _jobs(spark, str(handle.runId))
     last = execution.lastExecution()
     if not jobs or last is None or last.currentBatchId() == done:
@@ -197,7 +201,8 @@ def neutral(text: str, checkpoint: Path) -> str:
     text = re.sub(r"\(TID \d+\) \([^)]*\)", "(TID n)", text)
     text = re.sub(r"@[0-9a-f]{5,8}\b", "@<address>", text)
     text = re.sub(r"stage \d+\.\d+", "stage n", text)
-    return re.sub(r"/tmp/[^ ,;)\]]*", "<temporary>", text)
+    text = re.sub(r"TID\d+", "TIDn", text)
+    return re.sub(SCRATCH + r"\w+", "<scratch>", text)
 
 
 def _wait_for(condition: Callable[[], bool], seconds: float) -> bool:

@@ -58,6 +58,7 @@ def session(scratch: Path) -> Any:
         spark__local__dir=str(scratch / "local"),
         spark__sql__warehouse__dir=str(scratch / "warehouse"),
         spark__ui__showConsoleProgress="false",
+        spark__python__authenticate__socketTimeout="120s",
     )
     spark.sparkContext.setLogLevel("OFF")
     observe.observe(spark, queries.QUERIES["stateless"], scratch / "warm-up", "sync")
