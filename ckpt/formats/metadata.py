@@ -1,7 +1,8 @@
 """``metadata``: the id of the query (Spark class ``StreamMetadata``), one JSON object ``{"id":"<uuid>"}``.
 
-Spark wants ``id`` and nothing else: other keys are ignored, the id need not be a UUID, a number is taken as
-text. A file that is not UTF-8 is read with replacement characters (``InputStreamReader``), unlike the logs.
+``StreamMetadata`` wants ``id`` and nothing else: other keys are ignored, a number is taken as text, and it reads
+ids that are no UUID; the query itself (``StreamExecution``) then wants a UUID. A file that is not UTF-8 is read with
+replacement characters (``InputStreamReader``), unlike the logs.
 """
 
 from ckpt.formats.extract import fields_of, text_field
