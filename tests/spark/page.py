@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 from .damage import DAMAGED
 from .mutations import Mutation
@@ -21,8 +22,10 @@ makes them again. The data behind this page is in `tests/spark/`: `queries.py` (
 sample.
 
 All were written below `{ORIGIN}`, which is why that path stands in the source logs of the file source and in
-the operator metadata of transformWithState. So the `tws-*` samples are **moved** checkpoints as they lie
-here: Spark restarts from them only at their old path. Git keeps no empty folders, so those are not here.
+the operator metadata of transformWithState and of joins from state format 3 on. So the `tws-*`, `join-v3-*` and
+`join-v4-*` samples are **moved** checkpoints as they lie here. A moved transformWithState query restarts only at
+its old path. A moved join restarts anywhere (measured on 4.2.0 and 4.3.0) and writes its schema anew, but the state
+reader fails with `STDS_FAILED_TO_READ_STATE_SCHEMA` until it has. Git keeps no empty folders, so those are not here.
 
 ## As Spark left them
 
@@ -69,14 +72,25 @@ def _spelled(mutations: tuple[Mutation, ...]) -> str:
     """`delete offsets/4, commits/5` and the like; paths of one operation in a row are put together."""
     words: list[str] = []
     for operation, group in itertools.groupby(mutations, key=lambda mutation: mutation["op"]):
-        paths = [_path(mutation) for mutation in group]
-        words.append(f"{operation} {', '.join(paths)}")
+        words.append(f"{operation.replace('_', ' ')} {', '.join(map(_object, group))}")
     return "; ".join(words)
 
 
-def _path(mutation: Mutation) -> str:
-    kept = " (checksum kept)" if mutation.get("keep_crc") else ""
-    onto = f" to `{mutation['to']}`" if "to" in mutation else ""
-    size = f" to {mutation['bytes']} bytes" if mutation.get("bytes", 0) > 0 else ""
-    size = f" by {-mutation['bytes']} bytes" if mutation.get("bytes", 0) < 0 else size
-    return f"`{mutation['path']}`{onto}{size}{kept}"
+def _object(mutation: Mutation) -> str:
+    words = [f"`{mutation['path']}`"]
+    if "to" in mutation:
+        words.append(f"to `{mutation['to']}`")
+    if "bytes" in mutation:
+        size = mutation["bytes"]
+        words.append(f"to {size} bytes" if size >= 0 else f"by {-size} bytes")
+    if "text" in mutation:
+        words.append(f"as {_quoted(mutation['text'])}")
+    if "old" in mutation:
+        words.append(f"{_quoted(mutation['old'])} by {_quoted(mutation['new'])}")
+    if mutation.get("keep_crc"):
+        words.append("(checksum kept)")
+    return " ".join(words)
+
+
+def _quoted(text: str) -> str:
+    return f"`{json.dumps(text)[1:-1]}`".replace('\\"', '"') if text else "empty"
