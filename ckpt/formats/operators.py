@@ -30,7 +30,7 @@ def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unread
     if not separator or not body.strip():
         return Unreadable(path, Fault.INCOMPLETE, "nothing follows its version line", version)
     try:
-        return _record(version, json.loads(body))
+        return _record(version, json.loads(body.decode()))
     except (KeyError, TypeError):
         return Unreadable(path, Fault.BAD_JSON, "its JSON is not what Spark writes", version)
     except json.JSONDecodeError as error:

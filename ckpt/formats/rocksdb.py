@@ -114,7 +114,7 @@ def _parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
     if version != b"v1":
         return Unreadable(path, Fault.BAD_VERSION, "its metadata entry does not begin with v1")
     try:
-        value: Json = json.loads(text)
+        value: Json = json.loads(text.decode())
         if not isinstance(value, dict):
             raise TypeError
         keys = value.get("numKeys")

@@ -102,9 +102,10 @@ def parse_lineage(head: bytes) -> Lineage | None:
         if version not in ("v3", "v4"):
             return None
         text, _ = read_utf(block, text_at)
-        items = [(item["version"], item["checkpointUniqueId"]) for item in json.loads(text)]
+        found = json.loads(text)
+        items = [(item["version"], item["checkpointUniqueId"]) for item in found]
     except (BadBlock, struct.error, ValueError, KeyError, TypeError, RecursionError):
         return None
-    if not all(type(version) is int and type(unique_id) is str for version, unique_id in items):
+    if type(found) is not list or not all(type(v) is int and type(i) is str for v, i in items):
         return None
     return Lineage(tuple(sorted(items)))

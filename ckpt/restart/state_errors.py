@@ -27,8 +27,10 @@ def load_failure(damage: StateDamage, provider: Provider, spark: Spark) -> LoadF
     if _survives(damage, spark):
         return None
     match damage.kind:
-        case DamageKind.MISSING_STATE if spark.at_least(Spark.V4_2) and damage.operator in (None, 0):
+        case DamageKind.MISSING_STATE if damage.operator is None and spark.at_least(Spark.V4_2):
             return LoadFailure("STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY", at_start=True)
+        case DamageKind.MISSING_STATE if damage.operator is not None and spark.at_least(Spark.V4_0):
+            return LoadFailure("STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA", at_start=True)
         case DamageKind.BAD_SCHEMA:
             return LoadFailure(damage.says, at_start=spark.at_least(Spark.V4_0))
         case DamageKind.BLOCKED:
@@ -47,13 +49,17 @@ def load_failure(damage: StateDamage, provider: Provider, spark: Spark) -> LoadF
 def _survives(damage: StateDamage, spark: Spark) -> bool:
     """Whether this version loads the state all the same.
 
-    An odd end is not looked at, but a checksum file beside it is: since 4.1 for deltas, changelogs and HDFS-backed
-    snapshots, since 4.2 for zips. A bad snapshot is replaced by an older one and its logs since 4.2 (Spark's
+    An odd end is not looked at, but a checksum file beside it is: by 4.1 for all files but zips, later for all files
+    of format 2 and for none of format 1. A bad snapshot is replaced by an older one and its logs since 4.2 (Spark's
     ``AutoSnapshotLoader``); for RocksDB that needs changelog checkpointing.
     """
     if damage.kind in (DamageKind.ODD_END, DamageKind.BAD_CHECKSUM):
-        verifies = Spark.V4_2 if damage.file_kind is StateFileKind.ZIP else Spark.V4_1
-        if not (damage.checksummed and spark.at_least(verifies)):
+        verifies = {
+            Spark.V4_1: damage.file_kind is not StateFileKind.ZIP,
+            Spark.V4_2: damage.format_version == 2,
+            Spark.V4_3: damage.format_version == 2,
+        }
+        if not (damage.checksummed and verifies.get(spark, False)):
             return True
     return damage.fallback and spark.at_least(Spark.V4_2)
 

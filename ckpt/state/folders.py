@@ -117,7 +117,7 @@ def _operator(
             names = known.get(key)
             if names is None:
                 names = known[key] = _parse_names(key, provider)
-            if store == DEFAULT_STORE and not (names.logs or names.snapshots):
+            if not names.all and (store == DEFAULT_STORE or not listing.has_folder(f"{folder}/_metadata")):
                 continue
             stores.setdefault(store, {})[partition] = StorePartition(operator, partition, store, folder, names, files)
     return OperatorFolder(operator, tuple(partitions), stores)

@@ -1,0 +1,1 @@
+"""The state half of inspecting: folders, chains, ends, damage."""

@@ -1,0 +1,78 @@
+"""Steps, the ranges they compute with, and where paths lead."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckpt.state.places import lies_elsewhere
+from ckpt.state.ranges import common, ranges_of, shifted
+from ckpt.state.steps import run, together
+from ckpt.storage.base import ReadRequest
+
+
+def reading(*paths: str):
+    """A step that reads one file after the other and returns what it got."""
+    found = []
+    for path in paths:
+        (answer,) = yield [ReadRequest(path)]
+        found.append(answer)
+    return found
+
+
+def test_steps_run_together_share_their_rounds() -> None:
+    rounds: list[list[str]] = []
+
+    def read_many(requests):
+        rounds.append([request.path for request in requests])
+        return [request.path.encode() for request in requests]
+
+    results = run(together(reading("a", "b", "c"), reading(), reading("x")), read_many)
+
+    assert results == [[b"a", b"b", b"c"], [], [b"x"]]
+    assert rounds == [["a", "x"], ["b"], ["c"]]
+
+
+sets = st.frozensets(st.integers(0, 40))
+
+
+def members(ranges):
+    return {number for first, last in ranges for number in range(first, last + 1)}
+
+
+@given(sets, sets, st.integers(-5, 5))
+def test_ranges_are_sets(one, other, by) -> None:
+    a, b = ranges_of(sorted(one)), ranges_of(sorted(other))
+
+    assert members(a) == one
+    assert members(common(a, b)) == one & other
+    assert members(shifted(a, by)) == {number + by for number in one}
+    assert common(a, b) == ranges_of(sorted(one & other))
+
+
+SCHEMA = "/state/0/_stateSchema/default/0_ab"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "uri", "elsewhere"),
+    [
+        ("file:/data/q" + SCHEMA, "/data/q", False),
+        ("file:/data/q" + SCHEMA, "/data/q/", False),
+        ("file:/data/q" + SCHEMA, "file:///data/q", False),
+        ("file:/data/my q" + SCHEMA, "file:/data/my%20q", False),
+        ("file:/data/my q" + SCHEMA, "/data/my q", False),
+        ("file:/data/50%25" + SCHEMA, "/data/50%25", False),
+        ("file:/data/q" + SCHEMA, "/data/q2", True),
+        ("file:/data/q" + SCHEMA, "memory://data/q", True),
+        ("s3a://bucket/q" + SCHEMA, "s3://bucket/q?endpoint_override=127.0.0.1:9", False),
+        ("s3a://bucket/q" + SCHEMA, "s3://other/q", True),
+        ("hdfs://name:8020/q" + SCHEMA, "hdfs:///q", False),
+        ("hdfs://name:8020/q" + SCHEMA, "hdfs://127.0.0.1:19000/q", False),
+        ("hdfs://name:8020/q" + SCHEMA, "hdfs://name:8020/r", True),
+        ("abfss://c@a.dfs.core.windows.net/q" + SCHEMA, "wasbs://c@a.blob.core.windows.net/q", False),
+        ("dbfs:/q" + SCHEMA, "/dbfs/q", False),
+        ("gs://b/state/0/_stateSchema/q" + SCHEMA, "gs://b/state/0/_stateSchema/q", False),
+        ("not a schema path", "/data/q", True),
+    ],
+)
+def test_whether_a_recorded_schema_path_lies_elsewhere(recorded, uri, elsewhere) -> None:
+    assert lies_elsewhere(recorded, 0, uri) is elsewhere
