@@ -18,14 +18,31 @@ Options = Mapping[str, str]
 class ArrowDrive:
     """A folder of a ``pyarrow.fs.FileSystem``."""
 
-    def __init__(self, file_system: fs.FileSystem, root: str, cure: str) -> None:
+    def __init__(self, file_system: fs.FileSystem, root: str, cure: str, *, markers_only: bool = False) -> None:
+        """Root a drive at a folder.
+
+        Args:
+            file_system: Whose folder it is.
+            root: The folder's path there.
+            cure: What usually helps where it refuses.
+            markers_only: Listing one level shows only folders that have a marker object (Arrow's
+                ``gcsfs.cc`` asks for objects and not for prefixes), so that folders have to be inferred.
+
+        """
         self.cure = cure
+        self._markers_only = markers_only
         self._fs = file_system
         self._root = root.rstrip("/")
 
     def level(self, folder: str) -> Iterable[Entry]:
         """What lies directly in a folder."""
-        return self._list(folder, recursive=False)
+        found = list(self._list(folder, recursive=False))
+        if self._markers_only and not any(entry.file is None for entry in found):
+            depth = folder.count("/") + 1 if folder else 0
+            below = self._list(folder, recursive=True)
+            deeper = {"/".join(entry.path.split("/")[: depth + 1]) for entry in below}
+            found += [Entry(path, None) for path in deeper - {entry.path for entry in found}]
+        return found
 
     def everything(self) -> Iterable[Entry]:
         """The whole tree: with object stores one request for each thousand objects."""
@@ -113,7 +130,8 @@ def gcs(bucket: str, path: str, options: Options) -> ArrowDrive:
     if "access_token" in values:
         values.setdefault("credential_token_expiration", datetime.now(UTC) + timedelta(hours=1))
     cure = "give credentials (gcloud, GOOGLE_APPLICATION_CREDENTIALS, --storage-option access_token=…)"
-    return ArrowDrive(_make("gs", lambda: fs.GcsFileSystem(**values)), f"{bucket}/{path}", cure)
+    file_system = _make("gs", lambda: fs.GcsFileSystem(**values))
+    return ArrowDrive(file_system, f"{bucket}/{path}", cure, markers_only=True)
 
 
 def azure(container: str, path: str, host: str, options: Options) -> ArrowDrive:

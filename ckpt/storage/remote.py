@@ -50,9 +50,11 @@ class Drive(Protocol):
 class RemoteStorage:
     """A drive with ckpt's errors, and many requests under way at once."""
 
-    def __init__(self, uri: str, drive: Drive) -> None:
-        self.uri = one_line(uri)
+    def __init__(self, uri: str, drive: Drive, place: str = "") -> None:
+        """``uri`` is how the root is shown, ``place`` what paths in messages begin with (by default the same)."""
+        self.uri = uri
         self._drive = drive
+        self._place = (place or uri).rstrip("/")
 
     def list_level(self, path: str = "") -> Folder:
         """One folder, in one request for each page of names (a thousand with most object stores).
@@ -64,7 +66,7 @@ class RemoteStorage:
             return Folder(found.in_folder(path), frozenset(found.subfolders(path)))
         except TimeoutError as error:
             raise StorageError(
-                f"{self.uri} cannot be reached: check the host and the network (no answer in {PATIENCE} s)"
+                f"{self._place} cannot be reached: check the host and the network (no answer in {PATIENCE} s)"
             ) from error
 
     def list_tree(self) -> Listing:
@@ -74,7 +76,7 @@ class RemoteStorage:
             if entries is not None:
                 return _Tree(entries).listing()
         except Exception as error:
-            raise explain(error, self.uri, self._drive.cure) from error
+            raise explain(error, self._place, self._drive.cure) from error
         return self._walk()
 
     def read(self, path: str) -> bytes:
@@ -129,7 +131,7 @@ class RemoteStorage:
         return tree.listing()
 
     def _shown(self, path: str) -> str:
-        return one_line(f"{self.uri.rstrip('/')}/{path}") if path else self.uri
+        return one_line(f"{self._place}/{path}") if path else self._place
 
 
 class _Tree:

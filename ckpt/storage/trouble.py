@@ -6,6 +6,9 @@ from ckpt.errors import NotFound, StorageError, UsageError
 from ckpt.storage.base import one_line
 
 _NO_BUCKET = re.compile(r"NO_?SUCH_?BUCKET|ContainerNotFound|bucket does not exist|bucket not found", re.I)
+# Arrow's Google Cloud file system raises a bare OSError for both.
+_NOT_FOUND = re.compile("^No such file or directory")
+_NO_FOLDER = re.compile("^Cannot use file .* as a directory")
 _REGION = re.compile(r"bucket is located in '([\w-]+)'")
 _REFUSED = re.compile(
     r"ACCESS_?DENIED|AccessControlException|\b40[13]\b|forbidden|unauthor|unauthenticated|permission denied"
@@ -40,9 +43,9 @@ def explain(error: Exception, path: str, cure: str) -> StorageError | UsageError
     said = _first_line(error)
     if _NO_BUCKET.search(said):
         return NotFound(f"{path} does not exist: there is no such bucket; check its name and region")
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError) or _NOT_FOUND.search(said):
         return NotFound(f"{path} does not exist: check the path")
-    if isinstance(error, NotADirectoryError):
+    if isinstance(error, NotADirectoryError) or _NO_FOLDER.search(said):
         return NotFound(f"{path} is not a folder: give the checkpoint's own folder")
     if elsewhere := _REGION.search(said):
         return StorageError(f"{path} lies in another region: give --storage-option region={elsewhere[1]}")

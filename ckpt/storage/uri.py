@@ -96,6 +96,11 @@ class _Remote:
         """The URI as messages and reports show it: without a secret key."""
         return one_line(self.uri.replace(f"//{self.user}@", "//***@", 1) if ":" in self.user else self.uri)
 
+    @property
+    def place(self) -> str:
+        """What paths in messages begin with: the URI as it is shown, without the options of its query."""
+        return self.shown.partition("?")[0] if self.query else self.shown
+
 
 def _parse(uri: str) -> _Remote:
     uri = re.sub("^dbfs:/+", "dbfs:///", uri, flags=re.I)
@@ -121,7 +126,7 @@ def _open_remote(uri: str, options: Mapping[str, str]) -> Storage:
         raise StorageError(f"{remote.shown} needs a package that is not installed: {short(error)}") from error
     except (OSError, RuntimeError) as error:  # a bucket's region is unknown, or no name node configured
         raise explain(error, remote.shown, "check the URI, or add what is missing by --storage-option") from error
-    return RemoteStorage(remote.shown, drive)
+    return RemoteStorage(remote.shown, drive, remote.place)
 
 
 def _drive(remote: _Remote, options: Mapping[str, str]) -> "Drive":

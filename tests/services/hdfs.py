@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,18 +61,13 @@ def hdfs_cluster(folder: Path) -> Iterator[HdfsCluster]:
         ["mvn", "-q", "-B", "-f", _POM, "dependency:copy-dependencies", "-DoutputDirectory={}"],
     )
     port, details = free_port(), folder / "details.json"
-    command = [
-        "java",
-        "-Xmx512m",
-        "-cp",
-        f"{jars}/*",
-        _MAIN,
-        "-nnport",
-        str(port),
-        "-datanodes",
-        "1",
-        "-format",
-    ]
-    command += ["-writeDetails", str(details), "-D", f"hdfs.minidfs.basedir={folder / 'dfs'}"]
+    arguments = {
+        "-nnport": str(port),
+        "-datanodes": "1",
+        "-writeDetails": str(details),
+        "-D": f"hdfs.minidfs.basedir={folder / 'dfs'}",
+    }
+    quick_start = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+    command = ["java", *quick_start, "-cp", f"{jars}/*", _MAIN, "-format", *chain(*arguments.items())]
     with running(command, folder, details.exists):
         yield HdfsCluster(port, count())
