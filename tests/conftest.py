@@ -1,3 +1,100 @@
-"""Fixtures for all tests."""
+"""Fixtures for all tests: ckpt as it is installed, in this process and in one of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.places import ROOT, SAMPLES
+from tests.spark import mutations
 
 pytest_plugins = ["tests.services.fixtures"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a run of ckpt ended."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    def json(self) -> Any:
+        """The one document on standard output; NaN and Infinity are not JSON."""
+        return json.loads(self.stdout, parse_constant=_no_json)
+
+    def refusal(self) -> str:
+        """The one line on standard error of a run that printed nothing else."""
+        assert self.stdout == ""
+        assert self.stderr.startswith("ckpt: ")
+        assert self.stderr.endswith("\n")
+        assert self.stderr[:-1].isprintable(), self.stderr
+        return self.stderr.strip()
+
+
+def _no_json(word: str) -> None:
+    raise AssertionError(f"{word} is no JSON")
+
+
+Ckpt = Callable[..., Run]
+CopyOf = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def app() -> Any:
+    """The application, found the way the installed ``ckpt`` script finds it."""
+    (script,) = entry_points(group="console_scripts", name="ckpt")
+    return script.load()
+
+
+@pytest.fixture
+def ckpt(app: Any, monkeypatch: pytest.MonkeyPatch) -> Ckpt:
+    """Run ckpt in this process, at the root of the repository; whatever it lets escape fails the test."""
+    monkeypatch.chdir(ROOT)
+
+    def run(*words: object) -> Run:
+        result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+        return Run(result.exit_code, result.stdout, result.stderr)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def ckpt_process() -> Ckpt:
+    """Run ckpt as a process of its own, from the root of the repository."""
+
+    def run(*words: object, env: dict[str, str] | None = None) -> Run:
+        done = subprocess.run(
+            [*command(), *map(str, words)],
+            cwd=ROOT,
+            env={**os.environ, **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return Run(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+def command() -> Sequence[str]:
+    """The words that start ckpt."""
+    return (sys.executable, "-m", "ckpt")
+
+
+@pytest.fixture
+def copy_of(tmp_path: Path) -> CopyOf:
+    """Copy a sample to ``tmp_path / to``, and mutate the copy."""
+
+    def copy(sample: str, *damage: mutations.Mutation, to: str = "checkpoint") -> Path:
+        return mutations.copy_of(SAMPLES / sample, tmp_path / to, damage)
+
+    return copy

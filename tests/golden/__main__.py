@@ -1,0 +1,10 @@
+"""``python -m tests.golden [SAMPLE ...]``: write the golden answers again."""
+
+import os
+import sys
+
+from tests.golden import record
+from tests.places import ROOT
+
+os.chdir(ROOT)
+record(sys.argv[1:])

@@ -1,0 +1,30 @@
+"""Where things lie, spelled once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SAMPLES = ROOT / "sample_checkpoints"
+SAMPLE_NAMES = sorted(folder.name for folder in SAMPLES.iterdir() if folder.is_dir())
+ANSWERS = Path(__file__).parent / "golden" / "inspect"
+
+GOLDENS = ROOT.parent / "shared" / "golden"
+"""Checkpoints from Spark's own tests. They lie beside the repository on some machines and are no part of it."""
+
+
+def golden_checkpoints() -> list[Any]:
+    """Each checkpoint among them, relative to ``GOLDENS``, as parameters of a test."""
+    return _or_skipped(str(file.parent.relative_to(GOLDENS)) for file in sorted(GOLDENS.rglob("metadata"))
+                       if (file.parent / "offsets").is_dir())
+
+
+def golden_folders() -> list[Any]:
+    """Each folder of theirs, checkpoint or not, as parameters of a test."""
+    return _or_skipped(folder.name for folder in sorted(GOLDENS.glob("*/")))
+
+
+def _or_skipped(names: Any) -> list[Any]:
+    absent = pytest.mark.skip(reason="there is no ../shared/golden with the checkpoints of Spark's own tests")
+    return list(names) or [pytest.param("", marks=absent, id="absent")]
