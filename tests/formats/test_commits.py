@@ -46,6 +46,16 @@ def test_version_3():
     assert format_commit_log(log).decode() == V3
 
 
+def test_version_3_as_spark_4_3_writes_it():
+    text = (
+        'v3\n{"nextBatchWatermarkMs":0,"sinkMetadataMap":{"main":{"sinkName":"main","commitOffset":"-","providerName":'
+        '"org.apache.spark.sql.execution.datasources.noop.NoopTable$","apiVersion":"DSv2","isActive":true}}}'
+    )
+    log = parsed(text)
+    assert [(sink.name, sink.commit_offset, sink.active) for sink in log.sinks] == [("main", "-", True)]
+    assert format_commit_log(log).decode() == text
+
+
 def test_faults():
     assert fault("") is Fault.EMPTY
     assert fault("v1\n\n") is Fault.INCOMPLETE
