@@ -75,6 +75,7 @@ class Checkpoint:
     state: StateInventory | None = None
     vanished: tuple[str, ...] = ()  # listed, and gone when they were to be read
     stale_sidecars: tuple[str, ...] = ()  # hidden checksum files that do not match the log file beside them
+    lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file beside every file
 
     @property

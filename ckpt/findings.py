@@ -230,6 +230,14 @@ TWO_WRITERS = Diagnosis(
     "queries may be writing to this checkpoint.",
     "Make sure that exactly one query uses {checkpoint}: stop all others before the next start.",
 )
+LOG_LAGS_BEHIND = Diagnosis(
+    "CKPT212",
+    "log-lags-behind-the-sink",
+    NOTE,
+    "The gaps are those of asynchronous progress tracking, whose log lags behind: batches that ran after the last logged "
+    "one are not in it. Rows they had written are read and written again by any start, under batch ids used before.",
+    None,
+)
 STATE_CHAIN_HOLE = Diagnosis(
     "CKPT301",
     "state-file-missing",
@@ -301,6 +309,14 @@ UNREADABLE_STATE_METADATA = Diagnosis(
     "A file that describes the state (operator metadata or schema) cannot be read.",
     _RESTORE,
 )
+FORMAT_TWO = Diagnosis(
+    "CKPT310",
+    "state-format-2-needs-its-setting",
+    NOTE,
+    "State store checkpoint format 2 is not recorded in the checkpoint: a session without its setting cannot load the "
+    "state, neither at a restart nor with Spark's state reader. The forecast is for a session that has it.",
+    "Start the query with spark.sql.streaming.stateStore.checkpointFormatVersion=2, as it was started before.",
+)
 OFFSETS_WENT_BACK = Diagnosis(
     "CKPT401",
     "offsets-went-backwards",
@@ -343,7 +359,7 @@ ORPHAN_SIDECAR_BLOCKS = Diagnosis(
     "CKPT501",
     "orphan-checksum-file-in-the-way",
     ERROR,
-    "A hidden checksum file is left without its file, where the next start has to write: Spark dies with "
+    "A hidden checksum file is left without its file, where Spark has yet to write: the query dies with "
     'the words "Multiple streaming queries are concurrently using", though there is only one.',
     "Stop the query and remove the checksum file named here.",
 )
@@ -366,7 +382,8 @@ DIRECTORY_IN_THE_WAY = Diagnosis(
     "CKPT504",
     "directory-in-the-way",
     ERROR,
-    "A folder has the name of the file that the next start has to write, so the write fails.",
+    "A folder has the name of a file that Spark has yet to write. The write fails, and Spark speaks of several "
+    "streaming jobs though there is only one.",
     "Stop the query and move the folder out of the checkpoint.",
 )
 LEFTOVER = Diagnosis(

@@ -6,7 +6,13 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.model import CommitLog, OffsetLog
 from ckpt.restart.versions import Spark
 
-_CONF_SINCE: dict[str, Spark] = {}
+# Settings that OffsetSeqMetadata records since that version; 3.5.9, 4.0.5 and 4.1.4 were seen not to record later ones.
+_CONF_SINCE = {
+    "spark.sql.streaming.stateStore.encodingFormat": Spark.V4_0,
+    "spark.sql.streaming.stateStore.rowChecksum.enabled": Spark.V4_2,
+    "spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion": Spark.V4_2,
+    "spark.sql.streaming.queryEvolution.enableSourceEvolution": Spark.V4_2,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +32,11 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
                 proofs["offset log v2"] = Spark.V4_2
             for key in offsets.metadata.conf if offsets.metadata else ():
                 if key in _CONF_SINCE:
-                    proofs[f"conf {key}"] = _CONF_SINCE[key]
+                    proofs[f"{key} is recorded"] = _CONF_SINCE[key]
     for commit in checkpoint.commits.entries.values():
         if isinstance(commit, CommitLog) and commit.version >= 2:
             proofs[f"commit log v{commit.version}"] = Spark.V4_0 if commit.version == 2 else Spark.V4_2
     if checkpoint.state is not None and any(op.has_metadata for op in checkpoint.state.operators):
-        proofs["operator metadata"] = Spark.V4_0
+        proofs["operator metadata in state/"] = Spark.V4_0
     newest = max(proofs.values(), default=None, key=list(Spark).index)
     return WrittenBy(newest, tuple(sorted(what for what, since in proofs.items() if since is newest)))

@@ -90,12 +90,13 @@ class _Reading:
             found,
             tuple(self.vanished),
             self._stale_sidecars(raw),
+            tuple(path for path in (found.moved_schemas if found else ()) if self._is_lost(path)),
             isinstance(self.storage, LocalStorage),
         )
 
     def _to_read(self, ids: Sequence[int]) -> Sequence[int]:
-        """The newest ids: as many as were asked for, and at least the two that a start may look at."""
-        return ids[-max(self.batches, 2) :] if self.batches else ids
+        """The newest ids: as many as were asked for, and the one before them, where the oldest of them begins."""
+        return ids[-self.batches - 1 :] if self.batches else ids
 
     def _read(self, paths: Sequence[str]) -> dict[str, bytes | None]:
         """Files by path; None for one that is empty (which the listing shows) or has vanished."""
@@ -138,6 +139,18 @@ class _Reading:
         if data is None:
             return Unreadable(path, Fault.VANISHED, "it was gone when it was to be read")
         return parse(path, data)
+
+    def _is_lost(self, path: str) -> bool:
+        """Whether a schema file that is recorded elsewhere is gone; looked at only from one local path to another."""
+        folder, _, name = path.rpartition("/")
+        try:
+            elsewhere = open_storage(folder)
+            both_local = isinstance(self.storage, LocalStorage) and isinstance(elsewhere, LocalStorage)
+            return both_local and name not in elsewhere.list_level().files
+        except NotFound:
+            return True
+        except CkptError:
+            return False
 
     def _stale_sidecars(self, raw: Mapping[str, bytes | None]) -> tuple[str, ...]:
         """Hidden checksum files that are not those of the file beside them, for the log files that were read."""

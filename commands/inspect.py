@@ -12,7 +12,10 @@ from ckpt.findings import Asked
 from ckpt.reader import open_checkpoint
 
 from . import options
-from .render import document, page, text
+from .render.document import document
+from .render.layout import Page
+from .render.page import page
+from .render.text import coloured
 
 
 def inspect(
@@ -34,8 +37,8 @@ def inspect(
     opened = open_checkpoint(checkpoint, options.storage_options(storage_option), batches=batches)
     found = inspection.inspect(opened, spark or (), progress, batches)
     if output is options.Output.JSON:
-        typer.echo(document.document(found))
+        typer.echo(document(found))
     else:
         width = min(shutil.get_terminal_size((80, 24)).columns, 110) if sys.stdout.isatty() else 80
-        typer.echo(page.page(found, page.Page(width, text.coloured())))
+        typer.echo(page(found, Page(width, coloured())))
     raise typer.Exit(code=0 if found.sound else 1)

@@ -15,13 +15,28 @@ def vanished(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 
 def orphan_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """``.N.crc`` without ``N`` in a log; where the next start has to write, the forecast speaks of it."""
+    """``.N.crc`` without ``N`` in a log: in the way where batch N is still to come, harmless below."""
+    latest = checkpoint.offsets.latest
     for log in (checkpoint.offsets, checkpoint.commits):
         names = checkpoint.listing.in_folder(log.folder)
         for name in names:
-            if name.startswith(".") and name.endswith(".crc") and name[1:-4].isdecimal() and name[1:-4] not in names:
-                detail = f"the file {log.folder}/{name[1:-4]} that it belongs to is not there"
-                yield Finding(findings.ORPHAN_SIDECAR, f"{log.folder}/{name}", detail)
+            belongs_to = name[1:-4]
+            if not (name.startswith(".") and name.endswith(".crc") and belongs_to.isdecimal()) or belongs_to in names:
+                continue
+            detail = f"the file {log.folder}/{belongs_to} that it belongs to is not there"
+            to_come = latest is None or int(belongs_to) > latest
+            diagnosis = findings.ORPHAN_SIDECAR_BLOCKS if to_come and checkpoint.local else findings.ORPHAN_SIDECAR
+            yield Finding(diagnosis, f"{log.folder}/{name}", detail)
+
+
+def directories(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Folders with the name of a batch that is still to come."""
+    latest = checkpoint.offsets.latest
+    for log in (checkpoint.offsets, checkpoint.commits):
+        for name in checkpoint.listing.subfolders(log.folder):
+            if name.isdecimal() and (latest is None or int(name) > latest):
+                path = f"{log.folder}/{name}"
+                yield Finding(findings.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
 
 
 def stale_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -43,4 +58,4 @@ def leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(findings.LEFTOVER, found[0], f"{count} in this checkpoint")
 
 
-CHECKS = (vanished, orphan_sidecars, stale_sidecars, leftovers)
+CHECKS = (vanished, orphan_sidecars, directories, stale_sidecars, leftovers)

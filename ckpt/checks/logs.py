@@ -6,7 +6,7 @@ from itertools import pairwise
 from ckpt import findings
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
-from ckpt.history import unplanned
+from ckpt.history import Pattern, pattern, unplanned
 from ckpt.model import OffsetLog
 
 
@@ -57,4 +57,11 @@ def two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
         return
 
 
-CHECKS = (unreadable_files, ignored_gaps, two_writers)
+def log_lags_behind(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Asynchronous tracking plans and runs batches that it does not log."""
+    if pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
+        detail = f"rows after the offsets of batch {checkpoint.offsets.latest} may have been written already"
+        yield Finding(findings.LOG_LAGS_BEHIND, f"offsets/{checkpoint.offsets.latest}", detail)
+
+
+CHECKS = (unreadable_files, ignored_gaps, two_writers, log_lags_behind)

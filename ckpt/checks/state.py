@@ -9,11 +9,10 @@ from ckpt.findings import Finding
 _LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
 
 
-def moved(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """TransformWithState names its schema files by absolute path, and those do not lie in this checkpoint."""
-    elsewhere = checkpoint.state.moved_schemas if checkpoint.state else ()
-    if elsewhere:
-        yield Finding(findings.STATE_MOVED, "state", f"schemas are read from {elsewhere[0]}")
+def format_two(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """State store checkpoint format 2 has to be named by the session: the checkpoint does not record it."""
+    if checkpoint.state is not None and checkpoint.state.format_version == 2:
+        yield Finding(findings.FORMAT_TWO, "state", "state files carry unique ids")
 
 
 def abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -50,4 +49,4 @@ def unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(findings.UNREADABLE_STATE_METADATA, file.path, file.reason)
 
 
-CHECKS = (moved, abandoned_timeline, snapshot_lag, no_metadata, unreadable)
+CHECKS = (format_two, abandoned_timeline, snapshot_lag, no_metadata, unreadable)

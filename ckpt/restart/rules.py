@@ -11,7 +11,7 @@ from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkpoint, Log
 from ckpt.findings import Diagnosis, Finding
 from ckpt.formats.names import java_long
 from ckpt.model import CommitLog, DamageKind, Kind, OffsetLog, SourceOffset, Unreadable
-from ckpt.restart import words
+from ckpt.restart import source_logs, words
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure
@@ -61,6 +61,12 @@ def _query_metadata(start: Start) -> Forecast | None:
         return start.fails(findings.MISSING_METADATA, METADATA, detail, words.MISSING_METADATA)
     obstacle = _obstacle(start, "", METADATA)
     return None if obstacle is None else start.ends(Outcome.FAILS_AT_START, obstacle[0], error=obstacle[1])
+
+
+def _source_logs(start: Start) -> Forecast | None:
+    """Sources are created with the plan, and a file source restores its log then."""
+    found = source_logs.hole(start.checkpoint)
+    return None if found is None else start.ends(Outcome.FAILS_AT_START, found[0], error=found[1])
 
 
 def _nothing_planned(start: Start) -> Forecast | None:
@@ -308,6 +314,13 @@ def _state(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Fore
     state = start.checkpoint.state
     if state is None:
         return None
+    if any(operator.variables for operator in state.operators) and not start.spark.at_least(Spark.V4_0):
+        return start.ends(Outcome.UNKNOWN)  # it has no transformWithState, so no query can be tried
+    if state.moved_schemas:
+        found = Finding(findings.STATE_MOVED, STATE, f"schemas are read from {state.moved_schemas[0]}")
+        if start.checkpoint.lost_schemas:
+            return start.ends(Outcome.FAILS_AT_START, found, error=words.NO_FILE)
+        return start.ends(Outcome.UNKNOWN, found)
     failing = [(d, f) for d in state.damages if (f := load_failure(d, state.provider, start.spark)) is not None]
     if not failing:
         return None
@@ -389,6 +402,7 @@ _STATE_DIAGNOSES = {
 _RULES = (
     _no_micro_batches,
     _query_metadata,
+    _source_logs,
     _nothing_planned,
     _latest_offsets,
     _unfinished_repartition,

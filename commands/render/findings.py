@@ -1,0 +1,66 @@
+"""The findings of a page: troubles with their meaning, then notes in brief, then the one thing to do next."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from ckpt.findings import Severity
+from ckpt.inspection import Inspection, Judged
+
+from .layout import Page
+from .text import printable
+
+COLOURS = {Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.NOTE: "36"}
+_PLACES = 3  # how many places of one finding are named
+_INDENT = 11
+
+
+def findings_section(inspection: Inspection, layout: Page) -> str:
+    """What was found, worst first; the page ends with the remedy of the worst."""
+    troubles = [judged for judged in inspection.findings if judged.severity is not Severity.NOTE]
+    notes = [judged for judged in inspection.findings if judged.severity is Severity.NOTE]
+    lines = [layout.heading("Findings", "" if troubles else "nothing that stops or spoils a start")]
+    for place, same in enumerate(_by_code(troubles)):
+        lines += _trouble(same, layout, remedy=place > 0)
+    for same in _by_code(notes):
+        lines += _note(same, layout)
+    lines += ["", layout.wrap(_next(troubles), 10, "Next")]
+    return "\n".join(lines)
+
+
+def _next(troubles: list[Judged]) -> str:
+    if not troubles:
+        return "nothing has to be repaired; start the query as usual"
+    return printable(troubles[0].remedy or "nothing can be done about it; start the query as usual")
+
+
+def _by_code(judged: list[Judged]) -> list[list[Judged]]:
+    return [list(same) for _, same in groupby(judged, key=lambda j: (j.severity, j.finding.diagnosis.code))]
+
+
+def _trouble(same: list[Judged], layout: Page, *, remedy: bool) -> Iterator[str]:
+    first = same[0]
+    yield _label(first, layout) + (f"   {printable(first.finding.path)}" if len(same) == 1 else "")
+    yield layout.wrap(first.finding.diagnosis.meaning, _INDENT)
+    if len(same) == 1:
+        yield layout.wrap(f"Here: {printable(first.finding.detail)}.", _INDENT)
+    for judged in same[:_PLACES] if len(same) > 1 else ():
+        place = printable(f"{judged.finding.path}: {judged.finding.detail}")
+        yield layout.wrap(place, _INDENT + 2, " " * _INDENT + "- ")
+    if len(same) > _PLACES:
+        yield " " * _INDENT + f"- and {len(same) - _PLACES} more, which -o json names"
+    if remedy and first.remedy:
+        yield layout.wrap(printable(first.remedy), _INDENT + 2, " " * _INDENT + "→ ")
+
+
+def _note(same: list[Judged], layout: Page) -> Iterator[str]:
+    yield _label(same[0], layout)
+    for judged in same[:_PLACES]:
+        place = f"{judged.finding.path}: " if judged.finding.path else ""
+        yield layout.wrap(printable(f"{place}{judged.finding.detail}"), _INDENT)
+    if len(same) > _PLACES:
+        yield " " * _INDENT + f"and {len(same) - _PLACES} more, which -o json names"
+
+
+def _label(judged: Judged, layout: Page) -> str:
+    severity = layout.paint(f"{judged.severity:8}", COLOURS[judged.severity])
+    return f"  {severity} {judged.finding.diagnosis.code} {judged.finding.diagnosis.name}"

@@ -1,0 +1,43 @@
+"""How text is laid out on a page: folded, aligned, coloured."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tabulate import tabulate
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """How wide a page is, and whether it may be coloured."""
+
+    width: int = 80
+    colour: bool = False
+
+    def paint(self, text: str, code: str) -> str:
+        """``text`` in a colour, where colours are wanted."""
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+    def wrap(self, text: str, indent: int, first: str | None = None) -> str:
+        """``text`` folded to the width, every line indented; ``first`` stands before the first line instead."""
+        blank = " " * indent
+        start = blank if first is None else first.ljust(indent)
+        folded = textwrap.wrap(
+            text,
+            max(self.width, indent + 30),
+            initial_indent=start,
+            subsequent_indent=blank,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        return "\n".join(folded) or start.rstrip()
+
+    def columns(self, rows: Sequence[Sequence[str]], headers: Sequence[str] = ()) -> str:
+        """Rows in aligned columns, indented by two."""
+        text = tabulate(rows, headers=headers, tablefmt="plain", disable_numparse=True)
+        return textwrap.indent(text, "  ")
+
+    def heading(self, name: str, fact: str = "") -> str:
+        """The first line of a section: its name, and what is said of all of it."""
+        folded = self.wrap(fact, 10, f"{name:9} ") if fact else name
+        return self.paint(name, "1") + folded[len(name) :]

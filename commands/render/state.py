@@ -1,0 +1,106 @@
+"""The state of a page: what each operator keeps, and what of its settings the checkpoint decides."""
+
+from collections.abc import Iterator
+from statistics import median
+
+from ckpt.inspection import Inspection
+from ckpt.model import Json, Operator, Store
+
+from .layout import Page
+from .text import plural, printable, ranges, size
+
+_RECORDED = {
+    "spark.sql.shuffle.partitions": "shuffle partitions",
+    "spark.sql.streaming.stateStore.providerClass": "provider",
+    "spark.sql.streaming.multipleWatermarkPolicy": "watermark policy",
+}
+_SKEW = 2.0  # times the median from which the largest partition is worth a word
+
+
+def state_section(inspection: Inspection, layout: Page) -> str:
+    """What the checkpoint keeps of each operator; nothing for a stateless query."""
+    state = inspection.checkpoint.state
+    if state is None:
+        return ""
+    loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
+    lines = [layout.heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")]
+    recorded = _recorded(inspection)
+    if recorded:
+        lines.append(layout.wrap(f"recorded here, and stronger than the session: {recorded}", 2))
+    for operator in state.operators:
+        lines += _operator(operator, layout)
+    return "\n".join(lines)
+
+
+def _recorded(inspection: Inspection) -> str:
+    """The settings that a restart takes from the checkpoint, whatever the session says."""
+    checkpoint = inspection.checkpoint
+    offsets = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    conf = offsets.metadata.conf if offsets and offsets.metadata else {}
+    return ", ".join(f"{name} {conf[key].rpartition('.')[2]}" for key, name in _RECORDED.items() if key in conf)
+
+
+def _operator(operator: Operator, layout: Page) -> Iterator[str]:
+    yield f"  operator {operator.id}   {printable(operator.name) if operator.name else 'name not recorded'}"
+    for variable in operator.variables:
+        yield f"    {variable.kind} {printable(variable.name)}{' with TTL' if variable.ttl else ''}"
+    for store in operator.stores:
+        yield layout.wrap(printable(_store(store)), 6, f"    {printable(store.name)}: ")
+        for side, schema in (("key", store.key_schema), ("value", store.value_schema)):
+            if schema is not None:
+                yield layout.wrap(printable(type_name(schema)), 14, f"      {side:7} ")
+
+
+def _store(store: Store) -> str:
+    replay = [p.replay_versions for p in store.partitions if p.replay_versions is not None]
+    readable = ranges(list(store.readable_batches))
+    facts = [
+        plural(len(store.partitions), "partition"),
+        "keys not recorded" if store.num_keys is None else plural(store.num_keys, "key"),
+        size(store.bytes) + _skew(store),
+        *(["changelog"] if store.changelog else []),
+        "no snapshot yet" if store.newest_snapshot_version is None else f"snapshot {store.newest_snapshot_version}",
+        *([f"a load replays {plural(max(replay), 'version')}"] if replay else []),
+        f"readable batches {readable}" if readable else "no batch is readable",
+    ]
+    return ", ".join(facts)
+
+
+def _skew(store: Store) -> str:
+    """How much larger the largest partition is than the median one, where that is much."""
+    sizes = [partition.bytes for partition in store.partitions]
+    middle = median(sizes) if sizes else 0
+    if not middle or max(sizes) < _SKEW * middle:
+        return ""
+    return f" (the largest partition {max(sizes) / middle:.1f} times the median)"
+
+
+def type_name(schema: Json) -> str:
+    """A type as Spark's JSON has it, in the words of Spark SQL: ``key bigint, window struct<start timestamp>``."""
+    match schema:
+        case {"type": "struct", "fields": list(fields)}:
+            return ", ".join(_field(field) for field in fields)
+        case _:
+            return _nested(schema)
+
+
+def _field(field: Json) -> str:
+    match field:
+        case {"name": str(name), "type": kind}:
+            return f"{name} {_nested(kind)}"
+    return "?"
+
+
+def _nested(kind: Json) -> str:
+    match kind:
+        case {"type": "struct"}:
+            return f"struct<{type_name(kind)}>"
+        case {"type": "array", "elementType": element}:
+            return f"array<{_nested(element)}>"
+        case {"type": "map", "keyType": key, "valueType": value}:
+            return f"map<{_nested(key)}, {_nested(value)}>"
+        case {"type": "udt", "sqlType": stored}:
+            return _nested(stored)
+        case str(name):
+            return {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(name, name)
+    return "?"
