@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.services.clouds import azure, google_cloud
 from tests.services.hdfs import HdfsCluster, hdfs_cluster
 from tests.services.process import Unavailable
 from tests.services.s3 import S3Server, s3_server
@@ -31,6 +32,26 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsCluster]:
             yield cluster
     except Unavailable as reason:
         pytest.skip(f"no HDFS: {reason}")
+
+
+@pytest.fixture(scope="session")
+def gcs_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upload]:
+    """Upload a local folder to an emulated Google Cloud Storage: its URI, and the options that reach it."""
+    try:
+        with google_cloud(tmp_path_factory.mktemp("gcs")) as cloud:
+            yield lambda folder: (cloud.upload(folder), cloud.options)
+    except Unavailable as reason:
+        pytest.skip(f"no Google Cloud Storage: {reason}")
+
+
+@pytest.fixture(scope="session")
+def azure_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upload]:
+    """Upload a local folder to an emulated Azure Blob Storage: its URI, and the options that reach it."""
+    try:
+        with azure(tmp_path_factory.mktemp("azure")) as cloud:
+            yield lambda folder: (cloud.upload(folder), cloud.options)
+    except Unavailable as reason:
+        pytest.skip(f"no Azure Blob Storage: {reason}")
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,8 @@ KINDS = [
     "bridged_uri",
     pytest.param("s3_uri", marks=pytest.mark.service),
     pytest.param("hdfs_uri", marks=pytest.mark.service),
+    pytest.param("gcs_uri", marks=pytest.mark.service),
+    pytest.param("azure_uri", marks=pytest.mark.service),
 ]
 
 
