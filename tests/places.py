@@ -16,8 +16,11 @@ GOLDENS = ROOT.parent / "shared" / "golden"
 
 def golden_checkpoints() -> list[Any]:
     """Each checkpoint among them, relative to ``GOLDENS``, as parameters of a test."""
-    return _or_skipped(str(file.parent.relative_to(GOLDENS)) for file in sorted(GOLDENS.rglob("metadata"))
-                       if (file.parent / "offsets").is_dir())
+    return _or_skipped(
+        str(file.parent.relative_to(GOLDENS))
+        for file in sorted(GOLDENS.rglob("metadata"))
+        if (file.parent / "offsets").is_dir()
+    )
 
 
 def golden_folders() -> list[Any]:

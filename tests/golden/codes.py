@@ -1,7 +1,7 @@
-"""The warnings and errors that each sample must show, written by hand from what was done to it (see ``tests/spark/damage.py``).
+"""The warnings and errors that each sample must show, by hand, from what was done to it (``tests/spark/damage.py``).
 
-What Spark itself did with these checkpoints (``tests/oracle``) decides; an answer of ckpt never does. A sample that is not
-named here must show neither a warning nor an error.
+What Spark itself did with these checkpoints (``tests/oracle``) decides; an answer of ckpt never does. A sample that
+is not named in ``MUST_SHOW`` must show neither a warning nor an error.
 """
 
 _LEFT_BY_ASYNCHRONOUS_TRACKING = {"CKPT201"}  # a warning, as both progress modes are asked about

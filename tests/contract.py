@@ -1,0 +1,86 @@
+"""``docs/contract.md`` as data: the tables that it publishes, and the shape of the JSON that they describe."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.places import ROOT
+
+PAGE = ROOT / "docs" / "contract.md"
+
+_KINDS: dict[str, type] = {
+    "object": dict,
+    "list": list,
+    "string": str,
+    "integer": int,
+    "boolean": bool,
+    "null": type(None),
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What may stand under a key: values of some types, or some words; neither stands for any JSON value."""
+
+    types: frozenset[type]
+    words: frozenset[str]
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value may stand here; True and False are no integers."""
+        if not self.types and not self.words:
+            return True
+        return type(value) in self.types or (isinstance(value, str) and value in self.words)
+
+
+def table(heading: str) -> list[list[str]]:
+    """The rows of the first table below a heading, each as its cells, without the head of the table."""
+    _, found, below = PAGE.read_text(encoding="utf-8").partition(f"\n{heading}\n")
+    assert found, f"no heading {heading!r} in {PAGE.name}"
+    lines = iter(below.splitlines())
+    rows = []
+    for line in lines:
+        if line.startswith("|"):
+            rows.append([cell.strip() for cell in line.strip("|").split("|")])
+        elif rows:
+            break
+    return rows[2:]
+
+
+def shapes() -> dict[str, Shape]:
+    """Each key of the JSON of ``ckpt inspect``, by its path."""
+    return {path.strip("`"): _shape(kinds) for path, kinds, _ in table("### JSON")}
+
+
+def _shape(kinds: str) -> Shape:
+    words = frozenset(re.findall("`([^`]+)`", kinds))
+    names = [name for name in re.split(", | or ", re.sub("`[^`]+`", "", kinds)) if name.strip(" ,")]
+    if names == ["any"]:
+        return Shape(frozenset(), frozenset())
+    return Shape(frozenset(_KINDS[name.strip()] for name in names), words)
+
+
+def disagreements(document: Any) -> list[str]:
+    """Where a document differs from the contract: keys that are missing or not published, values of another kind."""
+    return list(_differs(document, "", shapes()))
+
+
+def _differs(value: Any, path: str, known: dict[str, Shape]) -> Iterator[str]:
+    if path not in known and path:
+        yield f"{path} is not published"
+        return
+    if path and not known[path].fits(value):
+        yield f"{path} is {value!r}"
+        return
+    if path and not known[path].types and not known[path].words:
+        return
+    if isinstance(value, dict):
+        prefix = f"{path}." if path else ""
+        wanted = {one[len(prefix) :] for one in known if one.startswith(prefix)}
+        missing = {one for one in wanted if "." not in one and "[" not in one} - value.keys()
+        yield from (f"{prefix}{one} is missing" for one in sorted(missing))
+        for key, inner in value.items():
+            yield from _differs(inner, prefix + key, known)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _differs(inner, f"{path}[]", known)

@@ -1,0 +1,140 @@
+"""``docs/contract.md`` against the code: the JSON of every checkpoint there is, options, exit codes, words."""
+
+import re
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from typer.core import TyperGroup
+
+from ckpt import __version__, inspection, reader
+from ckpt.findings import Severity
+from ckpt.history import Pattern
+from ckpt.model import Kind, Provider
+from ckpt.restart.forecast import Outcome
+from ckpt.restart.versions import Progress, Spark
+from ckpt.sources import SourceType
+from tests import contract, golden
+from tests.conftest import Ckpt
+from tests.places import GOLDENS, ROOT, SAMPLE_NAMES, golden_checkpoints
+
+
+@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+def test_every_sample_is_told_as_published(sample: str, ckpt: Ckpt) -> None:
+    assert contract.disagreements(ckpt("inspect", f"sample_checkpoints/{sample}", "-o", "json").json()) == []
+
+
+@pytest.mark.parametrize("golden", golden_checkpoints())
+def test_every_checkpoint_of_sparks_tests_is_told_as_published(golden: str, ckpt: Ckpt) -> None:
+    assert contract.disagreements(ckpt("inspect", GOLDENS / golden, "-o", "json").json()) == []
+
+
+def test_an_empty_folder_is_told_as_published(ckpt: Ckpt, tmp_path: Path) -> None:
+    document = ckpt("inspect", tmp_path, "-o", "json").json()
+
+    assert contract.disagreements(document) == []
+    assert document["ckpt"] == {"version": __version__, "schema": 1}
+    assert document["checkpoint"]["kind"] == "empty"
+    assert document["state"] is None
+    assert document["latest"]["offset_batch"] is None
+
+
+def test_every_published_key_is_used() -> None:
+    """A key below a list that is empty in every sample would be published unseen."""
+    seen = {"ckpt", "ckpt.version", "ckpt.schema"}
+    for sample in SAMPLE_NAMES:
+        _collect(golden.recorded(sample), "", seen)
+    assert contract.shapes().keys() - seen == set()
+
+
+def _collect(value: Any, path: str, seen: set[str]) -> None:
+    seen.add(path)
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _collect(inner, f"{path}.{key}".lstrip("."), seen)
+    elif isinstance(value, list):
+        for inner in value:
+            _collect(inner, f"{path}[]", seen)
+
+
+def test_the_checker_sees_what_differs(ckpt: Ckpt) -> None:
+    document = ckpt("inspect", "sample_checkpoints/join-hdfs-3.5", "-o", "json").json()
+    del document["latest"]["conf"]
+    document["extra"] = 1
+    document["checkpoint"]["files"] = True
+    document["restart"][0]["outcome"] = "perhaps"
+    document["state"]["operators"][0]["stores"][1]["num_keys"] = "7"
+
+    assert contract.disagreements(document) == [
+        "checkpoint.files is True",
+        "latest.conf is missing",
+        "restart[].outcome is 'perhaps'",
+        "state.operators[].stores[].num_keys is '7'",
+        "extra is not published",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("checkpoint.kind", Kind),
+        ("checkpoint.written_by.at_least", Spark),
+        ("batches.pattern", Pattern),
+        ("sources[].type", SourceType),
+        ("restart[].spark", Spark),
+        ("restart[].progress", Progress),
+        ("restart[].outcome", Outcome),
+        ("state.provider", Provider),
+        ("findings[].severity", Severity),
+    ],
+)
+def test_published_words_are_all_the_words_there_are(path: str, words: type[StrEnum]) -> None:
+    assert contract.shapes()[path].words == {str(word) for word in words}
+
+
+def test_published_options_are_those_of_the_command(app: Any) -> None:
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    options = {
+        "`, `".join(option.opts): option
+        for option in group.commands["inspect"].params
+        if option.param_type_name == "option" and option.name != "help"
+    }
+    published = {row[0].strip("`"): row[1:] for row in contract.table("## `ckpt inspect CHECKPOINT`")}
+    assert published.keys() == options.keys()
+    for name, (_, default, _) in published.items():
+        told = {"all": None, "none": None, "off": False}.get(default, default)
+        assert str(options[name].default) == str(told), name
+
+
+@pytest.mark.parametrize("option", ["--spark", "--progress", "-o`, `--output"])
+def test_published_values_are_those_that_the_option_takes(option: str, ckpt: Ckpt, tmp_path: Path) -> None:
+    values = {row[0].strip("`"): row[1] for row in contract.table("## `ckpt inspect CHECKPOINT`")}[option].split(", ")
+    words = option.split("`, `")
+
+    assert all(ckpt("inspect", tmp_path, word, value).exit_code == 0 for word in words for value in values)
+    refused = ckpt("inspect", tmp_path, words[0], "nonsense")
+    assert refused.exit_code == 2
+    assert re.findall(r"'([\w.]+)'", refused.stderr) == ["nonsense", *values]
+
+
+def test_published_exit_codes_are_those_of_the_application(app: Any) -> None:
+    main = sys.modules[type(typer.main.get_command(app)).__module__]
+    codes = {code: meaning.partition(":")[0] for code, meaning in contract.table("## Exit codes")}
+
+    assert [*codes] == ["0", *(str(code) for code in (main.FOUND, main.USAGE, main.FAILED))]
+    told = " ".join((typer.main.get_command(app).help or "").split())
+    assert all(f"{code} {meaning}" in told for code, meaning in codes.items()), told
+
+
+def test_the_public_calls_give_what_the_command_shows(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    path = "sample_checkpoints/damaged-missing-predecessor"
+    found = inspection.inspect(reader.open_checkpoint(path))
+    document = ckpt("inspect", path, "-o", "json").json()
+
+    assert document["verdict"] == found.verdict
+    assert [one["code"] for one in document["findings"]] == [one.finding.diagnosis.code for one in found.findings]
