@@ -147,11 +147,10 @@ class DamageKind(StrEnum):
     MISSING = "missing"  # the chain has a hole: this file is not there
     EMPTY = "empty"  # zero bytes
     TRUNCATED = "truncated"  # data is missing at its end, or it is shorter than recorded
-    ODD_END = "odd-end"  # the end mark is cut off or followed by more, but all its data is there: it loads
+    ODD_END = "odd-end"  # all its data is there, but its end mark is not, or Spark's checksum of it is empty
     UNREADABLE = "unreadable"  # it is no file of its kind, or a zip whose ``metadata`` entry cannot be decoded
     MISSING_SST = "missing-sst"  # the zip names an SST file that is not there
-    BAD_CHECKSUM = "bad-checksum"  # Spark's checksum file beside a file is empty, so the file counts as damaged
-    BAD_SCHEMA = "bad-schema"  # the state schema file that a start compares the query with cannot be read
+    BAD_SCHEMA = "bad-schema"  # a state schema, or the operator metadata that names it, is gone or cannot be read
     MISSING_PARTITION = "missing-partition"  # the folder of a partition or store is not there
     MISSING_STATE = "missing-state"  # the operator, or state/ as a whole, is not there
     BLOCKED = "blocked"  # a folder lies where the file of the next version is to be written

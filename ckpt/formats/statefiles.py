@@ -22,6 +22,11 @@ DEFAULT_STORE = "default"
 END_MARK = MAGIC + b"\x15" + bytes(12)
 """The last 21 bytes of a whole LZ4 stream: the header of an empty block."""
 
+JOIN_STORES = frozenset(
+    f"{side}-{what}" for side in ("left", "right") for what in ("keyToNumValues", "keyWithIndexToValue")
+)
+"""The stores of a stream-stream join; one of them is never alone (Spark ``SymmetricHashJoinStateManager``)."""
+
 LZ4 = "lz4"
 _KINDS = {kind.value: kind for kind in StateFileKind if kind is not StateFileKind.SST}
 

@@ -53,7 +53,7 @@ def _survives(damage: StateDamage, spark: Spark) -> bool:
     of format 2 and for none of format 1. A bad snapshot is replaced by an older one and its logs since 4.2 (Spark's
     ``AutoSnapshotLoader``); for RocksDB that needs changelog checkpointing.
     """
-    if damage.kind in (DamageKind.ODD_END, DamageKind.BAD_CHECKSUM):
+    if damage.kind is DamageKind.ODD_END:
         verifies = {
             Spark.V4_1: damage.file_kind is not StateFileKind.ZIP,
             Spark.V4_2: damage.format_version == 2,

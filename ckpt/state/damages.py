@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 from ckpt.formats.statefiles import DEFAULT_STORE
-from ckpt.model import DamageKind, Operator, StateDamage, Unreadable
+from ckpt.model import DamageKind, Operator, OperatorMetadata, StateDamage, Unreadable
 from ckpt.state.folders import STATE, OperatorFolder
 from ckpt.state.found import Found
 from ckpt.state.places import lies_elsewhere
+
+_METADATA_GONE = "STDS_FAILED_TO_READ_OPERATOR_METADATA"
 
 
 def find_damages(found: Found, operators: tuple[Operator, ...]) -> Iterator[StateDamage]:
@@ -39,11 +41,24 @@ def find_damages(found: Found, operators: tuple[Operator, ...]) -> Iterator[Stat
                     schema.reason,
                     says=schema.says,
                 )
+        yield from _lost_metadata(found, operator, version)
         yield from _lost_schemas(found, operator, version)
         of_operator = [load for load in found.loads.all if load.place.operator == folder.id and load.damages]
         damages = [damage for load in of_operator for damage in load.damages]
         damages += _absent(folder, operator, version)
         yield from sorted(damages, key=lambda damage: (damage.partition or 0, damage.store or ""))
+
+
+def _lost_metadata(found: Found, operator: Operator, version: int) -> Iterator[StateDamage]:
+    """Only operator metadata leads transformWithState to its schemas (``OperatorStateMetadataV2Reader``)."""
+    folder = f"{STATE}/{operator.id}"
+    metadata = found.described[operator.id].metadata
+    if not found.listing.has_folder(f"{folder}/_stateSchema") or isinstance(metadata, OperatorMetadata):
+        return
+    path, detail, says = f"{folder}/_metadata", "the operator metadata is not there", _METADATA_GONE
+    if isinstance(metadata, Unreadable):
+        path, detail, says = metadata.path, metadata.reason, None
+    yield StateDamage(DamageKind.BAD_SCHEMA, operator.id, None, None, version, path, None, detail, says=says)
 
 
 def _lost_schemas(found: Found, operator: Operator, version: int) -> Iterator[StateDamage]:

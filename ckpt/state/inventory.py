@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
-from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.model import (
     ColumnFamily,
     Json,
@@ -91,6 +91,8 @@ def _expected_partitions(folder: OperatorFolder, description: Description, conte
     metadata = description.known
     recorded = {store.name: store.partitions for store in metadata.stores} if metadata else {}
     stores = recorded or dict.fromkeys(folder.stores) or {DEFAULT_STORE: None}
+    if not JOIN_STORES.isdisjoint(stores):
+        stores |= dict.fromkeys(JOIN_STORES - stores.keys())
     if folder.partitions == (0,) and _keeps_one_partition(description):
         return dict.fromkeys(stores, 1)
     return {name: context.shuffle_partitions or recorded.get(name) for name in stores}

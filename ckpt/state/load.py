@@ -144,6 +144,8 @@ def _damages(
     listing: Listing, place: StorePartition, target: Target, chain: Chain, verified: Verified
 ) -> Iterator[StateDamage]:
     names = place.names
+    if target.unique_id is None and chain.snapshot is None:
+        yield from _ids_in_names(place, target)
     if chain.lost_snapshot is not None:
         version, unique_id = chain.lost_snapshot
         name = f"{version}_{unique_id}.{names.snapshot_kind}"
@@ -165,13 +167,24 @@ def _damages(
         yield _damage(place, target, verdict, blocked, names.log_kind)
 
 
+def _ids_in_names(place: StorePartition, target: Target) -> Iterator[StateDamage]:
+    """Zips of format 2 where the commit names no unique ids: Spark takes their names for numbers."""
+    zips = [name for (_, unique_id), name in place.names.snapshots.items() if unique_id is not None]
+    if zips and place.names.snapshot_kind is StateFileKind.ZIP:
+        detail = "its name has a unique id, as in format 2, and the commit of the batch before names none"
+        damage = _damage(
+            place, target, Verdict(DamageKind.UNREADABLE, detail, "NumberFormatException"), min(zips), StateFileKind.ZIP
+        )
+        yield replace(damage, format_version=2)
+
+
 def _file_damages(
     place: StorePartition, target: Target, name: str, kind: StateFileKind, verified: Verified
 ) -> Iterator[StateDamage]:
     """What is wrong with one file of the chain, or else with Spark's checksum of it."""
     verdict = verified.wrong.get(f"{place.folder}/{name}")
     if verdict is None and place.checksum_size(name) == 0:
-        verdict = Verdict(DamageKind.BAD_CHECKSUM, f"the checksum file {name}{CHECKSUM} is empty")
+        verdict = Verdict(DamageKind.ODD_END, f"the checksum file {name}{CHECKSUM} is empty")
     if verdict is not None:
         yield _damage(place, target, verdict, name, kind)
 
