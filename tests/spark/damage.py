@@ -156,13 +156,13 @@ _STATE_OF_4_2 = (
         "truncated-snapshot",
         "aggregation-hdfs-4.2",
         "Latest snapshot cut short; every delta is there",
-        _cut("state/0/0/8.snapshot", -8),
+        _cut("state/0/0/{latest}.snapshot", -8),
     ),
     (
         "missing-snapshot-zip",
         "aggregation-changelog-4.2",
         "Newest RocksDB snapshot lost; an older one and the changelogs stand in",
-        _delete("state/0/0/9.zip"),
+        _delete("state/0/0/{latest}.zip"),
     ),
     (
         "missing-unique-ids",
@@ -197,7 +197,7 @@ _OTHERS = (
         "async-uncommitted",
         "async-3.5",
         "Asynchronous tracking, the latest batch not committed",
-        _delete("commits/46"),
+        _delete("commits/{latest}"),
     ),
     (
         "file-source-log-hole",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _ASYNC = {
     "asyncProgressTrackingEnabled": "true",
-    "asyncProgressTrackingCheckpointIntervalMs": "1000",
+    "asyncProgressTrackingCheckpointIntervalMs": "2000",
     "_asyncProgressTrackingOverrideSinkSupportCheck": "true",
 }
 _PATIENCE_S = 300
@@ -37,9 +37,16 @@ def _launch(spark: SparkSession, sample: Sample, checkpoint: Path, **more: Any) 
     return start(spark, QUERIES[sample.query], checkpoint, store=sample.store, conf=conf, **more)
 
 
-def _wait_for_commit(query: StreamingQuery, checkpoint: Path, batch: int) -> None:
+def _wait_for_commit(query: StreamingQuery, checkpoint: Path, batch: int, after_gap: bool = False) -> None:
+    """Wait for a commit of `batch` or a later one; with `after_gap`, for one whose predecessor was not logged."""
     deadline = time.monotonic() + _PATIENCE_S
-    while not any(int(path.name) >= batch for path in (checkpoint / "commits").glob("[0-9]*")):
+
+    def done() -> bool:
+        committed = {int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")}
+        latest = max(committed, default=-1)
+        return latest >= batch and not (after_gap and latest - 1 in committed)
+
+    while not done():
         if not query.isActive or time.monotonic() > deadline:
             raise RuntimeError(f"no commit of batch {batch} in {checkpoint}: {query.exception()}")
         time.sleep(0.05)
@@ -80,7 +87,7 @@ def _async(spark: SparkSession, sample: Sample, checkpoint: Path) -> None:
         sink, feed = "kafka", _feed_orders(spark, servers)
     trigger = {"processingTime": "150 milliseconds"}
     query = _launch(spark, sample, checkpoint, options=options, sink=sink, trigger=trigger)
-    _wait_for_commit(query, checkpoint, sample.count)
+    _wait_for_commit(query, checkpoint, sample.count, after_gap=True)
     query.stop()
     if feed:
         feed.stop()

@@ -2,7 +2,8 @@
 
 `{"op": "delete", "path": "offsets/3"}` and so on; `OPERATIONS` holds every operation with the keys that it
 takes. Paths are relative to the checkpoint, and a `*` in a `path` stands for whatever is there: each match is
-mutated (none is an error, for a mutation that does nothing proves nothing). A file's Hadoop checksum
+mutated (none is an error, for a mutation that does nothing proves nothing). `{latest}` in a file name stands for
+the highest number that a file of such a name has. A file's Hadoop checksum
 `.<name>.crc` goes with it: whoever deletes or rewrites `3` also removes `.3.crc`, which is what any careful
 hand would do, unless the mutation says `"keep_crc": true`.
 """
@@ -42,11 +43,22 @@ def crc_of(path: Path) -> Path:
 
 
 def _matches(root: Path, mutation: Mutation) -> list[Path]:
-    path = mutation["path"]
+    path = _latest(root, mutation["path"])
     found = sorted(root.glob(path)) if "*" in path else [root / path]
     if not found or not all(one.exists() for one in found):
         raise ValueError(f"nothing at {path} for {dict(mutation)}")
     return found
+
+
+def _latest(root: Path, path: str) -> str:
+    """Put the highest number for which there is a file in place of `{latest}`."""
+    folder, _, name = path.rpartition("/")
+    if "{latest}" not in name:
+        return path
+    before, after = name.split("{latest}")
+    names = (one.name for one in (root / folder).iterdir() if one.name.startswith(before))
+    numbers = (one[len(before) : len(one) - len(after)] for one in names if one.endswith(after))
+    return path.replace("{latest}", str(max((int(number) for number in numbers if number.isdecimal()), default=0)))
 
 
 def _forget_crc(path: Path, mutation: Mutation) -> None:
