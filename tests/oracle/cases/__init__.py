@@ -14,7 +14,7 @@ def _unique(cases: Iterable[Case]) -> Iterator[Case]:
     """Drop a case that does the same as an earlier one under another name."""
     seen = []
     for case in cases:
-        what = replace(case, name="", refusal=False, store=case.settings or "default")
+        what = replace(case, name="", refusal=False, sync_only=False, store=case.settings or "default")
         if what not in seen:
             seen.append(what)
             yield case

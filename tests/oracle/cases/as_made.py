@@ -9,7 +9,7 @@ from tests.spark.damage import DAMAGED
 from tests.spark.samples import ORIGIN, SAMPLES, Sample
 
 from . import model
-from .model import Case, Mutation, delete_logs, planned, replace
+from .model import Case, Mutation, delete_logs, latest, replace
 
 SCHEMA_PATHS = "state/0/_metadata/v2/[0-9]*"
 MOVED_FROM = "/tmp/ckpt-samples-no-longer-here"
@@ -33,29 +33,26 @@ def usable() -> Iterator[Sample]:
 
 
 def _of(sample: Sample) -> Iterator[Case]:
-    *_, before, last = planned(sample.name)
-    home, killed = relocated(sample), sample.run == "killed"
+    last, home = latest(sample.name), relocated(sample)
 
     def made(name: str, damage: list[Mutation], store: str = "own") -> Case:
-        mutations = (*home, *damage) if name != "moved" else tuple(damage)
+        mutations = tuple(damage) if name == "moved" else (*home, *damage)
         refusal = name == "whole"
-        return Case(f"made-{sample.name}-{name}", sample.name, mutations, sample.query, store, 1, refusal)
+        return Case(f"made-{sample.name}-{name}", sample.name, mutations, sample.query, store, refusal=refusal)
 
-    uncommitted = [] if killed else delete_logs(commits=[last])
     yield made("whole", [])
-    if not killed:
-        yield made("uncommitted", uncommitted)
-    yield made("without-latest", delete_logs([last], [] if killed else [last]))
-    yield made("previous-uncommitted", delete_logs([last], [before] if killed else [last, before]))
+    if sample.run != "killed":
+        yield made("uncommitted", delete_logs(commits=[last]))
+    if sample.run == "async" or sample.store == "format2":
+        yield made("without-latest", delete_logs([last], [last]))
     if sample.query.startswith("transform-with-state"):
         yield made("moved", [replace(SCHEMA_PATHS, str(ORIGIN), MOVED_FROM)])
     if sample.store not in (None, "hdfs"):
         yield made("whole-default-session", [], "default")
-        yield made("uncommitted-default-session", uncommitted, "default")
 
 
 def cases() -> Iterator[Case]:
-    """Whole, latest batch uncommitted, without the latest batch, moved; and the damaged samples."""
+    """Whole, latest batch uncommitted, in another session, moved; and the damaged samples."""
     samples = {sample.name: sample for sample in usable()}
     for sample in samples.values():
         yield from _of(sample)

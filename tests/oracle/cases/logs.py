@@ -22,8 +22,13 @@ V2_OFFSETS = (
 V3_COMMIT = 'v3\n{"nextBatchWatermarkMs":0,"stateUniqueIds":null,"sinkMetadataMap":{}}'
 
 
-def _case(name: str, *mutations: Mutation, batches: int = 1) -> Case:
-    return Case(name, SAMPLE, tuple(mutations), batches=batches)
+BOTH_MODES = {"empty", "only-v1", "v9", "v2", "newline-at-end", "source-line-dash", "missing", "leading-zeros"}
+"""Forms of damage to one log file that are tried with asynchronous tracking too, which reads files the same way."""
+
+
+def _case(name: str, *mutations: Mutation, batches: int = 1, form: str | None = None) -> Case:
+    sync_only = form is not None and form not in BOTH_MODES
+    return Case(name, SAMPLE, tuple(mutations), batches=batches, sync_only=sync_only)
 
 
 def gaps() -> Iterator[Case]:
@@ -139,25 +144,27 @@ def _body(batch: int) -> str:
 def _unreadable() -> Iterator[Case]:
     uncommitted = delete_logs(commits=[L])
     for form, damage in _offset_forms(L, END).items():
-        yield _case(f"offset-latest-{form}", *damage)
-        yield _case(f"offset-latest-{form}-uncommitted", *damage, *uncommitted)
+        yield _case(f"offset-latest-{form}", *damage, form=form)
+        yield _case(f"offset-latest-{form}-uncommitted", *damage, *uncommitted, form=form)
     for form, damage in _offset_forms(L - 1, _body(L - 1)).items():
-        yield _case(f"offset-predecessor-{form}", *damage)
-        yield _case(f"offset-predecessor-{form}-uncommitted", *damage, *uncommitted)
+        yield _case(f"offset-predecessor-{form}", *damage, form=form)
+        yield _case(f"offset-predecessor-{form}-uncommitted", *damage, *uncommitted, form=form)
     for form in ("empty", "json-cut-early", "v9", "garbage-bytes"):
-        yield _case(f"offset-old-{form}", *_offset_forms(L - 2, _body(L - 2))[form])
-        yield _case(f"offset-old-{form}-uncommitted", *_offset_forms(L - 2, _body(L - 2))[form], *uncommitted)
+        yield _case(f"offset-old-{form}", *_offset_forms(L - 2, _body(L - 2))[form], form=form)
+        yield _case(
+            f"offset-old-{form}-uncommitted", *_offset_forms(L - 2, _body(L - 2))[form], *uncommitted, form=form
+        )
     for form, damage in _commit_forms(L).items():
-        yield _case(f"commit-latest-{form}", *damage)
+        yield _case(f"commit-latest-{form}", *damage, form=form)
     for form, damage in _commit_forms(L - 1).items():
-        yield _case(f"commit-previous-{form}-uncommitted", *damage, *uncommitted)
+        yield _case(f"commit-previous-{form}-uncommitted", *damage, *uncommitted, form=form)
     for form in ("empty", "json-cut-early", "v9", "garbage-bytes"):
-        yield _case(f"commit-old-{form}", *_commit_forms(L - 2)[form])
-        yield _case(f"commit-ahead-{form}", *_commit_forms(L)[form], *delete_logs(offsets=[L]))
+        yield _case(f"commit-old-{form}", *_commit_forms(L - 2)[form], form=form)
+        yield _case(f"commit-ahead-{form}", *_commit_forms(L)[form], *delete_logs(offsets=[L]), form=form)
     for form in ("empty", "json-cut-early", "v9"):
         only = delete_logs(range(1, L + 1), range(1, L + 1))
-        yield _case(f"only-batch-0-offset-{form}", *only, *_offset_forms(0, _body(0))[form])
-        yield _case(f"only-batch-0-commit-{form}", *only, *_commit_forms(0)[form])
+        yield _case(f"only-batch-0-offset-{form}", *only, *_offset_forms(0, _body(0))[form], form=form)
+        yield _case(f"only-batch-0-commit-{form}", *only, *_commit_forms(0)[form], form=form)
 
 
 def _metadata() -> Iterator[Case]:
@@ -179,9 +186,9 @@ def _metadata() -> Iterator[Case]:
         "orphan-crc": delete("metadata", keep_crc=True),
     }
     for form, damage in forms.items():
-        yield _case(f"metadata-{form}", *damage)
+        yield _case(f"metadata-{form}", *damage, form=form)
     for form in ("missing", "empty", "garbage"):
-        yield _case(f"metadata-{form}-uncommitted", *forms[form], *uncommitted)
+        yield _case(f"metadata-{form}-uncommitted", *forms[form], *uncommitted, form=form)
     yield _case("metadata-missing-logs-empty", *forms["missing"], *delete_logs(ALL, ALL))
     yield _case("metadata-missing-offsets-empty", *forms["missing"], *delete_logs(ALL))
     yield _case("metadata-missing-only-batch-0", *forms["missing"], *delete_logs(range(1, L + 1), range(1, L + 1)))
@@ -244,8 +251,8 @@ def _traps() -> Iterator[Case]:
         "copy-suffix": f"{nxt} (1)",
         "underscore": "1_2",
     }.items():
-        yield _case(f"name-{name}-offset", copy(f"offsets/{L}", f"offsets/{odd}"))
-        yield _case(f"name-{name}-commit", copy(f"commits/{L}", f"commits/{odd}"))
+        yield _case(f"name-{name}-offset", copy(f"offsets/{L}", f"offsets/{odd}"), form=name)
+        yield _case(f"name-{name}-commit", copy(f"commits/{L}", f"commits/{odd}"), form=name)
     yield _case("name-leading-zero-only-offset", move(f"offsets/{L}", f"offsets/0{L}"))
     yield _case("name-leading-zero-only-commit", move(f"commits/{L}", f"commits/0{L}"))
     yield _case("name-leading-zero-only-predecessor", move(f"offsets/{L - 1}", f"offsets/0{L - 1}"))

@@ -21,8 +21,8 @@ class Case:
     """A sample, the damage done to a copy of it, and the query that is started on the copy.
 
     `store` names the state store settings of the session: "own" are those that the sample was made with,
-    "default" Spark's defaults. `batches` is how many batches are watched; `refusal` says that a stateful query is
-    started with asynchronous tracking too.
+    "default" Spark's defaults. `batches` is how many batches are watched. A stateless query is started in both
+    modes unless the case is `sync_only`; a stateful one with asynchronous tracking only to record its `refusal`.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Case:
     store: str = "own"
     batches: int = 1
     refusal: bool = False
+    sync_only: bool = False
 
     @property
     def settings(self) -> str | None:
@@ -48,7 +49,7 @@ class Case:
         """The progress modes recorded for a Spark minor version; none where it lacks the query."""
         if minor < queries.QUERIES[self.query].since:
             return ()
-        if self.batches > 1 or (self.stateful and not self.refusal):
+        if self.sync_only or self.batches > 1 or (self.stateful and not self.refusal):
             return ("sync",)
         return ("sync", "async")
 
@@ -99,14 +100,9 @@ def mkdir(path: str) -> Mutation:
     return {"op": "mkdir", "path": path}
 
 
-def planned(sample: str) -> list[int]:
-    """The planned batches of a sample, ascending."""
-    return sorted(int(path.name) for path in (SAMPLES / sample / "offsets").glob("[0-9]*"))
-
-
 def latest(sample: str) -> int:
     """The newest planned batch of a sample."""
-    return planned(sample)[-1]
+    return max(int(path.name) for path in (SAMPLES / sample / "offsets").glob("[0-9]*"))
 
 
 def versions(sample: str, partition: str, suffix: str) -> list[int]:
