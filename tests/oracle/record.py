@@ -13,7 +13,8 @@ import json
 import os
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any, Self
@@ -22,6 +23,7 @@ from tests.oracle import answers, cases
 
 ROOT = Path(__file__).parents[2]
 CASES_PER_JVM = 400
+SAVE_EVERY = 20
 START_S, CASE_S = 180.0, 150.0
 
 
@@ -83,30 +85,42 @@ class Worker:
 
 
 def record(minor: str, python: str, wanted: list[tuple[cases.Case, str]], log: Path) -> None:
-    """Record the answers to `wanted` (case, mode) pairs for one Spark version, saving after each."""
-    todo = list(wanted)
-    while todo:
-        with Worker(python, log) as worker:
-            if not worker.spark.startswith(minor + "."):
-                raise SystemExit(f"{python} has Spark {worker.spark}, not {minor}")
-            for case, mode in todo[:CASES_PER_JVM]:
-                try:
-                    answer = worker.ask({"case": case.name, "mode": mode})
-                except TimeoutError:
-                    answer = {"outcome": "timeout"}
-                _save(minor, worker.spark, case, mode, answer)
-                todo.remove((case, mode))
-                print(f"{minor} {len(todo):4} left  {answer['outcome']:15} {case.name}/{mode}", flush=True)
-                if answer == {"outcome": "timeout"}:
-                    break
-
-
-def _save(minor: str, version: str, case: cases.Case, mode: str, answer: dict[str, Any]) -> None:
+    """Record the answers to `wanted` (case, mode) pairs for one Spark version, saving every few of them."""
     document = answers.read(minor)
-    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    document |= {"spark": version, "recorded": today, "script": answers.script()}
-    document["answers"][f"{case.name}/{mode}"] = {"of": answers.fingerprint(case), **answer}
-    answers.write(minor, document)
+    todo = list(wanted)
+    try:
+        while todo:
+            with Worker(python, log) as worker:
+                if not worker.spark.startswith(minor + "."):
+                    raise SystemExit(f"{python} has Spark {worker.spark}, not {minor}")
+                today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+                document |= {"spark": worker.spark, "recorded": today, "script": answers.script()}
+                _ask_all(worker, todo, document["answers"], partial(answers.write, minor, document))
+            print(f"{minor} {len(todo):4} left", flush=True)
+    finally:
+        answers.write(minor, document)
+
+
+def _ask_all(
+    worker: Worker,
+    todo: list[tuple[cases.Case, str]],
+    recorded: dict[str, Any],
+    save: Callable[[], None],
+) -> None:
+    """Ask for what is `todo`, taking it off the list, until the worker hangs or has done its share."""
+    for case, mode in todo[:CASES_PER_JVM]:
+        name = f"{case.name}/{mode}"
+        try:
+            answer = worker.ask({"case": case.name, "mode": mode})
+        except TimeoutError:
+            answer = {"outcome": "timeout"}
+        recorded[name] = {"of": answers.fingerprint(case), **answer}
+        todo.remove((case, mode))
+        print(f"{worker.spark} {len(todo):4} left  {answer['outcome']:15} {name}", flush=True)
+        if len(todo) % SAVE_EVERY == 0:
+            save()
+        if answer == {"outcome": "timeout"}:
+            return
 
 
 def _wanted(minor: str, pattern: str, fresh: bool) -> Iterator[tuple[cases.Case, str]]:
