@@ -151,10 +151,11 @@ def _commit_cases() -> Iterator[tuple[str, bytes]]:
     for value in ("1", "null", "{}", '"{\\"a\\":1}"', '"5"'):
         changed = sink.replace('"-"', value)
         yield f"v3 commitOffset {value}", f'v3\n{{"sinkMetadataMap":{{"main":{changed}}}}}'.encode()
-    yield (
-        "v3 two sinks",
-        f'v3\n{{"sinkMetadataMap":{{"main":{sink},"old":{sink.replace("true", "false")}}}}}'.encode(),
-    )
+    old = sink.replace("true", "false").replace("main", "old")
+    yield "v3 two sinks", f'v3\n{{"sinkMetadataMap":{{"main":{sink},"old":{old}}}}}'.encode()
+    for key in ("0", "x"):
+        yield f"v1 operator key {key!r}", f'v1\n{{"stateUniqueIds":{{"{key}":[["a"]]}}}}'.encode()
+    yield "v1 no operator", b'v1\n{"nextBatchWatermarkMs":1,"stateUniqueIds":{}}'
     yield "crlf", b'v1\r\n{"nextBatchWatermarkMs":12}\r\n'
     yield "third-line", b'v1\n{"nextBatchWatermarkMs":12}\nhello'
     yield "empty-second", b"v1\n\n"

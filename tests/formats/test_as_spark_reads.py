@@ -27,6 +27,7 @@ PARSERS = {
 NULLS = "Spark's class reads JSON null as a null record and falls over it later"
 DIFFERENT = {
     "id null": NULLS,
+    "v1 operator key 'x'": "4.0 and 4.1 look for unique ids in version 1 too and fail; no Spark writes any there",
     "bad-utf8-third-far": "Spark stops reading before the damage, 30 kB behind the two lines it wants",
 }
 CASES = [(version, kind) for version in VERSIONS for kind in PARSERS]
@@ -146,8 +147,7 @@ def test_commit_records_hold_what_spark_read(version):
             wanted = expected.pop("stateUniqueIds", None)
             if record.version > 1 and "exponent" not in name:
                 assert ids == _without_nulls(wanted), name
-            if name != "v3 two sinks":  # one of them has another name inside than its key, which ckpt does not keep
-                assert written == expected, name
+            assert written == expected, name
             compared += 1
     assert compared > 60
 
