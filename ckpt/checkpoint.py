@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Generic, TypeVar
 
@@ -16,7 +17,7 @@ OFFSETS, COMMITS, METADATA, STATE, SOURCES = "offsets", "commits", "metadata", "
 Entry = TypeVar("Entry")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Log(Generic[Entry]):
     """``offsets/`` or ``commits/``: which batches have a file, and those of the files that were read."""
 
@@ -51,7 +52,7 @@ class Log(Generic[Entry]):
         entry = None if batch_id is None else self.entries.get(batch_id)
         return None if isinstance(entry, Unreadable) else entry
 
-    @property
+    @cached_property
     def missing(self) -> tuple[tuple[int, int], ...]:
         """Gaps between the first and the last id, as inclusive ranges."""
         return tuple((a + 1, b - 1) for a, b in pairwise(self.ids) if b - a > 1)

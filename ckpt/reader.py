@@ -122,11 +122,12 @@ class _Reading:
         self, folder: str, ids: Sequence[int], raw: Mapping[str, bytes | None], parse: Parser[Record]
     ) -> dict[int, Record | Unreadable]:
         """The files that were read, and those that the listing shows to be empty."""
+        listed = self.listing.in_folder(folder)
+        empty = {name for name, info in listed.items() if info.size == 0}
         found: dict[int, Record | Unreadable] = {}
-        files = self.listing.in_folder(folder)
-        for batch_id in ids:
+        for batch_id in ids if empty else self._to_read(ids):
             path = f"{folder}/{batch_id}"
-            if path in raw or files[str(batch_id)].size == 0:
+            if path in raw or str(batch_id) in empty:
                 entry = self._record(path, raw.get(path, b""), parse)
                 if entry is not None:
                     found[batch_id] = entry

@@ -19,14 +19,12 @@ def orphan_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
     latest = checkpoint.offsets.latest
     for log in (checkpoint.offsets, checkpoint.commits):
         names = checkpoint.listing.in_folder(log.folder)
-        for name in names:
-            belongs_to = name[1:-4]
-            if not (name.startswith(".") and name.endswith(".crc") and belongs_to.isdecimal()) or belongs_to in names:
-                continue
+        sidecars = {name[1:-4] for name in names if name[0] == "." and name.endswith(".crc")}
+        for belongs_to in sorted(name for name in sidecars.difference(names) if name.isdecimal()):
             detail = f"the file {log.folder}/{belongs_to} that it belongs to is not there"
             to_come = latest is None or int(belongs_to) > latest
             diagnosis = findings.ORPHAN_SIDECAR_BLOCKS if to_come and checkpoint.local else findings.ORPHAN_SIDECAR
-            yield Finding(diagnosis, f"{log.folder}/{name}", detail)
+            yield Finding(diagnosis, f"{log.folder}/.{belongs_to}.crc", detail)
 
 
 def directories(checkpoint: Checkpoint) -> Iterator[Finding]:
