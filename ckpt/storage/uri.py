@@ -169,9 +169,14 @@ def _hdfs(remote: _Remote, options: Mapping[str, str]) -> "Drive":
         return HdfsDrive(remote.scheme, remote.host, remote.path, options)
     if os.environ.get("HADOOP_HOME") or os.environ.get("ARROW_LIBHDFS_DIR"):
         from ckpt.storage import arrow
+        from ckpt.storage.trouble import short
 
         host, _, port = remote.host.partition(":")
-        return arrow.libhdfs(remote.scheme, host, int(port or 0), remote.user or None, remote.path, options)
+        try:
+            return arrow.libhdfs(remote.scheme, host, int(port or 0), remote.user or None, remote.path, options)
+        except (OSError, ValueError) as error:
+            cure = "pip install 'spark-ckpt[hdfs]', which needs no Hadoop"
+            raise StorageError(f"{remote.shown} cannot be opened by Hadoop ({short(error)}): {cure}") from error
     raise StorageError(f"{remote.shown} needs another package: pip install 'spark-ckpt[hdfs]'")
 
 

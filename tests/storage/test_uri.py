@@ -3,6 +3,7 @@
 import os
 import socket
 import time
+from importlib.util import find_spec
 
 import pytest
 
@@ -97,7 +98,9 @@ def test_a_host_that_refuses_is_out_of_reach_within_seconds(uri):
     with socket.socket() as unheard:
         unheard.bind(("127.0.0.1", 0))  # bound and never listening: connections are refused
         host = f"127.0.0.1:{unheard.getsockname()[1]}"
-        options = {"endpoint_override": host, "scheme": "http", "anonymous": "true"} if uri[:2] == "gs" else {}
+        options = {}
+        if uri.startswith("gs"):
+            options = {"endpoint_override": host, "scheme": "http", "anonymous": "true", "retry_time_limit": "2"}
         if uri.startswith("hdfs"):
             pytest.importorskip("hdfs_native")
         began = time.monotonic()
@@ -121,13 +124,29 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch):
             open_storage(f"hdfs://127.0.0.1:{silent.getsockname()[1]}/x").list_level()
 
 
-def test_a_missing_package_is_named():
-    for uri, package in (("dbfs:/x/y", "requests"), ("sftp://host/x", "paramiko"), ("oci://bucket/x", "ocifs")):
-        try:
-            __import__(package)
-        except ImportError:
-            with pytest.raises(StorageError, match=f"needs a package that is not installed: .*{package}"):
-                open_storage(uri)
+@pytest.mark.parametrize(
+    ("uri", "package"), [("dbfs:/x/y", "requests"), ("sftp://host/x", "paramiko"), ("oci://bucket/x", "ocifs")]
+)
+def test_a_missing_package_is_named(uri, package):
+    if find_spec(package):
+        pytest.skip(f"{package} is installed")
+    with pytest.raises(StorageError, match=f"needs a package that is not installed: .*{package}"):
+        open_storage(uri)
+
+
+def test_without_the_optional_packages_the_cure_is_to_install_them(monkeypatch):
+    monkeypatch.setattr("ckpt.storage.uri._installed", lambda package: False)
+    monkeypatch.delenv("HADOOP_HOME", raising=False)
+    monkeypatch.delenv("ARROW_LIBHDFS_DIR", raising=False)
+
+    with pytest.raises(StorageError, match=r"needs another package: pip install 'spark-ckpt\[hdfs\]'"):
+        open_storage("hdfs://host/x")
+    with pytest.raises(UsageError, match="memory:// is unknown to ckpt itself: check it, or pip install fsspec"):
+        open_storage("memory://x")
+
+    monkeypatch.setenv("HADOOP_HOME", "/nowhere")
+    with pytest.raises(StorageError, match=r"hdfs://host/x cannot be opened by Hadoop \(.*\): pip install"):
+        open_storage("hdfs://host/x")
 
 
 def test_dbfs_is_read_where_it_is_mounted(tmp_path, monkeypatch):
