@@ -1,6 +1,7 @@
 """What is wrong with the state that the next start loads."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import DamageKind, Operator, OperatorMetadata, StateDamage, Unreadable
@@ -55,10 +56,11 @@ def _lost_metadata(found: Found, operator: Operator, version: int) -> Iterator[S
     metadata = found.described[operator.id].metadata
     if not found.listing.has_folder(f"{folder}/_stateSchema") or isinstance(metadata, OperatorMetadata):
         return
-    path, detail, says = f"{folder}/_metadata", "the operator metadata is not there", _METADATA_GONE
+    damage = StateDamage(DamageKind.BAD_SCHEMA, operator.id, None, None, version, f"{folder}/_metadata", None, "")
     if isinstance(metadata, Unreadable):
-        path, detail, says = metadata.path, metadata.reason, None
-    yield StateDamage(DamageKind.BAD_SCHEMA, operator.id, None, None, version, path, None, detail, says=says)
+        yield replace(damage, path=metadata.path, detail=metadata.reason)
+    else:
+        yield replace(damage, detail="the operator metadata is not there", says=_METADATA_GONE)
 
 
 def _lost_schemas(found: Found, operator: Operator, version: int) -> Iterator[StateDamage]:
