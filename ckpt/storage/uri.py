@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _URI = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")  # so "./a:b" and "a:b" are paths
 _FILE = re.compile("(?://(?:localhost)?(?=/)|(?!//))(/.*)", re.I | re.S)
 _QUERY = re.compile(r"(?P<path>[^?]*)\?(?P<query>\w+=[^&]*(?:&\w+=[^&]*)*)", re.S)
+_SECRETS = re.compile("(secret_key|session_token|account_key|sas_token|access_token|client_secret)=[^&]*")
 _NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 _S3 = {"s3", "s3a", "s3n"}
@@ -93,8 +94,9 @@ class _Remote:
 
     @property
     def shown(self) -> str:
-        """The URI as messages and reports show it: without a secret key."""
-        return one_line(self.uri.replace(f"//{self.user}@", "//***@", 1) if ":" in self.user else self.uri)
+        """The URI as messages and reports show it: without secrets."""
+        uri = self.uri.replace(f"//{self.user}@", "//***@", 1) if ":" in self.user else self.uri
+        return one_line(_SECRETS.sub(r"\1=***", uri) if self.query else uri)
 
     @property
     def place(self) -> str:

@@ -92,6 +92,9 @@ def test_a_secret_key_in_a_uri_is_never_shown():
 
     assert storage.uri == "s3://***@bucket/x?endpoint_override=127.0.0.1:1&scheme=http"
 
+    asked = "s3://bucket/x?access_key=a&secret_key=s%2Fecret&region=x&session_token=t"
+    assert open_storage(asked).uri == "s3://bucket/x?access_key=a&secret_key=***&region=x&session_token=***"
+
 
 @pytest.mark.parametrize("uri", ["s3://bucket/x?endpoint_override=http://{}", "hdfs://{}/x", "gs://bucket/x"])
 def test_a_host_that_refuses_is_out_of_reach_within_seconds(uri):
