@@ -52,9 +52,7 @@ def compactible_log(names: Iterable[str], default_interval: int = DEFAULT_INTERV
         return CompactibleLog(latest if latest >= 0 else None, interval, 0, ())
     first = max(0, (latest + 1) // interval * interval - 1)
     log = CompactibleLog(latest, interval, first, ())
-    found = {
-        number for number in ids.values() if first <= number <= latest and log.name_of(number) in present
-    }
+    found = {number for number in ids.values() if first <= number <= latest and log.name_of(number) in present}
     bounds = [first - 1, *sorted(found), latest + 1]
     holes = tuple((before + 1, after - 1) for before, after in pairwise(bounds) if after - before > 1)
     return CompactibleLog(latest, interval, first, holes)

@@ -77,6 +77,4 @@ def _text(value: Json, name: str) -> str | None:
 
 
 def _no_usable(name: str, value: Json) -> Damaged:
-    return Damaged(
-        Fault.BAD_JSON, f"{name} in its JSON is {quoted(repr(value))}", f"No usable value for {name}"
-    )
+    return Damaged(Fault.BAD_JSON, f"{name} in its JSON is {quoted(repr(value))}", f"No usable value for {name}")

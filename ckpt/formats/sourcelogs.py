@@ -27,9 +27,7 @@ class SourceFile:
 
     path: str  # a URI, percent-encoded
     timestamp_ms: int  # when the file was last modified
-    log_offset: (
-        int  # the entry of the source log that first named it (``batchId``, which is no batch of the query)
-    )
+    log_offset: int  # the entry of the source log that first named it (``batchId``, which is no batch of the query)
 
 
 @dataclass(frozen=True, slots=True)
