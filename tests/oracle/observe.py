@@ -114,7 +114,7 @@ def _blame_first_batch(ran: dict[str, Any], committed_before: bool) -> None:
     if then is None or then["error"] is None:
         return
     named = re.search(r"(?:(?:offsets|commits)/\.?|detected for )(\d+)", " ".join(then["error"]))
-    if committed_before or named is None or int(named[1]) == ran["batch"]:
+    if named is not None and (committed_before or int(named[1]) == ran["batch"]):
         ran.update(outcome="fails-at-commit", error=then["error"])
     else:
         ran["then"] = then
