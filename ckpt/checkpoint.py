@@ -76,6 +76,7 @@ class Checkpoint:
     state: StateInventory | None = None
     vanished: tuple[str, ...] = ()  # listed, and gone when they were to be read
     stale_sidecars: tuple[str, ...] = ()  # hidden checksum files that do not match the log file beside them
+    damaged_source_logs: tuple[Unreadable, ...] = ()  # of file sources, among the files that a start reads
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file beside every file
 

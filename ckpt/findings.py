@@ -234,8 +234,8 @@ LOG_LAGS_BEHIND = Diagnosis(
     "CKPT212",
     "log-lags-behind-the-sink",
     NOTE,
-    "The gaps are those of asynchronous progress tracking, whose log lags behind: batches that ran after the last logged "
-    "one are not in it. Rows they had written are read and written again by any start, under batch ids used before.",
+    "The gaps are those of asynchronous progress tracking, whose log lags behind: batches that ran after the last "
+    "logged one are not in it. Rows they had written are read and written again by any start, under ids used before.",
     None,
 )
 STATE_CHAIN_HOLE = Diagnosis(
@@ -316,6 +316,14 @@ FORMAT_TWO = Diagnosis(
     "State store checkpoint format 2 is not recorded in the checkpoint: a session without its setting cannot load the "
     "state, neither at a restart nor with Spark's state reader. The forecast is for a session that has it.",
     "Start the query with spark.sql.streaming.stateStore.checkpointFormatVersion=2, as it was started before.",
+)
+STATE_MOVED_JOIN = Diagnosis(
+    "CKPT311",
+    "moved-schemas-of-a-join",
+    WARNING,
+    "Operator metadata of a join (state format 3 or 4) names its schema files by absolute path, elsewhere than here. "
+    "The query restarts and writes them anew; until then Spark's state reader fails on this checkpoint.",
+    "Start the query once before reading its state, or put the checkpoint back to where it was written.",
 )
 OFFSETS_WENT_BACK = Diagnosis(
     "CKPT401",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
+from ckpt import filelogs
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats import commits, metadata, names, offsets, sidecars
@@ -90,6 +91,7 @@ class _Reading:
             found,
             tuple(self.vanished),
             self._stale_sidecars(raw),
+            self._damaged_source_logs(offset_log.readable(offset_log.latest)),
             tuple(path for path in (found.moved_schemas if found else ()) if self._is_lost(path)),
             isinstance(self.storage, LocalStorage),
         )
@@ -140,6 +142,14 @@ class _Reading:
         if data is None:
             return Unreadable(path, Fault.VANISHED, "it was gone when it was to be read")
         return parse(path, data)
+
+    def _damaged_source_logs(self, latest: OffsetLog | None) -> tuple[Unreadable, ...]:
+        """Files of file source logs that a start reads, and that cannot be read."""
+        logs = filelogs.file_source_logs(self.listing, latest)
+        requests = [filelogs.request_for(self.listing, path) for log in logs for path in log.needed()]
+        answers = zip(requests, self._read_many(requests), strict=True)
+        judged = [filelogs.judge(asked.path, asked, data) for asked, data in answers if isinstance(data, bytes)]
+        return tuple(damage for damage in judged if damage is not None)
 
     def _is_lost(self, path: str) -> bool:
         """Whether a schema file that is recorded elsewhere is gone; looked at only from one local path to another."""

@@ -15,6 +15,15 @@ def format_two(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(findings.FORMAT_TWO, "state", "state files carry unique ids")
 
 
+def moved_joins(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Schemas of operators that have no variables: of joins, whose restart does without them."""
+    state = checkpoint.state
+    for operator in state.operators if state else ():
+        moved = [path for path in operator.schema_paths if state and path in state.moved_schemas]
+        if moved and not operator.variables:
+            yield Finding(findings.STATE_MOVED_JOIN, f"state/{operator.id}", f"schemas are read from {moved[0]}")
+
+
 def abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
     """State files above the version that the next start loads and writes."""
     newer = checkpoint.state.newer if checkpoint.state else None
@@ -49,4 +58,4 @@ def unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(findings.UNREADABLE_STATE_METADATA, file.path, file.reason)
 
 
-CHECKS = (format_two, abandoned_timeline, snapshot_lag, no_metadata, unreadable)
+CHECKS = (format_two, moved_joins, abandoned_timeline, snapshot_lag, no_metadata, unreadable)

@@ -8,15 +8,16 @@ import re
 
 from ckpt import findings
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkpoint, Log
+from ckpt.filelogs import file_source_logs
 from ckpt.findings import Diagnosis, Finding
 from ckpt.formats.names import java_long
 from ckpt.model import CommitLog, DamageKind, Kind, OffsetLog, SourceOffset, Unreadable
-from ckpt.restart import source_logs, words
+from ckpt.restart import words
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure
 from ckpt.restart.versions import Progress, Spark
-from ckpt.sources import advance, decode, in_order
+from ckpt.sources import FileOffset, advance, decode, in_order
 from ckpt.storage.base import Listing
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
@@ -64,9 +65,35 @@ def _query_metadata(start: Start) -> Forecast | None:
 
 
 def _source_logs(start: Start) -> Forecast | None:
-    """Sources are created with the plan, and a file source restores its log then."""
-    found = source_logs.hole(start.checkpoint)
-    return None if found is None else start.ends(Outcome.FAILS_AT_START, found[0], error=found[1])
+    """Sources are created with the plan, and a file source restores its log then (``FileStreamSourceLog.restore``)."""
+    checkpoint = start.checkpoint
+    for one in file_source_logs(checkpoint.listing, checkpoint.offsets.readable(start.latest)):
+        if one.log.first_missing is not None:
+            path = f"{one.folder}/{one.log.first_missing}"
+            detail = f"entries {one.log.first_needed} to {one.log.latest} are needed, and this one is not there"
+            return start.fails(findings.SOURCE_LOG_HOLE, path, detail, words.gone(path))
+    for damage in checkpoint.damaged_source_logs:
+        return start.fails(findings.SOURCE_LOG_UNREADABLE, damage.path, damage.reason, damage.says)
+    return None
+
+
+def _source_entries(start: Start) -> Forecast | None:
+    """A file source looks up the entries of the latest batch, whether it is run again or not (``getBatch``)."""
+    begin, end = (start.checkpoint.offsets.readable(i) for i in (start.predecessor, start.latest))
+    if end is None:
+        return None
+    for one in file_source_logs(start.checkpoint.listing, end):
+        ends = [decode(in_order(log)[one.source].value) if log else None for log in (begin, end)]
+        first, last = (offset.log_offset if isinstance(offset, FileOffset) else -1 for offset in ends)
+        if not 0 <= last - first <= _MOST_BATCHES:
+            continue
+        missing = [entry for entry in range(first + 1, last + 1) if entry not in one.entries]
+        if missing:
+            path = f"{one.folder}/{one.log.name_of(missing[0])}"
+            error = words.does_not_exist(missing[0]) if len(missing) == 1 else None
+            detail = f"the latest batch read entries {first + 1} to {last}, and this one is not there"
+            return start.fails(findings.SOURCE_LOG_HOLE, path, detail, error)
+    return None
 
 
 def _nothing_planned(start: Start) -> Forecast | None:
@@ -162,6 +189,8 @@ def _unfinished_repartition(start: Start) -> Forecast | None:
             )
         counts.append(metadata.conf.get(SHUFFLE_PARTITIONS))
     path = f"{OFFSETS}/{latest}"
+    if None in counts and not start.rules.check_needs_partitions:
+        return None
     if None in counts:
         detail = f"no {SHUFFLE_PARTITIONS} is recorded, which the check for an unfinished repartition needs"
         return start.fails(findings.UNFINISHED_REPARTITION, path, detail, words.NO_SHUFFLE_PARTITIONS)
@@ -316,9 +345,10 @@ def _state(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Fore
         return None
     if any(operator.variables for operator in state.operators) and not start.spark.at_least(Spark.V4_0):
         return start.ends(Outcome.UNKNOWN)  # it has no transformWithState, so no query can be tried
-    if state.moved_schemas:
-        found = Finding(findings.STATE_MOVED, STATE, f"schemas are read from {state.moved_schemas[0]}")
-        if start.checkpoint.lost_schemas:
+    moved = [p for o in state.operators if o.variables for p in o.schema_paths if p in state.moved_schemas]
+    if moved:
+        found = Finding(findings.STATE_MOVED, STATE, f"schemas are read from {moved[0]}")
+        if any(path in start.checkpoint.lost_schemas for path in moved):
             return start.ends(Outcome.FAILS_AT_START, found, error=words.NO_FILE)
         return start.ends(Outcome.UNKNOWN, found)
     failing = [(d, f) for d in state.damages if (f := load_failure(d, state.provider, start.spark)) is not None]
@@ -411,5 +441,6 @@ _RULES = (
     _latest_commit,
     _doubtful_offsets,
     _malformed_offsets,
+    _source_entries,
     _first_batch,
 )

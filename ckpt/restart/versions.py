@@ -34,17 +34,17 @@ class Rules:
 
     newest_offset_log: int  # highest version line of offsets/ it reads
     newest_commit_log: int  # highest version line of commits/ it reads
-    commit_log_exact: bool  # it wants exactly the version its own setting names
     needs_metadata: bool  # without ``metadata`` beside a log it refuses to start
     checks_repartition: bool  # looks for an unfinished repartition when the latest batch is uncommitted
+    check_needs_partitions: bool  # and that check dies where no number of shuffle partitions is recorded
     new_query_needs_empty: bool  # it refuses a new query where offsets/, state/ or commits/ hold something
     asserts_no_commits: bool  # and trips over left commits before that, with other words
 
 
 RULES: dict[Spark, Rules] = {
     Spark.V3_5: Rules(1, 1, False, False, False, False, False),
-    Spark.V4_0: Rules(1, 2, True, False, False, False, False),
-    Spark.V4_1: Rules(1, 2, True, False, False, True, False),
-    Spark.V4_2: Rules(2, 3, False, True, True, True, True),
-    Spark.V4_3: Rules(2, 3, False, True, True, True, True),
+    Spark.V4_0: Rules(1, 2, False, False, False, False, False),
+    Spark.V4_1: Rules(1, 2, False, False, False, True, False),
+    Spark.V4_2: Rules(2, 3, True, True, True, True, True),
+    Spark.V4_3: Rules(2, 3, True, True, False, True, True),
 }

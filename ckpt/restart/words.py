@@ -4,7 +4,7 @@
 (``Unreadable.says``).
 """
 
-NEWER_VERSION = "maximum supported log version"
+NEWER_VERSION = "UnsupportedLogVersion"
 SOURCES_DIFFER = "sources in the checkpoint offsets and now there are"
 ASYNC_REFUSES_STATE = "support async progress tracking at this moment"
 USED_CONCURRENTLY = "Multiple streaming queries are concurrently using"
@@ -46,3 +46,8 @@ def no_such_file(path: str) -> str:
 def offsets_not_found(batch_id: int) -> str:
     """``AsyncProgressTrackingMicroBatchExecution.validateOffsetLogAndGetPrevOffset``."""
     return f"Offset metadata for batch Some({batch_id}) cannot be found"
+
+
+def gone(path: str) -> str:
+    """``CompactibleFileStreamLog.allFiles``."""
+    return f"{path} doesn't exist"

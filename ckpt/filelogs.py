@@ -1,0 +1,65 @@
+"""The logs that file sources keep in ``sources/<k>``: what a start needs of them, and whether it can be read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ckpt.formats.compaction import CompactibleLog, compactible_log
+from ckpt.formats.names import compactible_id
+from ckpt.formats.sourcelogs import parse_source_log
+from ckpt.model import OffsetLog, Unreadable
+from ckpt.sources import FileOffset, decode, in_order
+from ckpt.storage.base import Listing, ReadRequest
+
+SOURCES = "sources"
+_WHOLE = 1 << 16  # bytes up to which a file is read as a whole; of a larger one only its end
+
+
+@dataclass(frozen=True, slots=True)
+class FileSourceLog:
+    """One of them, as its names tell."""
+
+    source: int
+    folder: str
+    log: CompactibleLog
+    entries: frozenset[int]  # that have a file where Spark looks for it
+
+    def needed(self) -> Iterator[str]:
+        """The paths that ``CompactibleFileStreamLog.restore`` reads, as far as they are there."""
+        if self.log.latest is not None:
+            for entry in sorted(self.entries):
+                if self.log.first_needed <= entry <= self.log.latest:
+                    yield f"{self.folder}/{self.log.name_of(entry)}"
+
+
+def file_source_logs(listing: Listing, offsets: OffsetLog | None) -> list[FileSourceLog]:
+    """Those of file sources: where the offsets say so, or else where a folder holds several entries."""
+    sources = in_order(offsets) if offsets else ()
+    found = []
+    wanted = {k for k, source in enumerate(sources) if isinstance(decode(source.value), FileOffset)}
+    for name in listing.subfolders(SOURCES):
+        if name.isascii() and name.isdecimal() and not (offsets and int(name) < len(sources)):
+            ids = [one for one in listing.in_folder(f"{SOURCES}/{name}") if compactible_id(one) is not None]
+            wanted |= {int(name)} if len(ids) > 1 else set()
+    for k in sorted(wanted):
+        folder = f"{SOURCES}/{k}"
+        names = listing.in_folder(folder)
+        log = compactible_log(names)
+        entries = {i for one in names if (i := compactible_id(one)) is not None}
+        there = frozenset(i for i in entries if log.interval > 0 and log.name_of(i) in names)
+        found.append(FileSourceLog(k, folder, log, there))
+    return found
+
+
+def request_for(listing: Listing, path: str) -> ReadRequest:
+    """What is read of a log file to see whether it is whole."""
+    info = listing.info(path)
+    size = info.size if info else 0
+    return ReadRequest(path) if size <= _WHOLE else ReadRequest(path, size - _WHOLE, _WHOLE)
+
+
+def judge(path: str, request: ReadRequest, data: bytes) -> Unreadable | None:
+    """Whether what was read can be parsed; of a large file, its last lines."""
+    if request.offset:
+        data = b"v1" + data[max(data.find(b"\n"), 0) :]
+    parsed = parse_source_log(path, data)
+    return parsed if isinstance(parsed, Unreadable) else None
