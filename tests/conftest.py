@@ -71,14 +71,14 @@ def ckpt(app: Any, monkeypatch: pytest.MonkeyPatch) -> Ckpt:
 def ckpt_process() -> Ckpt:
     """Run ckpt as a process of its own, from the root of the repository."""
 
-    def run(*words: object, env: dict[str, str] | None = None) -> Run:
+    def run(*words: object, env: dict[str, str] | None = None, timeout: float = 120) -> Run:
         done = subprocess.run(
             [*command(), *map(str, words)],
             cwd=ROOT,
             env={**os.environ, **(env or {})},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=timeout,
         )
         return Run(done.returncode, done.stdout, done.stderr)
 
