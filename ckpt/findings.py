@@ -127,6 +127,13 @@ NEW_QUERY_ID = Diagnosis(
     "they have it already.",
     'Write the file {checkpoint}/metadata with the old id before the start: {"id":"<query id>"}.',
 )
+NEWER_SETTING = Diagnosis(
+    "CKPT109",
+    "recorded-setting-not-supported",
+    ERROR,
+    "The offsets record a setting, which a restart takes over, with a value that this Spark version does not know.",
+    "Start the query with a Spark version for which ckpt inspect {checkpoint} promises a restart.",
+)
 MISSING_PREDECESSOR = Diagnosis(
     "CKPT201",
     "missing-predecessor",

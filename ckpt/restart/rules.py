@@ -20,6 +20,7 @@ from ckpt.restart.versions import Progress, Spark
 from ckpt.sources import FileOffset, advance, decode, in_order
 from ckpt.storage.base import Listing
 
+JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 _JAVA_UUID = re.compile(r"(?=.{9,36}$)[0-9a-fA-F]+(-[0-9a-fA-F]+){4}")  # java.util.UUID.fromString
 _MOST_BATCHES = 2**31 - 1  # between the first and the last of a log: Spark makes an array of them
@@ -230,6 +231,18 @@ def _predecessor(start: Start) -> Forecast | None:
     return _no_predecessor(start, latest, words.does_not_exist(latest - 1))
 
 
+def _recorded_settings(start: Start) -> Forecast | None:
+    """``OffsetSeqMetadata.setSessionConf`` puts the settings of the latest offsets into the session."""
+    log = start.checkpoint.offsets.readable(start.latest)
+    recorded = log.metadata.conf.get(JOIN_FORMAT, "") if log and log.metadata else ""
+    if not recorded.isdecimal() or int(recorded) <= start.rules.newest_join_format:
+        return None
+    detail = (
+        f"it records {JOIN_FORMAT}={recorded}, and Spark {start.spark} knows at most {start.rules.newest_join_format}"
+    )
+    return start.fails(findings.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail, JOIN_FORMAT)
+
+
 def _no_predecessor(start: Start, latest: int, error: str) -> Forecast:
     stateful = start.checkpoint.stateful
     diagnosis = findings.LOST_PREDECESSOR if stateful else findings.MISSING_PREDECESSOR
@@ -255,8 +268,20 @@ def _latest_commit(start: Start) -> Forecast | None:
     beyond = _highest(start, start.checkpoint.commits, start.committed)
     if beyond is not None:
         return beyond
-    entry = start.checkpoint.commits.entries.get(start.committed)
-    return _log_file(start, entry, f"{COMMITS}/{start.committed}", start.rules.newest_commit_log)
+    path, entry = f"{COMMITS}/{start.committed}", start.checkpoint.commits.entries.get(start.committed)
+    written = _commit_version(start.checkpoint)
+    if start.rules.commit_log_exact and entry is not None and entry.version not in (None, written):
+        detail = f"its version line is v{entry.version}, and the session of this query writes v{written}"
+        return start.fails(findings.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION)
+    return _log_file(start, entry, path, start.rules.newest_commit_log)
+
+
+def _commit_version(checkpoint: Checkpoint) -> int:
+    """The version of commits that the session of Spark 4.0 and 4.1 writes: 2 with state store checkpoint format 2."""
+    if checkpoint.state is not None:
+        return checkpoint.state.format_version
+    versions = {entry.version for entry in checkpoint.commits.entries.values() if isinstance(entry, CommitLog)}
+    return 2 if versions == {2} else 1
 
 
 def _malformed_offsets(start: Start) -> Forecast | None:
@@ -438,6 +463,7 @@ _RULES = (
     _unfinished_repartition,
     _latest_sources,
     _predecessor,
+    _recorded_settings,
     _latest_commit,
     _doubtful_offsets,
     _malformed_offsets,
