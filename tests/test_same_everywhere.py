@@ -14,7 +14,7 @@ CHECKPOINTS = [
     "damaged-truncated-zip",
     "damaged-missing-predecessor",
     "file-source-4.2",
-    "join-changelog-4.2",
+    "join-v3-changelog-4.2",
 ]
 KINDS = [
     "memory_uri",

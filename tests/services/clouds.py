@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.services.copying import copy_tree
 from tests.services.process import Unavailable, free_port, listening, prepared, running
 
 if TYPE_CHECKING:
@@ -34,14 +35,13 @@ class Cloud:
         """Copy a local folder into a new bucket; its URI. Only empty folders get a marker object."""
         bucket = f"bucket-{next(self._numbers)}"
         store = self.file_system()
+
+        def write(path: str, content: bytes) -> None:
+            with store.open_output_stream(f"{bucket}/{name}/{path}") as out:
+                out.write(content)
+
         store.create_dir(bucket)
-        for file in sorted(folder.rglob("*")):
-            target = f"{bucket}/{name}/{file.relative_to(folder).as_posix()}"
-            if file.is_file():
-                with store.open_output_stream(target) as out:
-                    out.write(file.read_bytes())
-            elif not any(file.iterdir()):
-                store.create_dir(target)
+        copy_tree(folder, lambda path: store.create_dir(f"{bucket}/{name}/{path}"), write)
         return self.uri(bucket, name)
 
 

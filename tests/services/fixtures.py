@@ -1,16 +1,19 @@
 """The services as session-wide fixtures: started at first use, or skipped saying why they cannot be."""
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.services.clouds import azure, google_cloud
+from tests.services.copying import copy_tree
 from tests.services.hdfs import HdfsCluster, hdfs_cluster
 from tests.services.process import Unavailable
 from tests.services.s3 import S3Server, s3_server
 
 Upload = Callable[[Path], tuple[str, dict[str, str]]]
+_UPLOADS = count()
 
 
 @pytest.fixture(scope="session")
@@ -73,14 +76,13 @@ def memory_uri() -> Upload:
 
     def upload(folder: Path) -> tuple[str, dict[str, str]]:
         store = fsspec.filesystem("memory")
-        top = f"/{folder.name}-{id(folder)}"
+        top = f"/upload-{next(_UPLOADS)}/{folder.name}"
         store.makedirs(top)
-        for file in sorted(folder.rglob("*")):
-            target = f"{top}/{file.relative_to(folder).as_posix()}"
-            if file.is_dir():
-                store.makedirs(target, exist_ok=True)
-            else:
-                store.pipe_file(target, file.read_bytes())
+        copy_tree(
+            folder,
+            lambda path: store.makedirs(f"{top}/{path}", exist_ok=True),
+            lambda path, content: store.pipe_file(f"{top}/{path}", content),
+        )
         return f"memory:/{top}", {}
 
     return upload

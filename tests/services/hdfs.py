@@ -1,13 +1,13 @@
 """A real HDFS on one machine: Hadoop's own MiniDFSCluster, its jars fetched by Maven."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.services.copying import copy_tree
 from tests.services.process import free_port, prepared, running
 
 if TYPE_CHECKING:
@@ -39,17 +39,13 @@ class HdfsCluster:
     def upload(self, folder: Path, name: str = "check point") -> str:
         """Copy a local folder into a new folder; its URI."""
         top, client = f"/upload-{next(self._numbers)}/{name}", self.client
-        found = sorted(folder.rglob("*"))
+
+        def write(path: str, content: bytes) -> None:
+            with client.create(f"{top}/{path}") as out:
+                out.write(content)
+
         client.mkdirs(top, 0o755, True)
-        for path in filter(Path.is_dir, found):
-            client.mkdirs(f"{top}/{path.relative_to(folder).as_posix()}", 0o755, True)
-
-        def copy(file: Path) -> None:
-            with client.create(f"{top}/{file.relative_to(folder).as_posix()}") as out:
-                out.write(file.read_bytes())
-
-        with ThreadPoolExecutor(16) as pool:  # closing a file waits for the data node's word
-            list(pool.map(copy, filter(Path.is_file, found)))
+        copy_tree(folder, lambda path: client.mkdirs(f"{top}/{path}", 0o755, True), write)
         return self.root + top
 
 

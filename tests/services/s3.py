@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 from urllib.request import urlopen
 
+from tests.services.copying import copy_tree
 from tests.services.process import free_port, listening, prepared, running
 
 _MOTO = "moto[server]>=5.2,<6"
@@ -42,14 +43,13 @@ class S3Server:
         """Copy a local folder into a new bucket; its URI."""
         bucket = f"bucket-{next(self._numbers)}"
         store = self.file_system()
+
+        def write(path: str, content: bytes) -> None:
+            with store.open_output_stream(f"{bucket}/{name}/{path}") as out:
+                out.write(content)
+
         store.create_dir(bucket)
-        for file in sorted(folder.rglob("*")):
-            target = f"{bucket}/{name}/{file.relative_to(folder).as_posix()}"
-            if file.is_dir():
-                store.create_dir(target)
-            else:
-                with store.open_output_stream(target) as out:
-                    out.write(file.read_bytes())
+        copy_tree(folder, lambda path: store.create_dir(f"{bucket}/{name}/{path}"), write)
         return f"s3://{bucket}/{name}"
 
     def requests(self) -> int:
