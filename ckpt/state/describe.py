@@ -51,7 +51,7 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
 def _metadata_path(listing: Listing, folder: OperatorFolder) -> str | None:
     """The file of operator metadata that Spark reads: the newest of v2, or the only one of v1."""
     versioned = f"{folder.path}/_metadata/v2"
-    batches = numbered(list(listing.in_folder(versioned)))
+    batches = numbered(listing.in_folder(versioned))
     if batches:
         return f"{versioned}/{batches[-1]}"
     path = f"{folder.path}/_metadata/metadata"

@@ -4,7 +4,7 @@ Names are parsed once for all folders that hold the same names (partitions of fo
 may have hundreds of thousands of state files.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ckpt.formats.statefiles import DEFAULT_STORE, parse_name
@@ -92,23 +92,26 @@ class OperatorFolder:
         return f"{STATE}/{self.id}"
 
 
-def numbered(names: Iterator[str] | list[str] | tuple[str, ...]) -> list[int]:
+def numbered(names: Iterable[str]) -> list[int]:
     """Those of the names that are plain numbers, sorted: operators, partitions, batches."""
-    return sorted(int(name) for name in names if name.isascii() and name.isdecimal() and len(name) < 19)
+    return sorted(int(name) for name in names if _is_number(name))
+
+
+def _is_number(name: str) -> bool:
+    """Whether a name is a number as Spark writes it."""
+    return name.isascii() and name.isdecimal() and len(name) < 19 and (name[0] != "0" or name == "0")
 
 
 def find_operators(listing: Listing, provider: Provider) -> tuple[OperatorFolder, ...]:
     """Everything below ``state/`` that Spark would take for state of ``provider`` (UNKNOWN: whichever is there)."""
     known: dict[frozenset[str], StoreNames] = {}
-    return tuple(
-        _operator(listing, operator, provider, known) for operator in numbered(list(listing.subfolders(STATE)))
-    )
+    return tuple(_operator(listing, operator, provider, known) for operator in numbered(listing.subfolders(STATE)))
 
 
 def _operator(
     listing: Listing, operator: int, provider: Provider, known: dict[frozenset[str], StoreNames]
 ) -> OperatorFolder:
-    partitions = numbered(list(listing.subfolders(f"{STATE}/{operator}")))
+    partitions = numbered(listing.subfolders(f"{STATE}/{operator}"))
     stores: dict[str, dict[int, StorePartition]] = {}
     for partition in partitions:
         for store, folder in _stores(listing, f"{STATE}/{operator}/{partition}"):
