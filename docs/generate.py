@@ -1,10 +1,20 @@
-"""Write the generated page of the documentation again: ``docs/findings.md`` from ``ckpt.findings``."""
+"""Write what is generated of the documentation again, from the root of the repository.
 
+``docs/findings.md`` comes from ``ckpt.findings``; in README.md, what stands behind ``$ ckpt ...`` in a console block is
+what that command prints.
+"""
+
+import re
+from importlib.metadata import entry_points
 from pathlib import Path
+
+from typer.testing import CliRunner
 
 from ckpt.findings import Asked, Diagnosis, all_diagnoses
 
 PAGE = Path(__file__).parent / "findings.md"
+README = Path(__file__).parent.parent / "README.md"
+_BLOCK = re.compile(r"```console\n\$ ckpt (?P<words>[^\n]*)\n.*?```", re.S)
 HEAD = """# Findings
 
 Written by `make docs` from `ckpt/findings.py`; a test compares the two. A code is never reused. Errors stop a restart,
@@ -41,5 +51,18 @@ def _plain(text: str) -> str:
     return text.replace("{checkpoint}", "CHECKPOINT")
 
 
+def readme() -> str:
+    """README.md with the output of its commands as it is now."""
+    (script,) = entry_points(group="console_scripts", name="ckpt")
+    app = script.load()
+
+    def filled(block: re.Match[str]) -> str:
+        output = CliRunner().invoke(app, block["words"].split()).stdout
+        return f"```console\n$ ckpt {block['words']}\n{output.rstrip()}\n```"
+
+    return _BLOCK.sub(filled, README.read_text(encoding="utf-8"))
+
+
 if __name__ == "__main__":
     PAGE.write_text(findings_page(), encoding="utf-8")
+    README.write_text(readme(), encoding="utf-8")
