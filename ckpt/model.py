@@ -250,7 +250,7 @@ class Store:
     partitions: tuple[PartitionState, ...]  # those whose folder is there, sorted
     expected_partitions: int | None  # as operator metadata or the recorded conf says
     changelog: bool
-    readable_batches: tuple[tuple[int, int], ...]  # committed batches whose state every partition can load, by names
+    readable_batches: tuple[tuple[int, int], ...]  # committed, and loadable everywhere as far as was seen
     newest_snapshot_version: int | None  # that every partition has
     column_families: tuple[ColumnFamily, ...]
     key_schema: Json

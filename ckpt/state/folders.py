@@ -4,7 +4,7 @@ Names are parsed once for all folders that hold the same names (partitions of fo
 may have hundreds of thousands of state files.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ckpt.formats.statefiles import DEFAULT_STORE, parse_name
@@ -48,6 +48,12 @@ class StoreNames:
         object.__setattr__(self, "all", (*self.logs.values(), *self.snapshots.values()))
         object.__setattr__(self, "versions", ranges_of(found))
         object.__setattr__(self, "newest", there[-1] if there else None)
+
+    def without(self, bad: Collection[str]) -> "StoreNames":
+        """What is left when some files are not counted."""
+        logs = {file_id: name for file_id, name in self.logs.items() if name not in bad}
+        snapshots = {file_id: name for file_id, name in self.snapshots.items() if name not in bad}
+        return StoreNames(logs, snapshots, self.log_kind, self.snapshot_kind)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -127,11 +127,12 @@ def _store(
     families = found.described[folder.id].schemas.get(name, ())
     families = () if isinstance(families, Unreadable) else families
     plain = next((family for family in families if family.name == DEFAULT_COLUMN_FAMILY), None)
-    names = {place.names for place in places.values()}
+    loaded = [(place, loads.get(place)) for _, place in sorted(places.items())]
+    names = {place.names if load is None else load.usable for place, load in loaded}
     everywhere = expected is None or all(partition in places for partition in range(expected))
     return Store(
         name=name,
-        partitions=tuple(_partition(listing, place, loads.get(place)) for _, place in sorted(places.items())),
+        partitions=tuple(_partition(listing, place, load) for place, load in loaded),
         expected_partitions=expected,
         changelog=any(one.logs and one.log_kind is StateFileKind.CHANGELOG for one in names),
         readable_batches=_readable_batches(names, context) if everywhere else (),

@@ -27,6 +27,17 @@ class Load:
     num_keys: int | None  # where a zip of exactly this version records it
 
     @property
+    def usable(self) -> StoreNames:
+        """The names in the store's folder, without those of files that were seen to be damaged."""
+        serious = [damage for damage in self.damages if _is_serious(damage)]
+        if not serious:
+            return self.place.names
+        bad = {damage.path.rpartition("/")[2] for damage in serious}
+        if self.chain.snapshot is not None and any(damage.file_kind is StateFileKind.SST for damage in serious):
+            bad.add(self.place.names.snapshots[self.chain.snapshot])
+        return self.place.names.without(bad)
+
+    @property
     def replayed(self) -> int | None:
         """How many deltas or changelogs are replayed; None where the load cannot succeed."""
         return len(self.chain.logs) if self.chain.complete else None

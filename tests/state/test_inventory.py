@@ -192,6 +192,16 @@ def test_batches_are_readable_where_every_partition_has_the_state_and_the_batch_
     assert found.operators[0].stores[0].readable_batches == ((0, 1), (4, 4))
 
 
+def test_a_batch_that_builds_on_a_damaged_file_is_not_readable() -> None:
+    files = hdfs_store(range(1, 7)) | {"state/0/0/4.delta": b""}
+    found = Place(files).inventory(conf={PROVIDER: HDFS})
+    assert found.operators[0].stores[0].readable_batches == ((0, 2),)
+
+    files = changelog_store([], range(1, 7)) | {"state/0/0/SSTs/000006-a.sst": b""}
+    store = Place(files).inventory(conf={PROVIDER: ROCKSDB}).operators[0].stores[0]
+    assert (store.readable_batches, store.newest_snapshot_version) == (((0, 4),), 5)
+
+
 def test_the_newest_snapshot_is_one_that_every_partition_has() -> None:
     files = changelog_store(range(1, 7), [2, 4]) | changelog_store(range(1, 7), [2, 5], folder="state/0/1")
     found = Place(files).inventory(conf={PROVIDER: ROCKSDB, "spark.sql.shuffle.partitions": "2"})
