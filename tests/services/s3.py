@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 from tests.services.copying import copy_tree
 from tests.services.process import free_port, listening, prepared, running
@@ -56,9 +56,18 @@ class S3Server:
         """How many requests the server has answered since it was started."""
         return sum(b"HTTP/1.1" in line for line in self.log.read_bytes().splitlines())
 
-    def refuse_strangers(self) -> None:
-        """From now on only signed requests of known users are answered."""
-        urlopen(f"http://127.0.0.1:{self.port}/moto-api/reset-auth", data=b"0").close()
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Until the block ends only requests of users that the server knows are answered: there are none."""
+        self._answer_unknown_users(b"0")
+        try:
+            yield
+        finally:
+            self._answer_unknown_users(b"inf")
+
+    def _answer_unknown_users(self, times: bytes) -> None:
+        url = f"http://127.0.0.1:{self.port}/moto-api/reset-auth"
+        urlopen(Request(url, data=times, headers={"Content-Type": "text/plain"})).close()
 
 
 @contextmanager

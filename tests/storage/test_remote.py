@@ -155,6 +155,21 @@ def test_a_whole_bucket_and_a_missing_one(s3):
 
 
 @pytest.mark.service
+def test_a_bucket_that_refuses_asks_for_credentials(tree, s3, s3_uri):
+    uri, options = s3_uri(tree)
+    storage = open_storage(uri, options)
+
+    with s3.refusing():
+        for ask in (storage.list_level, storage.list_tree, lambda: storage.read("metadata")):
+            with pytest.raises(StorageError, match="may not be read: give credentials") as caught:
+                ask()
+            assert str(caught.value).isprintable()
+            assert not isinstance(caught.value, NotFound)
+
+    assert storage.read("metadata") == b'{"id":"x"}'
+
+
+@pytest.mark.service
 def test_s3_is_listed_in_one_request_however_many_folders_there_are(tmp_path, s3, s3_uri):
     for partition in range(30):
         folder = tmp_path / "state" / "0" / str(partition)
