@@ -68,8 +68,10 @@ UNREADABLE_LOG = Diagnosis(
     ERROR,
     "A file of the offset or commit log that every start reads cannot be read, so the query fails at start. "
     "Spark's own message often names no file.",
-    _RESTORE + " If it is the newest file of commits/, moving it away together with its .crc makes Spark run that "
-    "batch again.",
+    "Stop the query and put the file back from a copy of the checkpoint (object stores with versioning keep one). "
+    "Without a copy: a file offsets/N that has no commits/N, or the newest file of commits/, can be moved away together "
+    "with its .N.crc. Spark then plans, or runs, batch N again: what it had written is written again, and a sink that "
+    "skips known batch ids may drop rows. For any other file there is no such way.",
 )
 UNREADABLE_LOG_IGNORED = Diagnosis(
     "CKPT102",
@@ -287,7 +289,7 @@ STATE_MOVED = Diagnosis(
 STATE_ABOVE = Diagnosis(
     "CKPT306",
     "state-of-an-abandoned-timeline",
-    WARNING,
+    ERROR,
     "There are state files above the version that the next start loads and writes. They are not ignored "
     "later: once the query comes to that version, it may load the old file and go on with wrong state, "
     "without any error.",

@@ -59,6 +59,7 @@ def inspect(
     origin = written_by(checkpoint)
     counted = tuple(f for f in forecasts if _counts(f, origin, asked, named=bool(versions)))
     latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    judged = _findings(checkpoint, forecasts, counted, asked)
     return Inspection(
         checkpoint,
         asked,
@@ -70,8 +71,8 @@ def inspect(
         sources.source_views(latest, history.rate_sources(checkpoint)) if latest else (),
         forecasts,
         counted,
-        verdict(counted),
-        _findings(checkpoint, forecasts, counted, asked),
+        verdict(counted, [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR]),
+        judged,
     )
 
 

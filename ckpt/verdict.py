@@ -6,11 +6,15 @@ from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.versions import Progress, Spark
 
 
-def verdict(forecasts: Sequence[Forecast]) -> str:
-    """What the forecasts that count come to, as one sentence without a full stop."""
+def verdict(forecasts: Sequence[Forecast], errors: Sequence[str] = ()) -> str:
+    """What the forecasts that count come to, as one sentence without a full stop.
+
+    ``errors`` are the codes of what was found besides: a query that restarts with an error is not out of trouble.
+    """
     running = [f for f in forecasts if f.outcome.runs]
     if len(running) == len(forecasts):
-        return _capital(" or ".join(dict.fromkeys(_start(f) for f in running))) + _losses(running)
+        start = _capital(" or ".join(dict.fromkeys(_start(f) for f in running)))
+        return start + (_losses(running) or _troubles(errors))
     if not running:
         return _none_runs(forecasts)
     by_mode = {mode: [f for f in forecasts if f.progress is mode] for mode in Progress}
@@ -55,6 +59,10 @@ def _losses(running: Sequence[Forecast]) -> str:
         return ""
     which = f"batch {never[0]}" if len(never) == 1 else f"batches {never[0]} to {never[-1]}"
     return f", but never runs {which} again: rows are lost if {'it' if len(never) == 1 else 'they'} had not finished"
+
+
+def _troubles(errors: Sequence[str]) -> str:
+    return f", but not safely: see {', '.join(dict.fromkeys(errors))}" if errors else ""
 
 
 def _none_runs(forecasts: Sequence[Forecast]) -> str:

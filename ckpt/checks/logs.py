@@ -27,19 +27,30 @@ def unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Gaps below what a start looks at."""
-    latest = checkpoint.offsets.latest
-    needed = {latest, latest - 1} if latest else set()
-    for log in (checkpoint.offsets, checkpoint.commits):
-        spans = [(a, b) for a, b in log.missing if not (log is checkpoint.offsets and b in needed and a == b)]
-        if spans:
-            count = sum(b - a + 1 for a, b in spans)
-            first = f"{spans[0][0]}" if spans[0][0] == spans[0][1] else f"{spans[0][0]} to {spans[0][1]}"
-            detail = f"{count} batches between {log.ids[0]} and {log.latest} have no file, the first of them {first}"
-            yield Finding(findings.GAP_IGNORED, log.folder, detail)
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    latest = offsets.latest
+    needed = None if latest is None else (latest - 1, latest - 1)
+    gaps = {log.folder: tuple(span for span in log.missing if span != needed) for log in (offsets, commits)}
+    if gaps["offsets"] == gaps["commits"] and gaps["offsets"]:
+        yield Finding(findings.GAP_IGNORED, "offsets", f"{_told(gaps['offsets'])} no file here and none in commits")
+    else:
+        for folder, spans in gaps.items():
+            if spans:
+                yield Finding(findings.GAP_IGNORED, folder, f"{_told(spans)} no file")
     stray = [i for i in unplanned(checkpoint) if latest is not None and i < latest]
     if stray:
-        detail = f"{len(stray)} committed batches have no offsets, the first of them {stray[0]}"
-        yield Finding(findings.GAP_IGNORED, "offsets", detail)
+        count = "one committed batch has" if len(stray) == 1 else f"{len(stray)} committed batches have"
+        yield Finding(
+            findings.GAP_IGNORED, "commits", f"{count} no offsets: {stray[0]}" + (" ..." if stray[1:] else "")
+        )
+
+
+def _told(spans: tuple[tuple[int, int], ...]) -> str:
+    count = sum(last - first + 1 for first, last in spans)
+    first, last = spans[0]
+    begin = f"{first}" if first == last else f"{first} to {last}"
+    more = " and others" if spans[1:] else ""
+    return f"{count} {'batch' if count == 1 else 'batches'} ({begin}{more}) {'has' if count == 1 else 'have'}"
 
 
 def two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:

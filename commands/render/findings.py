@@ -5,6 +5,7 @@ from itertools import groupby
 
 from ckpt.findings import Severity
 from ckpt.inspection import Inspection, Judged
+from ckpt.restart.forecast import Outcome
 
 from .layout import Page
 from .text import printable
@@ -23,11 +24,13 @@ def findings_section(inspection: Inspection, layout: Page) -> str:
         lines += _trouble(same, layout, remedy=place > 0)
     for same in _by_code(notes):
         lines += _note(same, layout)
-    lines += ["", layout.wrap(_next(troubles), 10, "Next")]
+    lines += ["", layout.wrap(_next(troubles, inspection), 10, "Next")]
     return "\n".join(lines)
 
 
-def _next(troubles: list[Judged]) -> str:
+def _next(troubles: list[Judged], inspection: Inspection) -> str:
+    if not troubles and any(told.outcome is Outcome.UNKNOWN for told in inspection.counted):
+        return "ckpt cannot tell what a start will do; it found nothing that would have to be repaired"
     if not troubles:
         return "nothing has to be repaired; start the query as usual"
     return printable(troubles[0].remedy or "nothing can be done about it; start the query as usual")

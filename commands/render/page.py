@@ -35,7 +35,7 @@ def _title(inspection: Inspection, layout: Page) -> str:
     if checkpoint.kind is Kind.EMPTY:
         return layout.paint(name, "1") + "   empty"
     kinds = [source.type for source in inspection.sources]
-    has = plural(len(kinds), "source") + (f" ({', '.join(sorted(set(kinds)))})" if kinds else "")
+    has = f"{plural(len(kinds), 'source')} ({', '.join(sorted(set(kinds)))})" if kinds else "sources unknown"
     keeps = {True: "stateful", False: "stateless", None: "stateful or not: unknown"}[checkpoint.stateful]
     continuous = ["continuous processing"] if checkpoint.kind is Kind.CONTINUOUS else []
     latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
@@ -143,17 +143,19 @@ def _batches(inspection: Inspection, layout: Page) -> str:
         span = f", {log.ids[0]} to {log.latest}" if log.ids else ""
         facts.append(f"{log.folder} {plural(len(log.ids), 'file')}{span}")
     lines = [layout.heading("Batches", "   ".join([*facts, _PATTERNS[inspection.pattern]]))]
-    for log in (checkpoint.offsets, checkpoint.commits):
-        if log.missing:
-            lines.append(layout.wrap(f"missing from {log.folder}: {ranges(list(log.missing))}", 2))
-    heads = ["batch", "time", "committed", *(f"source {s.index}" for s in inspection.sources)]
+    gaps = {log.folder: ranges(list(log.missing)) for log in (checkpoint.offsets, checkpoint.commits)}
+    if len(set(gaps.values())) == 1:
+        gaps = {"both": gaps["offsets"]}
+    lines += [layout.wrap(f"missing from {where}: {spans}", 2) for where, spans in gaps.items() if spans]
+    width = max((len(batch.advanced) for batch in inspection.batches), default=0)
+    heads = ["batch", "time", "committed", *(f"source {index}" for index in range(width))]
     rows = []
     for batch in inspection.batches:
         grown = [_grown(advance) for advance in batch.advanced]
         done = "yes" if batch.committed else "NO"
         when = "unreadable" if batch.unreadable else instant(batch.timestamp_ms)
-        rows.append([str(batch.batch_id), when, done, *grown])
-    return "\n".join([*lines, layout.columns(rows, heads)])
+        rows.append([str(batch.batch_id), when, done, *grown, *[""] * (width - len(grown))])
+    return "\n".join([*lines, *([layout.columns(rows, heads)] if rows else [])])
 
 
 def _grown(advance: Advance | None) -> str:
