@@ -1,15 +1,15 @@
 """What the small files in ``state/`` say of operators and stores: operator metadata and state schemas."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ckpt.errors import NotFound
 from ckpt.formats.operators import parse_operator_metadata
 from ckpt.formats.schemas import parse_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE
-from ckpt.model import ColumnFamily, OperatorMetadata, Unreadable
+from ckpt.model import ColumnFamily, Fault, OperatorMetadata, Unreadable
 from ckpt.state.folders import OperatorFolder, numbered
-from ckpt.state.steps import Step
-from ckpt.state.verify import unreadable_or
+from ckpt.state.steps import Answer, Step
 from ckpt.storage.base import Listing, ReadRequest
 
 
@@ -32,7 +32,7 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
     schemas = {(folder.id, store): path for folder in folders for store, path in _schema_paths(listing, folder)}
     paths = [*metadata.values(), *schemas.values()]
     answers = yield [ReadRequest(path) for path in paths]
-    contents = dict(unreadable_or(answers, paths))
+    contents = dict(_contents(answers, paths))
     found: dict[int, Description] = {}
     for folder in folders:
         of_stores: dict[str, tuple[ColumnFamily, ...] | Unreadable] = {}
@@ -78,3 +78,16 @@ def _schema_paths(listing: Listing, folder: OperatorFolder) -> list[tuple[str, s
         if store not in found and listing.info(path) is not None:
             found[store] = path
     return list(found.items())
+
+
+def _contents(answers: Sequence[Answer], paths: Sequence[str]) -> list[tuple[str, bytes | Unreadable]]:
+    """Pair paths with their bytes, or with why there are none."""
+    pairs: list[tuple[str, bytes | Unreadable]] = []
+    for path, answer in zip(paths, answers, strict=True):
+        if isinstance(answer, bytes):
+            pairs.append((path, answer))
+        elif isinstance(answer, NotFound):
+            pairs.append((path, Unreadable(path, Fault.VANISHED, "it was gone when it was to be read")))
+        else:
+            pairs.append((path, Unreadable(path, Fault.VANISHED, str(answer))))
+    return pairs

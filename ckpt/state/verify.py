@@ -4,14 +4,14 @@ A whole LZ4 stream ends with its mark, a whole zip with its central directory. O
 should be is read further, because Spark does not look at the tail: what counts is whether the data is there.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ckpt.errors import NotFound
 from ckpt.formats.rocksdb import TAIL_LENGTH, NeedsMore, parse_zip_tail, read_whole_zip
 from ckpt.formats.statefiles import END_MARK, LZ4, Ending, ends_whole, judge_stream
-from ckpt.model import DamageKind, Fault, RocksDBSnapshot, StateFile, StateFileKind, Unreadable
+from ckpt.model import DamageKind, Fault, RocksDBSnapshot, StateFile, StateFileKind
 from ckpt.state.steps import Answer, Step
 from ckpt.storage.base import ReadRequest
 
@@ -143,16 +143,3 @@ def _judge_zip(file: StateFile, content: bytes, snapshots: dict[str, RocksDBSnap
             return Verdict(DamageKind.UNREADABLE, "it is no zip", _NO_ENTRIES)
         return Verdict(DamageKind.TRUNCATED, f"it was cut off after {len(content)} bytes")
     return Verdict(DamageKind.UNREADABLE, found.reason)
-
-
-def unreadable_or(answers: Sequence[Answer], paths: Sequence[str]) -> list[tuple[str, bytes | Unreadable]]:
-    """Pair paths with their bytes, or with why there are none."""
-    pairs: list[tuple[str, bytes | Unreadable]] = []
-    for path, answer in zip(paths, answers, strict=True):
-        if isinstance(answer, bytes):
-            pairs.append((path, answer))
-        elif isinstance(answer, NotFound):
-            pairs.append((path, Unreadable(path, Fault.VANISHED, "it was gone when it was to be read")))
-        else:
-            pairs.append((path, Unreadable(path, Fault.VANISHED, str(answer))))
-    return pairs
