@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow
 from pyarrow import fs
 
 from ckpt.errors import UsageError
 from ckpt.storage.base import FileInfo
-from ckpt.storage.remote import Entry
+from ckpt.storage.remote import REQUESTS_AT_ONCE, Entry
 from ckpt.storage.trouble import short
 
 Options = Mapping[str, str]
@@ -178,6 +179,8 @@ def _typed(scheme: str, options: Options, known: Mapping[str, Callable[[str], ob
 
 def _make(scheme: str, construct: Callable[[], fs.FileSystem]) -> fs.FileSystem:
     """Construct a file system; what its constructor refuses is a wrong option."""
+    # Arrow opens as many connections to S3 as it has threads for input and output: 8, and 25 at least.
+    pyarrow.set_io_thread_count(max(pyarrow.io_thread_count(), REQUESTS_AT_ONCE))
     try:
         return construct()
     except (ValueError, TypeError) as error:
