@@ -84,3 +84,32 @@ def _differs(value: Any, path: str, known: dict[str, Shape]) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _differs(inner, f"{path}[]", known)
+
+
+def contradictions(document: Any) -> Iterator[str]:
+    """Where a document contradicts itself."""
+    codes = {one["code"] for one in document["findings"]}
+    for entry in document["restart"]:
+        name = f"{entry['spark']} {entry['progress']} {entry['outcome']}"
+        if not set(entry["because"]) <= codes:
+            yield f"{name}: it is explained by findings that are not told"
+        if entry["outcome"] not in ("resumes", "starts-fresh", "unknown") and not entry["because"]:
+            yield f"{name}: nothing explains it"
+        if entry["outcome"] in ("resumes", "starts-fresh") and entry["error"]:
+            yield f"{name}: it runs, and has an error"
+        if entry["outcome"] in ("resumes", "fails-at-commit", "fails-in-batch") and entry["batch_id"] is None:
+            yield f"{name}: which batch?"
+        ends = {source["to"] is None for source in entry["sources"]}
+        if entry["outcome"] == "resumes" and not entry["reexecutes"] and ends not in ({True}, set()):
+            yield f"{name}: nobody knows where a new batch ends"
+        if entry["outcome"] == "resumes" and len(entry["sources"]) != len(document["sources"]):
+            yield f"{name}: other sources than the checkpoint"
+    if not any(one["severity"] != "note" for one in document["findings"]) and document["verdict"].startswith(
+        "Will not"
+    ):
+        yield "it will not restart, and nothing is wrong"
+    moved = any(one["code"] == "CKPT305" for one in document["findings"])
+    if moved and document["verdict"].startswith("Restarts"):
+        yield "its schema files are elsewhere, and it restarts"
+    if len({(one["code"], one["path"]) for one in document["findings"]}) < len(document["findings"]):
+        yield "a finding is told twice"
