@@ -27,6 +27,9 @@ JOIN_STORES = frozenset(
 )
 """The stores of a stream-stream join; one of them is never alone (Spark ``SymmetricHashJoinStateManager``)."""
 
+CHECKSUM = ".crc"
+"""Ending of the checksum files (JSON) that Spark 4.1 and later write beside state files; Hadoop's own are hidden."""
+
 LZ4 = "lz4"
 _KINDS = {kind.value: kind for kind in StateFileKind if kind is not StateFileKind.SST}
 

@@ -7,16 +7,13 @@ may have hundreds of thousands of state files.
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ckpt.formats.statefiles import DEFAULT_STORE, parse_name
+from ckpt.formats.statefiles import CHECKSUM, DEFAULT_STORE, parse_name
 from ckpt.model import Provider, StateFile, StateFileKind
 from ckpt.state.ranges import Ranges, ranges_of
 from ckpt.storage.base import FileInfo, Listing
 
 STATE = "state"
 SSTS, LOGS = "SSTs", "logs"
-CHECKSUM = ".crc"
-"""Ending of the checksum files (JSON) that Spark >= 4.1 writes beside state files; Hadoop's own are hidden."""
-
 FileId = tuple[int, str | None]
 """Version and unique id of a state file; the unique id is None in format 1."""
 

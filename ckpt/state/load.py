@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ckpt.formats.statefiles import Lineage, parse_lineage
+from ckpt.formats.statefiles import CHECKSUM, Lineage, parse_lineage
 from ckpt.model import DamageKind, RocksDBSnapshot, StateDamage, StateFile, StateFileKind
 from ckpt.state.chains import Chain, Target, chain_to, fallbacks
-from ckpt.state.folders import CHECKSUM, SSTS, StoreNames, StorePartition
+from ckpt.state.folders import SSTS, StoreNames, StorePartition
 from ckpt.state.steps import Step
-from ckpt.state.verify import Verdict, Verified, verify
+from ckpt.state.verify import Verdict, Verified, compare_sizes, verify
 from ckpt.storage.base import Listing, ReadRequest
 
 _HEAD = 1 << 16
@@ -61,7 +61,10 @@ def load_stores(listing: Listing, targets: Mapping[StorePartition, Target], code
         if key not in known:
             known[key] = chain_to(place.names, target, lineages.get(place))
         chains[place] = known[key]
-    verified = yield from verify(islice(_most_telling_first(chains), most_tails), codec)
+    looked_at = list(islice(_most_telling_first(chains), most_tails))
+    verified = yield from verify(looked_at, codec)
+    recorded = [f for f in looked_at if f.path in verified.unknown and listing.info(f.path + CHECKSUM)]
+    verified = yield from compare_sizes(recorded, verified)
     drafts = [_check(listing, place, targets[place], chain, verified) for place, chain in chains.items()]
     rescued = yield from _rescued(listing, [load for load in drafts if load.damages], codec)
     loads = tuple(_with_fallback(load) if load.place in rescued else load for load in drafts)

@@ -19,6 +19,9 @@ from ckpt.storage.base import Listing
 MOST_TAILS = 20_000
 """How many file ends are read at most: well beyond what a query of a thousand partitions needs."""
 
+MOST_TAILS_REMOTE = 512
+"""The same for storage where each read costs a round trip: the newest files of 200 partitions, and their snapshots."""
+
 
 def read_state(
     listing: Listing,

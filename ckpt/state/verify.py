@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from ckpt.errors import NotFound
 from ckpt.formats.rocksdb import TAIL_LENGTH, NeedsMore, parse_zip_tail, read_whole_zip
-from ckpt.formats.statefiles import END_MARK, LZ4, Ending, ends_whole, judge_stream
+from ckpt.formats.sidecars import SparkChecksum, parse_spark_sidecar
+from ckpt.formats.statefiles import CHECKSUM, END_MARK, LZ4, Ending, ends_whole, judge_stream
 from ckpt.model import DamageKind, Fault, RocksDBSnapshot, StateFile, StateFileKind
 from ckpt.state.steps import Answer, Step
 from ckpt.storage.base import ReadRequest
@@ -68,6 +69,21 @@ def verify(files: Iterable[StateFile], codec: str) -> Step[Verified]:
     for file, content in zip(suspicious, contents, strict=True):
         _judge_whole(file, content, wrong, unknown, snapshots)
     return Verified(wrong, frozenset(unknown), snapshots)
+
+
+def compare_sizes(files: Sequence[StateFile], verified: Verified) -> Step[Verified]:
+    """Compare files whose ends say nothing with the size that Spark's checksum file beside each of them records."""
+    answers = yield [ReadRequest(file.path + CHECKSUM) for file in files]
+    wrong, known = dict(verified.wrong), set[str]()
+    for file, answer in zip(files, answers, strict=True):
+        recorded = parse_spark_sidecar(file.path + CHECKSUM, answer) if isinstance(answer, bytes) else None
+        if not isinstance(recorded, SparkChecksum):
+            continue
+        known.add(file.path)
+        if recorded.size != file.size:
+            detail = f"{file.size} bytes, where its checksum file records {recorded.size}"
+            wrong[file.path] = Verdict(DamageKind.TRUNCATED, detail)
+    return Verified(wrong, verified.unknown - known, verified.snapshots)
 
 
 def _tail(file: StateFile) -> ReadRequest:

@@ -1,5 +1,7 @@
 """What is said of each kind of damage to the version that the next start loads."""
 
+import json
+
 import pytest
 
 from ckpt.model import DamageKind, StateDamage
@@ -120,6 +122,19 @@ def test_the_ends_of_other_codecs_say_nothing(codec, unverified) -> None:
     inventory = Place(files).inventory(conf=conf)
 
     assert (inventory.damages, inventory.unverified) == ((), unverified)
+
+
+def test_with_another_codec_the_recorded_size_tells() -> None:
+    conf = OF_HDFS | {"spark.sql.streaming.stateStore.compression.codec": "zstd"}
+    files = dict.fromkeys(hdfs_store(ALL), bytes(50))
+    for version, size in ((5, 60), (6, 50)):
+        checksum = {"algorithm": "CRC32C", "value": 7, "mainFileSize": size, "timestampMs": 0, "creator": {}}
+        files[f"state/0/0/{version}.delta.crc"] = json.dumps(checksum).encode()
+    inventory = Place(files).inventory(conf=conf)
+
+    damage = only(inventory.damages)
+    assert (damage.kind, damage.path) == (DamageKind.TRUNCATED, "state/0/0/5.delta")
+    assert inventory.unverified == 4
 
 
 def test_at_most_so_many_tails_are_read_and_the_newest_delta_is_among_them() -> None:
