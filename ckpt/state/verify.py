@@ -4,7 +4,7 @@ A whole LZ4 stream ends with its mark, a whole zip with its central directory. O
 should be is read further, because Spark does not look at the tail: what counts is whether the data is there.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
