@@ -1,0 +1,188 @@
+"""What is written is what is so: pages compared with the code, commands shown compared with what they print."""
+
+import ast
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from typer.core import TyperGroup
+
+from ckpt.findings import Diagnosis, all_diagnoses
+from ckpt.restart.forecast import Outcome
+from ckpt.restart.versions import RULES, Spark
+from tests.conftest import Ckpt
+from tests.places import ROOT
+
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+
+
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def test_findings_md_is_what_the_declarations_say() -> None:
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    assert read(DOCS / "findings.md") == generate.findings_page(), "run make docs"
+
+
+@pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
+def test_every_diagnosis_is_declared_well(diagnosis: Diagnosis) -> None:
+    assert re.fullmatch("CKPT[1-9][0-9]{2}", diagnosis.code)
+    assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", diagnosis.name)
+    assert diagnosis.meaning.endswith(".")
+    assert diagnosis.remedy is None or diagnosis.remedy.endswith((".", "}"))
+    assert f"## {diagnosis.code} {diagnosis.name}\n" in read(DOCS / "findings.md")
+    assert diagnosis.remedy or diagnosis.severity == "note", "what is worth a warning has a way out"
+
+
+def test_codes_and_names_are_unique() -> None:
+    diagnoses = all_diagnoses()
+    assert len({one.code for one in diagnoses}) == len({one.name for one in diagnoses}) == len(diagnoses)
+
+
+def used_in(*folders: str) -> set[str]:
+    """The diagnoses that the modules of some folders name: ``findings.X``."""
+    trees = [ast.parse(read(module)) for folder in folders for module in (ROOT / folder).rglob("*.py")]
+    return {
+        node.attr
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "findings"
+    }
+
+
+def test_every_diagnosis_is_used() -> None:
+    declared = {
+        target.id
+        for node in ast.parse(read(ROOT / "ckpt" / "findings.py")).body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == "Diagnosis"
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    assert len(declared) == len(all_diagnoses())
+    assert declared - used_in("ckpt/restart", "ckpt/checks") == set()
+
+
+# Commands that texts name.
+
+NAMED = re.compile(r"\bckpt (?P<command>[a-z]+(?:-[a-z]+)*)(?P<rest>[^.;:,`\n]*)")
+
+
+def commands_of(app: Any) -> dict[str, set[str]]:
+    """Each command and its options."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    return {
+        name: {word for option in command.params for word in option.opts} for name, command in group.commands.items()
+    }
+
+
+def unknown_commands(text: str, commands: dict[str, set[str]]) -> Iterator[str]:
+    for named in NAMED.finditer(text):
+        command, rest = named["command"], named["rest"]
+        if command not in commands:
+            yield named[0]
+        else:
+            yield from (word for word in re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest) if word not in commands[command])
+
+
+@pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
+def test_a_remedy_names_only_commands_that_exist(diagnosis: Diagnosis, app: Any) -> None:
+    assert list(unknown_commands(diagnosis.remedy or "", commands_of(app))) == []
+
+
+def test_a_command_that_does_not_exist_would_be_seen(app: Any) -> None:
+    commands = commands_of(app)
+    assert [*unknown_commands("Run ckpt conjure {checkpoint}.", commands)] == ["ckpt conjure {checkpoint}"]
+    assert [*unknown_commands("Run ckpt inspect {checkpoint} --magic again.", commands)] == ["--magic"]
+    assert [*unknown_commands("Run ckpt inspect {checkpoint} --batches 0.", commands)] == []
+
+
+def test_every_command_and_option_says_what_it_does(app: Any) -> None:
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    for name, command in group.commands.items():
+        assert command.help, name
+        for option in command.params:
+            assert getattr(option, "help", None) or getattr(option, "hidden", False), f"{name} {option.name}"
+
+
+# Pages.
+
+
+def test_restart_md_explains_every_outcome_version_rule_and_code() -> None:
+    page = read(DOCS / "restart.md")
+    import ckpt.findings as declared
+
+    codes = {getattr(declared, name).code for name in used_in("ckpt/restart") if name.isupper()}
+    words = [*Outcome, *Spark, *(field for field in next(iter(RULES.values())).__slots__), *sorted(codes)]
+    assert [word for word in words if f"`{word}`" not in page and f" {word}" not in page] == []
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = []
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "sample_checkpoints" / "README.md"]:
+        text = re.sub(r"```.*?```", "", read(page), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+            if "://" not in target and not (page.parent / target).exists():
+                broken.append(f"{page.name}: {target}")
+    assert broken == []
+
+
+def test_paths_that_pages_name_exist() -> None:
+    """``ckpt/x.py``, ``tests/y`` and ``docs/z.md`` in code quotes are files and folders of the repository."""
+    missing = []
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        for path in re.findall(r"`((?:ckpt|commands|tests|docs|benchmarks|sample_checkpoints)/[\w./-]*)`", read(page)):
+            if not (ROOT / path).exists():
+                missing.append(f"{page.name}: {path}")
+    assert missing == []
+
+
+def test_the_two_commands_of_the_readme_are_those_of_ci() -> None:
+    shown = set(re.findall(r"^(?:\$ )?(make \w+)$", read(ROOT / "README.md"), flags=re.MULTILINE))
+    in_ci = set(re.findall(r"^make \w+$", read(ROOT / ".ci" / "run"), flags=re.MULTILINE))
+    targets = set(re.findall(r"^(\w+):", read(ROOT / "Makefile"), flags=re.MULTILINE))
+    assert {f"make {target}" for target in targets} >= shown >= in_ci
+    assert len(in_ci) == 2
+
+
+# What a page shows being typed is run: ```console blocks. "$ ckpt ..." is a command, what follows its output, and a line
+# of "..." stands for any lines left out.
+
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def sessions() -> list[Any]:
+    """Each command of each console block whose output is shown, with that output."""
+    found = []
+    for page in PAGES:
+        for block in CONSOLE.findall(read(page)):
+            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                command, _, output = part.partition("\n")
+                if command.startswith("ckpt ") and output.strip():
+                    found.append(pytest.param(command, output, id=f"{page.name}: {command}"))
+    return found
+
+
+@pytest.mark.parametrize(("command", "output"), sessions())
+def test_a_session_on_a_page_is_what_ckpt_prints(command: str, output: str, ckpt: Ckpt) -> None:
+    printed = ckpt(*command.split()[1:]).stdout
+    parts = re.split(r"^ *(?:\.\.\.|…)$\n?", output.rstrip("\n") + "\n", flags=re.MULTILINE)
+    assert re.fullmatch(".*".join(map(re.escape, parts)), printed.rstrip("\n") + "\n", re.DOTALL), printed
+
+
+def test_the_readme_shows_a_session() -> None:
+    assert any(str(one.id).startswith("README.md: ckpt inspect sample_checkpoints/") for one in sessions())

@@ -1,0 +1,173 @@
+"""A query writes to the checkpoint while it is inspected: never a traceback, and never an alarm that is not true."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ckpt import inspection
+from ckpt.findings import Severity
+from ckpt.reader import read_checkpoint
+from ckpt.storage import Listing, open_storage
+from ckpt.storage.local import LocalStorage
+from tests import contract
+from tests.conftest import Ckpt, CopyOf
+
+KEPT = 6  # batches that the writers keep, as Spark keeps minBatchesToRetain
+
+
+@contextmanager
+def writing(step: Callable[[int], None]) -> Iterator[None]:
+    """Take one step after the other, in a thread of its own, as long as the block runs."""
+    stop = threading.Event()
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        number = KEPT
+        try:
+            while not stop.is_set():
+                step(number)
+                number += 1
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+    assert not failed
+
+
+def put(path: Path, content: bytes) -> None:
+    """Write as Spark does: a temporary file, then its real name."""
+    temporary = path.with_name(f".{path.name}.temporary.tmp")
+    temporary.write_bytes(content)
+    temporary.rename(path)
+
+
+def run_a_batch(checkpoint: Path, batch: int) -> None:
+    """What a stateless query does for one batch, in its order: plan, commit, purge."""
+    offsets = (checkpoint / "offsets" / str(batch - 1)).read_bytes()
+    put(checkpoint / "offsets" / str(batch), offsets.replace(b'"offset":', b'"offset":1'))
+    put(checkpoint / "commits" / str(batch), (checkpoint / "commits" / str(batch - 1)).read_bytes())
+    for folder in ("offsets", "commits"):
+        (checkpoint / folder / str(batch - KEPT)).unlink(missing_ok=True)
+
+
+def run_a_stateful_batch(checkpoint: Path, batch: int) -> None:
+    """The same with an HDFS-backed store of two partitions that keeps all its deltas."""
+    put(checkpoint / "offsets" / str(batch), (checkpoint / "offsets" / str(batch - 1)).read_bytes())
+    for partition in (0, 1):
+        deltas = checkpoint / "state" / "0" / str(partition)
+        put(deltas / f"{batch + 1}.delta", (deltas / f"{batch}.delta").read_bytes())
+    put(checkpoint / "commits" / str(batch), (checkpoint / "commits" / str(batch - 1)).read_bytes())
+
+
+def without_sidecars(checkpoint: Path) -> Path:
+    for sidecar in checkpoint.rglob(".*.crc"):
+        sidecar.unlink()
+    return checkpoint
+
+
+@pytest.mark.parametrize(
+    ("sample", "step"), [("stateless-3.5", run_a_batch), ("aggregation-hdfs-3.5", run_a_stateful_batch)]
+)
+def test_a_query_that_runs_is_never_called_broken(
+    sample: str, step: Callable[[Path, int], None], ckpt: Ckpt, copy_of: CopyOf
+) -> None:
+    checkpoint = without_sidecars(copy_of(sample))
+    with writing(lambda batch: step(checkpoint, batch)):
+        for _ in range(60):
+            result = ckpt("inspect", checkpoint, "-o", "json")
+            document = result.json()
+            assert contract.disagreements(document) == []
+            errors = [(one["code"], one["detail"]) for one in document["findings"] if one["severity"] == "error"]
+            assert errors == []
+
+
+def test_a_folder_that_is_torn_apart_is_told_or_refused(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-3.5")
+    files = sorted(path for path in checkpoint.rglob("*") if path.is_file())
+    folders = [checkpoint / "offsets", checkpoint / "state" / "0" / "1", checkpoint / "commits"]
+
+    def tear(number: int) -> None:
+        file = files[number * 7 % len(files)]
+        file.write_bytes(os.urandom(number % 60))
+        file.unlink()
+        folder = folders[number % 3]
+        away = folder.with_name("away")
+        folder.rename(away)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"v1\n{}")
+        if folder.exists():
+            for one in folder.iterdir():
+                one.unlink()
+            folder.rmdir()
+        away.rename(folder)
+
+    with writing(tear):
+        for number in range(100):
+            result = ckpt("inspect", checkpoint, *(["-o", "json"] if number % 2 else []))
+            assert result.exit_code in (0, 1, 3)
+            if result.exit_code == 3:
+                assert result.refusal()
+            elif number % 2:
+                assert contract.disagreements(result.json()) == []
+
+
+class Interrupted(LocalStorage):
+    """A folder to which something happens between its listing and its reading."""
+
+    def __init__(self, root: Path, between: Callable[[], None]) -> None:
+        super().__init__(str(root), str(root))
+        self._between = between
+
+    def list_tree(self) -> Listing:
+        listing = super().list_tree()
+        self._between()
+        return listing
+
+
+def test_files_that_vanish_after_the_listing_are_told_as_such(copy_of: CopyOf) -> None:
+    checkpoint = without_sidecars(copy_of("stateless-3.5"))
+
+    def purge() -> None:
+        (checkpoint / "offsets" / "0").unlink()
+        (checkpoint / "commits" / "0").unlink()
+
+    found = inspection.inspect(read_checkpoint(Interrupted(checkpoint, purge)))
+
+    assert "CKPT507" in {judged.finding.diagnosis.code for judged in found.findings}
+    assert found.sound
+
+
+def test_the_latest_batch_vanishing_after_the_listing_is_no_false_promise(copy_of: CopyOf) -> None:
+    checkpoint = without_sidecars(copy_of("stateless-3.5"))
+    found = inspection.inspect(read_checkpoint(Interrupted(checkpoint, (checkpoint / "offsets" / "5").unlink)))
+
+    codes = {judged.finding.diagnosis.code for judged in found.findings}
+    assert "CKPT507" in codes
+    assert not any(forecast.outcome.runs for forecast in found.forecasts)
+
+
+def test_a_batch_that_is_committed_between_the_two_listings(copy_of: CopyOf) -> None:
+    """Commits listed after offsets may be a batch ahead of them: the query runs, and nothing is wrong."""
+    checkpoint = without_sidecars(copy_of("stateless-3.5"))
+    storage = open_storage(str(checkpoint), {})
+    before = storage.list_tree()
+    run_a_batch(checkpoint, 6)
+    after = storage.list_tree()
+
+    class Torn(LocalStorage):
+        def list_tree(self) -> Listing:
+            return Listing({**before.folders, "commits": after.folders["commits"]}, before.oddities)
+
+    found = inspection.inspect(read_checkpoint(Torn(str(checkpoint), str(checkpoint))))
+
+    assert Severity.ERROR not in {judged.severity for judged in found.findings}

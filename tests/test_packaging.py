@@ -1,0 +1,150 @@
+"""What is shipped is what is in the tree, and it works where nothing but its own dependencies is installed."""
+
+import importlib
+import json
+import pkgutil
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from importlib.metadata import metadata, version
+from pathlib import Path
+
+import pytest
+
+import ckpt
+from tests.places import ROOT, SAMPLES
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SETUPTOOLS = PROJECT["tool"]["setuptools"]
+
+
+def packages_in_the_tree() -> set[str]:
+    homes = {"ckpt": "ckpt", **SETUPTOOLS["package-dir"]}
+    return {
+        ".".join([name, *init.parent.relative_to(ROOT / home).parts])
+        for name, home in homes.items()
+        for init in (ROOT / home).rglob("__init__.py")
+    }
+
+
+def test_every_package_in_the_tree_is_shipped() -> None:
+    assert set(SETUPTOOLS["packages"]) == packages_in_the_tree()
+
+
+def test_every_folder_of_code_is_a_package() -> None:
+    for top in ("ckpt", "commands"):
+        for module in (ROOT / top).rglob("*.py"):
+            assert (module.parent / "__init__.py").is_file(), module
+
+
+def test_the_version_is_spelled_once_everywhere() -> None:
+    assert version("spark-ckpt") == ckpt.__version__ == PROJECT["project"]["version"]
+    assert (
+        f"[{ckpt.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+        or "Unreleased" in (ROOT / "CHANGELOG.md").read_text()
+    )
+
+
+def modules() -> list[str]:
+    return [one.name for one in pkgutil.walk_packages(ckpt.__path__, "ckpt.") if not one.name.endswith("__main__")]
+
+
+@pytest.mark.parametrize("name", ["ckpt", *modules()])
+def test_public_names_are_sorted_and_there(name: str) -> None:
+    module = importlib.import_module(name)
+    names = list(getattr(module, "__all__", ()))
+    assert names == sorted(names)
+    assert all(hasattr(module, one) for one in names)
+
+
+def test_the_library_says_what_is_public() -> None:
+    assert "open_checkpoint" in ckpt.__all__
+    assert "inspect" in ckpt.__all__
+
+
+def test_the_base_needs_no_spark() -> None:
+    needed = {one.partition(">")[0].strip() for one in PROJECT["project"]["dependencies"]}
+    assert needed == {"typer", "tabulate", "pyarrow"}
+    assert {"spark", "delta"} <= PROJECT["project"]["optional-dependencies"].keys()
+    assert metadata("spark-ckpt")["Requires-Python"] == ">=3.11"
+
+
+# A plain install, into an environment of its own.
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy of the tree, which building would litter."""
+    source = tmp_path_factory.mktemp("source") / "tree"
+    source.mkdir()
+    for folder in ("ckpt", "commands"):
+        shutil.copytree(ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / file, source)
+    out = tmp_path_factory.mktemp("wheel")
+    pip(sys.executable, "wheel", "--no-deps", "--wheel-dir", out, source)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def plain(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ``bin`` of a virtual environment with the wheel and what it asks for."""
+    home = tmp_path_factory.mktemp("plain") / "venv"
+    venv.create(home, with_pip=True)
+    pip(home / "bin" / "python", "install", wheel)
+    return home / "bin"
+
+
+def pip(python: Path | str, *words: object) -> None:
+    done = subprocess.run(
+        [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def run(*words: object, cwd: Path) -> str:
+    done = subprocess.run([str(word) for word in words], cwd=cwd, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "ckpt/py.typed" in names
+    tops = {name.partition("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"ckpt", "ckpt_commands"}
+    for package in packages_in_the_tree():
+        assert f"{package.replace('.', '/')}/__init__.py" in names
+
+
+def test_a_plain_install_runs_the_main_job(plain: Path, tmp_path: Path) -> None:
+    assert "inspect" in run(plain / "ckpt", "--help", cwd=tmp_path)
+    assert run(plain / "ckpt", "--version", cwd=tmp_path) == f"ckpt {ckpt.__version__}\n"
+    document = json.loads(run(plain / "ckpt", "inspect", SAMPLES / "join-rocksdb-4.0", "-o", "json", cwd=tmp_path))
+    assert document["verdict"] == "Restarts with new batch 6"
+    assert run(plain / "python", "-m", "ckpt", "inspect", SAMPLES / "join-rocksdb-4.0", cwd=tmp_path)
+
+
+def test_every_module_can_be_imported_without_extras(plain: Path, tmp_path: Path) -> None:
+    script = (
+        "import importlib, pkgutil, ckpt, ckpt_commands\n"
+        "for top in (ckpt, ckpt_commands):\n"
+        "    for one in pkgutil.walk_packages(top.__path__, top.__name__ + '.'):\n"
+        "        if not one.name.endswith(('__main__', '.bridge', '.hdfs')):\n"
+        "            print(importlib.import_module(one.name).__name__)\n"
+        "try:\n"
+        "    import commands\n"
+        "except ImportError:\n"
+        "    print('no commands')\n"
+    )
+    printed = run(plain / "python", "-c", script, cwd=tmp_path).split("\n")
+    assert "ckpt_commands.inspect" in printed
+    assert "ckpt.storage.arrow" in printed
+    assert "no commands" in printed
