@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from ckpt.findings import Diagnosis, all_diagnoses
 from ckpt.restart.forecast import Outcome
-from ckpt.restart.versions import RULES, Spark
+from ckpt.restart.versions import Spark
 from tests.conftest import Ckpt
 from tests.places import ROOT
 
@@ -122,13 +122,28 @@ def test_every_command_and_option_says_what_it_does(app: Any) -> None:
 # Pages.
 
 
-def test_restart_md_explains_every_outcome_version_rule_and_code() -> None:
+def test_restart_md_explains_every_outcome_and_version() -> None:
     page = read(DOCS / "restart.md")
-    import ckpt.findings as declared
+    assert [word for word in Outcome if f"| `{word}` |" not in page] == []
+    assert [word for word in Spark if word not in page] == []
 
-    codes = {getattr(declared, name).code for name in used_in("ckpt/restart") if name.isupper()}
-    words = [*Outcome, *Spark, *(field for field in next(iter(RULES.values())).__slots__), *sorted(codes)]
-    assert [word for word in words if f"`{word}`" not in page and f" {word}" not in page] == []
+
+def rules() -> list[str]:
+    """The rules of a restart by name, in their order; the last of the table is a chain of its own."""
+    tree = ast.parse(read(ROOT / "ckpt" / "restart" / "rules.py"))
+    (table,) = (
+        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_RULES"
+    )
+    assert isinstance(table, ast.Tuple)
+    *names, last = map(ast.unparse, table.elts)
+    (chain,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == last)
+    ways = [node.values for node in ast.walk(chain) if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or)]
+    return [*names, *(ast.unparse(way) for way in ways[-1])]
+
+
+def test_restart_md_has_a_numbered_paragraph_for_every_rule() -> None:
+    numbers = re.findall(r"^(\d+)\. ", read(DOCS / "restart.md"), flags=re.MULTILINE)
+    assert numbers == [str(place) for place in range(1, len(rules()) + 1)], rules()
 
 
 def test_links_between_pages_lead_somewhere() -> None:
