@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Generic, TypeVar
 
 from ckpt.formats.names import BatchNames
+from ckpt.formats.sourcelogs import SourceFile
 from ckpt.model import CommitLog, Kind, OffsetLog, QueryMetadata, StateInventory, Unreadable
 from ckpt.storage.base import Listing
 
@@ -76,7 +77,8 @@ class Checkpoint:
     state: StateInventory | None = None
     vanished: tuple[str, ...] = ()  # listed, and gone when they were to be read
     stale_sidecars: tuple[str, ...] = ()  # hidden checksum files that do not match the log file beside them
-    damaged_source_logs: tuple[Unreadable, ...] = ()  # of file sources, among the files that a start reads
+    source_entries: Mapping[str, tuple[SourceFile, ...] | Unreadable] = field(default_factory=dict)
+    """Files of file source logs that a start reads, by path, and the files that they name."""
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file beside every file
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ckpt.formats.compaction import CompactibleLog, compactible_log
 from ckpt.formats.names import compactible_id
-from ckpt.formats.sourcelogs import parse_source_log
+from ckpt.formats.sourcelogs import SourceFile, parse_source_log
 from ckpt.model import OffsetLog, Unreadable
 from ckpt.sources import FileOffset, decode, in_order
 from ckpt.storage.base import Listing, ReadRequest
@@ -57,9 +57,8 @@ def request_for(listing: Listing, path: str) -> ReadRequest:
     return ReadRequest(path) if size <= _WHOLE else ReadRequest(path, size - _WHOLE, _WHOLE)
 
 
-def judge(path: str, request: ReadRequest, data: bytes) -> Unreadable | None:
-    """Whether what was read can be parsed; of a large file, its last lines."""
+def parse(path: str, request: ReadRequest, data: bytes) -> tuple[SourceFile, ...] | Unreadable:
+    """The files that an entry names; of a large one, those that its last lines name."""
     if request.offset:
         data = b"v1" + data[max(data.find(b"\n"), 0) :]
-    parsed = parse_source_log(path, data)
-    return parsed if isinstance(parsed, Unreadable) else None
+    return parse_source_log(path, data)

@@ -1,11 +1,11 @@
 """The batches of a checkpoint: which are planned and committed, and how far each took its sources."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ckpt.checkpoint import SOURCES, Checkpoint
-from ckpt.model import OffsetLog
-from ckpt.sources import Advance, advances
+from ckpt.model import OffsetLog, Unreadable
+from ckpt.sources import Advance, FileOffset, SourceView, advances, decode, source_views
 
 
 class Pattern(StrEnum):
@@ -88,6 +88,25 @@ def _advanced(earlier: OffsetLog | None, later: OffsetLog | None) -> tuple[Advan
     if earlier is None or later is None or len(earlier.sources) != len(later.sources):
         return tuple(None for _ in later.sources) if later else ()
     return advances(earlier, later)
+
+
+def sources(checkpoint: Checkpoint) -> tuple[SourceView, ...]:
+    """Where each source stands at the end of the latest batch; a file source with the files of its last entry."""
+    latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    found = []
+    for view in source_views(latest, rate_sources(checkpoint)) if latest else ():
+        offset = decode(view.offset)
+        if isinstance(offset, FileOffset):
+            named = [
+                one.path
+                for path, files in checkpoint.source_entries.items()
+                if path.startswith(f"{SOURCES}/{view.index}/") and not isinstance(files, Unreadable)
+                for one in files
+                if one.log_offset == offset.log_offset
+            ]
+            view = replace(view, decoded={**view.decoded, "files": [*dict.fromkeys(named)]})
+        found.append(view)
+    return tuple(found)
 
 
 def rate_sources(checkpoint: Checkpoint) -> tuple[int, ...]:

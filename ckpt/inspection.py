@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ckpt import history, sources
+from ckpt import history
 from ckpt.checkpoint import Checkpoint
 from ckpt.checks import check
 from ckpt.findings import Asked, Finding, Severity, worst
@@ -11,6 +11,7 @@ from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
 from ckpt.restart.versions import Progress, Spark
+from ckpt.sources import SourceView
 from ckpt.verdict import verdict
 
 
@@ -34,7 +35,7 @@ class Inspection:
     batches: tuple[history.Batch, ...]  # the newest, oldest first
     uncommitted: tuple[int, ...]
     unplanned: tuple[int, ...]
-    sources: tuple[sources.SourceView, ...]  # where each stands at the end of the latest batch
+    sources: tuple[SourceView, ...]  # where each stands at the end of the latest batch
     forecasts: tuple[Forecast, ...]  # synchronous before asynchronous, versions in order
     counted: tuple[Forecast, ...]  # those about a start that somebody may try: the verdict rests on them
     verdict: str  # one sentence without a full stop
@@ -58,7 +59,6 @@ def inspect(
     forecasts = tuple(forecast(checkpoint, version, mode) for mode in modes for version in wanted)
     origin = written_by(checkpoint)
     counted = tuple(f for f in forecasts if _counts(f, origin, asked, named=bool(versions)))
-    latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
     judged = _findings(checkpoint, forecasts, counted, asked)
     return Inspection(
         checkpoint,
@@ -68,7 +68,7 @@ def inspect(
         history.batches(checkpoint, batches),
         history.uncommitted(checkpoint),
         history.unplanned(checkpoint),
-        sources.source_views(latest, history.rate_sources(checkpoint)) if latest else (),
+        history.sources(checkpoint),
         forecasts,
         counted,
         verdict(counted, [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR]),

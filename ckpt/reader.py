@@ -9,6 +9,7 @@ from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoi
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats import commits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
+from ckpt.formats.sourcelogs import SourceFile
 from ckpt.model import CommitLog, Fault, Kind, OffsetLog, StateInventory, Unreadable
 from ckpt.state.steps import run
 from ckpt.state.survey import read_state
@@ -91,7 +92,7 @@ class _Reading:
             found,
             tuple(self.vanished),
             self._stale_sidecars(raw),
-            self._damaged_source_logs(offset_log.readable(offset_log.latest)),
+            self._source_entries(offset_log.readable(offset_log.latest)),
             tuple(path for path in (found.moved_schemas if found else ()) if self._is_lost(path)),
             isinstance(self.storage, LocalStorage),
         )
@@ -143,13 +144,14 @@ class _Reading:
             return Unreadable(path, Fault.VANISHED, "it was gone when it was to be read")
         return parse(path, data)
 
-    def _damaged_source_logs(self, latest: OffsetLog | None) -> tuple[Unreadable, ...]:
-        """Files of file source logs that a start reads, and that cannot be read."""
+    def _source_entries(self, latest: OffsetLog | None) -> dict[str, tuple[SourceFile, ...] | Unreadable]:
+        """The entries of file source logs that a start reads, by path."""
         logs = filelogs.file_source_logs(self.listing, latest)
         requests = [filelogs.request_for(self.listing, path) for log in logs for path in log.needed()]
         answers = zip(requests, self._read_many(requests), strict=True)
-        judged = [filelogs.judge(asked.path, asked, data) for asked, data in answers if isinstance(data, bytes)]
-        return tuple(damage for damage in judged if damage is not None)
+        return {
+            asked.path: filelogs.parse(asked.path, asked, data) for asked, data in answers if isinstance(data, bytes)
+        }
 
     def _is_lost(self, path: str) -> bool:
         """Whether a schema file that is recorded elsewhere is gone; looked at only from one local path to another."""

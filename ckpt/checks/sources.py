@@ -6,6 +6,7 @@ from itertools import pairwise
 from ckpt import findings
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
+from ckpt.formats.compaction import compactible_log
 from ckpt.model import OffsetLog
 from ckpt.sources import advances
 
@@ -22,4 +23,14 @@ def offsets_between_batches(checkpoint: Checkpoint) -> Iterator[Finding]:
                 yield Finding(findings.OFFSETS_WENT_BACK, f"offsets/{later}", f"{where}: {advance.went_back[0]}")
 
 
-CHECKS = (offsets_between_batches,)
+def sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """A file sink that writes below the checkpoint keeps its log there."""
+    for folder in checkpoint.listing.folders:
+        if folder.rpartition("/")[2] == "_spark_metadata":
+            log = compactible_log(checkpoint.listing.in_folder(folder))
+            if log.first_missing is not None:
+                detail = f"entries {log.first_needed} to {log.latest} are needed, and this one is not there"
+                yield Finding(findings.SINK_LOG_HOLE, f"{folder}/{log.first_missing}", detail)
+
+
+CHECKS = (offsets_between_batches, sink_log_holes)

@@ -73,8 +73,9 @@ def _source_logs(start: Start) -> Forecast | None:
             path = f"{one.folder}/{one.log.first_missing}"
             detail = f"entries {one.log.first_needed} to {one.log.latest} are needed, and this one is not there"
             return start.fails(findings.SOURCE_LOG_HOLE, path, detail, words.gone(path))
-    for damage in checkpoint.damaged_source_logs:
-        return start.fails(findings.SOURCE_LOG_UNREADABLE, damage.path, damage.reason, damage.says)
+    for path, entry in checkpoint.source_entries.items():
+        if isinstance(entry, Unreadable):
+            return start.fails(findings.SOURCE_LOG_UNREADABLE, path, entry.reason, entry.says)
     return None
 
 

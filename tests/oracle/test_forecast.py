@@ -18,6 +18,7 @@ from tests.spark import mutations
 NOT_IN_THE_FILES = {
     "other-query-": "started with another query than the one that wrote the checkpoint",
     "default-session": "started with other settings than the checkpoint was written with",
+    "made-named-sink": "started with a sink that has no name, unlike the one it was written with",
     "state-gone": "without its whole state/ a checkpoint looks like that of a stateless query",
     "operator-1-gone": "the last of several operators is gone without a trace",
     "damaged-missing-state": "without its whole state/ a checkpoint looks like that of a stateless query",
