@@ -154,12 +154,11 @@ class _Reading:
         }
 
     def _is_lost(self, path: str) -> bool:
-        """Whether a schema file that is recorded elsewhere is gone; looked at only from one local path to another."""
+        """Whether a schema file that is recorded under a local path elsewhere is gone; other paths are not followed."""
         folder, _, name = path.rpartition("/")
         try:
             elsewhere = open_storage(folder)
-            both_local = isinstance(self.storage, LocalStorage) and isinstance(elsewhere, LocalStorage)
-            return both_local and name not in elsewhere.list_level().files
+            return isinstance(elsewhere, LocalStorage) and name not in elsewhere.list_level().files
         except NotFound:
             return True
         except CkptError:
