@@ -1,0 +1,178 @@
+"""How fast ``ckpt inspect`` is, in ratios to something else that is measured in the same run, by turns.
+
+    python benchmarks/inspect.py [--quick] [--pyspark PYTHON]
+
+The ``ckpt`` beside the interpreter is measured, so install the project into its environment (not editable).
+"""
+
+import sys
+
+sys.path.pop(0)  # this folder: its inspect.py would hide the one of the standard library
+
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import argparse
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from importlib.util import find_spec
+
+from benchmarks import generate
+from benchmarks.measure import Command, Pairs, by_turns
+
+IMPORTS = "import typer, pyarrow.fs"
+WALK = """
+import os, sys
+pending = [sys.argv[1]]
+while pending:
+    with os.scandir(pending.pop()) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(entry.path)
+            else:
+                entry.stat(follow_symlinks=False)
+"""
+STATE_METADATA = """
+import sys
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+spark = builder.config("spark.driver.memory", "1g").getOrCreate()
+assert spark.read.format("state-metadata").load(sys.argv[1]).collect()
+process = spark.sparkContext._gateway.proc
+spark.stop()
+process.stdin.close()
+process.wait()
+"""
+DELAY = 50  # ms for each request to the simulated object store
+
+
+def main() -> None:
+    """Print one row for each comparison."""
+    asked = _arguments()
+    print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {_machine()}, load {os.getloadavg()[0]:.1f}")
+    print("ratios of wall time and of CPU time: the middle one of several pairs of runs, taken by turns\n")
+    with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as folder:
+        for row in _rows(asked, Path(folder)):
+            print(row, flush=True)
+
+
+def _rows(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
+    yield from _small(asked, folder)
+    yield from _pyspark(asked, folder)
+    batches, partitions = (200, 20) if asked.quick else (100_000, 10_000)
+    yield from _large(asked, folder, "{:,} batches", batches, generate.long_log)
+    for name, sample in (("HDFS-backed", generate.HDFS), ("RocksDB", generate.CHANGELOG)):
+        label = "{:,} partitions x 20 versions, " + name
+        yield from _large(asked, folder, label, partitions, lambda at, n, s=sample: generate.wide_state(at, s, n, 20))
+    yield from _slow_store(asked, folder)
+
+
+def _small(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """A small checkpoint, against importing what the command line is made of."""
+    for sample in (generate.STATELESS, generate.HDFS):
+        shutil.copytree(sample, folder / sample.name)
+        pairs = by_turns(_inspect(folder / sample.name), [sys.executable, "-c", IMPORTS], 1 if asked.quick else 21)
+        yield _row(f"small checkpoint ({sample.name}) / {IMPORTS}", pairs, "at most 3, aim 1.5")
+
+
+def _pyspark(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """The same stateful checkpoint, against Spark's own reader of operator metadata."""
+    python = asked.pyspark or (sys.executable if find_spec("pyspark") else None)
+    if asked.quick or python is None:
+        why = "--quick" if asked.quick else "no pyspark: install spark-ckpt[spark], or name a --pyspark PYTHON"
+        yield f"pyspark reading state-metadata: not measured ({why})"
+        return
+    where = folder / generate.HDFS.name
+    pairs = by_turns(_inspect(where), [python, "-c", STATE_METADATA, str(where)], 3)
+    yield f"pyspark reading state-metadata / ckpt inspect    wall {1 / pairs.wall:5.1f}    CPU {1 / pairs.cpu:5.1f}   (at least 25)"
+
+
+def _large(
+    asked: argparse.Namespace, folder: Path, label: str, size: int, make: Callable[[Path, int], int]
+) -> Iterator[str]:
+    """A large checkpoint, against a bare walk of the same tree; and a tenth of it, to see that it is linear."""
+    each: list[float] = []
+    for part in (size // 10, size):
+        where = folder / "large"
+        where.mkdir()
+        files = make(where, part)
+        pairs = by_turns(_inspect(where), [sys.executable, "-c", WALK, str(where)], 1 if asked.quick else 5)
+        shutil.rmtree(where)
+        each.append(min(run.cpu for run in pairs.ours) / files)
+        yield _row(f"{label.format(part)} ({files:,} files) / a bare walk", pairs, "at most 3, aim 2; 250 MB")
+    less = " and ".join(f"{1e6 * seconds:.1f}" for seconds in each)
+    yield f"    CPU time per file, a tenth and all of it: {less} microseconds"
+
+
+def _slow_store(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """A simulated object store: seconds and requests, inside this process."""
+    if find_spec("fsspec") is None:
+        yield "simulated object store: not measured (no fsspec)"
+        return
+    from ckpt.inspection import inspect
+    from ckpt.reader import open_checkpoint
+    from tests.services.slow import SlowStore
+
+    SlowStore.register()
+    partitions = 20 if asked.quick else 200
+    for name, sample in (("HDFS-backed", generate.HDFS), ("RocksDB", generate.CHANGELOG)):
+        where = folder / "remote"
+        generate.wide_state(where, sample, partitions, 20)
+        took: list[float] = []
+        for _ in range(1 if asked.quick else 5):
+            SlowStore.requests()
+            began = time.perf_counter()
+            found = inspect(open_checkpoint(f"slow://{where}", {"ms": str(DELAY)}))
+            took.append(time.perf_counter() - began)
+            requests = SlowStore.requests()
+        assert found.sound, found.findings
+        shutil.rmtree(where)
+        yield (
+            f"{partitions} partitions, {name}, in a store of {DELAY} ms a request: {sorted(took)[len(took) // 2]:.2f} s"
+            f", {requests:,} requests   (at most 2 s)"
+        )
+
+
+def _inspect(checkpoint: Path) -> Command:
+    script = Path(sys.executable).with_name("ckpt")
+    if not script.exists():
+        sys.exit(f"{script} is not there: install the project into this environment (python -m pip install .)")
+    return [str(script), "inspect", str(checkpoint)]
+
+
+def _row(label: str, pairs: Pairs, limit: str) -> str:
+    return (
+        f"{label}\n    wall {pairs.wall:4.2f}    CPU {pairs.cpu:4.2f}    ckpt's middle run"
+        f" {sorted(run.wall for run in pairs.ours)[len(pairs.ours) // 2]:.2f} s, peak {pairs.rss / 1e6:.0f} MB   ({limit})"
+    )
+
+
+def _machine() -> str:
+    models = [line.partition(": ")[2] for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    memory = next((int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0)
+    processor = models[0] if models else platform.processor() or platform.machine()
+    return f"{os.cpu_count()} x {processor}, {memory / 2**20:.0f} GiB, Python {platform.python_version()}"
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure ckpt inspect against other things, side by side.")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, one pair each: shows that it runs")
+    parser.add_argument("--pyspark", metavar="PYTHON", help="an interpreter that has pyspark 4 (default: this one)")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

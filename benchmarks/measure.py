@@ -1,0 +1,63 @@
+"""Running commands by turns, and what each run cost."""
+
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+Command = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of a command cost."""
+
+    wall: float  # seconds
+    cpu: float  # seconds, of the process and the children that it waited for
+    rss: int  # bytes at the peak
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Runs of two commands by turns: the one that is judged, and what it is compared with."""
+
+    ours: tuple[Run, ...]
+    theirs: tuple[Run, ...]
+
+    @property
+    def wall(self) -> float:
+        """The middle one of the ratios of wall time."""
+        return median(a.wall / b.wall for a, b in zip(self.ours, self.theirs, strict=True))
+
+    @property
+    def cpu(self) -> float:
+        """The middle one of the ratios of CPU time."""
+        return median(a.cpu / b.cpu for a, b in zip(self.ours, self.theirs, strict=True))
+
+    @property
+    def rss(self) -> int:
+        """The highest peak of memory, in bytes."""
+        return max(run.rss for run in self.ours)
+
+
+def by_turns(ours: Command, theirs: Command, times: int) -> Pairs:
+    """Run two commands one after the other, ``times`` times, after a first turn that is not counted."""
+    turns = [(_run(ours), _run(theirs)) for _ in range(times + 1)][1:]
+    return Pairs(tuple(a for a, _ in turns), tuple(b for _, b in turns))
+
+
+def _run(command: Command) -> Run:
+    """Run a command to its end. Raises RuntimeError where it fails: 0 and 1 are answers of ``ckpt inspect``."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd="/")
+    assert process.stderr is not None
+    said = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stderr.close()
+    if process.returncode not in (0, 1):
+        raise RuntimeError(f"{command[0]} exited with {process.returncode}: {said.decode(errors='replace')[-2000:]}")
+    return Run(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
