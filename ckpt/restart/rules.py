@@ -234,14 +234,20 @@ def _predecessor(start: Start) -> Forecast | None:
 
 def _recorded_settings(start: Start) -> Forecast | None:
     """``OffsetSeqMetadata.setSessionConf`` puts the settings of the latest offsets into the session."""
-    log = start.checkpoint.offsets.readable(start.latest)
-    recorded = log.metadata.conf.get(JOIN_FORMAT, "") if log and log.metadata else ""
-    if not recorded.isdecimal() or int(recorded) <= start.rules.newest_join_format:
+    recorded = _join_format(start)
+    if recorded <= start.rules.newest_join_format:
         return None
     detail = (
         f"it records {JOIN_FORMAT}={recorded}, and Spark {start.spark} knows at most {start.rules.newest_join_format}"
     )
     return start.fails(findings.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail, JOIN_FORMAT)
+
+
+def _join_format(start: Start) -> int:
+    """The recorded state format of joins; 0 where there is none."""
+    log = start.checkpoint.offsets.readable(start.latest)
+    recorded = log.metadata.conf.get(JOIN_FORMAT, "") if log and log.metadata else ""
+    return int(recorded) if recorded.isdecimal() and len(recorded) < 10 else 0
 
 
 def _no_predecessor(start: Start, latest: int, error: str) -> Forecast:
@@ -377,6 +383,14 @@ def _state(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Fore
         if any(path in start.checkpoint.lost_schemas for path in moved):
             return start.ends(Outcome.FAILS_AT_START, found, error=words.NO_FILE)
         return start.ends(Outcome.UNKNOWN, found)
+    join_format = _join_format(start)
+    if join_format > start.rules.runs_join_format and any(o.name == "symmetricHashJoin" for o in state.operators):
+        detail = f"the join keeps state format {join_format}, with which Spark {start.spark} cannot run it"
+        found = Finding(findings.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
+        error, again = words.no_join_format(join_format), not start.resumes
+        return start.ends(
+            Outcome.FAILS_IN_BATCH, found, batch_id=batch_id, reexecutes=again, sources=ranges, error=error
+        )
     failing = [(d, f) for d in state.damages if (f := load_failure(d, state.provider, start.spark)) is not None]
     if not failing:
         return None

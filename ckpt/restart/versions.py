@@ -34,7 +34,8 @@ class Rules:
 
     newest_offset_log: int  # highest version line of offsets/ it reads
     newest_commit_log: int  # highest version line of commits/ it reads
-    newest_join_format: int  # highest join.stateFormatVersion that it accepts
+    newest_join_format: int  # highest join.stateFormatVersion that it accepts as a setting
+    runs_join_format: int  # highest that its joins run with
     commit_log_exact: bool  # it reads no other version of commits/ than its session writes
     needs_metadata: bool  # without ``metadata`` beside a log it refuses to start
     checks_repartition: bool  # looks for an unfinished repartition when the latest batch is uncommitted
@@ -44,9 +45,9 @@ class Rules:
 
 
 RULES: dict[Spark, Rules] = {
-    Spark.V3_5: Rules(1, 1, 2, False, False, False, False, False, False),
-    Spark.V4_0: Rules(1, 2, 2, True, False, False, False, False, False),
-    Spark.V4_1: Rules(1, 2, 3, True, False, False, False, True, False),
-    Spark.V4_2: Rules(2, 3, 4, False, True, True, True, True, True),
-    Spark.V4_3: Rules(2, 3, 4, False, True, True, False, True, True),
+    Spark.V3_5: Rules(1, 1, 2, 2, False, False, False, False, False, False),
+    Spark.V4_0: Rules(1, 2, 2, 2, True, False, False, False, False, False),
+    Spark.V4_1: Rules(1, 2, 3, 3, True, False, False, False, True, False),
+    Spark.V4_2: Rules(2, 3, 4, 3, False, True, True, True, True, True),
+    Spark.V4_3: Rules(2, 3, 4, 4, False, True, True, False, True, True),
 }

@@ -51,3 +51,8 @@ def offsets_not_found(batch_id: int) -> str:
 def gone(path: str) -> str:
     """``CompactibleFileStreamLog.allFiles``."""
     return f"{path} doesn't exist"
+
+
+def no_join_format(version: int) -> str:
+    """``SymmetricHashJoinStateManager`` of Spark 4.2."""
+    return f"State format version {version} is under development"
