@@ -2,10 +2,12 @@
 
 import pytest
 
+from ckpt.restart.versions import Spark
 from tests import contract, golden
 from tests.conftest import Ckpt
 from tests.golden.codes import MUST_SHOW, SHRUGGED_OFF
 from tests.places import ANSWERS, ROOT, SAMPLE_NAMES
+from tests.spark import damage, queries, samples
 
 
 @pytest.mark.parametrize("sample", SAMPLE_NAMES)
@@ -38,3 +40,26 @@ def test_every_damage_is_judged_by_hand() -> None:
 def test_the_answer_does_not_contradict_itself(sample: str, ckpt: Ckpt) -> None:
     document = ckpt("inspect", f"sample_checkpoints/{sample}", "--output", "json").json()
     assert list(contract.contradictions(document)) == []
+
+
+WRITERS = {sample.name: sample for sample in samples.SAMPLES}
+WRITERS |= {damaged.name: WRITERS[damaged.base] for damaged in damage.DAMAGED}
+
+
+@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+def test_what_is_said_of_the_query_is_what_ran(sample: str) -> None:
+    """Which Spark wrote it, whether it keeps state, and where: told truly, or left open where the files do not tell."""
+    told, writer = golden.recorded(sample), WRITERS[sample]
+
+    at_least = told["checkpoint"]["written_by"]["at_least"]
+    assert at_least is None or not Spark(at_least).at_least(Spark(writer.spark)) or at_least == writer.spark
+    keeps = queries.QUERIES[writer.query].stateful
+    assert told["checkpoint"]["stateful"] in (keeps, None) or sample == "damaged-missing-state"
+    if told["state"] is not None:
+        assert told["state"]["provider"] == ("hdfs" if writer.store == "hdfs" else "rocksdb")
+        assert told["state"]["format_version"] == (2 if writer.store == "format2" else 1)
+    known = {"kafka": "kafka", "delta": "delta", "file-source": "file", "continuous-rate": "unknown"}
+    kinds = {source["type"] for source in told["sources"]}
+    assert kinds <= {known.get(writer.query, "rate-micro-batch")}
+    if writer.query == "kafka":
+        assert told["sources"] == [] or told["sources"][0]["decoded"]
