@@ -9,6 +9,9 @@ from ckpt.findings import Diagnosis, Finding
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.versions import RULES, Progress, Rules, Spark
 
+MOST_BATCHES = 2**31 - 1
+"""Between the first and the last of a log: Spark makes an array of them."""
+
 
 @dataclass(frozen=True)
 class Start:

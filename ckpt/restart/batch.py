@@ -1,0 +1,142 @@
+"""Rules about the first batch: whether its state loads, whether its files can be written, what it reads."""
+
+from ckpt import findings
+from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
+from ckpt.findings import Finding
+from ckpt.model import DamageKind, OffsetLog
+from ckpt.restart import words
+from ckpt.restart.forecast import Forecast, Outcome, SourceRange
+from ckpt.restart.logs import join_format
+from ckpt.restart.start import Start
+from ckpt.restart.state_errors import load_failure
+from ckpt.restart.versions import Progress, Spark
+from ckpt.sources import in_order
+
+_STATE_DIAGNOSES = {
+    DamageKind.MISSING: findings.STATE_CHAIN_HOLE,
+    DamageKind.EMPTY: findings.STATE_FILE_DAMAGED,
+    DamageKind.TRUNCATED: findings.STATE_FILE_DAMAGED,
+    DamageKind.ODD_END: findings.STATE_FILE_DAMAGED,
+    DamageKind.UNREADABLE: findings.STATE_FILE_DAMAGED,
+    DamageKind.BAD_SCHEMA: findings.STATE_FILE_DAMAGED,
+    DamageKind.BLOCKED: findings.DIRECTORY_IN_THE_WAY,
+    DamageKind.MISSING_SST: findings.STATE_SST_MISSING,
+    DamageKind.MISSING_PARTITION: findings.STATE_FOLDER_MISSING,
+    DamageKind.MISSING_STATE: findings.STATE_FOLDER_MISSING,
+}
+
+
+def first_batch(start: Start) -> Forecast | None:
+    """The log is in order: a batch is run."""
+    assert start.latest is not None
+    end = start.checkpoint.offsets.readable(start.latest)
+    begin = start.checkpoint.offsets.readable(start.predecessor)
+    if end is None:
+        return None
+    if start.resumes:
+        batch_id, ranges = start.latest + 1, _ranges(end, None)
+    else:
+        batch_id, ranges = start.latest, _ranges(begin, end)
+    refused = _asynchronous_with_state(start, batch_id, ranges)
+    return (
+        refused or _state(start, batch_id, ranges) or blocked(start, batch_id, ranges) or _runs(start, batch_id, ranges)
+    )
+
+
+def _ranges(begin: OffsetLog | None, end: OffsetLog | None) -> tuple[SourceRange, ...]:
+    sides = [in_order(log) if log else () for log in (begin, end)]
+    count = max(map(len, sides))
+    values = [[source.value for source in side] + [None] * (count - len(side)) for side in sides]
+    return tuple(SourceRange(i, a, b) for i, (a, b) in enumerate(zip(*values, strict=True)))
+
+
+def _asynchronous_with_state(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Forecast | None:
+    """``AsyncProgressTrackingMicroBatchExecution.markMicroBatchExecutionStart`` looks for stateful operators."""
+    if start.progress is Progress.SYNC or not start.checkpoint.stateful:
+        return None
+    found = Finding(findings.ASYNC_REFUSES_STATE, STATE, "the checkpoint has state")
+    return start.ends(Outcome.REFUSED, found, error=words.ASYNC_REFUSES_STATE)
+
+
+def _state(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Forecast | None:
+    """Batch B loads state version B of every store in every partition."""
+    state = start.checkpoint.state
+    if state is None:
+        return None
+    if any(operator.variables for operator in state.operators) and not start.spark.at_least(Spark.V4_0):
+        return start.ends(Outcome.UNKNOWN)  # it has no transformWithState, so no query can be tried
+    moved = [p for o in state.operators if o.variables for p in o.schema_paths if p in state.moved_schemas]
+    if moved:
+        found = Finding(findings.STATE_MOVED, STATE, f"schemas are read from {moved[0]}")
+        if any(path in start.checkpoint.lost_schemas for path in moved):
+            return start.ends(Outcome.FAILS_AT_START, found, error=words.NO_FILE)
+        return start.ends(Outcome.UNKNOWN, found)
+    recorded = join_format(start)
+    if recorded > start.rules.runs_join_format and any(o.name == "symmetricHashJoin" for o in state.operators):
+        detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
+        found = Finding(findings.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
+        error, again = words.no_join_format(recorded), not start.resumes
+        return start.ends(
+            Outcome.FAILS_IN_BATCH, found, batch_id=batch_id, reexecutes=again, sources=ranges, error=error
+        )
+    failing = [(d, f) for d in state.damages if (f := load_failure(d, state.provider, start.spark)) is not None]
+    if not failing:
+        return None
+    because = tuple(Finding(_STATE_DIAGNOSES[damage.kind], damage.path, damage.detail) for damage, _ in failing)
+    at_start = next((failure for _, failure in failing if failure.at_start), None)
+    if at_start is not None:
+        return start.ends(Outcome.FAILS_AT_START, *because, error=at_start.words)
+    again, words_of_first = not start.resumes, failing[0][1].words
+    return start.ends(
+        Outcome.FAILS_IN_BATCH, *because, batch_id=batch_id, reexecutes=again, sources=ranges, error=words_of_first
+    )
+
+
+def blocked(start: Start, batch_id: int, ranges: tuple[SourceRange, ...] = ()) -> Forecast | None:
+    """Something lies where a new batch's offsets are written first, or the batch's commit after it ran."""
+    planned = start.latest is not None and not start.resumes
+    in_the_way = None if planned else obstacle(start, OFFSETS, batch_id)
+    if in_the_way is not None and start.progress is Progress.SYNC:
+        found, error = in_the_way
+        return start.ends(Outcome.FAILS_AT_START, found, error=error)
+    in_the_way = in_the_way or obstacle(start, COMMITS, batch_id)  # asynchronous writes fail while the batch runs
+    if in_the_way is None and batch_id in start.checkpoint.commits:
+        detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
+        found = Finding(findings.COMMITS_AHEAD, f"{COMMITS}/{batch_id}", detail)
+        in_the_way = found, words.concurrent_update(batch_id)
+    if in_the_way is None:
+        return None
+    found, error = in_the_way
+    return start.ends(
+        Outcome.FAILS_AT_COMMIT, found, batch_id=batch_id, reexecutes=planned, sources=ranges, error=error
+    )
+
+
+def obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, str] | None:
+    """What keeps Spark from creating a file, and the words it then uses."""
+    listing = start.checkpoint.listing
+    path, sidecar = (f"{folder}/{one}".lstrip("/") for one in (name, f".{name}.crc"))
+    if isinstance(name, int) and listing.has_folder(path):
+        found = Finding(findings.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
+        return found, words.concurrent_update(name)
+    if start.checkpoint.local and listing.info(sidecar) and not listing.info(path):
+        detail = f"Spark has to write {path}, and its checksum file is already there"
+        return Finding(findings.ORPHAN_SIDECAR_BLOCKS, sidecar, detail), words.USED_CONCURRENTLY
+    return None
+
+
+def _runs(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Forecast | None:
+    """Nothing stands in the way."""
+    because = []
+    if not start.resumes:
+        detail = f"commits/ has no file for batch {batch_id}"
+        because.append(Finding(findings.UNCOMMITTED_LATEST, f"{OFFSETS}/{batch_id}", detail))
+        if start.progress is Progress.ASYNC and start.predecessor is None and batch_id > 0:
+            detail = f"batch {batch_id} is run again, and no earlier offset file is there"
+            because.append(Finding(findings.REPLAY_FROM_BEGINNING, f"{OFFSETS}/{batch_id}", detail))
+    if start.committed is not None and start.latest is not None and start.committed > start.latest:
+        detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
+        because.append(Finding(findings.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail))
+    if start.checkpoint.metadata is None:
+        because.append(Finding(findings.NEW_QUERY_ID, METADATA, "the file is not there"))
+    return start.ends(Outcome.RESUMES, *because, batch_id=batch_id, reexecutes=not start.resumes, sources=ranges)

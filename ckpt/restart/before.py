@@ -1,0 +1,87 @@
+"""Rules of a start before its logs: what kind of checkpoint, which query, which sources, and whether it is new."""
+
+import re
+
+from ckpt import findings
+from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
+from ckpt.filelogs import file_source_logs
+from ckpt.findings import Finding
+from ckpt.model import Kind, Unreadable
+from ckpt.restart import words
+from ckpt.restart.batch import blocked, obstacle
+from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.start import Start
+from ckpt.storage.base import Listing
+
+_JAVA_UUID = re.compile(r"(?=.{9,36}$)[0-9a-fA-F]+(-[0-9a-fA-F]+){4}")  # java.util.UUID.fromString
+
+
+def no_micro_batches(start: Start) -> Forecast | None:
+    """A continuous-processing checkpoint follows other rules, which ckpt does not know."""
+    if start.checkpoint.kind is not Kind.CONTINUOUS:
+        return None
+    found = Finding(findings.CONTINUOUS, OFFSETS, "offsets as continuous processing writes them")
+    return start.ends(Outcome.UNKNOWN, found)
+
+
+def query_metadata(start: Start) -> Forecast | None:
+    """``StreamExecution`` reads the query id first (``StreamMetadata.read``), and writes one where there is none."""
+    checkpoint = start.checkpoint
+    metadata = checkpoint.metadata
+    if checkpoint.listing.has_folder(METADATA):
+        return start.fails(findings.DIRECTORY_IN_THE_WAY, METADATA, "a folder stands where the file belongs", None)
+    if isinstance(metadata, Unreadable):
+        return start.fails(findings.UNREADABLE_METADATA, METADATA, metadata.reason, metadata.says)
+    if metadata is not None:
+        if _JAVA_UUID.fullmatch(metadata.query_id):
+            return None
+        detail = "the id in it is no UUID"
+        return start.fails(findings.UNREADABLE_METADATA, METADATA, detail, words.NO_UUID)
+    used = start.latest is not None or start.committed is not None
+    if used and start.rules.needs_metadata:
+        detail = "the file is not there, though batches were planned"
+        return start.fails(findings.MISSING_METADATA, METADATA, detail, words.MISSING_METADATA)
+    in_the_way = obstacle(start, "", METADATA)
+    return None if in_the_way is None else start.ends(Outcome.FAILS_AT_START, in_the_way[0], error=in_the_way[1])
+
+
+def source_logs(start: Start) -> Forecast | None:
+    """Sources are created with the plan, and a file source restores its log then (``FileStreamSourceLog.restore``)."""
+    checkpoint = start.checkpoint
+    for one in file_source_logs(checkpoint.listing, checkpoint.offsets.readable(start.latest)):
+        if one.log.first_missing is not None:
+            path = f"{one.folder}/{one.log.first_missing}"
+            detail = f"entries {one.log.first_needed} to {one.log.latest} are needed, and this one is not there"
+            return start.fails(findings.SOURCE_LOG_HOLE, path, detail, words.gone(path))
+    for path, entry in checkpoint.source_entries.items():
+        if isinstance(entry, Unreadable):
+            return start.fails(findings.SOURCE_LOG_UNREADABLE, path, entry.reason, entry.says)
+    return None
+
+
+def nothing_planned(start: Start) -> Forecast | None:
+    """Without offsets Spark takes the query for a new one."""
+    if start.latest is not None:
+        return None
+    checkpoint = start.checkpoint
+    left = [f for f in (OFFSETS, STATE, COMMITS) if _holds_something(checkpoint.listing, f)]
+    if left and start.rules.new_query_needs_empty:
+        detail = f"offsets/ names no batch, and {' and '.join(f + '/' for f in left)} is not empty"
+        asserts = start.rules.asserts_no_commits and start.committed is not None
+        error = words.ASSERTION_FAILED if asserts else words.NOT_EMPTY
+        return start.fails(findings.COMMITS_WITHOUT_OFFSETS, left[0], detail, error)
+    if start.committed is not None:
+        detail = f"offsets/ names no batch, and commits/ ends at batch {start.committed}"
+        found = Finding(findings.COMMITS_WITHOUT_OFFSETS, COMMITS, detail)
+        if 0 in checkpoint.commits:
+            return start.ends(
+                Outcome.FAILS_AT_COMMIT, found, batch_id=0, reexecutes=False, error=words.concurrent_update(0)
+            )
+        return start.ends(Outcome.STARTS_FRESH, found, batch_id=0, reexecutes=False)
+    return blocked(start, 0) or start.ends(Outcome.STARTS_FRESH, batch_id=0, reexecutes=False)
+
+
+def _holds_something(listing: Listing, folder: str) -> bool:
+    """Whether Hadoop lists anything there; its local file system leaves hidden checksum files out."""
+    files = (name for name in listing.in_folder(folder) if not (name[0] == "." and name.endswith(".crc")))
+    return any(True for _ in files) or bool(listing.subfolders(folder))

@@ -1,0 +1,178 @@
+"""Rules about the offset and commit logs: which files a start opens, and what they have to say."""
+
+from ckpt import findings
+from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint, Log
+from ckpt.formats.names import java_long
+from ckpt.model import CommitLog, OffsetLog, Unreadable
+from ckpt.restart import words
+from ckpt.restart.forecast import Forecast
+from ckpt.restart.start import MOST_BATCHES, Start
+from ckpt.restart.versions import Progress
+
+JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+def latest_offsets(start: Start) -> Forecast | None:
+    """``OffsetSeqLog.getLatest`` takes the highest number that is listed, and opens the file of that name."""
+    assert start.latest is not None
+    return _highest(start, start.checkpoint.offsets, start.latest) or _offset_file(start, start.latest)
+
+
+def _highest(start: Start, log: Log[OffsetLog] | Log[CommitLog], latest: int) -> Forecast | None:
+    """The highest number in a log may be no batch at all."""
+    path = f"{log.folder}/{latest}"
+    if latest not in log:
+        name = next(odd.name for odd in log.names.odd if odd.batch_id == latest)
+        detail = f"Spark reads this name as batch {latest}, and {path} is not there"
+        return start.fails(findings.ODD_NAME, f"{log.folder}/{name}", detail, words.no_such_file(path))
+    if latest - log.ids[0] > MOST_BATCHES:
+        detail = f"the log goes from batch {log.ids[0]} to {latest}, more than Spark can count"
+        return start.fails(findings.ODD_NAME, path, detail, words.TOO_MANY_BATCHES)
+    return None
+
+
+def _offset_file(start: Start, batch_id: int) -> Forecast | None:
+    """A start that reads ``offsets/<batch_id>`` and cannot."""
+    entry = start.checkpoint.offsets.entries.get(batch_id)
+    return _log_file(start, entry, f"{OFFSETS}/{batch_id}", start.rules.newest_offset_log)
+
+
+def _log_file(
+    start: Start, entry: OffsetLog | CommitLog | Unreadable | None, path: str, newest: int
+) -> Forecast | None:
+    """Spark looks at the version line first, and then at what follows."""
+    version = entry.version if entry is not None else None
+    if version is not None and version > newest:
+        detail = f"its version line is v{version}, and Spark {start.spark} reads at most v{newest}"
+        return start.fails(findings.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION)
+    if isinstance(entry, Unreadable):
+        return start.fails(findings.UNREADABLE_LOG, path, entry.reason, entry.says)
+    return None
+
+
+def unfinished_repartition(start: Start) -> Forecast | None:
+    """``checkUnfinishedRepartitionBatch``: Spark 4.2 and later, before anything else is looked at.
+
+    It compares the recorded shuffle partitions of an uncommitted latest batch with those of the batch before, and so
+    trips over whatever is missing there. Asynchronous tracking leaves it out.
+    """
+    latest, committed = start.latest, start.committed
+    if not (start.rules.checks_repartition and start.progress is Progress.SYNC and latest):
+        return None
+    if committed is None or committed >= latest:
+        return None
+    if latest - 1 not in start.checkpoint.offsets:
+        return _no_predecessor(start, latest, words.previous_not_found(latest - 1))
+    unreadable = _offset_file(start, latest - 1)
+    if unreadable is not None:
+        return unreadable
+    logs = {i: start.checkpoint.offsets.readable(i) for i in (latest, latest - 1)}
+    counts = []
+    for batch_id, log in logs.items():
+        metadata = log.metadata if log else None
+        if metadata is None:
+            detail = "it has no metadata line, which the check for an unfinished repartition needs"
+            return start.fails(
+                findings.UNFINISHED_REPARTITION, f"{OFFSETS}/{batch_id}", detail, words.no_metadata(batch_id)
+            )
+        counts.append(metadata.conf.get(SHUFFLE_PARTITIONS))
+    path = f"{OFFSETS}/{latest}"
+    if None in counts and not start.rules.check_needs_partitions:
+        return None
+    if None in counts:
+        detail = f"no {SHUFFLE_PARTITIONS} is recorded, which the check for an unfinished repartition needs"
+        return start.fails(findings.UNFINISHED_REPARTITION, path, detail, words.NO_SHUFFLE_PARTITIONS)
+    if counts[0] != counts[1]:
+        detail = f"{counts[0]} shuffle partitions, where batch {latest - 1} has {counts[1]}"
+        return start.fails(findings.UNFINISHED_REPARTITION, path, detail, words.UNFINISHED_REPARTITION)
+    return None
+
+
+def latest_sources(start: Start) -> Forecast | None:
+    """``OffsetSeq.toStreamProgress`` wants as many sources as the query has, and every query has one."""
+    log = start.checkpoint.offsets.readable(start.latest)
+    if log is None or log.sources:
+        return None
+    path, detail = f"{OFFSETS}/{start.latest}", "it names no source, and every query has one"
+    return start.fails(findings.SOURCES_DIFFER, path, detail, words.SOURCES_DIFFER)
+
+
+def predecessor(start: Start) -> Forecast | None:
+    """The offsets that the latest batch begins at (``validateOffsetLogAndGetPrevOffset``)."""
+    latest, found = start.latest, start.predecessor
+    assert latest is not None
+    if start.progress is Progress.ASYNC:
+        names = [
+            *start.checkpoint.listing.subfolders(OFFSETS),
+            *(odd.name for odd in start.checkpoint.offsets.names.odd),
+        ]
+        taken = max((i for name in names if (i := java_long(name)) is not None and i < latest), default=-1)
+        if taken > (-1 if found is None else found):
+            detail = f"asynchronous tracking takes it for batch {taken}, which has no file"
+            name = next(name for name in names if java_long(name) == taken)
+            return start.fails(findings.ODD_NAME, f"{OFFSETS}/{name}", detail, words.offsets_not_found(taken))
+    if found is not None:
+        return _offset_file(start, found) or _same_sources(start, found, latest)
+    if latest == 0 or start.progress is Progress.ASYNC:
+        return None
+    return _no_predecessor(start, latest, words.does_not_exist(latest - 1))
+
+
+def _no_predecessor(start: Start, latest: int, error: str) -> Forecast:
+    stateful = start.checkpoint.stateful
+    diagnosis = findings.LOST_PREDECESSOR if stateful else findings.MISSING_PREDECESSOR
+    nearest = start.checkpoint.offsets.before(latest)
+    there = "no earlier batch is there" if nearest is None else f"the nearest earlier batch is {nearest}"
+    detail = f"a synchronous start looks for the offsets of batch {latest - 1}; {there}"
+    return start.fails(diagnosis, f"{OFFSETS}/{latest - 1}", detail, error)
+
+
+def _same_sources(start: Start, earlier: int, latest: int) -> Forecast | None:
+    """Both offset files are read with the sources of the one query, so they must agree in number."""
+    before, after = (start.checkpoint.offsets.readable(i) for i in (earlier, latest))
+    if before is None or after is None or len(before.sources) == len(after.sources):
+        return None
+    detail = f"batch {earlier} has {len(before.sources)} sources, batch {latest} has {len(after.sources)}"
+    return start.fails(findings.SOURCES_DIFFER, f"{OFFSETS}/{latest}", detail, words.SOURCES_DIFFER)
+
+
+def recorded_settings(start: Start) -> Forecast | None:
+    """``OffsetSeqMetadata.setSessionConf`` puts the settings of the latest offsets into the session."""
+    recorded = join_format(start)
+    if recorded <= start.rules.newest_join_format:
+        return None
+    detail = (
+        f"it records {JOIN_FORMAT}={recorded}, and Spark {start.spark} knows at most {start.rules.newest_join_format}"
+    )
+    return start.fails(findings.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail, JOIN_FORMAT)
+
+
+def join_format(start: Start) -> int:
+    """The recorded state format of joins; 0 where there is none."""
+    log = start.checkpoint.offsets.readable(start.latest)
+    recorded = log.metadata.conf.get(JOIN_FORMAT, "") if log and log.metadata else ""
+    return int(recorded) if recorded.isdecimal() and len(recorded) < 10 else 0
+
+
+def latest_commit(start: Start) -> Forecast | None:
+    """``CommitLog.getLatest``."""
+    if start.committed is None:
+        return None
+    beyond = _highest(start, start.checkpoint.commits, start.committed)
+    if beyond is not None:
+        return beyond
+    path, entry = f"{COMMITS}/{start.committed}", start.checkpoint.commits.entries.get(start.committed)
+    written = _commit_version(start.checkpoint)
+    if start.rules.commit_log_exact and entry is not None and entry.version not in (None, written):
+        detail = f"its version line is v{entry.version}, and the session of this query writes v{written}"
+        return start.fails(findings.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION)
+    return _log_file(start, entry, path, start.rules.newest_commit_log)
+
+
+def _commit_version(checkpoint: Checkpoint) -> int:
+    """The version of commits that the session of Spark 4.0 and 4.1 writes: 2 with state store checkpoint format 2."""
+    if checkpoint.state is not None:
+        return checkpoint.state.format_version
+    versions = {entry.version for entry in checkpoint.commits.entries.values() if isinstance(entry, CommitLog)}
+    return 2 if versions == {2} else 1

@@ -1,0 +1,74 @@
+"""Rules about what the offsets of the sources say."""
+
+from ckpt import findings
+from ckpt.checkpoint import OFFSETS
+from ckpt.filelogs import file_source_logs
+from ckpt.findings import Diagnosis, Finding
+from ckpt.model import SourceOffset
+from ckpt.restart import words
+from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.start import MOST_BATCHES, Start
+from ckpt.sources import FileOffset, advance, decode, in_order
+
+
+def malformed_offsets(start: Start) -> Forecast | None:
+    """The sources parse the offsets that the first batch begins or ends at; a new batch begins at the latest ones."""
+    assert start.latest is not None
+    read = (start.latest,) if start.resumes else (start.predecessor, start.latest)
+    for batch_id in read:
+        log = start.checkpoint.offsets.readable(batch_id)
+        for index, source in enumerate(log.sources if log else ()):
+            if not source.well_formed:
+                detail = f"the offset of source {index} is no JSON"
+                return start.fails(findings.MALFORMED_OFFSET, f"{OFFSETS}/{batch_id}", detail, None)
+    return None
+
+
+def doubtful_offsets(start: Start) -> Forecast | None:
+    """Offsets that only the source itself could judge: lost, of another kind, or gone backwards."""
+    begin, end = (start.checkpoint.offsets.readable(i) for i in (start.predecessor, start.latest))
+    if begin is None or end is None:
+        return None
+    for index, (old, new) in enumerate(zip(in_order(begin), in_order(end), strict=True)):
+        doubt = _doubt(index, old, new, start)
+        if doubt is not None:
+            diagnosis, detail = doubt
+            detail = f"source {index} {detail} batch {start.predecessor}"
+            return start.ends(Outcome.UNKNOWN, Finding(diagnosis, f"{OFFSETS}/{start.latest}", detail))
+    return None
+
+
+def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tuple[Diagnosis, str] | None:
+    if str(index if old.name is None else old.name) != str(index if new.name is None else new.name):
+        return findings.SOURCES_DIFFER, "has another name than in"
+    if old.text is None:
+        return None
+    if new.text is None:
+        return findings.SOURCES_DIFFER, "has no offset, and had one in"
+    if not (old.well_formed and new.well_formed):
+        return None
+    if type(decode(old.value)) is not type(decode(new.value)):
+        return findings.SOURCES_DIFFER, "is of another kind than in"
+    moved = None if start.resumes else advance(old.value, new.value)
+    if moved is not None and moved.went_back:
+        return findings.OFFSETS_WENT_BACK, "ends before the end of"
+    return None
+
+
+def source_entries(start: Start) -> Forecast | None:
+    """A file source looks up the entries of the latest batch, whether it is run again or not (``getBatch``)."""
+    begin, end = (start.checkpoint.offsets.readable(i) for i in (start.predecessor, start.latest))
+    if end is None:
+        return None
+    for one in file_source_logs(start.checkpoint.listing, end):
+        ends = [decode(in_order(log)[one.source].value) if log else None for log in (begin, end)]
+        first, last = (offset.log_offset if isinstance(offset, FileOffset) else -1 for offset in ends)
+        if not 0 <= last - first <= MOST_BATCHES:
+            continue
+        missing = [entry for entry in range(first + 1, last + 1) if entry not in one.entries]
+        if missing:
+            path = f"{one.folder}/{one.log.name_of(missing[0])}"
+            error = words.does_not_exist(missing[0]) if len(missing) == 1 else None
+            detail = f"the latest batch read entries {first + 1} to {last}, and this one is not there"
+            return start.fails(findings.SOURCE_LOG_HOLE, path, detail, error)
+    return None
