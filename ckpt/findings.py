@@ -265,8 +265,7 @@ STATE_SST_MISSING = Diagnosis(
     "CKPT303",
     "sst-file-missing",
     ERROR,
-    "A RocksDB snapshot names an SST file that is not there, or not in its recorded size. Spark's message"
-    " names a changelog file instead.",
+    "A RocksDB snapshot names an SST file that is not there, or not in its recorded size.",
     _RESTORE,
 )
 STATE_FOLDER_MISSING = Diagnosis(

@@ -11,8 +11,8 @@ from ckpt.formats import commits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
 from ckpt.formats.sourcelogs import SourceFile
 from ckpt.model import CommitLog, Fault, Kind, OffsetLog, StateInventory, Unreadable
+from ckpt.state import MOST_TAILS, MOST_TAILS_REMOTE, read_state
 from ckpt.state.steps import run
-from ckpt.state.survey import read_state
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
 from ckpt.storage.local import LocalStorage
 
@@ -81,7 +81,9 @@ class _Reading:
         offset_log = Log(OFFSETS, offset_names, self._parsed(OFFSETS, offset_names.ids, raw, offsets.parse_offset_log))
         commit_log = Log(COMMITS, commit_names, self._parsed(COMMITS, commit_names.ids, raw, commits.parse_commit_log))
         query = self._record(METADATA, raw.get(METADATA), metadata.parse_metadata)
-        found = run(read_state(self.listing, offset_log, commit_log, self.storage.uri), self._read_many)
+        local = isinstance(self.storage, LocalStorage)
+        most_tails = MOST_TAILS if local else MOST_TAILS_REMOTE
+        found = run(read_state(self.listing, offset_log, commit_log, self.storage.uri, most_tails), self._read_many)
         return Checkpoint(
             self.storage.uri,
             _kind(offset_log, commit_log, found),
@@ -94,7 +96,7 @@ class _Reading:
             self._stale_sidecars(raw),
             self._source_entries(offset_log.readable(offset_log.latest)),
             tuple(path for path in (found.moved_schemas if found else ()) if self._is_lost(path)),
-            isinstance(self.storage, LocalStorage),
+            local,
         )
 
     def _to_read(self, ids: Sequence[int]) -> Sequence[int]:

@@ -65,7 +65,7 @@ def _questions() -> Iterator[Any]:
                 yield pytest.param(case, minor, mode, id=f"{case.name}-{minor}-{mode}")
 
 
-@pytest.mark.parametrize(("case", "minor", "mode"), _questions())
+@pytest.mark.parametrize(("case", "minor", "mode"), list(_questions()))
 def test_the_forecast_is_what_spark_did(case: cases.Case, minor: str, mode: str, checkpoint_of) -> None:
     answer = RECORDED[minor].get(f"{case.name}/{mode}")
     assert answer is not None, "not recorded: run python -m tests.oracle.record"
