@@ -9,7 +9,6 @@ from tests.golden.codes import MUST_SHOW, SHRUGGED_OFF
 from tests.places import ANSWERS, ROOT, SAMPLE_NAMES
 from tests.spark import damage, queries, samples
 
-
 WRITERS = {sample.name: sample for sample in samples.SAMPLES}
 WRITERS |= {damaged.name: WRITERS[damaged.base] for damaged in damage.DAMAGED}
 
@@ -18,7 +17,7 @@ WRITERS |= {damaged.name: WRITERS[damaged.base] for damaged in damage.DAMAGED}
 def moved(request: pytest.FixtureRequest) -> None:
     """Where the place at which a sample was written is still there, its schema files are not lost, and it says so."""
     sample = request.node.callspec.params.get("sample") if hasattr(request.node, "callspec") else None
-    if sample and (samples.ORIGIN / WRITERS[sample].name / "state").exists():
+    if sample and (samples.ORIGIN / WRITERS[sample].name / "state" / "0" / "_stateSchema").exists():
         pytest.skip(f"{samples.ORIGIN} is still there, so this sample is not a moved one here")
 
 
