@@ -44,7 +44,8 @@ class Worker:
             start_new_session=True,
         )
         self._lines: Queue[str] = Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         self.spark: str = self._answer(START_S)["spark"]
 
     def ask(self, job: dict[str, str]) -> dict[str, Any]:
@@ -59,12 +60,15 @@ class Worker:
 
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
         try:
             self._process.wait(30)
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, 9)
             self._process.wait()
+        self._reader.join(10)
+        self._process.stdout.close()
         self._log.close()
 
     def _read(self) -> None:
