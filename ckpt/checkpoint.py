@@ -80,6 +80,7 @@ class Checkpoint:
     source_entries: Mapping[str, tuple[SourceFile, ...] | Unreadable] = field(default_factory=dict)
     """Files of file source logs that a start reads, by path, and the files that they name."""
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
+    moving: bool = False  # it changed from one look to the next
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file beside every file
 
     @property

@@ -109,7 +109,8 @@ SOURCES_DIFFER = Diagnosis(
     "CKPT106",
     "number-of-sources-changed",
     ERROR,
-    "The two offset files that a start reads name different numbers of sources, so no query can have the right number.",
+    "Offset files name different numbers of sources. A query keeps its number as long as it keeps its checkpoint, and "
+    'Spark refuses another one: "There are [1] sources in the checkpoint offsets and now there are [2]".',
     _RESTORE,
 )
 MALFORMED_OFFSET = Diagnosis(
@@ -152,10 +153,11 @@ LOST_PREDECESSOR = Diagnosis(
     "CKPT202",
     "lost-predecessor",
     ERROR,
-    "The offsets of the batch before the latest one are not there, and the query is stateful, so "
-    "asynchronous progress tracking cannot have left the gap and cannot start across it: the file was "
-    "lost.",
-    _RESTORE,
+    "A synchronous start looks for the offsets of the batch before the latest one, and they are not there. The logs do "
+    "not have the gaps that asynchronous progress tracking leaves, so the file was lost or removed.",
+    _RESTORE
+    + " A stateless query can instead be started once with the option asyncProgressTrackingEnabled=true, which "
+    "does not look for that file.",
 )
 UNCOMMITTED_LATEST = Diagnosis(
     "CKPT203",
@@ -263,7 +265,7 @@ STATE_FILE_DAMAGED = Diagnosis(
 )
 STATE_SST_MISSING = Diagnosis(
     "CKPT303",
-    "sst-file-missing",
+    "sst-file-missing-or-damaged",
     ERROR,
     "A RocksDB snapshot names an SST file that is not there, or not in its recorded size.",
     _RESTORE,
@@ -421,8 +423,7 @@ CHANGED_WHILE_READ = Diagnosis(
     "CKPT507",
     "changed-while-read",
     NOTE,
-    "Files vanished between listing and reading: a query is using this checkpoint now, so what is said "
-    "here may be old.",
+    "Files came or went while the checkpoint was read: a query is using it now, so what is said here may be old.",
     "Run ckpt inspect {checkpoint} again, best with the query stopped.",
 )
 CONTINUOUS = Diagnosis(

@@ -1,9 +1,9 @@
 """Read a checkpoint: list it once, read what a start looks at, keep what cannot be parsed as such. Never writes."""
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from ckpt import filelogs
@@ -19,6 +19,8 @@ from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
 from ckpt.storage.local import LocalStorage
 
 PARTS = (OFFSETS, COMMITS, METADATA, STATE, SOURCES)
+_LOOKS = 3  # how often a checkpoint that moves is read again
+_LOOKS = 3  # how often a checkpoint that moves is read again
 _LOOK_BELOW = 50  # how many folders are opened to find checkpoints one level below
 Record = TypeVar("Record")
 Parser: TypeAlias = Callable[[str, bytes], Record | Unreadable]
@@ -43,7 +45,26 @@ def read_checkpoint(storage: Storage, *, batches: int = 10) -> Checkpoint:
     if not any(part in top.folders or part in top.files for part in PARTS):
         _must_be_new(storage, top)
     with _without_collector():
-        return _Reading(storage, storage.list_tree(), batches).checkpoint()
+        found = _Reading(storage, storage.list_tree(), batches).checkpoint()
+        for _ in range(_LOOKS):
+            if not _torn(found):
+                return found
+            before, found = found, _Reading(storage, storage.list_tree(), batches).checkpoint()
+            if _names(before) == _names(found):
+                return found
+    return replace(found, moving=True)
+
+
+def _torn(found: Checkpoint) -> bool:
+    """Whether folders contradict each other as they do when a query runs a batch while they are listed."""
+    planned, committed = found.offsets.latest, found.commits.latest
+    ahead = committed is not None and (planned is None or committed > planned)
+    return ahead or (found.state is not None and found.state.newer is not None)
+
+
+def _names(found: Checkpoint) -> dict[str, Set[str]]:
+    """Every file that a look saw."""
+    return {folder: files.keys() for folder, files in found.listing.folders.items()}
 
 
 @contextmanager
@@ -106,11 +127,11 @@ class _Reading:
             offset_log,
             commit_log,
             found,
-            tuple(self.vanished),
-            self._stale_sidecars(raw),
-            self._source_entries(offset_log.readable(offset_log.latest)),
-            tuple(path for path in (found.moved_schemas if found else ()) if self._is_lost(path)),
-            local,
+            stale_sidecars=self._stale_sidecars(raw),
+            source_entries=self._source_entries(offset_log.readable(offset_log.latest)),
+            lost_schemas=tuple(path for path in (found.moved_schemas if found else ()) if self._is_lost(path)),
+            vanished=tuple(self.vanished),
+            local=local,
         )
 
     def _to_read(self, ids: Sequence[int]) -> Sequence[int]:

@@ -22,7 +22,7 @@ def verdict(forecasts: Sequence[Forecast], errors: Sequence[str] = ()) -> str:
         alive = [mode for mode, these in by_mode.items() if all(f.outcome.runs for f in these)]
         dead = [mode for mode, these in by_mode.items() if not any(f.outcome.runs for f in these)]
         if alive == [Progress.ASYNC] and dead == [Progress.SYNC]:
-            return "Will not restart unless asynchronous progress tracking stays on" + _losses(running)
+            return "Will not restart without asynchronous progress tracking" + _losses(running)
         if alive == [Progress.SYNC] and dead == [Progress.ASYNC]:
             start = _capital(" or ".join(dict.fromkeys(_start(f) for f in running)))
             return f"{start}, without asynchronous progress tracking only" + _losses(running)

@@ -41,4 +41,5 @@ def inspect(
     else:
         width = min(shutil.get_terminal_size((80, 24)).columns, 110) if sys.stdout.isatty() else 80
         typer.echo(page(found, Page(width, coloured())))
+    sys.stdout.flush()
     raise typer.Exit(code=0 if found.sound else 1)

@@ -1,7 +1,10 @@
 """The application: its commands, and the one place where an error becomes a line and an exit code."""
 
+import os
 import sys
-from typing import Annotated, Any
+from contextlib import suppress
+from io import TextIOWrapper
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -20,14 +23,27 @@ class _Group(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; exit with 2 for a request that makes no sense, with 3 where ckpt could not do it."""
+        for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character gets its escape
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
         except CkptError as error:
             typer.echo(f"ckpt: {printable(str(error))}", err=True)
             raise typer.Exit(code=USAGE if isinstance(error, UsageError) else FAILED) from error
         except BrokenPipeError:
-            sys.stderr.close()  # whoever read our output has gone; there is nobody left to tell
+            _give_up(sys.stdout)  # whoever read our output has gone
             raise typer.Exit(code=FAILED) from None
+        except OSError as error:
+            _give_up(sys.stdout)
+            typer.echo(f"ckpt: the report cannot be written: {printable(error.strerror or str(error))}", err=True)
+            raise typer.Exit(code=FAILED) from error
+
+
+def _give_up(stream: TextIO) -> None:
+    """Let what is still to be written go nowhere, so that Python does not try again at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 app = typer.Typer(

@@ -9,7 +9,9 @@ from ckpt.findings import Finding
 
 def vanished(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Files that were listed and gone when they were to be read."""
-    if checkpoint.vanished:
+    if checkpoint.moving:
+        yield Finding(findings.CHANGED_WHILE_READ, "", "files came and went from one look to the next")
+    elif checkpoint.vanished:
         detail = f"{len(checkpoint.vanished)} of the files listed were gone when they were to be read"
         yield Finding(findings.CHANGED_WHILE_READ, checkpoint.vanished[0], detail)
 
@@ -22,7 +24,8 @@ def orphan_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
         sidecars = {name[1:-4] for name in names if name[0] == "." and name.endswith(".crc")}
         for belongs_to in sorted(name for name in sidecars.difference(names) if name.isdecimal()):
             detail = f"the file {log.folder}/{belongs_to} that it belongs to is not there"
-            to_come = latest is None or int(belongs_to) > latest
+            commit_due = log is checkpoint.commits and int(belongs_to) == latest
+            to_come = latest is None or int(belongs_to) > latest or commit_due
             diagnosis = findings.ORPHAN_SIDECAR_BLOCKS if to_come and checkpoint.local else findings.ORPHAN_SIDECAR
             yield Finding(diagnosis, f"{log.folder}/.{belongs_to}.crc", detail)
 

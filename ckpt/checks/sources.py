@@ -23,6 +23,15 @@ def offsets_between_batches(checkpoint: Checkpoint) -> Iterator[Finding]:
                 yield Finding(findings.OFFSETS_WENT_BACK, f"offsets/{later}", f"{where}: {advance.went_back[0]}")
 
 
+def number_of_sources(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """A query keeps its number of sources as long as it keeps its checkpoint."""
+    logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
+    for (earlier, before), (later, after) in pairwise(logs):
+        if len(before.sources) != len(after.sources):
+            detail = f"batch {earlier} has {len(before.sources)} sources, batch {later} has {len(after.sources)}"
+            yield Finding(findings.SOURCES_DIFFER, f"offsets/{later}", detail)
+
+
 def sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
     """A file sink that writes below the checkpoint keeps its log there."""
     for folder in checkpoint.listing.folders:
@@ -33,4 +42,4 @@ def sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
                 yield Finding(findings.SINK_LOG_HOLE, f"{folder}/{log.first_missing}", detail)
 
 
-CHECKS = (offsets_between_batches, sink_log_holes)
+CHECKS = (number_of_sources, offsets_between_batches, sink_log_holes)

@@ -17,6 +17,9 @@ from ckpt.model import Fault, Json, OffsetLog, OffsetMetadata, SourceOffset
 NEWEST_VERSION = 2
 """The highest version line that Spark up to 4.3 reads (``OffsetSeqLog.MAX_VERSION``)."""
 
+MOST_SOURCES = 1000
+"""More lines than that are garbage, and not worth keeping: a query with as many sources was never seen."""
+
 _VOID = "-"  # OffsetSeqLog.SERIALIZED_VOID_OFFSET
 
 
@@ -30,6 +33,9 @@ def parse_offset_log(raw: bytes) -> OffsetLog:
     try:
         if len(lines) == 1:
             raise Damaged(Fault.INCOMPLETE, "nothing follows its version line", "next on empty iterator")
+        if len(lines) > MOST_SOURCES + 2:
+            reason = f"it has {len(lines)} lines, and no query has so many sources"
+            raise Damaged(Fault.BAD_JSON, reason, "sources in the checkpoint offsets and now there are")
         sources = _named(lines[2:]) if version == 2 else tuple(_source(None, line) for line in lines[2:])
         return OffsetLog(version, _metadata(trimmed(lines[1]), version), sources)
     except Damaged as damage:

@@ -2,8 +2,8 @@
 
 from ckpt import findings
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
-from ckpt.findings import Finding
-from ckpt.model import DamageKind, OffsetLog
+from ckpt.findings import Diagnosis, Finding
+from ckpt.model import DamageKind, OffsetLog, StateDamage, StateFileKind
 from ckpt.restart import words
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.logs import join_format
@@ -26,21 +26,14 @@ _STATE_DIAGNOSES = {
 }
 
 
-def first_batch(start: Start) -> Forecast | None:
-    """The log is in order: a batch is run."""
-    assert start.latest is not None
+def _first(start: Start) -> tuple[int, tuple[SourceRange, ...]]:
+    """The batch that is run first, and what it reads."""
+    if start.latest is None:
+        return 0, ()
     end = start.checkpoint.offsets.readable(start.latest)
-    begin = start.checkpoint.offsets.readable(start.predecessor)
-    if end is None:
-        return None
     if start.resumes:
-        batch_id, ranges = start.latest + 1, _ranges(end, None)
-    else:
-        batch_id, ranges = start.latest, _ranges(begin, end)
-    refused = _asynchronous_with_state(start, batch_id, ranges)
-    return (
-        refused or _state(start, batch_id, ranges) or blocked(start, batch_id, ranges) or _runs(start, batch_id, ranges)
-    )
+        return start.latest + 1, _ranges(end, None)
+    return start.latest, _ranges(start.checkpoint.offsets.readable(start.predecessor), end)
 
 
 def _ranges(begin: OffsetLog | None, end: OffsetLog | None) -> tuple[SourceRange, ...]:
@@ -50,7 +43,7 @@ def _ranges(begin: OffsetLog | None, end: OffsetLog | None) -> tuple[SourceRange
     return tuple(SourceRange(i, a, b) for i, (a, b) in enumerate(zip(*values, strict=True)))
 
 
-def _asynchronous_with_state(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Forecast | None:
+def refused(start: Start) -> Forecast | None:
     """``AsyncProgressTrackingMicroBatchExecution.markMicroBatchExecutionStart`` looks for stateful operators."""
     if start.progress is Progress.SYNC or not start.checkpoint.stateful:
         return None
@@ -58,31 +51,32 @@ def _asynchronous_with_state(start: Start, batch_id: int, ranges: tuple[SourceRa
     return start.ends(Outcome.REFUSED, found, error=words.ASYNC_REFUSES_STATE)
 
 
-def _state(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Forecast | None:
+def state(start: Start) -> Forecast | None:
     """Batch B loads state version B of every store in every partition."""
-    state = start.checkpoint.state
-    if state is None:
+    batch_id, ranges = _first(start)
+    kept = start.checkpoint.state
+    if kept is None:
         return None
-    if any(operator.variables for operator in state.operators) and not start.spark.at_least(Spark.V4_0):
+    if any(operator.variables for operator in kept.operators) and not start.spark.at_least(Spark.V4_0):
         return start.ends(Outcome.UNKNOWN)  # it has no transformWithState, so no query can be tried
-    moved = [p for o in state.operators if o.variables for p in o.schema_paths if p in state.moved_schemas]
+    moved = [p for o in kept.operators if o.variables for p in o.schema_paths if p in kept.moved_schemas]
     if moved:
         found = Finding(findings.STATE_MOVED, STATE, f"schemas are read from {moved[0]}")
         if any(path in start.checkpoint.lost_schemas for path in moved):
             return start.ends(Outcome.FAILS_AT_START, found, error=words.NO_FILE)
         return start.ends(Outcome.UNKNOWN, found)
     recorded = join_format(start)
-    if recorded > start.rules.runs_join_format and any(o.name == "symmetricHashJoin" for o in state.operators):
+    if recorded > start.rules.runs_join_format and any(o.name == "symmetricHashJoin" for o in kept.operators):
         detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
         found = Finding(findings.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
         error, again = words.no_join_format(recorded), not start.resumes
         return start.ends(
             Outcome.FAILS_IN_BATCH, found, batch_id=batch_id, reexecutes=again, sources=ranges, error=error
         )
-    failing = [(d, f) for d in state.damages if (f := load_failure(d, state.provider, start.spark)) is not None]
+    failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.spark)) is not None]
     if not failing:
         return None
-    because = tuple(Finding(_STATE_DIAGNOSES[damage.kind], damage.path, damage.detail) for damage, _ in failing)
+    because = tuple(Finding(_diagnosis(damage), damage.path, damage.detail) for damage, _ in failing)
     at_start = next((failure for _, failure in failing if failure.at_start), None)
     if at_start is not None:
         return start.ends(Outcome.FAILS_AT_START, *because, error=at_start.words)
@@ -92,8 +86,13 @@ def _state(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Fore
     )
 
 
-def blocked(start: Start, batch_id: int, ranges: tuple[SourceRange, ...] = ()) -> Forecast | None:
+def _diagnosis(damage: StateDamage) -> Diagnosis:
+    return findings.STATE_SST_MISSING if damage.file_kind is StateFileKind.SST else _STATE_DIAGNOSES[damage.kind]
+
+
+def blocked(start: Start) -> Forecast | None:
     """Something lies where a new batch's offsets are written first, or the batch's commit after it ran."""
+    batch_id, ranges = _first(start)
     planned = start.latest is not None and not start.resumes
     in_the_way = None if planned else obstacle(start, OFFSETS, batch_id)
     if in_the_way is not None and start.progress is Progress.SYNC:
@@ -125,8 +124,9 @@ def obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, str] 
     return None
 
 
-def _runs(start: Start, batch_id: int, ranges: tuple[SourceRange, ...]) -> Forecast | None:
+def runs(start: Start) -> Forecast:
     """Nothing stands in the way."""
+    batch_id, ranges = _first(start)
     because = []
     if not start.resumes:
         detail = f"commits/ has no file for batch {batch_id}"

@@ -78,7 +78,7 @@ def nothing_planned(start: Start) -> Forecast | None:
                 Outcome.FAILS_AT_COMMIT, found, batch_id=0, reexecutes=False, error=words.concurrent_update(0)
             )
         return start.ends(Outcome.STARTS_FRESH, found, batch_id=0, reexecutes=False)
-    return blocked(start, 0) or start.ends(Outcome.STARTS_FRESH, batch_id=0, reexecutes=False)
+    return blocked(start) or start.ends(Outcome.STARTS_FRESH, batch_id=0, reexecutes=False)
 
 
 def _holds_something(listing: Listing, folder: str) -> bool:

@@ -3,6 +3,7 @@
 from ckpt import findings
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint, Log
 from ckpt.formats.names import java_long
+from ckpt.history import Pattern, pattern
 from ckpt.model import CommitLog, OffsetLog, Unreadable
 from ckpt.restart import words
 from ckpt.restart.forecast import Forecast
@@ -120,8 +121,8 @@ def predecessor(start: Start) -> Forecast | None:
 
 
 def _no_predecessor(start: Start, latest: int, error: str) -> Forecast:
-    stateful = start.checkpoint.stateful
-    diagnosis = findings.LOST_PREDECESSOR if stateful else findings.MISSING_PREDECESSOR
+    left_by_design = pattern(start.checkpoint) is Pattern.ASYNC_PROGRESS
+    diagnosis = findings.MISSING_PREDECESSOR if left_by_design else findings.LOST_PREDECESSOR
     nearest = start.checkpoint.offsets.before(latest)
     there = "no earlier batch is there" if nearest is None else f"the nearest earlier batch is {nearest}"
     detail = f"a synchronous start looks for the offsets of batch {latest - 1}; {there}"

@@ -6,7 +6,7 @@ decides. ``docs/restart.md`` explains them in the same order, and ``tests/oracle
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.restart import batch, before, logs, offsets
-from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.forecast import Forecast
 from ckpt.restart.start import Start
 from ckpt.restart.versions import Progress, Spark
 
@@ -24,15 +24,14 @@ RULES = (
     offsets.doubtful_offsets,
     offsets.malformed_offsets,
     offsets.source_entries,
-    batch.first_batch,
+    batch.refused,
+    batch.state,
+    batch.blocked,
+    batch.runs,
 )
 
 
 def forecast(checkpoint: Checkpoint, spark: Spark, progress: Progress) -> Forecast:
     """What the next start does: a pure function of what was read."""
     start = Start(checkpoint, spark, progress)
-    for rule in RULES:
-        answer = rule(start)
-        if answer is not None:
-            return answer
-    return start.ends(Outcome.UNKNOWN)
+    return next(answer for rule in RULES if (answer := rule(start)) is not None)

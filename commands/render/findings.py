@@ -42,7 +42,11 @@ def _by_code(judged: list[Judged]) -> list[list[Judged]]:
 
 def _trouble(same: list[Judged], layout: Page, *, remedy: bool) -> Iterator[str]:
     first = same[0]
-    yield _label(first, layout) + (f"   {printable(first.finding.path)}" if len(same) == 1 else "")
+    label, path = _label(first, layout), printable(first.finding.path) if len(same) == 1 else ""
+    fits = len(_plain_label(first)) + 3 + len(path) <= layout.width
+    yield f"{label}   {path}" if path and fits else label
+    if path and not fits:
+        yield " " * _INDENT + path
     yield layout.wrap(first.finding.diagnosis.meaning, _INDENT)
     if len(same) == 1:
         yield layout.wrap(f"Here: {printable(first.finding.detail)}.", _INDENT)
@@ -65,5 +69,9 @@ def _note(same: list[Judged], layout: Page) -> Iterator[str]:
 
 
 def _label(judged: Judged, layout: Page) -> str:
-    severity = layout.paint(f"{judged.severity:8}", COLOURS[judged.severity])
-    return f"  {severity} {judged.finding.diagnosis.code} {judged.finding.diagnosis.name}"
+    plain = f"{judged.severity:8}"
+    return _plain_label(judged).replace(plain, layout.paint(plain, COLOURS[judged.severity]), 1)
+
+
+def _plain_label(judged: Judged) -> str:
+    return f"  {judged.severity:8} {judged.finding.diagnosis.code} {judged.finding.diagnosis.name}"

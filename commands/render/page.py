@@ -15,6 +15,7 @@ from .offsets import offset
 from .state import state_section
 from .text import instant, plural, printable, ranges
 
+_SOURCES = 10  # how many sources are named
 _PATTERNS = {
     Pattern.CONTIGUOUS: "no gaps",
     Pattern.ASYNC_PROGRESS: "gaps as asynchronous progress tracking leaves them",
@@ -114,12 +115,14 @@ def _sources(inspection: Inspection, layout: Page) -> str:
         return ""
     running = [f for f in inspection.counted if f.sources]
     lines = [layout.heading("Sources", f"the query must have exactly {plural(len(inspection.sources), 'source')}")]
-    for source in inspection.sources:
+    for source in inspection.sources[:_SOURCES]:
         reads = dict.fromkeys(_reads(f.sources[source.index]) for f in running if source.index < len(f.sources))
         label = f"  {source.index}  {source.type}" + (f" {printable(source.name)}" if source.name else "")
         for text in reads or {offset(source.offset): None}:
             lines.append(layout.wrap(printable(text), 24, label + "  "))
             label = ""
+    if len(inspection.sources) > _SOURCES:
+        lines.append(f"  and {len(inspection.sources) - _SOURCES} more, which -o json names")
     return "\n".join(lines)
 
 
@@ -147,15 +150,22 @@ def _batches(inspection: Inspection, layout: Page) -> str:
     if len(set(gaps.values())) == 1:
         gaps = {"both": gaps["offsets"]}
     lines += [layout.wrap(f"missing from {where}: {spans}", 2) for where, spans in gaps.items() if spans]
-    width = max((len(batch.advanced) for batch in inspection.batches), default=0)
-    heads = ["batch", "time", "committed", *(f"source {index}" for index in range(width))]
+    sources = max((len(batch.advanced) for batch in inspection.batches), default=0)
+    tables = (_table(inspection, count, layout) for count in range(sources, -1, -1))
+    fits = (text for text in tables if max(map(len, text.splitlines()), default=0) <= layout.width)
+    return "\n".join([*lines, next(fits, "")]).rstrip()
+
+
+def _table(inspection: Inspection, sources: int, layout: Page) -> str:
+    """The newest batches, and how far each took the first ``sources`` sources."""
+    heads = ["batch", "time", "committed", *(f"source {index}" for index in range(sources))]
     rows = []
     for batch in inspection.batches:
-        grown = [_grown(advance) for advance in batch.advanced]
+        grown = [_grown(advance) for advance in batch.advanced[:sources]]
         done = "yes" if batch.committed else "NO"
         when = "unreadable" if batch.unreadable else instant(batch.timestamp_ms)
-        rows.append([str(batch.batch_id), when, done, *grown, *[""] * (width - len(grown))])
-    return "\n".join([*lines, *([layout.columns(rows, heads)] if rows else [])])
+        rows.append([str(batch.batch_id), when, done, *grown, *[""] * (sources - len(grown))])
+    return layout.columns(rows, heads) if rows else ""
 
 
 def _grown(advance: Advance | None) -> str:

@@ -26,7 +26,7 @@ def state_section(inspection: Inspection, layout: Page) -> str:
     lines = [layout.heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")]
     recorded = _recorded(inspection)
     if recorded:
-        lines.append(layout.wrap(f"recorded here, and stronger than the session: {recorded}", 2))
+        lines.append(layout.wrap(printable(f"recorded here, and stronger than the session: {recorded}"), 2))
     for operator in state.operators:
         lines += _operator(operator, layout)
     return "\n".join(lines)
