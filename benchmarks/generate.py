@@ -19,7 +19,7 @@ def long_log(target: Path, batches: int) -> int:
     return 1 + _logs(STATELESS, target, batches, {})
 
 
-def wide_state(target: Path, sample: Path, partitions: int, versions: int) -> int:
+def wide_state(sample: Path, target: Path, partitions: int, versions: int = 20) -> int:
     """A stateful checkpoint with many partitions of the sample's store; says how many files it has."""
     _copy(sample / "metadata", target / "metadata")
     described = list(_described(sample / "state/0"))

@@ -37,6 +37,11 @@ class Pairs:
         return median(a.cpu / b.cpu for a, b in zip(self.ours, self.theirs, strict=True))
 
     @property
+    def seconds(self) -> tuple[float, float]:
+        """The middle wall time and the middle CPU time of the command that is judged."""
+        return median(run.wall for run in self.ours), median(run.cpu for run in self.ours)
+
+    @property
     def rss(self) -> int:
         """The highest peak of memory, in bytes."""
         return max(run.rss for run in self.ours)
