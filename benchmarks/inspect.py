@@ -112,7 +112,7 @@ def _large(
         each.append(1e6 * (pairs.seconds[1] - start_up) / files)
     yield _row(f"{label.format(part)} ({files:,} files), against a bare walk", pairs, "at most 3, aim 2; 250 MB")
     if not asked.quick:
-        yield f"    CPU time per file without start-up: {each[0]:.1f} us in a tenth of it, {each[1]:.1f} us in all of it"
+        yield f"    CPU per file without start-up: {each[0]:.1f} us in a tenth of it, {each[1]:.1f} us in all of it"
 
 
 def _slow_store(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
