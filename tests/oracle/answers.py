@@ -55,9 +55,7 @@ def script() -> str:
 def _sample(name: str) -> str:
     root = cases.SAMPLES / name
     files = sorted(path for path in root.rglob("*") if path.is_file())
-    return _digest(
-        part for path in files for part in (str(path.relative_to(root)).encode(), path.read_bytes())
-    )
+    return _digest(part for path in files for part in (str(path.relative_to(root)).encode(), path.read_bytes()))
 
 
 def _digest(parts: Iterable[bytes]) -> str:

@@ -40,7 +40,7 @@ def run(spark: Any, case: cases.Case, mode: str, folder: Path) -> dict[str, Any]
             inputs=folder / "inputs",
         )
         died = answer["outcome"] == "fails-at-start"
-        if died and mode == "async" and _refuses(spark, query, case.settings, folder / "empty"):
+        if died and mode == "async" and answer["error"] == _refusal(spark, query, case.settings, folder / "empty"):
             answer["outcome"] = "refused"
         return answer
     finally:
@@ -65,9 +65,10 @@ def session(scratch: Path) -> Any:
     return spark
 
 
-def _refuses(spark: Any, query: queries.Query, store: str | None, empty: Path) -> bool:
-    """Whether Spark refuses asynchronous tracking whatever the checkpoint: tried on an empty one."""
-    return bool(observe.observe(spark, query, empty, "async", store=store)["outcome"] == "fails-at-start")
+def _refusal(spark: Any, query: queries.Query, store: str | None, empty: Path) -> list[str] | None:
+    """What Spark says to asynchronous tracking of this query whatever the checkpoint: tried on an empty one."""
+    error: list[str] | None = observe.observe(spark, query, empty, "async", store=store)["error"]
+    return error
 
 
 def _forget_state(spark: Any) -> None:
