@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.model import CommitLog, OffsetLog
+from ckpt.restart.logs import join_format
 from ckpt.restart.versions import Spark
 
 # Settings that OffsetSeqMetadata records since that version; 3.5.9, 4.0.5 and 4.1.4 were seen not to record later ones.
@@ -38,5 +39,8 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
             proofs[f"commit log v{commit.version}"] = Spark.V4_0 if commit.version == 2 else Spark.V4_2
     if checkpoint.state is not None and any(op.has_metadata for op in checkpoint.state.operators):
         proofs["operator metadata in state/"] = Spark.V4_0
+    format_of_join = join_format(checkpoint)
+    if format_of_join >= 3:
+        proofs[f"a join with state format {format_of_join}"] = Spark.V4_1 if format_of_join == 3 else Spark.V4_3
     newest = max(proofs.values(), default=None, key=list(Spark).index)
     return WrittenBy(newest, tuple(sorted(what for what, since in proofs.items() if since is newest)))

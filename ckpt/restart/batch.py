@@ -65,8 +65,8 @@ def state(start: Start) -> Forecast | None:
         if any(path in start.checkpoint.lost_schemas for path in moved):
             return start.ends(Outcome.FAILS_AT_START, found, error=words.NO_FILE)
         return start.ends(Outcome.UNKNOWN, found)
-    recorded = join_format(start)
-    if recorded > start.rules.runs_join_format and any(o.name == "symmetricHashJoin" for o in kept.operators):
+    recorded = join_format(start.checkpoint)
+    if recorded > start.rules.runs_join_format:
         detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
         found = Finding(findings.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
         error, again = words.no_join_format(recorded), not start.resumes

@@ -140,7 +140,7 @@ def _same_sources(start: Start, earlier: int, latest: int) -> Forecast | None:
 
 def recorded_settings(start: Start) -> Forecast | None:
     """``OffsetSeqMetadata.setSessionConf`` puts the settings of the latest offsets into the session."""
-    recorded = join_format(start)
+    recorded = recorded_join_format(start.checkpoint)
     if recorded <= start.rules.newest_join_format:
         return None
     detail = (
@@ -149,11 +149,18 @@ def recorded_settings(start: Start) -> Forecast | None:
     return start.fails(findings.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail, JOIN_FORMAT)
 
 
-def join_format(start: Start) -> int:
-    """The recorded state format of joins; 0 where there is none."""
-    log = start.checkpoint.offsets.readable(start.latest)
+def recorded_join_format(checkpoint: Checkpoint) -> int:
+    """The recorded state format of joins, which every query records; 0 where there is none."""
+    log = checkpoint.offsets.readable(checkpoint.offsets.latest)
     recorded = log.metadata.conf.get(JOIN_FORMAT, "") if log and log.metadata else ""
     return int(recorded) if recorded.isdecimal() and len(recorded) < 10 else 0
+
+
+def join_format(checkpoint: Checkpoint) -> int:
+    """The state format of the joins that there are; 0 where there is none."""
+    operators = checkpoint.state.operators if checkpoint.state else ()
+    joins = any(operator.name == "symmetricHashJoin" for operator in operators)
+    return recorded_join_format(checkpoint) if joins else 0
 
 
 def latest_commit(start: Start) -> Forecast | None:
