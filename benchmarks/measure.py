@@ -42,6 +42,11 @@ class Pairs:
         return median(run.wall for run in self.ours), median(run.cpu for run in self.ours)
 
     @property
+    def least_cpu(self) -> tuple[float, float]:
+        """The least CPU time that either command took, in seconds: what is left without disturbance."""
+        return min(run.cpu for run in self.ours), min(run.cpu for run in self.theirs)
+
+    @property
     def rss(self) -> int:
         """The highest peak of memory, in bytes."""
         return max(run.rss for run in self.ours)
