@@ -323,8 +323,8 @@ FORMAT_TWO = Diagnosis(
     "CKPT310",
     "state-format-2-needs-its-setting",
     NOTE,
-    "State store checkpoint format 2 is not recorded in the checkpoint: a session without its setting cannot load the "
-    "state, neither at a restart nor with Spark's state reader. The forecast is for a session that has it.",
+    "State store checkpoint format 2 is not recorded in the checkpoint: a session of Spark before 4.3 that "
+    "lacks its setting cannot load the state. The forecast is for a session that has it.",
     "Start the query with spark.sql.streaming.stateStore.checkpointFormatVersion=2, as it was started before.",
 )
 STATE_MOVED_JOIN = Diagnosis(

@@ -21,7 +21,6 @@ NOT_IN_THE_FILES = {
     "made-named-sink": "started with a sink that has no name, unlike the one it was written with",
     "state-gone": "without its whole state/ a checkpoint looks like that of a stateless query",
     "operator-1-gone": "the last of several operators is gone without a trace",
-    "damaged-missing-state": "without its whole state/ a checkpoint looks like that of a stateless query",
     "one-source-short": "both offset files agree in the number of sources, and the query has another",
     "one-line-too-few": "the offset files that are read agree in the number of sources, and the query has another",
 }
