@@ -9,6 +9,7 @@ reads the log; each source does that later. Continuous processing leaves the sec
 
 import json
 from collections.abc import Mapping
+from math import isfinite
 
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field, text_map
 from ckpt.formats.text import Damaged, exact_json, json_of, lines_of, quoted, tolerant, trimmed, version_of
@@ -116,6 +117,19 @@ def _source(name: str | None, text: str) -> SourceOffset:
     if text == _VOID:
         return SourceOffset(name, None, None)
     try:
-        return SourceOffset(name, text, exact_json(text))
+        value = exact_json(text)
+        return SourceOffset(name, text, value if _is_finite(value) else text)
     except Damaged:
         return SourceOffset(name, text, None, well_formed=False)
+
+
+def _is_finite(value: Json) -> bool:
+    """Whether JSON can show it again: a number too large for a double is infinite to Java and to Python."""
+    match value:
+        case float():
+            return isfinite(value)
+        case list():
+            return all(map(_is_finite, value))
+        case dict():
+            return all(map(_is_finite, value.values()))
+    return True

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from functools import wraps
-from math import isfinite
 from typing import Any, NoReturn, TypeVar
 
 from ckpt.formats.names import java_int
@@ -178,12 +177,6 @@ def _number(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return parse_number
 
 
-def _float(digits: str) -> float | str:
-    """A number, or its digits as text where no double holds it (Java reads infinity, which JSON cannot show)."""
-    value = float(digits)
-    return value if isfinite(value) else digits
-
-
 def _no_constant(name: str) -> NoReturn:
     raise Damaged(Fault.BAD_JSON, f"{name} is not JSON", "Non-standard token")
 
@@ -196,6 +189,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_object,
     parse_int=_number(int),
-    parse_float=_number(_float),
+    parse_float=_number(float),
     parse_constant=_no_constant,
 )
