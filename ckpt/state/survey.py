@@ -19,8 +19,8 @@ from ckpt.storage.base import Listing
 MOST_TAILS = 20_000
 """How many file ends are read at most: well beyond what a query of a thousand partitions needs."""
 
-MOST_TAILS_REMOTE = 512
-"""The same for storage where each read costs a round trip: the newest files of 200 partitions, and their snapshots."""
+MOST_TAILS_REMOTE = 2_400
+"""The same for storage where each read costs a round trip: 200 partitions, each a snapshot and eleven logs."""
 
 
 def read_state(

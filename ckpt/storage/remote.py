@@ -15,7 +15,7 @@ from ckpt.storage.trouble import explain
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
-REQUESTS_AT_ONCE = 64
+REQUESTS_AT_ONCE = 128
 PATIENCE = 45  # seconds; the file systems' own retries mostly end within 25
 _MARKER = "_$folder$"  # what Hadoop's older S3 clients and EMR leave beside a folder: an empty object
 
