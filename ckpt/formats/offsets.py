@@ -9,7 +9,6 @@ reads the log; each source does that later. Continuous processing leaves the sec
 
 import json
 from collections.abc import Mapping
-from math import isfinite
 
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field, text_map
 from ckpt.formats.text import Damaged, exact_json, json_of, lines_of, quoted, tolerant, trimmed, version_of
@@ -118,18 +117,15 @@ def _source(name: str | None, text: str) -> SourceOffset:
         return SourceOffset(name, None, None)
     try:
         value = exact_json(text)
-        return SourceOffset(name, text, value if _is_finite(value) else text)
+        return SourceOffset(name, text, value if _can_be_shown(value) else text)
     except Damaged:
         return SourceOffset(name, text, None, well_formed=False)
 
 
-def _is_finite(value: Json) -> bool:
-    """Whether JSON can show it again: a number too large for a double is infinite to Java and to Python."""
-    match value:
-        case float():
-            return isfinite(value)
-        case list():
-            return all(map(_is_finite, value))
-        case dict():
-            return all(map(_is_finite, value.values()))
+def _can_be_shown(value: Json) -> bool:
+    """Whether JSON can write it again: not a number too large for a double, infinite to Java and to Python."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
+        return False
     return True
