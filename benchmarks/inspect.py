@@ -70,13 +70,12 @@ def _rows(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
         shutil.copytree(sample, folder / sample.name)
         pairs = by_turns(_inspect(folder / sample.name), [sys.executable, "-c", IMPORTS], 1 if asked.quick else 21)
         yield _row(f"a small checkpoint ({sample.name}), against {IMPORTS}", pairs, "at most 3, aim 1.5")
-    start_up = pairs.least_cpu[0]
     yield _pyspark(asked, folder / generate.HDFS.name)
     batches, partitions = (200, 20) if asked.quick else (100_000, 10_000)
-    yield from _large(asked, folder, "{:,} batches", batches, generate.long_log, start_up)
+    yield from _large(asked, folder, "{:,} batches", batches, generate.long_log)
     for name, sample in STATE.items():
         make = partial(generate.wide_state, sample)
-        yield from _large(asked, folder, "{:,} partitions x 20 versions, " + name, partitions, make, start_up)
+        yield from _large(asked, folder, "{:,} partitions x 20 versions, " + name, partitions, make)
     yield from _slow_store(asked, folder)
 
 
@@ -99,7 +98,6 @@ def _large(
     label: str,
     size: int,
     make: Callable[[Path, int], int],
-    start_up: float,
 ) -> Iterator[str]:
     """A large checkpoint, against a bare walk of the same tree; and a tenth of it, to see that it is linear."""
     each: list[tuple[float, float]] = []
@@ -110,11 +108,11 @@ def _large(
         pairs = by_turns(_inspect(where), [sys.executable, "-c", WALK, str(where)], 1 if asked.quick else 5)
         shutil.rmtree(where)
         ours, walk = pairs.least_cpu
-        each.append((1e6 * (ours - start_up) / files, 1e6 * walk / files))
+        each.append((1e6 * ours / files, 1e6 * walk / files))
     yield _row(f"{label.format(part)} ({files:,} files), against a bare walk", pairs, "at most 3, aim 2; 250 MB")
     if not asked.quick:
         said = (f"{ours:.1f} us (the walk {walk:.1f} us)" for ours, walk in each)
-        yield "    CPU per file without start-up: {} in a tenth of it, {} in all of it".format(*said)
+        yield "    CPU per file: {} in a tenth of it, {} in all of it".format(*said)
 
 
 def _slow_store(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
