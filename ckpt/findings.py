@@ -70,8 +70,8 @@ UNREADABLE_LOG = Diagnosis(
     "Spark's own message often names no file.",
     "Stop the query and put the file back from a copy of the checkpoint (object stores with versioning keep one). "
     "Without a copy: a file offsets/N that has no commits/N, or the newest file of commits/, can be moved away "
-    "its .N.crc. Spark then plans, or runs, batch N again: what it had written is written again, and a sink that "
-    "skips known batch ids may drop rows. For any other file there is no such way.",
+    "together with its .N.crc. Spark then plans, or runs, batch N again: what it had written is written again, and a "
+    "sink that skips known batch ids may drop rows. For any other file there is no such way.",
 )
 UNREADABLE_LOG_IGNORED = Diagnosis(
     "CKPT102",
