@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 import ckpt
 from ckpt.errors import CkptError, UsageError
 
+from .export_state import export_state
 from .inspect import inspect
 from .render.text import printable
 
@@ -53,6 +54,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(inspect)
+app.command()(export_state)
 
 
 def _version(wanted: bool) -> None:

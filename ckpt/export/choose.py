@@ -91,7 +91,9 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
             continue
         readable = _without(chosen, unit.readable_batches) if broken else unit.readable_batches
         if batch is not None and not broken:
-            raise UsageError(f"{checkpoint.uri}: the state of batch {chosen} cannot be read of {_offer(unit, readable)}")
+            raise UsageError(
+                f"{checkpoint.uri}: the state of batch {chosen} cannot be read of {_offer(unit, readable)}"
+            )
         raise Damaged(
             f"{checkpoint.uri}: the state of batch {chosen} cannot be read: {_finding(checkpoint, unit)}; "
             f"{_offer(unit, readable)}" + (f": --batch {readable[-1][1]}" if readable else "")
@@ -144,8 +146,7 @@ def _finding(checkpoint: Checkpoint, unit: StateUnit) -> str:
 
 def _no_schema(checkpoint: Checkpoint, unit: StateUnit) -> str:
     """Why a unit without a state schema is refused."""
-    unreadable = [file for file in (checkpoint.state.unreadable if checkpoint.state else ())]
-    for file in unreadable:
+    for file in checkpoint.state.unreadable if checkpoint.state else ():
         if file.path.startswith(f"state/{unit.operator}/"):
             return f"{checkpoint.uri}: {unit.label}: {file.path} cannot be read ({file.reason}): {_PUT_BACK}"
     where = f"state/{unit.operator}/" + ("_stateSchema" if unit.variable or unit.kind is UnitKind.TIMERS else "0/")

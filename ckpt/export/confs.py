@@ -49,10 +49,6 @@ def _provider(situation: Situation) -> str | None:
     return None if recorded else _PROVIDERS.get(situation.unit.provider)
 
 
-def _format_version(situation: Situation) -> str:
-    return str(situation.unit.format_version)
-
-
 def _format_validation(situation: Situation) -> str | None:
     return "false" if situation.unit.kind is UnitKind.DEDUPLICATION else None
 
@@ -67,23 +63,27 @@ def _file_manager(situation: Situation) -> str | None:
 RULES = (
     _Rule(
         _PREFIX + "stateStore.checkpointFormatVersion",
-        "2 where state files carry unique ids, without which they are not found; 1 elsewhere, for HDFS-backed state is "
-        "not read under 2",
-        _format_version,
+        "the files carry unique ids, and are found under no other",
+        lambda situation: "2" if situation.unit.format_version == 2 else None,
+    ),
+    _Rule(
+        _PREFIX + "stateStore.checkpointFormatVersion",
+        "so that a session set to 2 reads them too: it refuses HDFS-backed state",
+        lambda situation: "1" if situation.unit.format_version == 1 else None,
     ),
     _Rule(
         _PREFIX + "stateStore.providerClass",
-        "the offset log does not record it, and the session's may be another than the one that wrote the files",
+        "the offset log does not record it, and the session's may be another",
         _provider,
     ),
     _Rule(
         _PREFIX + "stateStore.formatValidation.enabled",
-        "deduplication in Spark before 3.5 recorded a value schema that its rows do not have",
+        "deduplication in Spark before 3.5 recorded a value schema that its rows lack",
         _format_validation,
     ),
     _Rule(
         _PREFIX + "checkpointFileManagerClass",
-        "the other file manager cannot follow a mount whose target has to be percent-encoded",
+        "the default one cannot follow a mount table to a percent-encoded path",
         _file_manager,
     ),
 )

@@ -32,7 +32,9 @@ def describe(reading: Reading, shape: Shape, columns: Columns | None) -> dict[st
         "next_watermark_ms": moment.next_watermark_ms,
         "sources": [{"index": end.index, "name": end.name, "offset": end.offset} for end in moment.sources],
         "shape": shape,
-        "columns": None if columns is None else [_column(column.name, column.path, column.type) for column in columns.kept],
+        "columns": None
+        if columns is None
+        else [_column(column.name, column.path, column.type) for column in columns.kept],
         "dropped": [] if columns is None else [{"path": ".".join(d.path), "why": d.why} for d in columns.dropped],
         "options": dict(reading.options),
         "confs": [{"name": conf.name, "value": conf.value, "why": conf.why} for conf in reading.confs],

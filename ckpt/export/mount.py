@@ -1,8 +1,8 @@
 """Where Spark is told that a checkpoint lies: at its own path, or behind a mount table where it could not read that.
 
-Spark's state reader has two weaknesses about paths (measured on 4.0 to 4.3). It percent-encodes the path and then takes
-the result for a path, so that one with a space or a ``%`` is not found. And it follows absolute paths that operator
-metadata v2 records, which are dead, or somebody else's, once a checkpoint was moved or copied. A mount table of Hadoop's
+Spark's state reader has two weaknesses about paths (measured on 4.0 to 4.3). It percent-encodes the path and takes the
+result for a path, so that one with a space or a ``%`` is not found. And it follows the absolute paths in operator
+metadata v2, which are dead, or somebody else's, once a checkpoint was moved or copied. A mount table of Hadoop's
 ``viewfs`` cures both on every file system and on a cluster, without copying state and without writing to the
 checkpoint: its links lead to the real folders, and rewritten operator metadata (a few kilobytes in a temporary folder
 of the driver, the only one to read them) stands in for the recorded one.
@@ -57,7 +57,7 @@ def is_plain(uri: str) -> bool:
 
 
 def mount_for(checkpoint: Checkpoint, unit: StateUnit, read: Callable[[str], bytes]) -> Mount | None:
-    """The mount that reading a unit needs, if any; ``read`` gives small files of the checkpoint. Raises StorageError."""
+    """The mount that reading a unit needs, if any; ``read`` reads a file of the checkpoint. Raises StorageError."""
     reasons, replaced = [], {path: with_root(read(path), unit.operator) for path in _misled(checkpoint, unit)}
     if replaced:
         reasons.append("operator metadata names schema files by paths that are not in this checkpoint")
@@ -102,7 +102,7 @@ def _misled(checkpoint: Checkpoint, unit: StateUnit) -> Iterator[str]:
 
 
 def with_root(data: bytes, operator: int) -> str:
-    """Operator metadata v2 with schema paths that begin at the root of the view. Raises StorageError for no such file."""
+    """Operator metadata v2 with schema paths that begin at the root of the view. Raises StorageError."""
     version, _, body = data.decode(errors="replace").partition("\n")
     inside = f"/{STATE}/{operator}/_stateSchema/"
     try:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.errors import UsageError
@@ -24,7 +24,7 @@ class Question:
     """What is to be read: which units of which checkpoint, and the state or the changes of which batches."""
 
     checkpoint: str
-    wanted: Wanted = Wanted()
+    wanted: Wanted = field(default_factory=Wanted)
     all_units: bool = False
     batch: int | None = None  # None: the newest committed
     changes_from: int | None = None  # a change feed from this batch up to ``batch``

@@ -4,7 +4,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pyspark.sql import SparkSession
 
@@ -38,7 +38,7 @@ def watched(spark: SparkSession, doing: str, watcher: Watcher | None) -> Iterato
         context.setLocalProperty("spark.job.interruptOnCancel", None)
 
 
-def _watch(context: object, group: str, watcher: Watcher, done: threading.Event) -> None:
+def _watch(context: Any, group: str, watcher: Watcher, done: threading.Event) -> None:
     tracker = context.statusTracker()
     while not done.wait(_EVERY_SECONDS):
         finished = total = 0

@@ -16,7 +16,6 @@ _LOCAL = {
     "spark.app.name": "ckpt export-state",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
 }
 
 
@@ -69,8 +68,10 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
 
 
 def _with_delta(builder: SparkSession.Builder, confs: Mapping[str, str]) -> SparkSession.Builder:
-    from delta import configure_spark_with_delta_pip
-
+    try:
+        from delta import configure_spark_with_delta_pip
+    except ImportError as error:
+        raise SparkMissing(f"delta-spark cannot be used: {error}") from error
     builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
     builder = builder.config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
     more = [name for name in confs.get("spark.jars.packages", "").split(",") if name]
@@ -80,7 +81,9 @@ def _with_delta(builder: SparkSession.Builder, confs: Mapping[str, str]) -> Spar
 def classic(spark: SparkSession) -> SparkSession:
     """The session, if it has a JVM of its own. Raises UsageError for one of Spark Connect."""
     if not hasattr(spark, "_jsparkSession"):
-        raise UsageError("this is a session of Spark Connect; state is read with a classic one (--master, spark-submit)")
+        raise UsageError(
+            "this is a session of Spark Connect; state is read with a classic one (--master, spark-submit)"
+        )
     return spark
 
 

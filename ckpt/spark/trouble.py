@@ -29,10 +29,7 @@ def told(doing: str) -> Iterator[None]:
 
 def _words(error: Exception) -> str:
     """The message that says most: that of the innermost cause that has an error condition, or of the last cause."""
-    if isinstance(error, Py4JJavaError):
-        messages = list(_causes(error.java_exception))
-    else:
-        messages = [str(error)]
+    messages = [*_causes(error.java_exception)] if isinstance(error, Py4JJavaError) else [str(error)]
     named = [message for message in messages if re.search(r"\[[A-Z][A-Z0-9_.]{4,}\]", message)]
     text = (named or messages)[-1]
     first = re.split(r"\n\s*(?:at |JVM stacktrace|Driver stacktrace)|\nCaused by", text.strip())[0]

@@ -18,7 +18,6 @@ from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 
 SIDES = ("left", "right")
 _TIMERS = ("$procTimers", "$eventTimers")  # how Spark calls the families of timers (``TimerStateUtils``)
-_KINDS_OF_VARIABLES = {"ValueState": "value", "ListState": "list", "MapState": "map"}
 
 
 class UnitKind(StrEnum):
@@ -32,6 +31,9 @@ class UnitKind(StrEnum):
     LIST = "list"  # one element of a key's list
     MAP = "map"  # one entry of a key's map
     TIMERS = "timers"  # a timer that is registered for a key
+
+
+_KINDS_OF_VARIABLES = {"ValueState": UnitKind.VALUE, "ListState": UnitKind.LIST, "MapState": UnitKind.MAP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +169,12 @@ class _Building:
         families = {family.name: family for family in store.column_families} if store else {}
         for variable in self.operator.variables:
             family = families.get(variable.name)
-            kind = _KINDS_OF_VARIABLES.get(variable.kind)
-            timers = variable.name.startswith(_TIMERS)
-            if kind is None and not timers:
+            kind = UnitKind.TIMERS if variable.name.startswith(_TIMERS) else _KINDS_OF_VARIABLES.get(variable.kind)
+            if kind is None:
                 continue
-            unit_kind = UnitKind.TIMERS if timers else UnitKind(kind)
-            schema = _variable_schema(unit_kind, family) if family else None
-            unit = self._unit(unit_kind, [store] if store else [], schema, family is not None)
-            if timers:
+            schema = _variable_schema(kind, family) if family else None
+            unit = self._unit(kind, [store] if store else [], schema, family is not None)
+            if kind is UnitKind.TIMERS:
                 yield replace(unit, change_batches=())
             else:
                 yield replace(unit, variable=variable.name, ttl=variable.ttl)
