@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ckpt.checkpoint import Checkpoint
-from ckpt.errors import UsageError
+from ckpt.errors import CkptError, UsageError
 from ckpt.export.choose import Wanted, choose_batch, choose_units
 from ckpt.export.columns import Columns, flat_columns
 from ckpt.export.confs import Conf, Situation, confs_for
@@ -76,6 +76,13 @@ def plan_readings(
     options = storage_options or {}
     checkpoint = _open_at(question.checkpoint, options, question.batch)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
+    for unit in units:
+        if unit.oldest_spark is not None and spark < unit.oldest_spark:
+            needed = ".".join(map(str, unit.oldest_spark))
+            raise CkptError(
+                f"{checkpoint.uri}: {unit.label} is stored in a way that Spark reads since {needed}, and this is "
+                f"{'.'.join(map(str, spark))}: pip install 'pyspark>={needed}'"
+            )
     batch = choose_batch(checkpoint, units, question.batch)
     if question.changes_from is not None:
         for unit in units:
@@ -131,11 +138,11 @@ def _options(unit: StateUnit, batch: int, changes_from: int | None) -> dict[str,
             "changeStartBatchId": str(changes_from),
             "changeEndBatchId": str(batch),
         }
+    if unit.row_store is not None:  # also of a join side: Spark's own way (joinSide) writes to HDFS-backed stores
+        return found | {"storeName": unit.row_store}
     match unit.kind:
         case UnitKind.SIDE if unit.side is not None:
             found["joinSide"] = unit.side
-        case UnitKind.STORE:
-            found["storeName"] = unit.stores[0]
         case UnitKind.TIMERS:
             found["readRegisteredTimers"] = "true"
         case _ if unit.variable is not None:

@@ -17,7 +17,7 @@ from ckpt.model import Json
 from ckpt.spark.files import Files, Staged
 from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame
-from ckpt.spark.shapes import flat, raw, schema_of
+from ckpt.spark.shapes import flat, schema_of
 from ckpt.spark.trouble import told
 
 
@@ -53,7 +53,7 @@ def shaped(spark: SparkSession, reading: Reading, shape: Shape, *, partition_id:
     """A reading in a shape. Raises SparkFailed."""
     frame = raw_frame(spark, reading)
     if shape is Shape.RAW:
-        return Shaped(reading, shape, raw(frame, reading), None)
+        return Shaped(reading, shape, frame, None)
     columns = reading.columns(schema_of(frame), partition_id=partition_id)
     return Shaped(reading, shape, flat(frame, columns), columns)
 

@@ -7,11 +7,14 @@ import uuid
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
 from ckpt.export.mount import ROOT, VIEW, Mount
 from ckpt.export.reading import Reading
 from ckpt.spark.session import classic, cloned, handed_over
 from ckpt.spark.trouble import told
+from ckpt.state.units import StateUnit, UnitKind
 
 
 def raw_frame(spark: SparkSession, reading: Reading) -> DataFrame:
@@ -28,7 +31,36 @@ def raw_frame(spark: SparkSession, reading: Reading) -> DataFrame:
     with told(f"reading the state of {reading.checkpoint} ({reading.unit.label}, batch {reading.moment.batch})"):
         _ = own.streams  # Spark 4.2.0 finds its StateStoreCoordinator only once this was touched
         frame = own.read.format("statestore").options(**reading.options).load(location)
+        if reading.unit.kind is UnitKind.SIDE:
+            frame = _buffered_rows(frame, reading.unit)
         return handed_over(frame, spark)
+
+
+def _buffered_rows(frame: DataFrame, unit: StateUnit) -> DataFrame:
+    """Of the rows of a join side only what the query buffered, and what Spark declares.
+
+    Read store by store they carry an index and whether they were matched; read by Spark's ``joinSide`` the latter
+    too, undeclared, which kills ``struct(*)``.
+    """
+    declared: StructType = frame.schema
+    if unit.row_store is not None:
+        fields = {field.name: field.dataType for field in StructType.fromJson(unit.schema).fields}
+        declared = StructType([StructField(f.name, fields.get(f.name, f.dataType)) for f in declared.fields])
+    columns = []
+    for field, wanted in zip(frame.schema.fields, declared.fields, strict=True):
+        column = F.col(field.name)
+        if isinstance(wanted.dataType, StructType):
+            places = [StructField(f"_{i}", inner.dataType) for i, inner in enumerate(field.dataType.fields)]
+            names = {inner.name for inner in field.dataType.fields}
+            told_apart = len(names) == len(places)
+            by_place = column if told_apart else column.cast(StructType(places))
+            parts = [
+                by_place.getField(inner.name if told_apart else f"_{i}").alias(inner.name)
+                for i, inner in enumerate(wanted.dataType.fields)
+            ]
+            column = F.struct(*parts).alias(field.name)
+        columns.append(column)
+    return frame.select(*columns)
 
 
 def _mounted(own: SparkSession, mount: Mount) -> str:

@@ -8,9 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from ckpt.export.columns import Columns
-from ckpt.export.reading import Reading
 from ckpt.model import Json
-from ckpt.state.units import UnitKind
 
 
 def schema_of(frame: DataFrame) -> Json:
@@ -46,17 +44,3 @@ def _distinct(field: StructField) -> StructField:
     if len(set(names)) < len(names):
         fields = [StructField(f"_{place}", f.dataType, f.nullable) for place, f in enumerate(fields)]
     return StructField(field.name, StructType(fields), field.nullable)
-
-
-def raw(frame: DataFrame, reading: Reading) -> DataFrame:
-    """What Spark gives; of joins only the fields that it declares, for their rows carry one more (``matched``)."""
-    if reading.unit.kind is not UnitKind.SIDE:
-        return frame
-    columns = []
-    for field in frame.schema.fields:
-        column = F.col(field.name)
-        if isinstance(field.dataType, StructType):
-            parts = [column.getField(inner.name).alias(inner.name) for inner in field.dataType.fields]
-            column = F.struct(*parts).alias(field.name)
-        columns.append(column)
-    return frame.select(*columns)

@@ -17,6 +17,9 @@ from ckpt.state.folders import OperatorFolder, find_operators
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 
 SIDES = ("left", "right")
+_MERGE = "spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion"  # how list elements are put together
+_INDEXED = "keyWithIndexToValue"  # the rows of a side in join state formats 1 to 3
+_TIMED = "keyWithTsToValues"  # the rows of a side in join state format 4, which Spark 4.3 brought
 _TIMERS = ("$procTimers", "$eventTimers")  # how Spark calls the families of timers (``TimerStateUtils``)
 
 
@@ -59,7 +62,15 @@ class StateUnit:
     readable_batches: Ranges
     change_batches: Ranges  # whose changes are there as delta or changelog files; empty where Spark reads none
     damages: tuple[StateDamage, ...]  # of the version that the next start loads
+    oldest_spark: tuple[int, int] | None = None  # the first version that reads state of this kind, where not all do
     shown_elsewhere: bool = False  # other units show its content already: left out when all are asked for
+
+    @property
+    def row_store(self) -> str | None:
+        """The store to be read by its name: of a join side that has stores of its own, the one that holds its rows."""
+        if self.kind is UnitKind.SIDE:
+            return next((store for store in self.stores if store.endswith(_INDEXED)), None)
+        return self.stores[0] if self.kind is UnitKind.STORE else None
 
     @property
     def label(self) -> str:
@@ -137,10 +148,8 @@ class _Building:
         """
         if self.operator.has_metadata or not key or not value:
             return False
-        latest = self.checkpoint.offsets.readable(self.checkpoint.offsets.latest)
-        conf = latest.metadata.conf if latest and latest.metadata else {}
         repeated = {_name_and_type(field) for field in key} <= {_name_and_type(field) for field in value}
-        return repeated and conf.get("spark.sql.streaming.aggregation.stateFormatVersion") == "2"
+        return repeated and self._recorded.get("spark.sql.streaming.aggregation.stateFormatVersion") == "2"
 
     def _lost_prefix(self, key: list[Json] | None) -> int | None:
         """How many leading columns of a session window's key are its prefix, where no operator metadata says so.
@@ -157,13 +166,33 @@ class _Building:
         together = DEFAULT_STORE in stores  # join state formats 3 and 4: column families of one store
         for side in SIDES:
             named = [store for name, store in stores.items() if together or name.startswith(f"{side}-")]
-            schema = _side_schema(side, stores, families)
+            schema = self._side_schema(side, stores, families)
             unit = self._unit(UnitKind.SIDE, named, schema, all(map(_is_described, named)))
+            if together:
+                unit = replace(unit, oldest_spark=(4, 3) if f"{side}-{_TIMED}" in families else (4, 1))
             yield replace(unit, side=side, change_batches=())
         if not together:
             for store in self.operator.stores:
                 schema = _struct(key=store.key_schema, value=store.value_schema)
                 yield replace(self._unit(UnitKind.STORE, [store], schema), shown_elsewhere=True)
+
+    def _side_schema(self, side: str, stores: Mapping[str, Store], families: Mapping[str, ColumnFamily]) -> Json:
+        """The columns of one side: a buffered row without what Spark adds, its index and whether it was matched."""
+        entries = {store.name: (store.key_schema, store.value_schema) for store in stores.values()}
+        entries |= {family.name: (family.key_schema, family.value_schema) for family in families.values()}
+        for name, extra in ((f"{side}-{_INDEXED}", 1), (f"{side}-{_TIMED}", 0)):
+            keys, values = map(_fields, entries.get(name, (None, None)))
+            if keys is not None and values is not None:
+                matched = self._recorded.get("spark.sql.streaming.join.stateFormatVersion", "1") != "1"
+                key: Json = {"type": "struct", "fields": keys[: len(keys) - extra]}
+                return _struct(key=key, value={"type": "struct", "fields": values[: len(values) - matched]})
+        return None
+
+    @property
+    def _recorded(self) -> Mapping[str, str]:
+        """The settings in the latest offset file."""
+        latest = self.checkpoint.offsets.readable(self.checkpoint.offsets.latest)
+        return latest.metadata.conf if latest and latest.metadata else {}
 
     def _variables(self, store: Store | None) -> Iterator[StateUnit]:
         families = {family.name: family for family in store.column_families} if store else {}
@@ -198,7 +227,14 @@ class _Building:
             readable_batches=readable,
             change_batches=self._change_batches(names),
             damages=tuple(damage for damage in self.state.damages if self._concerns(damage, names)),
+            oldest_spark=self._oldest_spark(kind),
         )
+
+    def _oldest_spark(self, kind: UnitKind) -> tuple[int, int] | None:
+        """Which Spark first reads it, as recorded by ``tests/export/matrix.json``."""
+        if kind is UnitKind.LIST and self._recorded.get(_MERGE, "1") != "1":
+            return (4, 2)
+        return (4, 1) if self.state.format_version == 2 else None
 
     def _concerns(self, damage: StateDamage, stores: Collection[str]) -> bool:
         same = damage.operator is None or damage.operator == self.operator.id
@@ -236,24 +272,6 @@ def _struct(**columns: Json) -> Json:
         {"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns.items()
     ]
     return {"type": "struct", "fields": fields}
-
-
-def _side_schema(side: str, stores: Mapping[str, Store], families: Mapping[str, ColumnFamily]) -> Json:
-    """The columns of one side: the last field of what is stored, ``matched``, is Spark's own, and not shown."""
-    entries = [(store.name, store.key_schema, store.value_schema) for store in stores.values()]
-    entries += [(family.name, family.key_schema, family.value_schema) for family in families.values()]
-    for name, key, value in entries:
-        keys, values = _fields(key), _fields(value)
-        if keys is None or values is None:
-            continue
-        if values and _name_and_type(values[-1])[0] == "matched":
-            values = values[:-1]
-        if name == f"{side}-keyWithIndexToValue":
-            keys = keys[:-1]  # the index
-        elif name != f"{side}-keyWithTsToValues":
-            continue
-        return _struct(key={"type": "struct", "fields": keys}, value={"type": "struct", "fields": values})
-    return None
 
 
 def _variable_schema(kind: UnitKind, family: ColumnFamily) -> Json:
