@@ -25,6 +25,7 @@ class Receipt:
     undone: bool = False  # everything is as it was
     backup: str | None = None
     problem: str | None = None  # why it was not applied, was taken back, or could not be taken back
+    steps: tuple[Step, ...] = ()  # those that an undo performed
 
 
 def apply(
@@ -104,8 +105,8 @@ def undo(
                 )
             now = must_be_quiet(storage, seen, grace_s, manifest.paths)
             _must_be_untouched(manifest, now, storage)
-            _restore(manifest, saved, storage, writer)
-            return Receipt(undone=True, backup=backup.uri)
+            steps = _restore(manifest, saved, storage, writer)
+            return Receipt(undone=True, backup=backup.uri, steps=steps)
     except CkptError as error:
         return Receipt(backup=backup.uri, problem=str(error))
 
@@ -125,25 +126,33 @@ def _must_be_untouched(manifest: Manifest, now: Listing, storage: Storage) -> No
         raise Refused(f"the checkpoint was written to since the backup (newest file: {youngest}): {cure}")
 
 
-def _restore(manifest: Manifest, saved: Mapping[str, bytes], storage: Storage, writer: Writer) -> None:
-    """Take the steps back, last first; those that were not done are left. Raises StorageError."""
+def _restore(manifest: Manifest, saved: Mapping[str, bytes], storage: Storage, writer: Writer) -> tuple[Step, ...]:
+    """Take the steps back, last first, and say which; those that were not done are left. Raises StorageError."""
+    done = []
     for entry in reversed(manifest.entries):
         writer.discard_temporary(entry.path)
-        found = _content(storage, entry.path)
-        if found == entry.before or found not in (entry.after, None):
+        found = _read(storage, entry.path)
+        if Content.of(found) == entry.before or Content.of(found) not in (entry.after, None):
             continue
+        original = saved[entry.file] if entry.file else None
         if found is not None:
             writer.remove(entry.path)
-        if entry.file is not None:
-            writer.create(entry.path, saved[entry.file], entry.attributes)
+        if original is not None:
+            writer.create(entry.path, original, entry.attributes)
+        done.append(Step(entry.path, found, original))
     first = {entry.path: entry.before for entry in reversed(manifest.entries)}
     for path, before in first.items():
         if _content(storage, path) != before:
             raise StorageError(f"{path} is not as it was: restore it from the backup by hand")
+    return tuple(done)
 
 
 def _content(storage: Storage, path: str) -> Content | None:
+    return Content.of(_read(storage, path))
+
+
+def _read(storage: Storage, path: str) -> bytes | None:
     try:
-        return Content.of(storage.read(path))
+        return storage.read(path)
     except NotFound:
         return None

@@ -24,7 +24,7 @@ from typing import Any
 import ckpt
 from ckpt.change.steps import Step
 from ckpt.checkpoint import COMMITS, OFFSETS, STATE
-from ckpt.errors import CkptError, NotFound
+from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import one_line, temporary
 from ckpt.storage.writer import Attributes, Writer
@@ -97,7 +97,10 @@ class Change:
 
 def save(change: Change, uri: str, writer: Writer, backup: Writer) -> Manifest:
     """Back up every file that the steps touch, the manifest last. Raises StorageError; nothing was changed then."""
-    backup.make_root()
+    try:
+        backup.make_root()
+    except StorageError as error:
+        raise StorageError(f"the backup cannot be made ({error}); name another place with --backup DIR") from error
     entries = []
     for number, step in enumerate(change.steps, 1):
         file = attributes = None

@@ -27,7 +27,7 @@ class Draft:
     strategy: Strategy
     steps: tuple[Step, ...]
     reads_after: int  # the batch at whose end the next start begins to read
-    latest: int  # the latest batch that is left
+    logged: int  # the newest batch whose offsets can be read, before anything is changed
     replay: tuple[Replay, ...]
     why: str
 
@@ -97,7 +97,9 @@ def _after_fill(
     offsets, commits = checkpoint.offsets, checkpoint.commits
     replay = []
     if latest in commits:
-        why = f"batch {latest} is committed: its predecessor has to be there and is not read from"
+        why = (
+            f"batch {latest} is committed, so a start only wants its predecessor to be there, and reads nothing from it"
+        )
     else:
         assert origin is not None
         finished = lost or any(origin < i < latest for i in commits.ids)
@@ -119,8 +121,8 @@ def rewinds(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
         raise NoWay(
             "the query keeps state, and state files above the batch gone back to are loaded later without an error"
         )
-    offsets = checkpoint.offsets
-    end = offsets.readable(_newest_readable(checkpoint))
+    offsets, logged = checkpoint.offsets, _newest_readable(checkpoint)
+    end = offsets.readable(logged)
     for batch_id in reversed(offsets.ids):
         if not offsets.readable(batch_id) or (batch_id and not offsets.readable(batch_id - 1)):
             continue
@@ -129,7 +131,7 @@ def rewinds(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
         steps = tuple(_above(checkpoint, storage, batch_id))
         replay = (Replay(first, source_ranges(offsets.readable(begin), end), finished=True),)
         pair = f"batches {batch_id - 1} and {batch_id} are" if batch_id else "batch 0 is"
-        yield Draft(Strategy.REWIND, steps, begin, batch_id, replay, f"{pair} the newest to go back to")
+        yield Draft(Strategy.REWIND, steps, begin, logged, replay, f"{pair} the newest to go back to")
 
 
 def _above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> Iterator[Step]:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from ckpt.change.steps import Step
 from ckpt.inspection import Inspection
 from ckpt.restart.forecast import Forecast, SourceRange
+from ckpt.restart.versions import Progress
 
 
 class Strategy(StrEnum):
@@ -44,6 +45,12 @@ class Plan:
     def before(self) -> tuple[Forecast, ...]:
         """The forecasts as it is."""
         return self.inspection.forecasts
+
+    @property
+    def starts_after(self) -> tuple[Forecast, ...]:
+        """What follows: synchronous starts with the versions that somebody may try."""
+        tried = {f.spark for f in self.inspection.counted if f.progress is Progress.SYNC}
+        return tuple(f for f in self.after if f.progress is Progress.SYNC and f.spark in tried)
 
     @property
     def must_accept_replay(self) -> bool:

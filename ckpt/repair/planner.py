@@ -4,6 +4,7 @@ The forecast after a plan is the forecast of ``ckpt inspect``, asked of the chec
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from ckpt.change.steps import Changed
@@ -16,7 +17,7 @@ from ckpt.repair.drafts import Draft, NoWay, fills, rewinds
 from ckpt.repair.plan import Plan, Strategy
 from ckpt.repair.words import warnings
 from ckpt.restart.forecast import Forecast
-from ckpt.restart.versions import Progress, Spark
+from ckpt.restart.versions import Spark
 from ckpt.storage import Storage
 
 _DRAFTS: Mapping[Strategy, Callable[[Checkpoint, Storage], Iterator[Draft]]] = {
@@ -82,24 +83,22 @@ def _first_that_runs(way: Strategy, found: Inspection, storage: Storage, version
 def _judged(draft: Draft, found: Inspection, storage: Storage, versions: Sequence[Spark]) -> Plan:
     """A draft held against what Spark would do after it."""
     changed = Changed(storage, found.checkpoint.listing, draft.steps)
-    after = inspect(read_checkpoint(changed), versions).forecasts
-    wanted = {f.spark for f in found.counted if f.progress is Progress.SYNC}
-    starts = [f for f in after if f.progress is Progress.SYNC and f.spark in wanted]
-    failing = [f for f in starts if not f.outcome.runs]
-    if len(failing) == len(starts) or any(f.lost for f in starts):
-        return Plan(found, needed=True, strategy=draft.strategy, refused=_in_vain(starts))
-    finished = any(one.finished for one in draft.replay)
-    return Plan(
+    plan = Plan(
         found,
         needed=True,
         strategy=draft.strategy,
         why=draft.why,
         steps=draft.steps,
         reads_after=draft.reads_after,
-        after=after,
+        after=inspect(read_checkpoint(changed), versions).forecasts,
         replay=draft.replay,
-        warnings=tuple(warnings(found.checkpoint, draft.latest, failing, finished=finished)),
     )
+    starts = plan.starts_after
+    failing = [f for f in starts if not f.outcome.runs]
+    if len(failing) == len(starts) or any(f.lost for f in starts):
+        return Plan(found, needed=True, strategy=draft.strategy, refused=_in_vain(starts))
+    told = warnings(found.checkpoint, draft.logged, failing, finished=plan.must_accept_replay)
+    return replace(plan, warnings=tuple(told))
 
 
 def _in_vain(starts: Sequence[Forecast]) -> str:

@@ -16,19 +16,19 @@ _SINKS = (
 )
 
 
-def warnings(checkpoint: Checkpoint, latest: int, failing: Sequence[Forecast], *, finished: bool) -> Iterator[str]:
-    """What to say of a plan that leaves ``latest`` as the latest batch.
+def warnings(checkpoint: Checkpoint, logged: int, failing: Sequence[Forecast], *, finished: bool) -> Iterator[str]:
+    """What to say of a plan.
 
     Args:
         checkpoint: As it is.
-        latest: The latest batch after the plan.
+        logged: The newest batch whose offsets can be read now.
         failing: Forecasts of starts that fail after the plan all the same.
         finished: Whether the plan reads rows of finished batches again.
 
     """
     yield STOP_FIRST
     if not checkpoint.stateful:
-        yield _unlogged(checkpoint, latest)
+        yield _unlogged(checkpoint, logged)
     if finished:
         yield _SINKS + _named_sinks(checkpoint)
     for error in dict.fromkeys(f.error for f in failing):
@@ -36,11 +36,11 @@ def warnings(checkpoint: Checkpoint, latest: int, failing: Sequence[Forecast], *
         yield f'Spark {versions} will not start all the same: "{error}".'
 
 
-def _unlogged(checkpoint: Checkpoint, latest: int) -> str:
+def _unlogged(checkpoint: Checkpoint, logged: int) -> str:
     by_design = pattern(checkpoint) is Pattern.ASYNC_PROGRESS
     when = "" if by_design else "If the query ran with asynchronous progress tracking: "
     return (
-        f"{when}{'r' if when else 'R'}ows after the end of batch {latest} may be in the sink already, written by "
+        f"{when}{'r' if when else 'R'}ows after the end of batch {logged} may be in the sink already, written by "
         "batches that asynchronous tracking had not logged. Any start reads and writes them again, under batch ids "
         "that were used before, and no log says how far they go."
     )
