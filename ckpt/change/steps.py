@@ -51,9 +51,13 @@ def removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> Iterat
     return (Step(one, _answered(answer), None) for one, answer in zip(found, answers, strict=True))
 
 
-def writing(storage: Storage, listing: Listing, path: str, source: str) -> Iterator[Step]:
-    """Steps that write a copy of ``source``, with checksums where its neighbours have them. Raises StorageError."""
-    checksums, data = sidecar(path), storage.read(source)
+def writing(storage: Storage, listing: Listing, path: str, data: bytes, source: str | None = None) -> Iterator[Step]:
+    """Steps that write a file, with checksums where its neighbours have them.
+
+    ``source`` is the file that ``data`` is a copy of; a new file takes over its owner and permissions. Raises
+    StorageError.
+    """
+    checksums = sidecar(path)
     like = source if listing.info(path) is None else path
     if listing.info(checksums) is not None:
         yield Step(checksums, storage.read(checksums), None)

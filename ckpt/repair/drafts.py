@@ -86,7 +86,8 @@ def _or_none(batch_id: int | None) -> int:
 def _predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: int) -> Iterator[Step]:
     """Write ``offsets/<latest - 1>``, unless it is there."""
     if latest and not checkpoint.offsets.readable(latest - 1):
-        yield from writing(storage, checkpoint.listing, f"{OFFSETS}/{latest - 1}", f"{OFFSETS}/{origin}")
+        source = f"{OFFSETS}/{origin}"
+        yield from writing(storage, checkpoint.listing, f"{OFFSETS}/{latest - 1}", storage.read(source), source)
 
 
 def _after_fill(
