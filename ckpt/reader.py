@@ -16,10 +16,8 @@ from ckpt.model import CommitLog, Fault, Kind, OffsetLog, StateInventory, Unread
 from ckpt.state import MOST_TAILS, MOST_TAILS_REMOTE, read_state
 from ckpt.state.steps import run
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
-from ckpt.storage.local import LocalStorage
 
 PARTS = (OFFSETS, COMMITS, METADATA, STATE, SOURCES)
-_LOOKS = 3  # how often a checkpoint that moves is read again
 _LOOKS = 3  # how often a checkpoint that moves is read again
 _LOOK_BELOW = 50  # how many folders are opened to find checkpoints one level below
 Record = TypeVar("Record")
@@ -116,8 +114,7 @@ class _Reading:
         offset_log = Log(OFFSETS, offset_names, self._parsed(OFFSETS, offset_names.ids, raw, offsets.parse_offset_log))
         commit_log = Log(COMMITS, commit_names, self._parsed(COMMITS, commit_names.ids, raw, commits.parse_commit_log))
         query = self._record(METADATA, raw.get(METADATA), metadata.parse_metadata)
-        local = isinstance(self.storage, LocalStorage)
-        most_tails = MOST_TAILS if local else MOST_TAILS_REMOTE
+        most_tails = MOST_TAILS if self.storage.local else MOST_TAILS_REMOTE
         found = run(read_state(self.listing, offset_log, commit_log, self.storage.uri, most_tails), self._read_many)
         return Checkpoint(
             self.storage.uri,
@@ -131,7 +128,7 @@ class _Reading:
             source_entries=self._source_entries(offset_log.readable(offset_log.latest)),
             lost_schemas=tuple(path for path in (found.moved_schemas if found else ()) if self._is_lost(path)),
             vanished=tuple(self.vanished),
-            local=local,
+            local=self.storage.local,
         )
 
     def _to_read(self, ids: Sequence[int]) -> Sequence[int]:
@@ -195,7 +192,7 @@ class _Reading:
         folder, _, name = path.rpartition("/")
         try:
             elsewhere = open_storage(folder)
-            return isinstance(elsewhere, LocalStorage) and name not in elsewhere.list_level().files
+            return elsewhere.local and name not in elsewhere.list_level().files
         except NotFound:
             return True
         except CkptError:

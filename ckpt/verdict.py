@@ -54,7 +54,7 @@ def _start(forecast: Forecast) -> str:
 
 
 def _losses(running: Sequence[Forecast]) -> str:
-    never = sorted({batch for f in running for batch in f.never_run})
+    never = sorted({batch for f in running for batch in f.lost})
     if not never:
         return ""
     which = f"batch {never[0]}" if len(never) == 1 else f"batches {never[0]} to {never[-1]}"

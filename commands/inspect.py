@@ -1,6 +1,5 @@
 """ckpt inspect."""
 
-import shutil
 import sys
 from typing import Annotated
 
@@ -13,9 +12,8 @@ from ckpt.reader import open_checkpoint
 
 from . import options
 from .render.document import document
-from .render.layout import Page
+from .render.layout import for_standard_output
 from .render.page import page
-from .render.text import coloured
 
 
 def inspect(
@@ -39,7 +37,6 @@ def inspect(
     if output is options.Output.JSON:
         typer.echo(document(found))
     else:
-        width = min(shutil.get_terminal_size((80, 24)).columns, 110) if sys.stdout.isatty() else 80
-        typer.echo(page(found, Page(width, coloured())))
+        typer.echo(page(found, for_standard_output()))
     sys.stdout.flush()
     raise typer.Exit(code=0 if found.sound else 1)

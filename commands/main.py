@@ -15,6 +15,7 @@ from ckpt.errors import CkptError, UsageError
 from .export_state import export_state
 from .inspect import inspect
 from .render.text import printable
+from .repair_async import repair_async
 
 FOUND, USAGE, FAILED = 1, 2, 3  # 0: nothing wrong, or done
 
@@ -54,7 +55,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(inspect)
-app.command()(export_state)
+app.command("export-state")(export_state)
+app.command("repair-async")(repair_async)
 
 
 def _version(wanted: bool) -> None:

@@ -54,4 +54,8 @@ BatchesOption = Annotated[
     int,
     typer.Option("--batches", min=0, metavar="N", help="Show the newest N batches; 0 shows and reads them all."),
 ]
+GraceOption = Annotated[
+    float,
+    typer.Option("--grace", min=0, metavar="SECONDS", help="How old the youngest file must be before it is changed."),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]

@@ -47,9 +47,18 @@ def table(heading: str) -> list[list[str]]:
     return rows[2:]
 
 
-def shapes() -> dict[str, Shape]:
-    """Each key of the JSON of ``ckpt inspect``, by its path."""
-    return {path.strip("`"): _shape(kinds) for path, kinds, _ in table("### JSON")}
+def shapes(command: str = "inspect") -> dict[str, Shape]:
+    """Each key of the JSON of a command, by its path; ``as `restart[]` `` is what ``ckpt inspect`` has there."""
+    rows = {path.strip("`"): kinds for path, kinds, _ in table(f"### JSON of `ckpt {command}`")}
+    found: dict[str, Shape] = {}
+    for path, kinds in rows.items():
+        model = re.fullmatch("as `([^`]+)`", kinds)
+        if model is None:
+            found[path] = _shape(kinds)
+        else:
+            below = re.compile(re.escape(model[1]) + r"(?=$|[.\[])")
+            found |= {below.sub(path, key, count=1): one for key, one in shapes().items() if below.match(key)}
+    return found
 
 
 def _shape(kinds: str) -> Shape:
@@ -60,9 +69,9 @@ def _shape(kinds: str) -> Shape:
     return Shape(frozenset(_KINDS[name.strip()] for name in names), words)
 
 
-def disagreements(document: Any) -> list[str]:
+def disagreements(document: Any, command: str = "inspect") -> list[str]:
     """Where a document differs from the contract: keys that are missing or not published, values of another kind."""
-    return list(_differs(document, "", shapes()))
+    return list(_differs(document, "", shapes(command)))
 
 
 def _differs(value: Any, path: str, known: dict[str, Shape]) -> Iterator[str]:
@@ -84,6 +93,18 @@ def _differs(value: Any, path: str, known: dict[str, Shape]) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _differs(inner, f"{path}[]", known)
+
+
+def keys_in(value: Any, path: str = "") -> set[str]:
+    """The paths of everything in a document."""
+    found = {path}
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            found |= keys_in(inner, f"{path}.{key}".lstrip("."))
+    elif isinstance(value, list):
+        for inner in value:
+            found |= keys_in(inner, f"{path}[]")
+    return found
 
 
 def contradictions(document: Any) -> Iterator[str]:

@@ -46,18 +46,8 @@ def test_every_published_key_is_used() -> None:
     """A key below a list that is empty in every sample would be published unseen."""
     seen = {"ckpt", "ckpt.version", "ckpt.schema"}
     for sample in SAMPLE_NAMES:
-        _collect(golden.recorded(sample), "", seen)
+        seen |= contract.keys_in(golden.recorded(sample))
     assert contract.shapes().keys() - seen == set()
-
-
-def _collect(value: Any, path: str, seen: set[str]) -> None:
-    seen.add(path)
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            _collect(inner, f"{path}.{key}".lstrip("."), seen)
-    elif isinstance(value, list):
-        for inner in value:
-            _collect(inner, f"{path}[]", seen)
 
 
 def test_the_checker_sees_what_differs(ckpt: Ckpt) -> None:
@@ -95,28 +85,46 @@ def test_published_words_are_all_the_words_there_are(path: str, words: type[StrE
     assert contract.shapes()[path].words == {str(word) for word in words}
 
 
-def test_published_options_are_those_of_the_command(app: Any) -> None:
+COMMANDS = ("export-state", "inspect", "repair-async")
+
+
+def test_every_command_is_published(app: Any) -> None:
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    assert sorted(group.commands) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_published_options_are_those_of_the_command(command: str, app: Any) -> None:
     group = typer.main.get_command(app)
     assert isinstance(group, TyperGroup)
     options = {
         "`, `".join(option.opts): option
-        for option in group.commands["inspect"].params
+        for option in group.commands[command].params
         if option.param_type_name == "option" and option.name != "help"
     }
-    published = {row[0].strip("`"): row[1:] for row in contract.table("## `ckpt inspect CHECKPOINT`")}
+    published = {row[0].strip("`"): row[1:] for row in contract.table(f"## `ckpt {command} CHECKPOINT`")}
     assert published.keys() == options.keys()
     for name, (_, default, _) in published.items():
         told = {"all": None, "none": None, "off": False}.get(default, default)
         assert str(options[name].default) == str(told), name
 
 
-@pytest.mark.parametrize("option", ["--spark", "--progress", "-o`, `--output"])
-def test_published_values_are_those_that_the_option_takes(option: str, ckpt: Ckpt, tmp_path: Path) -> None:
-    values = {row[0].strip("`"): row[1] for row in contract.table("## `ckpt inspect CHECKPOINT`")}[option].split(", ")
-    words = option.split("`, `")
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *(("inspect", option) for option in ("--spark", "--progress", "-o`, `--output")),
+        *(("repair-async", option) for option in ("--spark", "--strategy", "-o`, `--output")),
+    ],
+)
+def test_published_values_are_those_that_the_option_takes(
+    command: str, option: str, ckpt: Ckpt, tmp_path: Path
+) -> None:
+    published = {row[0].strip("`"): row[1] for row in contract.table(f"## `ckpt {command} CHECKPOINT`")}
+    values, words = published[option].split(", "), option.split("`, `")
 
-    assert all(ckpt("inspect", tmp_path, word, value).exit_code == 0 for word in words for value in values)
-    refused = ckpt("inspect", tmp_path, words[0], "nonsense")
+    assert all(ckpt(command, tmp_path, word, value).exit_code == 0 for word in words for value in values)
+    refused = ckpt(command, tmp_path, words[0], "nonsense")
     assert refused.exit_code == 2
     assert re.findall(r"'([\w.]+)'", refused.stderr) == ["nonsense", *values]
 

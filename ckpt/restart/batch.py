@@ -3,14 +3,13 @@
 from ckpt import findings
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.findings import Diagnosis, Finding
-from ckpt.model import DamageKind, OffsetLog, StateDamage, StateFileKind
+from ckpt.model import DamageKind, StateDamage, StateFileKind
 from ckpt.restart import words
-from ckpt.restart.forecast import Forecast, Outcome, SourceRange
+from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure
 from ckpt.restart.versions import Progress, Spark
-from ckpt.sources import in_order
 
 _STATE_DIAGNOSES = {
     DamageKind.MISSING: findings.STATE_CHAIN_HOLE,
@@ -32,15 +31,8 @@ def _first(start: Start) -> tuple[int, tuple[SourceRange, ...]]:
         return 0, ()
     end = start.checkpoint.offsets.readable(start.latest)
     if start.resumes:
-        return start.latest + 1, _ranges(end, None)
-    return start.latest, _ranges(start.checkpoint.offsets.readable(start.predecessor), end)
-
-
-def _ranges(begin: OffsetLog | None, end: OffsetLog | None) -> tuple[SourceRange, ...]:
-    sides = [in_order(log) if log else () for log in (begin, end)]
-    count = max(map(len, sides))
-    values = [[source.value for source in side] + [None] * (count - len(side)) for side in sides]
-    return tuple(SourceRange(i, a, b) for i, (a, b) in enumerate(zip(*values, strict=True)))
+        return start.latest + 1, source_ranges(end, None)
+    return start.latest, source_ranges(start.checkpoint.offsets.readable(start.predecessor), end)
 
 
 def refused(start: Start) -> Forecast | None:

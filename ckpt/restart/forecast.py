@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt.findings import Finding
-from ckpt.model import Json
+from ckpt.model import Json, OffsetLog
 from ckpt.restart.versions import Progress, Spark
+from ckpt.sources import in_order
 
 
 class Outcome(StrEnum):
@@ -46,4 +47,13 @@ class Forecast:
     sources: tuple[SourceRange, ...] = ()
     error: str | None = None  # words that Spark's own message contains
     never_run: tuple[int, ...] = ()  # planned batches that no start will run or replay
+    lost: tuple[int, ...] = ()  # those of them that had rows, or may have had
     because: tuple[Finding, ...] = ()
+
+
+def source_ranges(begin: OffsetLog | None, end: OffsetLog | None) -> tuple[SourceRange, ...]:
+    """From the end of one batch to the end of another, per source in the order of the query; None is not known."""
+    sides = [in_order(log) if log else () for log in (begin, end)]
+    count = max(map(len, sides))
+    values = [[source.value for source in side] + [None] * (count - len(side)) for side in sides]
+    return tuple(SourceRange(i, a, b) for i, (a, b) in enumerate(zip(*values, strict=True)))

@@ -67,6 +67,17 @@ class Start:
         first = -1 if self.committed is None else self.committed
         return tuple(i for i in offsets.ids if first < i < latest)
 
+    def _is_empty(self, batch_id: int) -> bool:
+        """Whether a planned batch ends where the one before it in the log does, so that it had no rows.
+
+        With state that says nothing: such a batch may advance the watermark, and emit what it closes.
+        """
+        if self.checkpoint.stateful:
+            return False
+        offsets = self.checkpoint.offsets
+        before, end = offsets.readable(offsets.before(batch_id)), offsets.readable(batch_id)
+        return before is not None and end is not None and before.sources == end.sources
+
     def ends(
         self,
         outcome: Outcome,
@@ -78,13 +89,14 @@ class Start:
     ) -> Forecast:
         """A forecast for this version and mode."""
         never = self.never_run if outcome not in (Outcome.FAILS_AT_START, Outcome.REFUSED) else ()
-        if never:
-            first, last = never[0], never[-1]
+        lost = tuple(i for i in never if not self._is_empty(i))
+        if lost:
+            first, last = lost[0], lost[-1]
             which = f"batch {first}" if first == last else f"batches {first} to {last}"
             seen = f"the latest commit is {self.committed}" if self.committed is not None else "there is no commit"
             detail = f"{which} were planned, {seen}, and the next start runs only batch {self.latest}"
             because = (*because, Finding(findings.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail))
-        return Forecast(self.spark, self.progress, outcome, batch_id, reexecutes, sources, error, never, because)
+        return Forecast(self.spark, self.progress, outcome, batch_id, reexecutes, sources, error, never, lost, because)
 
     def fails(self, diagnosis: Diagnosis, path: str, detail: str, error: str | None) -> Forecast:
         """A failure before any batch is executed."""

@@ -9,7 +9,7 @@ import pyarrow
 from pyarrow import fs
 
 from ckpt.errors import UsageError
-from ckpt.storage.base import FileInfo
+from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.remote import REQUESTS_AT_ONCE, Entry
 from ckpt.storage.trouble import short
 
@@ -32,7 +32,7 @@ class ArrowDrive:
         """
         self.cure = cure
         self._markers_only = markers_only
-        self._fs = file_system
+        self.file_system = file_system
         self._root = root.rstrip("/")
 
     def level(self, folder: str) -> Iterable[Entry]:
@@ -51,17 +51,21 @@ class ArrowDrive:
 
     def read(self, path: str, offset: int, length: int | None) -> bytes:
         """A range of a file: one request for its size, one for the bytes."""
-        with self._fs.open_input_file(self._join(path)) as file:
+        with self.file_system.open_input_file(self.join(path)) as file:
             left = max(0, file.size() - offset)
             wanted = left if length is None else min(length, left)
             return bytes(file.read_at(wanted, offset)) if wanted else b""
 
+    def pen(self) -> "ArrowPen":
+        """The way to write there."""
+        return ArrowPen(self.file_system, self.join)
+
     def _list(self, folder: str, *, recursive: bool) -> Iterable[Entry]:
-        base = self._join(folder)
+        base = self.join(folder)
         try:
-            found = self._fs.get_file_info(fs.FileSelector(base, recursive=recursive))
+            found = self.file_system.get_file_info(fs.FileSelector(base, recursive=recursive))
         except FileNotFoundError:
-            if self._fs.get_file_info(base).type == fs.FileType.File:
+            if self.file_system.get_file_info(base).type == fs.FileType.File:
                 raise NotADirectoryError(base) from None
             raise
         skip = len(self._root) + 1 if self._root else 0
@@ -72,8 +76,43 @@ class ArrowDrive:
             elif item.type != fs.FileType.NotFound:
                 yield Entry(path, FileInfo(item.size or 0, _ms(item.mtime_ns)))
 
-    def _join(self, path: str) -> str:
+    def join(self, path: str) -> str:
+        """A path below the root, as the file system spells it."""
         return f"{self._root}/{path}" if path else self._root or "/"
+
+
+class ArrowPen:
+    """Writes through pyarrow.
+
+    A put to an object store shows the whole object at once; pyarrow offers no conditional put, so whether the name is
+    free is asked just before. HDFS gets a temporary file and a rename.
+    """
+
+    def __init__(self, file_system: fs.FileSystem, join: Callable[[str], str]) -> None:
+        self._fs = file_system
+        self._join = join
+        self._renames = file_system.type_name == "hdfs"
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a whole file."""
+        if self._fs.get_file_info(self._join(path)).type != fs.FileType.NotFound:
+            raise FileExistsError(path)
+        place = temporary(path) if self._renames else path
+        with self._fs.open_output_stream(self._join(place)) as file:
+            file.write(data)
+        if self._renames:
+            self._fs.move(self._join(place), self._join(path))
+
+    def delete(self, path: str) -> None:
+        """Remove a file."""
+        if self._fs.get_file_info(self._join(path)).type == fs.FileType.NotFound:
+            raise FileNotFoundError(path)
+        self._fs.delete_file(self._join(path))
+
+    def make_folder(self, path: str) -> None:
+        """Create a folder on HDFS."""
+        if self._renames:
+            self._fs.create_dir(self._join(path))
 
 
 def _ms(nanoseconds: int | None) -> int | None:

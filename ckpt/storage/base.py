@@ -14,6 +14,16 @@ from ckpt.errors import StorageError
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
 
 
+TEMPORARY = ".ckpt.tmp"
+"""The ending of the names under which files are written before they are put in place; no log listing shows them."""
+
+
+def temporary(path: str) -> str:
+    """The name under which a file is written before it is put in place: hidden, beside it."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}.{name}{TEMPORARY}"
+
+
 def one_line(text: str) -> str:
     """Text fit for a one-line message: control characters are written as escapes."""
     return text.translate(_CONTROL)
@@ -119,6 +129,10 @@ class Storage(Protocol):
     @property
     def uri(self) -> str:
         """The root as it was given, for showing."""
+
+    @property
+    def local(self) -> bool:
+        """Whether it is a local path, where Hadoop keeps a hidden checksum file beside every file."""
 
     def list_level(self, path: str = "") -> Folder:
         """One folder only, by default the root: cheap, however much lies below.

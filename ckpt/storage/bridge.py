@@ -7,7 +7,7 @@ one does (``isdir``, ``find``, and ``isfile`` before each read), loses most file
 
 import inspect
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,39 +33,43 @@ class FsspecDrive:
 
     def __init__(self, file_system: fsspec.AbstractFileSystem, root: str) -> None:
         self.cure = "see what its fsspec package needs, as environment or --storage-option"
-        self._fs = file_system
+        self.file_system = file_system
         self._root = root.rstrip("/")
 
     def level(self, folder: str) -> Iterable[Entry]:
         """What lies directly in a folder, in one ``ls``."""
-        base = self._join(folder)
-        return self._entries(base, self._fs.ls(base, detail=True))
+        base = self.join(folder)
+        return self._entries(base, self.file_system.ls(base, detail=True))
 
     def everything(self) -> Iterable[Entry] | None:
         """The whole tree where the file system has a ``find`` of its own, as object stores do."""
-        if not _finds_by_itself(self._fs):
+        if not _finds_by_itself(self.file_system):
             return None
-        base = self._join("")
-        found = self._fs.find(base, withdirs=True, detail=True)
-        if not found and not self._fs.exists(base):
+        base = self.join("")
+        found = self.file_system.find(base, withdirs=True, detail=True)
+        if not found and not self.file_system.exists(base):
             raise FileNotFoundError(base)
         return self._entries(base, found.values())
 
     def read(self, path: str, offset: int, length: int | None) -> bytes:
         """A range of a file, in one ``cat_file``."""
-        full = self._join(path)
+        full = self.join(path)
         if offset == 0 and length is None:
-            return bytes(self._fs.cat_file(full))
+            return bytes(self.file_system.cat_file(full))
         end = None if length is None else offset + length
         try:
-            return bytes(self._fs.cat_file(full, start=offset, end=end))
+            return bytes(self.file_system.cat_file(full, start=offset, end=end))
         except FileNotFoundError:
             raise
         except Exception:
             # A range that begins past the end is an error with object stores.
-            if int(self._fs.info(full)["size"]) <= offset:
+            if int(self.file_system.info(full)["size"]) <= offset:
                 return b""
             raise
+
+    def pen(self) -> "FsspecPen":
+        """The way to write there."""
+        return FsspecPen(self.file_system, self.join)
 
     def _entries(self, base: str, found: Iterable[Mapping[str, Any]]) -> Iterable[Entry]:
         root = self._root.strip("/")
@@ -78,8 +82,35 @@ class FsspecDrive:
             path = name.removeprefix(root).lstrip("/")
             yield Entry(path, None if item["type"] == "directory" else _file_info(name, item))
 
-    def _join(self, path: str) -> str:
+    def join(self, path: str) -> str:
+        """A path below the root, as the file system spells it."""
         return f"{self._root}/{path}" if path else self._root or "/"
+
+
+class FsspecPen:
+    """Writes through fsspec, by a conditional put where the file system has one."""
+
+    def __init__(self, file_system: fsspec.AbstractFileSystem, join: Callable[[str], str]) -> None:
+        self._fs = file_system
+        self._join = join
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a whole file."""
+        full = self._join(path)
+        if self._fs.exists(full):
+            raise FileExistsError(path)
+        try:
+            self._fs.pipe_file(full, data, mode="create")
+        except (TypeError, NotImplementedError, ValueError):  # it knows no such mode
+            self._fs.pipe_file(full, data)
+
+    def delete(self, path: str) -> None:
+        """Remove a file."""
+        self._fs.rm_file(self._join(path))
+
+    def make_folder(self, path: str) -> None:
+        """Create a folder, where there are such things."""
+        self._fs.makedirs(self._join(path), exist_ok=True)
 
 
 def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecDrive:

@@ -4,11 +4,11 @@ Asked directly and not through its fsspec file system, which cuts paths at ``#``
 panics where a range begins past the end of a file.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import hdfs_native
 
-from ckpt.storage.base import FileInfo
+from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.remote import Entry
 
 # By default hdfs-native retries for three minutes before it says that no name node answers.
@@ -21,13 +21,13 @@ class HdfsDrive:
     def __init__(self, scheme: str, host: str, path: str, settings: Mapping[str, str]) -> None:
         """Connect to a name node or name service; ``settings`` go before those of HADOOP_CONF_DIR."""
         self.cure = "check HADOOP_CONF_DIR, HADOOP_USER_NAME and the Kerberos ticket"
-        self._client = hdfs_native.Client(f"{scheme}://{host}", {**_PATIENCE, **settings})
+        self.client = hdfs_native.Client(f"{scheme}://{host}", {**_PATIENCE, **settings})
         self._root = f"/{path}" if path else ""
 
     def level(self, folder: str) -> Iterable[Entry]:
         """What lies directly in a folder."""
-        base = self._join(folder)
-        for status in self._client.list_status(base, False):
+        base = self.join(folder)
+        for status in self.client.list_status(base, False):
             if status.path == base and not status.isdir:
                 raise NotADirectoryError(base)
             path = f"{folder}/{status.path.rpartition('/')[2]}".lstrip("/")
@@ -38,10 +38,39 @@ class HdfsDrive:
 
     def read(self, path: str, offset: int, length: int | None) -> bytes:
         """A range of a file: one question to the name node, one to a data node."""
-        with self._client.read(self._join(path)) as file:
+        with self.client.read(self.join(path)) as file:
             left = max(0, len(file) - offset)
             wanted = left if length is None else min(length, left)
             return bytes(file.read_range(offset, wanted)) if wanted else b""
 
-    def _join(self, path: str) -> str:
+    def join(self, path: str) -> str:
+        """A path below the root, as the name node spells it."""
         return f"{self._root}/{path}" if path else self._root or "/"
+
+    def pen(self) -> "HdfsPen":
+        """The way to write there."""
+        return HdfsPen(self.client, self.join)
+
+
+class HdfsPen:
+    """Writes a temporary file and renames it, which HDFS refuses where the name is taken."""
+
+    def __init__(self, client: hdfs_native.Client, join: Callable[[str], str]) -> None:
+        self._client = client
+        self._join = join
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a whole file."""
+        unfinished = self._join(temporary(path))
+        with self._client.create(unfinished, hdfs_native.WriteOptions(overwrite=True)) as file:
+            file.write(data)
+        self._client.rename(unfinished, self._join(path), False)
+
+    def delete(self, path: str) -> None:
+        """Remove a file."""
+        if not self._client.delete(self._join(path), False):
+            raise FileNotFoundError(path)
+
+    def make_folder(self, path: str) -> None:
+        """Create a folder, and those above it."""
+        self._client.mkdirs(self._join(path), 0o755, True)

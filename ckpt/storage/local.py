@@ -24,6 +24,7 @@ class LocalStorage:
 
     def __init__(self, root: str, uri: str) -> None:
         self.uri = uri
+        self.local = True
         self._root = root
 
     def list_level(self, path: str = "") -> Folder:

@@ -46,6 +46,22 @@ class Drive(Protocol):
     def read(self, path: str, offset: int, length: int | None) -> bytes:
         """A range of a file, cut short where the file ends; ``length`` None is up to the end."""
 
+    def pen(self) -> "Pen":
+        """The way to write there: for ``ckpt.storage.remote_writer`` and nobody else."""
+
+
+class Pen(Protocol):
+    """What a drive can write; paths and errors are those of the drive."""
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a whole file, so that nobody sees a part of it. Raises FileExistsError where the name is taken."""
+
+    def delete(self, path: str) -> None:
+        """Remove a file. Raises FileNotFoundError where it is not there."""
+
+    def make_folder(self, path: str) -> None:
+        """Create a folder, where the storage knows such a thing."""
+
 
 class RemoteStorage:
     """A drive with ckpt's errors, and many requests under way at once."""
@@ -53,6 +69,7 @@ class RemoteStorage:
     def __init__(self, uri: str, drive: Drive, place: str = "") -> None:
         """``uri`` is how the root is shown, ``place`` what paths in messages begin with (by default the same)."""
         self.uri = uri
+        self.local = False
         self._drive = drive
         self._place = (place or uri).rstrip("/")
 

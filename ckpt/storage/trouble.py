@@ -29,13 +29,14 @@ _POSTSCRIPT = re.compile(r"\s*\(Request ID: [^)]*\)|\.? Detail: .*$|\s*Azure Err
 _LONGEST = 160
 
 
-def explain(error: Exception, path: str, cure: str) -> StorageError | UsageError:
+def explain(error: Exception, path: str, cure: str, doing: str = "read") -> StorageError | UsageError:
     """The error to raise instead of a library's own.
 
     Args:
         error: What the library raised; ckpt's own errors pass unchanged.
         path: The file or folder that was asked for, as it is shown.
         cure: What usually helps with this kind of storage.
+        doing: What failed: ``read`` or ``written``.
 
     """
     if isinstance(error, StorageError | UsageError):
@@ -51,10 +52,10 @@ def explain(error: Exception, path: str, cure: str) -> StorageError | UsageError
         return StorageError(f"{path} lies in another region: give --storage-option region={elsewhere[1]}")
     reason = short(error)
     if isinstance(error, PermissionError) or _REFUSED.search(said):
-        return StorageError(f"{path} may not be read: {cure} ({reason})")
+        return StorageError(f"{path} may not be {doing}: {cure} ({reason})")
     if isinstance(error, ConnectionError | TimeoutError) or _OUT_OF_REACH.search(said):
         return StorageError(f"{path} cannot be reached: check the host and the network ({reason})")
-    return StorageError(f"{path} cannot be read: {reason}; {cure}")
+    return StorageError(f"{path} cannot be {doing}: {reason}; {cure}")
 
 
 def short(error: BaseException) -> str:

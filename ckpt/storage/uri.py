@@ -25,7 +25,7 @@ _URI = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")  # so "./a:b" and "a:b" are path
 _FILE = re.compile("(?://(?:localhost)?(?=/)|(?!//))(/.*)", re.I | re.S)
 _QUERY = re.compile(r"(?P<path>[^?]*)\?(?P<query>\w+=[^&]*(?:&\w+=[^&]*)*)", re.S)
 _SECRETS = re.compile("(secret_key|session_token|account_key|sas_token|access_token|client_secret)=[^&]*")
-_NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
+NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 _S3 = {"s3", "s3a", "s3n"}
 _GCS = {"gs", "gcs"}
@@ -37,7 +37,7 @@ _ALL = _S3 | _GCS | _AZURE | _HDFS
 DBFS_MOUNTS = (("/Volumes/", "/Volumes/"), ("/", "/dbfs/"))
 
 
-def open_storage(uri: str, options: Mapping[str, str] = _NO_OPTIONS) -> Storage:
+def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Storage:
     """Open the storage behind a local path, a ``file:`` URI, or any URI that pyarrow.fs or fsspec opens.
 
     Nothing is listed yet: whether anything is there, ``list_level`` tells.
@@ -53,7 +53,7 @@ def open_storage(uri: str, options: Mapping[str, str] = _NO_OPTIONS) -> Storage:
     """
     if not uri or "\0" in uri:
         raise UsageError("an empty path" if not uri else f"{one_line(uri)} is no path: it holds a zero byte")
-    local = _local_path(uri)
+    local = local_path(uri)
     if local is None:
         return _open_remote(uri, options)
     if options:
@@ -61,8 +61,8 @@ def open_storage(uri: str, options: Mapping[str, str] = _NO_OPTIONS) -> Storage:
     return LocalStorage(local, uri)
 
 
-def _local_path(uri: str) -> str | None:
-    """The local path that a URI or plain path means, or None where it is remote."""
+def local_path(uri: str) -> str | None:
+    """The local path that a URI or plain path means, or None where it is remote. Raises UsageError."""
     scheme, colon, rest = uri.partition(":")
     scheme = scheme.lower()
     if colon and scheme == "file":
@@ -119,6 +119,16 @@ def _parse(uri: str) -> _Remote:
 def _open_remote(uri: str, options: Mapping[str, str]) -> Storage:
     # Imported here, so that a local checkpoint is read without pyarrow.
     from ckpt.storage.remote import RemoteStorage
+
+    shown, place, drive = open_drive(uri, options)
+    return RemoteStorage(shown, drive, place)
+
+
+def open_drive(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Drive]":
+    """A remote URI as it is shown, what paths in messages begin with, and the drive behind it.
+
+    Raises UsageError or StorageError as ``open_storage`` does.
+    """
     from ckpt.storage.trouble import explain, short
 
     remote = _parse(uri)
@@ -128,7 +138,7 @@ def _open_remote(uri: str, options: Mapping[str, str]) -> Storage:
         raise StorageError(f"{remote.shown} needs a package that is not installed: {short(error)}") from error
     except (OSError, RuntimeError) as error:  # a bucket's region is unknown, or no name node configured
         raise explain(error, remote.shown, "check the URI, or add what is missing by --storage-option") from error
-    return RemoteStorage(remote.shown, drive, remote.place)
+    return remote.shown, remote.place, drive
 
 
 def _drive(remote: _Remote, options: Mapping[str, str]) -> "Drive":

@@ -7,7 +7,7 @@ import ckpt
 from ckpt.checkpoint import Checkpoint, Log
 from ckpt.inspection import Inspection, Judged
 from ckpt.model import Operator, QueryMetadata, StateInventory, Store, Unreadable
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.sources import SourceView
 
 SCHEMA = 1
@@ -17,9 +17,9 @@ def document(inspection: Inspection) -> str:
     """The whole report, indented, keys in the order of the contract."""
     checkpoint = inspection.checkpoint
     report = {
-        "ckpt": {"version": ckpt.__version__, "schema": SCHEMA},
+        "ckpt": tool(),
         "verdict": inspection.verdict,
-        "checkpoint": _checkpoint(inspection),
+        "checkpoint": checkpoint_entry(inspection),
         "batches": _batches(inspection),
         "latest": _latest(checkpoint),
         "sources": [_source(source) for source in inspection.sources],
@@ -30,7 +30,13 @@ def document(inspection: Inspection) -> str:
     return json.dumps(report, indent=2)
 
 
-def _checkpoint(inspection: Inspection) -> dict[str, Any]:
+def tool() -> dict[str, Any]:
+    """Which ckpt wrote a document, and of what shape it is."""
+    return {"version": ckpt.__version__, "schema": SCHEMA}
+
+
+def checkpoint_entry(inspection: Inspection) -> dict[str, Any]:
+    """What checkpoint a document speaks of."""
     checkpoint = inspection.checkpoint
     return {
         "path": checkpoint.uri,
@@ -109,11 +115,16 @@ def restart_entry(forecast: Forecast) -> dict[str, Any]:
         "outcome": forecast.outcome,
         "batch_id": forecast.batch_id,
         "reexecutes": forecast.reexecutes,
-        "sources": [{"index": s.index, "from": s.start, "to": s.end} for s in forecast.sources],
+        "sources": [range_entry(one) for one in forecast.sources],
         "error": forecast.error,
         "never_run": list(forecast.never_run),
         "because": sorted({found.diagnosis.code for found in forecast.because}),
     }
+
+
+def range_entry(reading: SourceRange) -> dict[str, Any]:
+    """What is read of one source."""
+    return {"index": reading.index, "from": reading.start, "to": reading.end}
 
 
 def _state(state: StateInventory) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ckpt
 from ckpt.export.columns import Columns
-from ckpt.export.manifest import SCHEMA, describe
+from ckpt.export.manifest import describe
 from ckpt.export.reading import Reading
 from ckpt.export.targets import Shape, Target
 
+from .document import tool
 from .layout import Page
 from .state import type_name
 from .text import instant, plural, printable, ranges
@@ -45,9 +45,8 @@ def document(
         for one in found
     ]
     report = {
-        "ckpt": {"version": ckpt.__version__, "schema": SCHEMA},
-        "checkpoint": checkpoint,
-        "query_id": found[0].reading.moment.query_id,
+        "ckpt": tool(),
+        "checkpoint": {"path": checkpoint, "query_id": found[0].reading.moment.query_id},
         "action": action,
         "to": target.name or None,
         "format": target.format,

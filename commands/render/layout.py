@@ -1,10 +1,14 @@
 """How text is laid out on a page: folded, aligned, coloured."""
 
+import shutil
+import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tabulate import tabulate
+
+from .text import coloured
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +45,9 @@ class Page:
         """The first line of a section: its name, and what is said of all of it."""
         folded = self.wrap(fact, 10, f"{name:9} ") if fact else name
         return self.paint(name, "1") + folded[len(name) :]
+
+
+def for_standard_output() -> Page:
+    """As wide as the terminal, up to 110 columns, and 80 where there is none."""
+    width = min(shutil.get_terminal_size((80, 24)).columns, 110) if sys.stdout.isatty() else 80
+    return Page(width, coloured())

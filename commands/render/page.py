@@ -1,5 +1,7 @@
 """An inspection as a page for a tired person: the verdict, then the evidence, then what to do."""
 
+from collections.abc import Sequence
+
 from ckpt.findings import Severity
 from ckpt.history import Pattern
 from ckpt.inspection import Inspection
@@ -26,11 +28,12 @@ _PATTERNS = {
 
 def page(inspection: Inspection, layout: Page) -> str:
     """The whole report."""
-    parts = (_title, _verdict, _forecasts, _sources, _batches, state_section, findings_section)
+    parts = (title, _verdict, _forecasts, _sources, _batches, state_section, findings_section)
     return "\n\n".join(text for part in parts if (text := part(inspection, layout)))
 
 
-def _title(inspection: Inspection, layout: Page) -> str:
+def title(inspection: Inspection, layout: Page) -> str:
+    """What checkpoint this is."""
     checkpoint = inspection.checkpoint
     name = printable(checkpoint.uri.rstrip("/").rpartition("/")[2] or checkpoint.uri)
     if checkpoint.kind is Kind.EMPTY:
@@ -70,8 +73,13 @@ def _verdict(inspection: Inspection, layout: Page) -> str:
 
 
 def _forecasts(inspection: Inspection, layout: Page) -> str:
+    return forecast_lines(inspection.forecasts, layout)
+
+
+def forecast_lines(forecasts: Sequence[Forecast], layout: Page) -> str:
+    """One line for each distinct forecast, with the modes and versions that it holds for."""
     groups: dict[str, dict[Progress, list[Forecast]]] = {}
-    for one in inspection.forecasts:
+    for one in forecasts:
         groups.setdefault(_said(one), {}).setdefault(one.progress, []).append(one)
     rows: list[tuple[str, str, str]] = []
     for said, modes in groups.items():

@@ -1,0 +1,193 @@
+"""The backup of a change: every file as it was, and a manifest that says what was to be done to it.
+
+::
+
+    manifest.json                 written last: without it nothing was changed
+    0001-offsets-30               a file as it was, one for each step that removes or replaces
+
+``manifest.json``: ``manifest`` (1), ``ckpt`` (version), ``command``, ``checkpoint`` (URI, for people), ``query_id``,
+``created_ms``, ``others`` (fingerprint of every file that the change leaves alone) and ``steps``: ``path``,
+``before`` and ``after``, each null or ``bytes`` and ``sha256``; ``before`` has ``file`` (its name in the backup) and,
+for local files, ``mode``, ``uid``, ``gid``, ``mtime_ns``.
+
+A manifest is read with suspicion: it may have been copied, edited or made for another checkpoint.
+"""
+
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+import ckpt
+from ckpt.change.steps import Step
+from ckpt.checkpoint import COMMITS, OFFSETS, STATE
+from ckpt.errors import CkptError, NotFound, StorageError
+from ckpt.storage import Listing, Storage
+from ckpt.storage.base import one_line, temporary
+from ckpt.storage.writer import Attributes, Writer
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+_BACKUP_NAME = re.compile(r"\d{4,}-[\w.%+-]+")
+_CHANGEABLE = (OFFSETS, COMMITS, STATE)
+
+
+class BadBackup(CkptError):
+    """A backup that cannot be used: no manifest, not ckpt's, damaged, or of another query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What identifies the bytes of a file."""
+
+    size: int  # bytes
+    sha256: str
+
+    @staticmethod
+    def of(data: bytes | None) -> "Content | None":
+        """Of some bytes; None for a file that is not there."""
+        return None if data is None else Content(len(data), sha256(data).hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One step as the manifest records it."""
+
+    path: str
+    before: Content | None
+    after: Content | None
+    file: str | None  # the name in the backup of the file as it was
+    attributes: Attributes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a backup says of itself."""
+
+    query_id: str | None
+    others: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """Every file that the change touches, and the temporary names under which they are written."""
+        named = frozenset(entry.path for entry in self.entries)
+        return named | frozenset(temporary(path) for path in named)
+
+
+def fingerprint(listing: Listing, but: Iterable[str]) -> str:
+    """What a listing says of all files but some: names, sizes and times; changes when any of them is written."""
+    left_out = frozenset(but)
+    lines = sorted(f"{path}\0{info.size}\0{info.mtime_ms}" for path, info in listing.walk() if path not in left_out)
+    return sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Steps for one checkpoint, and how it was when they were planned."""
+
+    command: str  # that planned it, for the manifest
+    query_id: str | None
+    listing: Listing
+    steps: tuple[Step, ...]
+
+
+def save(change: Change, uri: str, writer: Writer, backup: Writer) -> Manifest:
+    """Back up every file that the steps touch, the manifest last. Raises StorageError; nothing was changed then."""
+    try:
+        backup.make_root()
+    except StorageError as error:
+        raise StorageError(f"the backup cannot be made ({error}); name another place with --backup DIR") from error
+    entries = []
+    for number, step in enumerate(change.steps, 1):
+        file = attributes = None
+        if step.before is not None:
+            file = f"{number:04}-{step.path.replace('/', '-')}"
+            attributes = writer.attributes(step.path)
+            backup.create(file, step.before)
+        entries.append(Entry(step.path, Content.of(step.before), Content.of(step.after), file, attributes))
+    touched = Manifest(change.query_id, "", tuple(entries))
+    manifest = replace(touched, others=fingerprint(change.listing, touched.paths))
+    told = {
+        "manifest": FORMAT,
+        "ckpt": ckpt.__version__,
+        "command": change.command,
+        "checkpoint": uri,
+        "query_id": change.query_id,
+        "created_ms": time.time_ns() // 1_000_000,
+        "others": manifest.others,
+        "steps": [_told(entry) for entry in entries],
+    }
+    backup.create(MANIFEST, json.dumps(told, indent=2).encode())
+    return manifest
+
+
+def _told(entry: Entry) -> dict[str, Any]:
+    before, after, kept = entry.before, entry.after, entry.attributes
+    found: dict[str, Any] = {"path": entry.path, "before": None, "after": None}
+    if after is not None:
+        found["after"] = {"bytes": after.size, "sha256": after.sha256}
+    if before is not None:
+        found["before"] = {"bytes": before.size, "sha256": before.sha256, "file": entry.file}
+    if before is not None and kept is not None:
+        found["before"] |= {"mode": kept.mode, "uid": kept.uid, "gid": kept.gid, "mtime_ns": kept.mtime_ns}
+    return found
+
+
+def load(backup: Storage) -> Manifest:
+    """Read a backup's manifest. Raises BadBackup, or StorageError where it cannot be reached."""
+    try:
+        raw = backup.read(MANIFEST)
+    except NotFound as error:
+        cure = "name the folder that ckpt named; without a manifest nothing had been changed"
+        raise BadBackup(f"{one_line(backup.uri)} is no backup of ckpt (it has no {MANIFEST}): {cure}") from error
+    try:
+        told = json.loads(raw)
+        if told["manifest"] != FORMAT:
+            raise BadBackup(f"{_at(backup)} is of format {told['manifest']!r}: use the ckpt that wrote it")
+        query_id = told["query_id"]
+        if not isinstance(query_id, str | None) or not isinstance(told["others"], str):
+            raise TypeError
+        return Manifest(query_id, told["others"], tuple(_entry(step) for step in told["steps"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadBackup(f"{_at(backup)} is not as ckpt writes it: restore the files by hand") from error
+
+
+def _entry(told: Mapping[str, Any]) -> Entry:
+    """One step. Raises ValueError for a path or name that leads elsewhere, KeyError or TypeError for another shape."""
+    path, before, after = told["path"], told["before"], told["after"]
+    parts = path.split("/")
+    if parts[0] not in _CHANGEABLE or len(parts) < 2 or {"", ".", ".."} & set(parts) or "\0" in path:
+        raise ValueError
+    file = attributes = None
+    if before is not None:
+        file = before["file"]
+        if not _BACKUP_NAME.fullmatch(file):
+            raise ValueError
+        if "mode" in before:
+            attributes = Attributes(*(int(before[key]) for key in ("mode", "uid", "gid", "mtime_ns")))
+    return Entry(path, _content(before), _content(after), file, attributes)
+
+
+def _content(told: Mapping[str, Any] | None) -> Content | None:
+    return None if told is None else Content(int(told["bytes"]), str(told["sha256"]))
+
+
+def originals(backup: Storage, manifest: Manifest) -> dict[str, bytes]:
+    """The files as they were, by their name in the backup. Raises BadBackup where one is not what it was."""
+    found = {}
+    for entry in manifest.entries:
+        if entry.file is None:
+            continue
+        data = backup.read(entry.file)
+        if Content.of(data) != entry.before:
+            raise BadBackup(f"{one_line(backup.uri)}/{entry.file} was changed since the backup: restore it by hand")
+        found[entry.file] = data
+    return found
+
+
+def _at(backup: Storage) -> str:
+    return f"{one_line(backup.uri.rstrip('/'))}/{MANIFEST}"

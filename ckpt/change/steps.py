@@ -1,0 +1,132 @@
+"""A change as a value: which files are created, replaced or removed, in which order, with their bytes.
+
+On local paths Hadoop keeps a hidden checksum file ``.N.crc`` beside ``N`` (``ChecksumFileSystem``). An orphan of it
+makes the next write of ``N`` fail, so it is removed before ``N`` and written only after ``N``.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ckpt.errors import NotFound, StorageError
+from ckpt.formats.sidecars import build_hadoop_sidecar, hadoop_sidecar_name
+from ckpt.storage import FileInfo, Folder, Listing, ReadRequest, Storage
+
+
+class Action(StrEnum):
+    """What happens to one file."""
+
+    CREATE = "create"
+    REPLACE = "replace"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One file, before and after; None is a file that is not there."""
+
+    path: str  # relative to the checkpoint
+    before: bytes | None
+    after: bytes | None
+    source: str | None = None  # the file of this checkpoint whose content is written
+    like: str | None = None  # the file whose owner and permissions are taken over
+
+    @property
+    def action(self) -> Action:
+        """What this step does."""
+        if self.before is None:
+            return Action.CREATE
+        return Action.REMOVE if self.after is None else Action.REPLACE
+
+    @property
+    def inverse(self) -> "Step":
+        """The step that takes this one back."""
+        return Step(self.path, self.after, self.before)
+
+
+def removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
+    """Steps that remove files, each after its checksum file, as far as they are there. Raises StorageError."""
+    found = [one for path in paths for one in (sidecar(path), path) if listing.info(one) is not None]
+    answers = storage.read_many([ReadRequest(one) for one in found])
+    return (Step(one, _answered(answer), None) for one, answer in zip(found, answers, strict=True))
+
+
+def writing(storage: Storage, listing: Listing, path: str, data: bytes, source: str | None = None) -> Iterator[Step]:
+    """Steps that write a file, with checksums where its neighbours have them.
+
+    ``source`` is the file that ``data`` is a copy of; a new file takes over its owner and permissions. Raises
+    StorageError.
+    """
+    checksums = sidecar(path)
+    like = source if listing.info(path) is None else path
+    if listing.info(checksums) is not None:
+        yield Step(checksums, storage.read(checksums), None)
+    yield Step(path, storage.read(path) if listing.info(path) is not None else None, data, source, like)
+    folder = path.rpartition("/")[0]
+    if any(name.startswith(".") and name.endswith(".crc") for name in listing.in_folder(folder)):
+        yield Step(checksums, None, build_hadoop_sidecar(data), like=like)
+
+
+def sidecar(path: str) -> str:
+    """The path of a file's hidden checksum file."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}{hadoop_sidecar_name(name)}"
+
+
+class Changed:
+    """A checkpoint as it would be after some steps: the same door, with other files behind it. Nothing is written."""
+
+    def __init__(self, storage: Storage, listing: Listing, steps: Iterable[Step]) -> None:
+        """``listing`` is the tree as it is; it is not listed again."""
+        self.uri = storage.uri
+        self.local = storage.local
+        self._storage = storage
+        self._data = {step.path: step.after for step in steps}
+        self._listing = _changed(listing, self._data)
+
+    def list_level(self, path: str = "") -> Folder:
+        """One folder."""
+        if not self._listing.has_folder(path):
+            raise NotFound(f"{path} does not exist: check the path")
+        return Folder(self._listing.in_folder(path), frozenset(self._listing.subfolders(path)))
+
+    def list_tree(self) -> Listing:
+        """The whole tree."""
+        return self._listing
+
+    def read(self, path: str) -> bytes:
+        """A whole file."""
+        return _answered(self.read_many([ReadRequest(path)])[0])
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """A part of a file."""
+        return _answered(self.read_many([ReadRequest(path, offset, length)])[0])
+
+    def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
+        """Those of changed files at once, the others from where they lie."""
+        asked = list(requests)
+        others = iter(self._storage.read_many([one for one in asked if one.path not in self._data]))
+        return [self._changed_part(one) if one.path in self._data else next(others) for one in asked]
+
+    def _changed_part(self, request: ReadRequest) -> bytes | StorageError:
+        data = self._data[request.path]
+        if data is None:
+            return NotFound(f"{request.path} does not exist: it is removed by this plan")
+        end = None if request.length is None else request.offset + request.length
+        return data[request.offset : end]
+
+
+def _answered(answer: bytes | StorageError) -> bytes:
+    if isinstance(answer, StorageError):
+        raise answer
+    return answer
+
+
+def _changed(listing: Listing, data: Mapping[str, bytes | None]) -> Listing:
+    folders = {path: dict(files) for path, files in listing.folders.items()}
+    for path, after in data.items():
+        folder, _, name = path.rpartition("/")
+        folders.setdefault(folder, {}).pop(name, None)
+        if after is not None:
+            folders[folder][name] = FileInfo(len(after), None)
+    return Listing(folders, listing.oddities)

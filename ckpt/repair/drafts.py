@@ -1,0 +1,151 @@
+"""The two ways out of a gap, as drafts: which files they change, and what is read again.
+
+L is the latest batch with readable offsets. A synchronous start looks for the offsets of L-1 (Spark class
+``MicroBatchExecution``, ``populateStartOffsets``): only whether they can be read where L is committed, and for where L
+begins where it is not.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ckpt.change.steps import Step, removals, sidecar, writing
+from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.model import OffsetLog
+from ckpt.repair.plan import Replay, Strategy
+from ckpt.restart.forecast import source_ranges
+from ckpt.storage import Storage
+
+
+class NoWay(Exception):
+    """A strategy has no answer for a checkpoint; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One way out, not yet held against a forecast."""
+
+    strategy: Strategy
+    steps: tuple[Step, ...]
+    reads_after: int  # the batch at whose end the next start begins to read
+    logged: int  # the newest batch whose offsets can be read, before anything is changed
+    replay: tuple[Replay, ...]
+    why: str
+
+
+def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
+    """Give the latest batch the predecessor that a synchronous start looks for.
+
+    It gets the offsets of the newest earlier batch that is committed and readable, so that no row can be skipped.
+    Raises NoWay, or StorageError where a file cannot be read.
+    """
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    latest = _newest_readable(checkpoint)
+    end = offsets.readable(latest)
+    assert end is not None
+    committed = latest in commits
+    above = max((offsets.ids[-1], *commits.ids[-1:])) > latest
+    if checkpoint.stateful and (above or not committed):
+        raise NoWay(
+            f"the query keeps state, and batch {latest} is not its last committed one: "
+            "run over other rows than before, it would count them twice"
+        )
+    origin = _origin(checkpoint, latest, end)
+    if origin is None and not committed:
+        raise NoWay(
+            f"batch {latest} is not committed, and no earlier batch is both committed and readable, so nobody can say "
+            "where it begins"
+        )
+    steps = [*_above(checkpoint, storage, latest)]
+    between = () if committed else tuple(i for i in offsets.ids if _or_none(origin) < i < latest - 1)
+    steps += removals(storage, checkpoint.listing, [f"{OFFSETS}/{batch_id}" for batch_id in reversed(between)])
+    steps += _predecessor(checkpoint, storage, latest, latest if origin is None else origin)
+    replay, why = _after_fill(checkpoint, latest, origin, lost=bool(between), above=above)
+    yield Draft(Strategy.FILL, tuple(steps), latest if committed else _or_none(origin), latest, replay, why)
+
+
+def _newest_readable(checkpoint: Checkpoint) -> int:
+    found = next((i for i in reversed(checkpoint.offsets.ids) if checkpoint.offsets.readable(i)), None)
+    if found is None:
+        raise NoWay("no offset file can be read")
+    return found
+
+
+def _origin(checkpoint: Checkpoint, latest: int, end: OffsetLog) -> int | None:
+    """The newest earlier batch that is committed and readable, and has the same sources."""
+    for batch_id in reversed(checkpoint.offsets.ids):
+        log = checkpoint.offsets.readable(batch_id)
+        if batch_id < latest and batch_id in checkpoint.commits and log and len(log.sources) == len(end.sources):
+            return batch_id
+    return None
+
+
+def _or_none(batch_id: int | None) -> int:
+    return -1 if batch_id is None else batch_id
+
+
+def _predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: int) -> Iterator[Step]:
+    """Write ``offsets/<latest - 1>``, unless it is there."""
+    if latest and not checkpoint.offsets.readable(latest - 1):
+        source = f"{OFFSETS}/{origin}"
+        yield from writing(storage, checkpoint.listing, f"{OFFSETS}/{latest - 1}", storage.read(source), source)
+
+
+def _after_fill(
+    checkpoint: Checkpoint, latest: int, origin: int | None, *, lost: bool, above: bool
+) -> tuple[tuple[Replay, ...], str]:
+    """What is read again, and why that is the least there can be."""
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    replay = []
+    if latest in commits:
+        why = (
+            f"batch {latest} is committed, so a start only wants its predecessor to be there, and reads nothing from it"
+        )
+    else:
+        assert origin is not None
+        finished = lost or any(origin < i < latest for i in commits.ids)
+        ranges = source_ranges(offsets.readable(origin), offsets.readable(latest))
+        replay.append(Replay(latest, ranges, finished))
+        why = f"batch {latest} is not committed: it is run again from the end of batch {origin}, the last known done"
+    if above:
+        replay.append(Replay(latest + 1, source_ranges(offsets.readable(latest), None), finished=True))
+        why = f"batch {latest} is the newest whose offsets can be read; {why}"
+    return tuple(replay), why
+
+
+def rewinds(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
+    """Go back to a pair of consecutive batches, newest pair first.
+
+    Raises NoWay, or StorageError where a file cannot be read.
+    """
+    if checkpoint.stateful:
+        raise NoWay(
+            "the query keeps state, and state files above the batch gone back to are loaded later without an error"
+        )
+    offsets, logged = checkpoint.offsets, _newest_readable(checkpoint)
+    end = offsets.readable(logged)
+    for batch_id in reversed(offsets.ids):
+        if not offsets.readable(batch_id) or (batch_id and not offsets.readable(batch_id - 1)):
+            continue
+        begin = batch_id if batch_id in checkpoint.commits else batch_id - 1
+        first = batch_id + 1 if begin == batch_id else batch_id
+        steps = tuple(_above(checkpoint, storage, batch_id))
+        replay = (Replay(first, source_ranges(offsets.readable(begin), end), finished=True),)
+        pair = f"batches {batch_id - 1} and {batch_id} are" if batch_id else "batch 0 is"
+        yield Draft(Strategy.REWIND, steps, begin, logged, replay, f"{pair} the newest to go back to")
+
+
+def _above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> Iterator[Step]:
+    """Remove everything of the logs that is in the way above a batch: newest first, the commit before the offsets.
+
+    That includes checksum files without a file, which would stop Spark when it comes to write that file.
+    """
+    listing = checkpoint.listing
+    found: set[tuple[int, str]] = set()
+    for log in (checkpoint.offsets, checkpoint.commits):
+        hidden = {name[1:-4] for name in listing.in_folder(log.folder) if name[0] == "." and name.endswith(".crc")}
+        ids = {*log.ids, *(int(name) for name in hidden if name.isascii() and name.isdigit())}
+        found |= {(i, log.folder) for i in ids if i > batch_id}
+    if batch_id not in checkpoint.commits and listing.info(sidecar(f"{COMMITS}/{batch_id}")):
+        found.add((batch_id, COMMITS))
+    newest_first = sorted(found, key=lambda one: (-one[0], one[1] != COMMITS))
+    return removals(storage, listing, [f"{folder}/{above}" for above, folder in newest_first])

@@ -1,0 +1,115 @@
+"""From a checkpoint to a plan: whether there is a gap, which ways lead out, and what Spark does after each.
+
+The forecast after a plan is the forecast of ``ckpt inspect``, asked of the checkpoint as the plan would leave it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from ckpt.change.steps import Changed
+from ckpt.checkpoint import Checkpoint
+from ckpt.findings import Severity
+from ckpt.inspection import Inspection, inspect
+from ckpt.model import Kind
+from ckpt.reader import read_checkpoint
+from ckpt.repair.drafts import Draft, NoWay, fills, rewinds
+from ckpt.repair.plan import Plan, Strategy
+from ckpt.repair.words import warnings
+from ckpt.restart.forecast import Forecast
+from ckpt.restart.versions import Spark
+from ckpt.storage import Storage
+
+_DRAFTS: Mapping[Strategy, Callable[[Checkpoint, Storage], Iterator[Draft]]] = {
+    Strategy.FILL: fills,
+    Strategy.REWIND: rewinds,
+}
+_TRIES = 10  # how many pairs of batches are tried before going back is given up
+
+
+def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: Sequence[Spark] = ()) -> Plan:
+    """What ``ckpt repair-async`` would do; nothing is written.
+
+    Args:
+        storage: Where the checkpoint lies; its whole offset and commit logs are read.
+        strategy: Which way out; ``auto`` takes the one that reads least again.
+        versions: The Spark versions that the query may be started with; none named is all.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: It cannot be read.
+
+    """
+    found = inspect(read_checkpoint(storage, batches=0), versions)
+    if not _has_gap(found.checkpoint):
+        return Plan(found, needed=False, why=_no_gap(found))
+    plans: list[Plan] = []
+    for way in _DRAFTS:
+        if strategy in (way, Strategy.AUTO):
+            plans.append(_first_that_runs(way, found, storage, versions))
+            if plans[-1].steps and not plans[-1].replay:
+                return plans[-1]  # nothing can read less
+    possible = [plan for plan in plans if plan.refused is None]
+    if not possible:
+        return Plan(found, needed=True, refused="; ".join(f"{p.strategy}: {p.refused}" for p in plans))
+    return max(possible, key=lambda plan: -1 if plan.reads_after is None else plan.reads_after)
+
+
+def _has_gap(checkpoint: Checkpoint) -> bool:
+    """Whether a synchronous start looks for offsets that are not there, or not readable."""
+    latest = checkpoint.offsets.latest
+    if not latest or checkpoint.kind is not Kind.MICRO_BATCH:
+        return False
+    return checkpoint.offsets.readable(latest - 1) is None
+
+
+def _no_gap(found: Inspection) -> str:
+    troubles = [one.finding.diagnosis for one in found.findings if one.severity is not Severity.NOTE]
+    if not troubles:
+        return "a synchronous start finds every offset file that it looks for"
+    codes = ", ".join(dict.fromkeys(f"{one.code} {one.name}" for one in troubles))
+    return f"no gap stops a synchronous start, so this command cannot help; found was {codes}"
+
+
+def _first_that_runs(way: Strategy, found: Inspection, storage: Storage, versions: Sequence[Spark]) -> Plan:
+    """The plan of a strategy, or its refusal."""
+    reason = "no two consecutive batches are there to go back to"
+    try:
+        for draft in islice(_DRAFTS[way](found.checkpoint, storage), _TRIES):
+            plan = _judged(draft, found, storage, versions)
+            if plan.refused is None:
+                return plan
+            reason = plan.refused
+    except NoWay as error:
+        reason = str(error)
+    return Plan(found, needed=True, strategy=way, refused=reason)
+
+
+def _judged(draft: Draft, found: Inspection, storage: Storage, versions: Sequence[Spark]) -> Plan:
+    """A draft held against what Spark would do after it."""
+    changed = Changed(storage, found.checkpoint.listing, draft.steps)
+    plan = Plan(
+        found,
+        needed=True,
+        strategy=draft.strategy,
+        why=draft.why,
+        steps=draft.steps,
+        reads_after=draft.reads_after,
+        after=inspect(read_checkpoint(changed), versions).forecasts,
+        replay=draft.replay,
+    )
+    starts = plan.starts_after
+    failing = [f for f in starts if not f.outcome.runs]
+    if len(failing) == len(starts) or any(f.lost for f in starts):
+        return Plan(found, needed=True, strategy=draft.strategy, refused=_in_vain(starts))
+    told = warnings(found.checkpoint, draft.logged, failing, finished=plan.must_accept_replay)
+    return replace(plan, warnings=tuple(told))
+
+
+def _in_vain(starts: Sequence[Forecast]) -> str:
+    """Why a draft is no way out: the start that follows does not run, or leaves batches out."""
+    one = next(f for f in starts if f.lost or not f.outcome.runs)
+    codes = ", ".join(dict.fromkeys(finding.diagnosis.code for finding in one.because))
+    if one.lost:
+        return f"batches from {one.lost[0]} on would never be run ({codes})"
+    said = f' with "{one.error}"' if one.error else ""
+    return f"the start would still fail{said} ({codes}): see ckpt inspect, and mend that first"

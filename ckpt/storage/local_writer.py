@@ -1,0 +1,194 @@
+"""Writing on a local (or mounted) file system: every file whole or not at all, and never over another one.
+
+A file is written under a temporary name, flushed to the disk, and then linked to its own name, which fails where that
+name is taken. Folders inside the root are opened without following symbolic links, and everything is done relative to
+the folder that was opened, so that nothing in a checkpoint can lead a write elsewhere.
+"""
+
+import ctypes
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from ckpt.errors import StorageError
+from ckpt.storage.base import one_line, temporary
+from ckpt.storage.writer import AlreadyThere, Attributes
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)  # of a file system without hard links
+_RENAME_NOREPLACE = 1  # linux/fs.h
+
+
+class LocalWriter:
+    """A folder of this machine."""
+
+    def __init__(self, root: str, uri: str) -> None:
+        self.uri = uri
+        self.exclusive = True
+        self._root = root
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """``flock`` on the root: it leaves nothing behind, and ends with the process."""
+        with self._trouble(""):
+            handle = os.open(self._root, _FOLDER)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                shown = self._shown("")
+                raise StorageError(f"{shown} is being changed by another ckpt: wait until it has ended") from error
+            except OSError:  # a mount without flock
+                self.exclusive = False
+            yield
+        finally:
+            os.close(handle)
+
+    def make_root(self) -> None:
+        """Create the root; the folder above it must be there."""
+        with self._trouble(""):
+            os.mkdir(self._root)
+            _flush_folder(os.path.dirname(os.path.abspath(self._root)))
+
+    def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
+        """Write under a temporary name, flush, link into place, flush the folder."""
+        with self._folder(path) as (folder, name), self._trouble(path):
+            unfinished = temporary(name)
+            with suppress(FileNotFoundError):
+                os.unlink(unfinished, dir_fd=folder)
+            handle = os.open(unfinished, _NEW_FILE, 0o644, dir_fd=folder)
+            try:
+                try:
+                    _write_all(handle, data)
+                    if attributes is not None:
+                        _set_attributes(handle, attributes)
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+                _put_in_place(unfinished, name, folder)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(unfinished, dir_fd=folder)
+            _flush(folder)
+
+    def remove(self, path: str) -> None:
+        """Unlink, and flush the folder."""
+        with self._folder(path) as (folder, name), self._trouble(path), suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
+            _flush(folder)
+
+    def attributes(self, path: str) -> Attributes | None:
+        """Of an ordinary file; anything else is not for ckpt to touch."""
+        with self._folder(path) as (folder, name), self._trouble(path):
+            try:
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            except FileNotFoundError:
+                return None
+        if not stat.S_ISREG(found.st_mode):
+            raise StorageError(f"{self._shown(path)} is no ordinary file: ckpt does not change what it cannot restore")
+        return Attributes(stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid, found.st_mtime_ns)
+
+    def discard_temporary(self, path: str) -> None:
+        """Unlink the temporary name."""
+        self.remove(temporary(path))
+
+    @contextmanager
+    def _folder(self, path: str) -> Iterator[tuple[int, str]]:
+        """The folder of a file, opened step by step without following links, and the file's name in it."""
+        *above, name = path.split("/")
+        with self._trouble(path):
+            handle = os.open(self._root, _FOLDER)
+        try:
+            for part in above:
+                with self._trouble(path):
+                    inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=handle)
+                os.close(handle)
+                handle = inner
+            yield handle, name
+        finally:
+            os.close(handle)
+
+    @contextmanager
+    def _trouble(self, path: str) -> Iterator[None]:
+        """Put what the system says into ckpt's words, with the cure."""
+        try:
+            yield
+        except OSError as error:
+            shown = self._shown(path)
+            match error.errno:
+                case errno.EEXIST:
+                    raise AlreadyThere(f"{shown} exists already: it was not there a moment ago") from error
+                case errno.EACCES | errno.EPERM | errno.EROFS:
+                    reason = (error.strerror or "permission denied").lower()
+                    cure = "run ckpt as the user that runs the query"
+                    raise StorageError(f"{shown} may not be written ({reason}): {cure}") from error
+                case errno.ENOSPC | errno.EDQUOT:
+                    raise StorageError(f"{shown} cannot be written: the disk is full; make room first") from error
+                case errno.ELOOP | errno.ENOTDIR:
+                    cure = "ckpt writes to the folder itself only"
+                    raise StorageError(f"{shown} lies behind a symbolic link or no folder: {cure}") from error
+                case _:
+                    reason = one_line(error.strerror or str(error))
+                    raise StorageError(
+                        f"{shown} cannot be written: {reason}; look at the disk or mount first"
+                    ) from error
+
+    def _shown(self, path: str) -> str:
+        return one_line(os.path.abspath(f"{self._root}/{path}"))
+
+
+def _put_in_place(unfinished: str, name: str, folder: int) -> None:
+    """Give a file its name, unless the name is taken. Raises FileExistsError."""
+    try:
+        os.link(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _rename_no_replace(unfinished, name, folder)
+
+
+def _rename_no_replace(old: str, new: str, folder: int) -> None:
+    """``renameat2`` with ``RENAME_NOREPLACE``, for file systems without hard links."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        raise OSError(errno.EOPNOTSUPP, "this system has neither hard links here nor a rename that keeps what is there")
+    if rename(folder, os.fsencode(old), folder, os.fsencode(new), _RENAME_NOREPLACE) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
+
+
+def _set_attributes(handle: int, wanted: Attributes) -> None:
+    """Owner before permissions, which a change of owner may take away."""
+    found = os.fstat(handle)
+    if (found.st_uid, found.st_gid) != (wanted.uid, wanted.gid):
+        os.fchown(handle, wanted.uid, wanted.gid)
+    os.fchmod(handle, wanted.mode)
+    if wanted.mtime_ns is not None:
+        os.utime(handle, ns=(wanted.mtime_ns, wanted.mtime_ns))
+
+
+def _flush_folder(path: str) -> None:
+    handle = os.open(path, _FOLDER)
+    try:
+        _flush(handle)
+    finally:
+        os.close(handle)
+
+
+def _flush(folder: int) -> None:
+    """Flush a folder's entries; some file systems know no such thing."""
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise

@@ -1,0 +1,69 @@
+"""ckpt repair-async."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from ckpt.errors import UsageError
+from ckpt.repair import Plan, Receipt, Strategy
+from ckpt.repair import repair_async as mend
+
+from . import options
+from .render.plan import plan_document, plan_page
+
+
+def repair_async(
+    checkpoint: options.CheckpointArg,
+    strategy: Annotated[
+        Strategy, typer.Option("--strategy", help="Write the missing offsets, or go back to two that are there.")
+    ] = Strategy.AUTO,
+    apply: Annotated[bool, typer.Option("--apply", help="Perform the plan; without it, only print it.")] = False,
+    backup: Annotated[
+        str | None,
+        typer.Option("--backup", metavar="DIR", help="Where files are kept as they were. Default: beside CHECKPOINT."),
+    ] = None,
+    undo: Annotated[
+        str | None, typer.Option("--undo", metavar="BACKUP", help="Put back what a repair changed.")
+    ] = None,
+    spark: options.SparkOption = None,
+    accept_replay: Annotated[
+        bool, typer.Option("--accept-replay", help="Rows of finished batches may be read again.")
+    ] = False,
+    grace: options.GraceOption = 30.0,
+    storage_option: options.StorageOption = None,
+    output: options.OutputOption = options.Output.TABLE,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Mend the gaps that asynchronous progress tracking leaves in CHECKPOINT ("batch 308 doesn't exist").
+
+    Prints a plan, and changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 something is to be
+    done, or wrong otherwise; 2 bad usage; 3 could not do it.
+    """
+    if undo is not None and (apply or backup is not None):
+        raise UsageError("--undo puts everything back by itself: leave out --apply and --backup")
+    if (apply or undo) and grace and not quiet:
+        typer.echo("ckpt: looking twice, some seconds apart, whether anything writes here", err=True)
+    plan, receipt = mend(
+        checkpoint,
+        options.pairs("--storage-option", storage_option),
+        strategy=strategy,
+        versions=spark or (),
+        apply=apply,
+        backup=backup,
+        undo=undo,
+        accept_replay=accept_replay,
+        grace_s=grace,
+    )
+    render = plan_document if output is options.Output.JSON else plan_page
+    typer.echo(render(plan, receipt))
+    sys.stdout.flush()
+    raise typer.Exit(code=_status(plan, receipt))
+
+
+def _status(plan: Plan, receipt: Receipt) -> int:
+    if receipt.problem or plan.refused:
+        return 3
+    if receipt.applied or receipt.undone:
+        return 0
+    return 1 if plan.steps or not plan.inspection.sound else 0
