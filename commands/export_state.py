@@ -81,8 +81,10 @@ def export_state(
     if plan:
         action, found = "plan", tuple(Done(reading) for reading in readings)
     else:
-        action, found = _with_spark(readings, shape, place, master, settings, partition_id, count, show, quiet)
-    asked = (action, checkpoint, shape, place, partition_id)
+        action, found = _with_spark(
+            readings, shape, place, master, settings, partition_id, count, show, quiet, all_units
+        )
+    asked = (action, shape, place, partition_id)
     if output is options.Output.JSON:
         typer.echo(document(found, *asked))
     else:
@@ -111,6 +113,7 @@ def _with_spark(
     count: bool,
     show: int | None,
     quiet: bool,
+    all_units: bool,
 ) -> tuple[str, tuple[Done, ...]]:
     """Count, show or export; imports pyspark."""
     from ckpt.spark import export as exporting
@@ -123,7 +126,7 @@ def _with_spark(
             watcher = stack.enter_context(bar(quiet=quiet))
             shaped = [exporting.shaped(spark, one, shape, partition_id=partition_id) for one in readings]
             if writes:
-                done = exporting.export(spark, shaped, place, watcher)
+                done = exporting.export(spark, shaped, place, watcher, apart=all_units)
                 return "export", tuple(Done(d.shaped.reading, d.shaped.columns, d.rows, d.place) for d in done)
             if count:
                 counts = [exporting.count(spark, one, watcher) for one in shaped]
