@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.errors import CkptError
+from ckpt.errors import CkptError, UsageError
 from ckpt.export.columns import flat_columns
 from ckpt.state.units import state_units
 from tests.conftest import Ckpt, CopyOf
@@ -95,6 +95,11 @@ def test_names_that_repeat_hold_their_own_values(spark: Any, tmp_path: Any) -> N
         (1, 12, 1200, 7),
         (2, 15, 1500, 8),
     }
+
+
+def test_shapes_that_do_not_exist_are_refused(spark: Any) -> None:
+    with pytest.raises(UsageError, match="flat or raw"):
+        ckpt.read_state(spark, str(SAMPLES / "aggregation-hdfs-4.2"), shape="round")
 
 
 def test_a_page_says_what_is_wrong_in_one_line(ckpt: Ckpt) -> None:
