@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from ckpt import findings
+from ckpt import diagnoses
 from ckpt.checkpoint import OFFSETS, Checkpoint
 from ckpt.findings import Diagnosis, Finding
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
@@ -95,7 +95,7 @@ class Start:
             which = f"batch {first}" if first == last else f"batches {first} to {last}"
             seen = f"the latest commit is {self.committed}" if self.committed is not None else "there is no commit"
             detail = f"{which} were planned, {seen}, and the next start runs only batch {self.latest}"
-            because = (*because, Finding(findings.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail))
+            because = (*because, Finding(diagnoses.logs.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail))
         return Forecast(self.spark, self.progress, outcome, batch_id, reexecutes, sources, error, never, lost, because)
 
     def fails(self, diagnosis: Diagnosis, path: str, detail: str, error: str | None) -> Forecast:

@@ -47,7 +47,7 @@ def _trouble(same: list[Judged], layout: Page, *, remedy: bool) -> Iterator[str]
     yield f"{label}   {path}" if path and fits else label
     if path and not fits:
         yield " " * _INDENT + path
-    yield layout.wrap(first.finding.diagnosis.meaning, _INDENT)
+    yield layout.wrap(printable(first.meaning), _INDENT)
     if len(same) == 1:
         yield layout.wrap(f"Here: {printable(first.finding.detail)}.", _INDENT)
     for judged in same[:_PLACES] if len(same) > 1 else ():
