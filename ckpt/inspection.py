@@ -47,7 +47,9 @@ class Inspection:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was found but notes."""
+        """Whether nothing was found but notes, and every start that counts is known."""
+        if any(told.outcome is Outcome.UNKNOWN for told in self.counted):
+            return False
         return worst(judged.severity for judged in self.findings) in (None, Severity.NOTE)
 
 
@@ -63,7 +65,8 @@ def inspect(
     forecasts = tuple(forecast(checkpoint, version, mode) for mode in modes for version in wanted)
     origin = written_by(checkpoint)
     counted = tuple(f for f in forecasts if _counts(f, origin, asked, named=bool(versions)))
-    judged = _findings(checkpoint, forecasts, counted, asked)
+    remedied = _instead(checkpoint, counted)
+    judged = _findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked)
     return Inspection(
         checkpoint,
         asked,
@@ -75,9 +78,19 @@ def inspect(
         history.sources(checkpoint),
         forecasts,
         counted,
-        verdict(counted, [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR]),
+        verdict(
+            counted,
+            [f for f in forecasts if f not in counted and f.outcome is not Outcome.REFUSED],
+            [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR],
+        ),
         judged,
     )
+
+
+def _instead(checkpoint: Checkpoint, counted: Sequence[Forecast]) -> tuple[Forecast, ...]:
+    """The synchronous starts that whoever asked about refused asynchronous ones has to make instead."""
+    refused = [f.spark for f in counted if f.outcome is Outcome.REFUSED]
+    return tuple(forecast(checkpoint, version, Progress.SYNC) for version in refused)
 
 
 def _counts(one: Forecast, origin: WrittenBy, asked: Asked, *, named: bool) -> bool:

@@ -1,7 +1,7 @@
 """Write what is generated of the documentation again, from the root of the repository.
 
-``docs/findings.md`` comes from ``ckpt.diagnoses``; in README.md, what stands behind ``$ ckpt ...`` in a console block is
-what that command prints.
+``docs/findings.md`` comes from ``ckpt.diagnoses``; in README.md, what stands behind ``$ ckpt ...`` in a console block
+is what that command prints.
 """
 
 import re

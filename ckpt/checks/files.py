@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ckpt import diagnoses
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
+from ckpt.model import Kind
 
 
 def vanished(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -63,4 +64,10 @@ def leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(diagnoses.others.LEFTOVER, found[0], f"{count} in this checkpoint")
 
 
-CHECKS = (vanished, orphan_sidecars, directories, stale_sidecars, leftovers)
+def empty(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Nothing is here yet, or nothing any more."""
+    if checkpoint.kind is Kind.EMPTY:
+        yield Finding(diagnoses.others.EMPTY, "", "there are no offsets, commits or state")
+
+
+CHECKS = (empty, vanished, orphan_sidecars, directories, stale_sidecars, leftovers)

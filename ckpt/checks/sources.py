@@ -30,7 +30,7 @@ def number_of_sources(checkpoint: Checkpoint) -> Iterator[Finding]:
     logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
     for (earlier, before), (later, after) in pairwise(logs):
         if len(before.sources) != len(after.sources):
-            detail = f"batch {earlier} has {len(before.sources)} sources, batch {later} has {len(after.sources)}"
+            detail = f"offsets/{earlier} names {len(before.sources)}, offsets/{later} names {len(after.sources)}"
             yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later}", detail)
 
 

@@ -5,6 +5,10 @@ from collections.abc import Iterator
 from ckpt import diagnoses
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
+from ckpt.history import Pattern, pattern
+from ckpt.model import DamageKind, Kind
+from ckpt.restart.state_errors import load_failure
+from ckpt.restart.versions import Spark
 
 _LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
 
@@ -58,4 +62,44 @@ def unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(diagnoses.state.UNREADABLE_STATE_METADATA, file.path, file.reason)
 
 
-CHECKS = (format_two, moved_joins, abandoned_timeline, snapshot_lag, no_metadata, unreadable)
+def no_state(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """No ``state/``, where it cannot be told from the logs that there never was one.
+
+    The gaps of asynchronous tracking tell: Spark refuses that for stateful queries.
+    """
+    ran = checkpoint.kind is Kind.MICRO_BATCH and checkpoint.commits.latest is not None
+    if ran and checkpoint.state is None and pattern(checkpoint) is not Pattern.ASYNC_PROGRESS:
+        detail = "not there, which is right for a stateless query and a loss for any other"
+        yield Finding(diagnoses.state.NO_STATE_FOLDER, "state", detail)
+
+
+def odd_ends(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """State files that are cut behind their data, as far as every Spark version loads them all the same."""
+    state = checkpoint.state
+    for damage in state.damages if state else ():
+        loads = all(load_failure(damage, state.provider, spark) is None for spark in Spark) if state else False
+        if damage.kind is DamageKind.ODD_END and loads:
+            yield Finding(diagnoses.state.ODD_END, damage.path, damage.detail)
+
+
+def missing_schemas(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Stores of operators that have metadata, and whose schema file is not there."""
+    for operator in checkpoint.state.operators if checkpoint.state else ():
+        for store in operator.stores:
+            known = store.key_schema is not None or store.column_families
+            if operator.has_metadata and not operator.schema_paths and not known:
+                detail = f"store {store.name} of operator {operator.id} has none"
+                yield Finding(diagnoses.state.STATE_SCHEMA_MISSING, f"state/{operator.id}/0/_metadata/schema", detail)
+
+
+CHECKS = (
+    format_two,
+    moved_joins,
+    abandoned_timeline,
+    snapshot_lag,
+    no_metadata,
+    unreadable,
+    no_state,
+    odd_ends,
+    missing_schemas,
+)

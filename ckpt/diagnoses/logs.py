@@ -3,16 +3,18 @@
 from ckpt.diagnoses.words import ERROR, NOTE, RESTORE, WARNING
 from ckpt.findings import Asked, Diagnosis
 
+_ASYNCHRONOUS = (
+    'Or start the query with .writeStream.option("asyncProgressTrackingEnabled", "true"), which Spark allows for '
+    "stateless queries into Kafka without a once or availableNow trigger; after two batches with "
+    '.option("asyncProgressTrackingCheckpointIntervalMs", "0") it can be left out again.'
+)
 UNREADABLE_LOG = Diagnosis(
     "CKPT101",
     "unreadable-log-file",
     ERROR,
     "A file of the offset or commit log that every start reads cannot be read, so the query fails at start. "
     "Spark's own message often names no file.",
-    "Stop the query and put the file back from a copy of the checkpoint (object stores with versioning keep one). "
-    "Without a copy: a file offsets/N that has no commits/N, or the newest file of commits/, can be moved away "
-    "together with its .N.crc. Spark then plans, or runs, batch N again: what it had written is written again, and a "
-    "sink that skips known batch ids may drop rows. For any other file there is no such way.",
+    RESTORE + " Where there is a way without a copy, ckpt inspect names the files to move away.",
 )
 UNREADABLE_LOG_IGNORED = Diagnosis(
     "CKPT102",
@@ -44,7 +46,8 @@ NEWER_LOG_VERSION = Diagnosis(
     "log-version-not-supported",
     ERROR,
     "A log file that a start reads has a version line that this Spark version cannot read.",
-    "Start the query with a Spark version for which ckpt inspect {checkpoint} promises a restart.",
+    "Start the query with a Spark version for which ckpt inspect {checkpoint} promises a restart; where there is none, "
+    "put {path} back from a copy of the checkpoint.",
 )
 SOURCES_DIFFER = Diagnosis(
     "CKPT106",
@@ -83,11 +86,9 @@ MISSING_PREDECESSOR = Diagnosis(
     "missing-predecessor",
     ERROR,
     "A synchronous start looks for the offsets of the batch before the latest one, and they are not "
-    'there: Spark fails with words like "batch 308 doesn\'t exist". Asynchronous progress tracking leaves '
-    "such gaps and starts across them.",
-    "Start with the option asyncProgressTrackingEnabled=true, under which the query resumes; or, to go "
-    "back to synchronous tracking, let it run so with asyncProgressTrackingCheckpointIntervalMs=0 for two"
-    " batches, and then switch.",
+    'there: Spark fails with "batch {batch} doesn\'t exist" or, from 4.2 on, "Previous batch {batch} not found in '
+    'offset log". Asynchronous progress tracking leaves such gaps and starts across them.',
+    f"ckpt repair-async {{checkpoint}} plans the missing file. {_ASYNCHRONOUS}",
     ((Asked.ASYNC, NOTE), (Asked.BOTH, WARNING)),
 )
 LOST_PREDECESSOR = Diagnosis(
@@ -96,8 +97,7 @@ LOST_PREDECESSOR = Diagnosis(
     ERROR,
     "A synchronous start looks for the offsets of the batch before the latest one, and they are not there. The logs do "
     "not have the gaps that asynchronous progress tracking leaves, so the file was lost or removed.",
-    RESTORE + " A stateless query can instead be started once with the option asyncProgressTrackingEnabled=true, which "
-    "does not look for that file.",
+    f"ckpt repair-async {{checkpoint}} plans a way out, unless {{path}} can be put back from a copy. {_ASYNCHRONOUS}",
 )
 UNCOMMITTED_LATEST = Diagnosis(
     "CKPT203",
@@ -114,9 +114,8 @@ COMMITS_AHEAD = Diagnosis(
     "The commit log ends after the offset log: offset files were lost or removed. Spark runs the latest "
     "planned batch again, and then dies when it finds that batch's commit: CONCURRENT_STREAM_LOG_UPDATE, "
     "which speaks of several streaming jobs though there is only one.",
-    "Stop the query and restore the missing offset files from a copy of the checkpoint. Without a copy: "
-    "move the files of {checkpoint}/commits from the latest planned batch on away, each with its .crc; "
-    "that batch is then run again (its rows are written again), and sources read on from its end.",
+    "Stop the query and restore the missing offset files from a copy of the checkpoint. Where there is a way without "
+    "a copy, ckpt inspect names the files to move away.",
 )
 COMMITS_BEHIND = Diagnosis(
     "CKPT205",
@@ -125,10 +124,8 @@ COMMITS_BEHIND = Diagnosis(
     "The commit log ends more than one batch before the offset log. Spark runs only the latest planned "
     "batch; those in between are never run again, and if they had not finished their rows are lost "
     "without any error.",
-    "Find out from the sink or the driver log whether the batches named here were written. If they were, "
-    "nothing is lost. If not: stop the query and move the offset files after the first of them away "
-    "(newest first, each with its .crc), so that Spark runs from that one on. Not for a stateful query, "
-    "whose newer state files would have to go too.",
+    "Find out from the sink or the driver log whether these batches had been written. If so, nothing is lost. If not, "
+    "ckpt inspect names the files of a stateless query to move away, so that Spark runs from the first of them on.",
 )
 COMMITS_WITHOUT_OFFSETS = Diagnosis(
     "CKPT206",
@@ -188,4 +185,19 @@ LOG_LAGS_BEHIND = Diagnosis(
     "The gaps are those of asynchronous progress tracking, whose log lags behind: batches that ran after the last "
     "logged one are not in it. Rows they had written are read and written again by any start, under ids used before.",
     None,
+)
+COMMIT_CUT_SHORT = Diagnosis(
+    "CKPT110",
+    "commit-without-content",
+    NOTE,
+    "The newest commit has only its version line. Spark accepts it, and takes the watermark from the offsets instead.",
+    None,
+)
+COMMIT_WITHOUT_STATE_IDS = Diagnosis(
+    "CKPT111",
+    "commit-without-state-ids",
+    ERROR,
+    "State store checkpoint format 2 finds its files by the unique ids in the commit of the batch before, and this "
+    "commit names none: it was written by hand, or in a session without the setting. Spark looks for other files then.",
+    RESTORE,
 )

@@ -1,4 +1,4 @@
-"""Diagnoses of sources and sinks (CKPT4xx), of files that are not Spark's logs (CKPT5xx), of the kind of checkpoint (CKPT6xx)."""
+"""Diagnoses of sources and sinks (CKPT4xx), of other files (CKPT5xx), of the kind of checkpoint (CKPT6xx)."""
 
 from ckpt.diagnoses.words import ERROR, NOTE, RESTORE, WARNING
 from ckpt.findings import Diagnosis
@@ -23,7 +23,7 @@ SOURCE_LOG_HOLE = Diagnosis(
     "CKPT403",
     "file-source-log-hole",
     ERROR,
-    'The log of a file source lacks an entry it needs. Spark fails at start with words like "batch 5 '
+    'The log of a file source lacks an entry it needs. Spark fails at start with words like "batch {batch} '
     "doesn't exist\", the same as for a missing offset file.",
     RESTORE,
 )
@@ -47,7 +47,7 @@ ORPHAN_SIDECAR_BLOCKS = Diagnosis(
     ERROR,
     "A hidden checksum file is left without its file, where Spark has yet to write: the query dies with "
     'the words "Multiple streaming queries are concurrently using", though there is only one.',
-    "Stop the query and remove the checksum file named here.",
+    "Stop the query and remove {path} from {checkpoint}.",
 )
 ORPHAN_SIDECAR = Diagnosis(
     "CKPT502",
@@ -70,7 +70,7 @@ DIRECTORY_IN_THE_WAY = Diagnosis(
     ERROR,
     "A folder has the name of a file that Spark has yet to write. The write fails, and Spark speaks of several "
     "streaming jobs though there is only one.",
-    "Stop the query and move the folder out of the checkpoint.",
+    "Stop the query and move {path} out of {checkpoint}.",
 )
 LEFTOVER = Diagnosis(
     "CKPT505",
@@ -85,7 +85,7 @@ ODD_NAME = Diagnosis(
     ERROR,
     "Spark takes this name for a batch id, though it would never write it so, and then looks for a file "
     "that is not there.",
-    "Stop the query and move the file out of the checkpoint.",
+    "Stop the query and move {path} out of {checkpoint}.",
 )
 CHANGED_WHILE_READ = Diagnosis(
     "CKPT507",
@@ -100,4 +100,11 @@ CONTINUOUS = Diagnosis(
     NOTE,
     "This checkpoint was written by continuous processing, whose restart ckpt does not forecast.",
     None,
+)
+EMPTY = Diagnosis(
+    "CKPT602",
+    "empty-checkpoint",
+    NOTE,
+    "There is no checkpoint here yet, and a query that is started here reads its sources from their beginning.",
+    "Start the query only if it has never run before. If it has, the path is wrong or the checkpoint was deleted.",
 )

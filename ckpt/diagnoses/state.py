@@ -38,8 +38,7 @@ STATE_MOVED = Diagnosis(
     "Operator metadata of transformWithState names its schema files by absolute path, and those lie "
     "elsewhere: the checkpoint was moved or copied. Where the old path is gone, neither a restart nor the"
     " state reader works; where it still exists, schemas are read from there without a word.",
-    "Put the checkpoint back to where it was written, or make the old path reachable (locally a symbolic "
-    "link will do).",
+    "Put the checkpoint back to where it was written, or make the old path lead here (locally by a symbolic link).",
 )
 STATE_ABOVE = Diagnosis(
     "CKPT306",
@@ -88,4 +87,26 @@ STATE_MOVED_JOIN = Diagnosis(
     "Operator metadata of a join (state format 3 or 4) names its schema files by absolute path, elsewhere than here. "
     "The query restarts and writes them anew; until then Spark's state reader fails on this checkpoint.",
     "Start the query once before reading its state, or put the checkpoint back to where it was written.",
+)
+NO_STATE_FOLDER = Diagnosis(
+    "CKPT312",
+    "no-state-folder",
+    NOTE,
+    "There is no folder state/. That is right for a stateless query; one that aggregates, joins or deduplicates has "
+    "lost its state, and no other file tells.",
+    "If the query keeps state, restore state/ from a copy of the checkpoint before it is started.",
+)
+ODD_END = Diagnosis(
+    "CKPT313",
+    "state-file-cut-behind-its-data",
+    NOTE,
+    "A state file that the next start loads lacks its end mark, or its checksum file is empty. All its data is there.",
+    None,
+)
+STATE_SCHEMA_MISSING = Diagnosis(
+    "CKPT314",
+    "state-schema-missing",
+    NOTE,
+    "The schema of a state store is not there. The query restarts without it; Spark's state reader fails.",
+    RESTORE,
 )

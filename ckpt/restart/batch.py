@@ -4,7 +4,7 @@ from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.findings import Diagnosis, Finding
 from ckpt.model import DamageKind, StateDamage, StateFileKind
-from ckpt.restart import words
+from ckpt.restart import remedies, words
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
@@ -51,11 +51,11 @@ def state(start: Start) -> Forecast | None:
         return None
     if any(operator.variables for operator in kept.operators) and not start.spark.at_least(Spark.V4_0):
         return start.ends(Outcome.UNKNOWN)  # it has no transformWithState, so no query can be tried
-    moved = [p for o in kept.operators if o.variables for p in o.schema_paths if p in kept.moved_schemas]
-    if moved:
-        found = Finding(diagnoses.state.STATE_MOVED, STATE, f"schemas are read from {moved[0]}")
-        if any(path in start.checkpoint.lost_schemas for path in moved):
-            return start.ends(Outcome.FAILS_AT_START, found, error=words.NO_FILE)
+    moved = _moved_schemas(start)
+    if moved is not None:
+        found, error = moved
+        if error is not None:
+            return start.ends(Outcome.FAILS_AT_START, found, error=error)
         return start.ends(Outcome.UNKNOWN, found)
     recorded = join_format(start.checkpoint)
     if recorded > start.rules.runs_join_format:
@@ -78,6 +78,23 @@ def state(start: Start) -> Forecast | None:
     )
 
 
+def _moved_schemas(start: Start) -> tuple[Finding, str | None] | None:
+    """Schemas of transformWithState that are recorded elsewhere, and Spark's words where they are not there."""
+    checkpoint, kept = start.checkpoint, start.checkpoint.state
+    assert kept is not None
+    for operator in kept.operators:
+        moved = [path for path in operator.schema_paths if operator.variables and path in kept.moved_schemas]
+        if moved:
+            folder = f"{STATE}/{operator.id}/_stateSchema"
+            remedy = remedies.moved(moved[0], operator.id, checkpoint)
+            if not any(True for _ in checkpoint.listing.walk(folder)):
+                remedy = f"Restore {folder} from a copy of the checkpoint: it is gone from here as well."
+            found = Finding(diagnoses.state.STATE_MOVED, STATE, f"schemas are read from {moved[0]}", remedy)
+            lost = any(path in checkpoint.lost_schemas for path in moved)
+            return found, f"{folder}/" if lost else None
+    return None
+
+
 def _diagnosis(damage: StateDamage) -> Diagnosis:
     return diagnoses.state.STATE_SST_MISSING if damage.file_kind is StateFileKind.SST else _STATE_DIAGNOSES[damage.kind]
 
@@ -93,7 +110,9 @@ def blocked(start: Start) -> Forecast | None:
     in_the_way = in_the_way or obstacle(start, COMMITS, batch_id)  # asynchronous writes fail while the batch runs
     if in_the_way is None and batch_id in start.checkpoint.commits:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
-        found = Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{batch_id}", detail)
+        found = Finding(
+            diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{batch_id}", detail, remedies.commits_ahead(start.checkpoint)
+        )
         in_the_way = found, words.concurrent_update(batch_id)
     if in_the_way is None:
         return None
@@ -128,7 +147,8 @@ def runs(start: Start) -> Forecast:
             because.append(Finding(diagnoses.logs.REPLAY_FROM_BEGINNING, f"{OFFSETS}/{batch_id}", detail))
     if start.committed is not None and start.latest is not None and start.committed > start.latest:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
-        because.append(Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail))
+        ahead = remedies.commits_ahead(start.checkpoint)
+        because.append(Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail, ahead))
     if start.checkpoint.metadata is None:
         because.append(Finding(diagnoses.logs.NEW_QUERY_ID, METADATA, "the file is not there"))
     return start.ends(Outcome.RESUMES, *because, batch_id=batch_id, reexecutes=not start.resumes, sources=ranges)

@@ -5,7 +5,7 @@ from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint, Log
 from ckpt.formats.names import java_long
 from ckpt.history import Pattern, pattern
 from ckpt.model import CommitLog, OffsetLog, Unreadable
-from ckpt.restart import words
+from ckpt.restart import remedies, words
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.restart.versions import Progress
@@ -46,9 +46,12 @@ def _log_file(
     version = entry.version if entry is not None else None
     if version is not None and version > newest:
         detail = f"its version line is v{version}, and Spark {start.spark} reads at most v{newest}"
-        return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION)
+        remedy = remedies.newer_version(version)
+        return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION, remedy)
     if isinstance(entry, Unreadable):
-        return start.fails(diagnoses.logs.UNREADABLE_LOG, path, entry.reason, entry.says)
+        folder, _, batch_id = path.partition("/")
+        remedy = remedies.unreadable_log(start.checkpoint, folder, int(batch_id))
+        return start.fails(diagnoses.logs.UNREADABLE_LOG, path, entry.reason, entry.says, remedy)
     return None
 
 
@@ -134,7 +137,7 @@ def _same_sources(start: Start, earlier: int, latest: int) -> Forecast | None:
     before, after = (start.checkpoint.offsets.readable(i) for i in (earlier, latest))
     if before is None or after is None or len(before.sources) == len(after.sources):
         return None
-    detail = f"batch {earlier} has {len(before.sources)} sources, batch {latest} has {len(after.sources)}"
+    detail = f"{OFFSETS}/{earlier} names {len(before.sources)}, {OFFSETS}/{latest} names {len(after.sources)}"
     return start.fails(diagnoses.logs.SOURCES_DIFFER, f"{OFFSETS}/{latest}", detail, words.SOURCES_DIFFER)
 
 
