@@ -43,7 +43,7 @@ def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
     end = offsets.readable(latest)
     assert end is not None
     committed = latest in commits
-    above = max(offsets.ids[-1], *commits.ids[-1:]) > latest
+    above = max((offsets.ids[-1], *commits.ids[-1:])) > latest
     if checkpoint.stateful and (above or not committed):
         raise NoWay(
             f"the query keeps state, and batch {latest} is not its last committed one: "
