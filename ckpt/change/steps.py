@@ -44,16 +44,20 @@ class Step:
         return Step(self.path, self.after, self.before)
 
 
-def removal(storage: Storage, listing: Listing, path: str) -> Iterator[Step]:
-    """Steps that remove a file and its checksum file, as far as they are there. Raises StorageError."""
-    for one in (sidecar(path), path):
-        if listing.info(one) is not None:
-            yield Step(one, storage.read(one), None)
+def removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
+    """Steps that remove files, each after its checksum file, as far as they are there. Raises StorageError."""
+    found = [one for path in paths for one in (sidecar(path), path) if listing.info(one) is not None]
+    answers = storage.read_many([ReadRequest(one) for one in found])
+    return (Step(one, _answered(answer), None) for one, answer in zip(found, answers, strict=True))
 
 
-def writing(storage: Storage, listing: Listing, path: str, source: str) -> Iterator[Step]:
-    """Steps that write a copy of ``source``, with checksums where its neighbours have them. Raises StorageError."""
-    checksums, data = sidecar(path), storage.read(source)
+def writing(storage: Storage, listing: Listing, path: str, data: bytes, source: str | None = None) -> Iterator[Step]:
+    """Steps that write a file, with checksums where its neighbours have them.
+
+    ``source`` is the file that ``data`` is a copy of; a new file takes over its owner and permissions. Raises
+    StorageError.
+    """
+    checksums = sidecar(path)
     like = source if listing.info(path) is None else path
     if listing.info(checksums) is not None:
         yield Step(checksums, storage.read(checksums), None)
@@ -119,11 +123,10 @@ def _answered(answer: bytes | StorageError) -> bytes:
 
 
 def _changed(listing: Listing, data: Mapping[str, bytes | None]) -> Listing:
-    folders = dict(listing.folders)
+    folders = {path: dict(files) for path, files in listing.folders.items()}
     for path, after in data.items():
         folder, _, name = path.rpartition("/")
-        files = {other: info for other, info in folders.get(folder, {}).items() if other != name}
+        folders.setdefault(folder, {}).pop(name, None)
         if after is not None:
-            files[name] = FileInfo(len(after), None)
-        folders[folder] = files
+            folders[folder][name] = FileInfo(len(after), None)
     return Listing(folders, listing.oddities)

@@ -8,7 +8,7 @@ begins where it is not.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.change.steps import Step, removal, sidecar, writing
+from ckpt.change.steps import Step, removals, sidecar, writing
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.model import OffsetLog
 from ckpt.repair.plan import Replay, Strategy
@@ -57,8 +57,7 @@ def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
         )
     steps = [*_above(checkpoint, storage, latest)]
     between = () if committed else tuple(i for i in offsets.ids if _or_none(origin) < i < latest - 1)
-    for batch_id in reversed(between):
-        steps += removal(storage, checkpoint.listing, f"{OFFSETS}/{batch_id}")
+    steps += removals(storage, checkpoint.listing, [f"{OFFSETS}/{batch_id}" for batch_id in reversed(between)])
     steps += _predecessor(checkpoint, storage, latest, latest if origin is None else origin)
     replay, why = _after_fill(checkpoint, latest, origin, lost=bool(between), above=above)
     yield Draft(Strategy.FILL, tuple(steps), latest if committed else _or_none(origin), latest, replay, why)
@@ -87,7 +86,8 @@ def _or_none(batch_id: int | None) -> int:
 def _predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: int) -> Iterator[Step]:
     """Write ``offsets/<latest - 1>``, unless it is there."""
     if latest and not checkpoint.offsets.readable(latest - 1):
-        yield from writing(storage, checkpoint.listing, f"{OFFSETS}/{latest - 1}", f"{OFFSETS}/{origin}")
+        source = f"{OFFSETS}/{origin}"
+        yield from writing(storage, checkpoint.listing, f"{OFFSETS}/{latest - 1}", storage.read(source), source)
 
 
 def _after_fill(
@@ -147,5 +147,5 @@ def _above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> Iterator[
         found |= {(i, log.folder) for i in ids if i > batch_id}
     if batch_id not in checkpoint.commits and listing.info(sidecar(f"{COMMITS}/{batch_id}")):
         found.add((batch_id, COMMITS))
-    for above, folder in sorted(found, key=lambda one: (-one[0], one[1] != COMMITS)):
-        yield from removal(storage, listing, f"{folder}/{above}")
+    newest_first = sorted(found, key=lambda one: (-one[0], one[1] != COMMITS))
+    return removals(storage, listing, [f"{folder}/{above}" for above, folder in newest_first])

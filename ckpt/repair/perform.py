@@ -115,7 +115,7 @@ def undo_repair(
     if not receipt.undone:
         return Plan(found, needed=False), receipt
     after = inspect(read_checkpoint(storage), versions).forecasts
-    return Plan(found, needed=bool(receipt.steps), steps=receipt.steps, after=after), receipt
+    return Plan(found, needed=False, steps=receipt.steps, after=after), receipt
 
 
 def query_id(checkpoint: Checkpoint) -> str | None:

@@ -42,8 +42,12 @@ def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: 
     found = inspect(read_checkpoint(storage, batches=0), versions)
     if not _has_gap(found.checkpoint):
         return Plan(found, needed=False, why=_no_gap(found))
-    ways = [way for way in _DRAFTS if strategy in (way, Strategy.AUTO)]
-    plans = [_first_that_runs(way, found, storage, versions) for way in ways]
+    plans: list[Plan] = []
+    for way in _DRAFTS:
+        if strategy in (way, Strategy.AUTO):
+            plans.append(_first_that_runs(way, found, storage, versions))
+            if plans[-1].steps and not plans[-1].replay:
+                return plans[-1]  # nothing can read less
     possible = [plan for plan in plans if plan.refused is None]
     if not possible:
         return Plan(found, needed=True, refused="; ".join(f"{p.strategy}: {p.refused}" for p in plans))

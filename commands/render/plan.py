@@ -135,7 +135,7 @@ def _read_again(plan: Plan, layout: Page) -> Iterator[str]:
         else "no row that the log knows of is read again",
     )
     for replay in plan.replay:
-        yield f"  batch {replay.batch}" + ("   rows of finished batches are among them" if replay.finished else "")
+        yield f"  batch {replay.batch}" + ("   rows of finished batches may be among them" if replay.finished else "")
         for one in replay.sources:
             grown = None if one.end is None else advance(one.start, one.end)
             count = f": {grown.amount:,} {grown.unit}" if grown and grown.amount is not None else ""
