@@ -85,9 +85,11 @@ def _or_none(batch_id: int | None) -> int:
 
 def _predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: int) -> Iterator[Step]:
     """Write ``offsets/<latest - 1>``, unless it is there."""
+    path, source = f"{OFFSETS}/{latest - 1}", f"{OFFSETS}/{origin}"
+    if checkpoint.listing.has_folder(path):
+        raise NoWay(f"{path} is a folder, where a file is to be written: move it away first")
     if latest and not checkpoint.offsets.readable(latest - 1):
-        source = f"{OFFSETS}/{origin}"
-        yield from writing(storage, checkpoint.listing, f"{OFFSETS}/{latest - 1}", storage.read(source), source)
+        yield from writing(storage, checkpoint.listing, path, storage.read(source), source)
 
 
 def _after_fill(
