@@ -28,13 +28,11 @@ import pytest
 
 from tests.oracle.record import Worker
 from tests.repair import kafka_query
+from tests.repair.runbook import MODULE, RECORDS, TOPIC, generate, starting
 from tests.services.kafka import SPARK, connector_jars
 from tests.services.process import Unavailable
 
-RECORDS = 6000
-TOPIC = "orders"
-MODULE = "tests.repair.kafka_query"
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 Position = tuple[int, int]  # a record of the input topic: partition and offset
 
@@ -145,6 +143,14 @@ class Story:
         return {position for position, count in (self.before + self.written).items() if count > 1}
 
 
+@dataclass(frozen=True)
+class Told:
+    """The ways that were gone, and the runbook as it would be written now."""
+
+    stories: list[Story]
+    runbook: str
+
+
 @pytest.fixture(scope="module")
 def environment(kafka: str) -> dict[str, str]:
     try:
@@ -157,7 +163,8 @@ def environment(kafka: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def killed(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[int, Killed]:
     """Drivers killed one after the other, by seed."""
-    folder, found = tmp_path_factory.mktemp("killed"), {}
+    folder = tmp_path_factory.mktemp("killed")
+    found: dict[int, Killed] = {}
     for seed, moment in KILLS:
         left = Killed(seed, folder / f"checkpoint-{seed}", f"copies-{seed}")
         with Worker(sys.executable, folder / "driver.log", MODULE, environment) as driver:
@@ -205,14 +212,18 @@ def _ids(checkpoint: Path, log: str) -> set[int]:
 
 
 @pytest.fixture(scope="module")
-def stories(
-    killed: dict[int, Killed], environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> list[Story]:
+def told(killed: dict[int, Killed], environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Told:
     """Every way, repaired and resumed by one more driver."""
     folder = tmp_path_factory.mktemp("repaired")
     with Worker(sys.executable, folder / "driver.log", MODULE, environment) as driver:
         before = {seed: _copied(driver, one.output) for seed, one in killed.items()}
-        return list(_stories(driver, killed, before, folder))
+        stories = list(_stories(driver, killed, before, folder))
+        return Told(stories, generate().runbook(starting(driver)))
+
+
+@pytest.fixture
+def stories(told: Told) -> list[Story]:
+    return told.stories
 
 
 def _stories(
@@ -351,3 +362,13 @@ def test_ckpt_finds_nothing_wrong_any_more(stories: list[Story]) -> None:
     for story in stories:
         assert {one["severity"] for one in story.inspected["findings"]} <= {"note"}
         assert len(story.batches) >= 2
+
+
+def test_the_runbook_shows_what_spark_did(told: Told) -> None:
+    page = generate().RUNBOOK.read_text(encoding="utf-8")
+    assert _timeless(told.runbook) == _timeless(page), "run python -m tests.repair.runbook"
+
+
+def _timeless(page: str) -> str:
+    """Without what differs from run to run: times and the ids of runs."""
+    return re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z|[0-9a-f]{8}-[0-9a-f-]{27}", "*", page)

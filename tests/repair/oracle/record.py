@@ -20,6 +20,7 @@ from typing import Any
 from ckpt.repair import Strategy
 from tests.oracle import answers as oracle
 from tests.oracle import observe, worker
+from tests.oracle.cases import Case
 from tests.oracle.record import Worker
 from tests.repair.oracle import cases, repairing
 from tests.repair.oracle import worker as repaired_worker
@@ -33,7 +34,7 @@ SAVE_EVERY = 20
 class Question:
     """A case repaired in one way."""
 
-    case: cases.Case
+    case: Case
     strategy: Strategy
     of: str  # fingerprint of what is asked
 

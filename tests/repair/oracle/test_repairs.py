@@ -17,7 +17,7 @@ from ckpt.repair import Plan, Strategy
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.versions import Progress, Spark
 from tests.oracle import answers as oracle
-from tests.oracle.cases import SAMPLES
+from tests.oracle.cases import SAMPLES, Case
 from tests.oracle.test_forecast import disagreements
 from tests.repair.oracle import cases, record, repairing
 
@@ -150,7 +150,7 @@ def test_enough_is_asked() -> None:
 
 
 @pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.name)
-def test_auto_is_the_way_that_reads_least_again(case: cases.Case, tmp_path: Path) -> None:
+def test_auto_is_the_way_that_reads_least_again(case: Case, tmp_path: Path) -> None:
     checkpoint = repairing.damaged(case, tmp_path)
     auto = repairing.planned(checkpoint, Strategy.AUTO)
     ways = [plan for way in repairing.STRATEGIES if (plan := repairing.planned(checkpoint, way)).steps]
