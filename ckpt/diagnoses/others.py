@@ -92,7 +92,7 @@ CHANGED_WHILE_READ = Diagnosis(
     "changed-while-read",
     NOTE,
     "Files came or went while the checkpoint was read: a query is using it now, so what is said here may be old.",
-    "Run ckpt inspect {checkpoint} again, best with the query stopped.",
+    "Run `ckpt inspect {checkpoint}` again, best with the query stopped.",
 )
 CONTINUOUS = Diagnosis(
     "CKPT601",
@@ -106,5 +106,6 @@ EMPTY = Diagnosis(
     "empty-checkpoint",
     NOTE,
     "There is no checkpoint here yet, and a query that is started here reads its sources from their beginning.",
-    "Start the query only if it has never run before. If it has, the path is wrong or the checkpoint was deleted.",
+    "Start the query only if it has never run before. If it has, do NOT start it: the path is wrong or the checkpoint "
+    "was deleted, and every source would be read from its beginning.",
 )

@@ -110,3 +110,11 @@ STATE_SCHEMA_MISSING = Diagnosis(
     "The schema of a state store is not there. The query restarts without it; Spark's state reader fails.",
     RESTORE,
 )
+STATE_TOO_NEW = Diagnosis(
+    "CKPT315",
+    "state-of-a-newer-spark",
+    ERROR,
+    "The checkpoint holds state of transformWithState, which Spark has since 4.0: no earlier version can run the query "
+    "that wrote it.",
+    "Start the query with Spark 4.0 or later.",
+)

@@ -27,7 +27,7 @@ def findings_section(inspection: Inspection, layout: Page) -> str:
         lines += _trouble(same, layout, remedy=place > 0)
     for same in _by_code(notes):
         lines += _note(same, layout)
-    lines += ["", layout.wrap(_next(troubles, inspection), 10, "Next")]
+    lines += ["", layout.advise(_next(troubles, inspection), 10, "Next")]
     return "\n".join(lines)
 
 
@@ -46,7 +46,7 @@ def _next(troubles: list[Judged], inspection: Inspection) -> str:
         return printable(found[EMPTY].remedy or "")
     usual = "start the query as usual"
     if inspection.asked is Asked.ASYNC:
-        usual = 'start the query with .writeStream.option("asyncProgressTrackingEnabled", "true")'
+        usual = 'start the query with `.writeStream.option("asyncProgressTrackingEnabled", "true")`'
     if NO_STATE_FOLDER in found:
         return (
             f"{usual}; but if it aggregates, joins or deduplicates, its state is lost: restore state/ before the start"
@@ -74,7 +74,7 @@ def _trouble(same: list[Judged], layout: Page, *, remedy: bool) -> Iterator[str]
     if len(same) > _PLACES:
         yield " " * _INDENT + f"- and {len(same) - _PLACES} more, which -o json names"
     if remedy and first.remedy:
-        yield layout.wrap(printable(first.remedy), _INDENT + 2, " " * _INDENT + "→ ")
+        yield layout.advise(printable(first.remedy), _INDENT + 2, " " * _INDENT + "→ ")
 
 
 def _note(same: list[Judged], layout: Page) -> Iterator[str]:

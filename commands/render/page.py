@@ -69,7 +69,8 @@ def _verdict(inspection: Inspection, layout: Page) -> str:
         if text.startswith(lead):
             text = lead.upper() + text[len(lead) :]
     worst = max((j.severity for j in inspection.findings), key=lambda s: s.rank, default=Severity.NOTE)
-    colour = "32;1" if inspection.sound else COLOURS[worst]
+    new = inspection.checkpoint.kind is Kind.EMPTY
+    colour = COLOURS[Severity.WARNING] if new else "32;1" if inspection.sound else COLOURS[worst]
     return "\n".join(layout.paint(line, colour) for line in layout.wrap(text, 0).splitlines())
 
 
