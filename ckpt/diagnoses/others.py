@@ -97,9 +97,10 @@ CHANGED_WHILE_READ = Diagnosis(
 CONTINUOUS = Diagnosis(
     "CKPT601",
     "continuous-processing",
-    NOTE,
+    WARNING,
     "This checkpoint was written by continuous processing, whose restart ckpt does not forecast.",
-    None,
+    "Start the query with a continuous trigger, as it ran before, and watch its first epochs: whether it starts, and "
+    "where, ckpt does not know.",
 )
 EMPTY = Diagnosis(
     "CKPT602",

@@ -8,7 +8,6 @@ from ckpt.diagnoses.others import EMPTY
 from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Severity
 from ckpt.inspection import Inspection, Judged
-from ckpt.restart.forecast import Outcome
 
 from .layout import Page
 from .text import printable
@@ -39,8 +38,6 @@ def _is_told(note: Judged) -> bool:
 def _next(troubles: list[Judged], inspection: Inspection) -> str:
     if troubles:
         return printable(troubles[0].remedy or "nothing can be done about it; start the query as usual")
-    if any(told.outcome is Outcome.UNKNOWN for told in inspection.counted):
-        return "ckpt cannot tell what a start will do; it found nothing that would have to be repaired"
     found = {judged.finding.diagnosis: judged for judged in inspection.findings}
     if EMPTY in found:
         return printable(found[EMPTY].remedy or "")
