@@ -1,4 +1,6 @@
-"""What a remedy says leads out: done by the letter on a copy, the trouble is gone and the query starts."""
+"""What a remedy says leads out: the same files are gone in cases of the oracle, where Spark restarted; and on a copy,
+where it is done by the letter, the trouble is gone.
+"""
 
 import re
 import shlex
@@ -8,23 +10,30 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ckpt, CopyOf
+from tests.oracle import answers
+from tests.oracle.cases.logs import REMEDIED, SAMPLE
 from tests.places import ROOT
 
-AWAY = re.compile(r"move (?P<logs>(?:(?:offsets|commits)/\d+(?: and | down to )?)+)")
+NAMED = re.compile(r"move ((?:offsets|commits)/\d+)(?: (and|down to) ((?:offsets|commits)/\d+))?")
 STATE = re.compile(r"every state file of version (\d+) and above")
+
+
+def moved_away(remedy: str) -> list[str]:
+    """The files that a remedy names, in its order."""
+    found = NAMED.search(remedy)
+    assert found is not None, remedy
+    first, how, last = found.groups()
+    if how == "down to":
+        folder, begin, end = first.split("/")[0], *(int(path.split("/")[1]) for path in (first, last))
+        return [f"{folder}/{i}" for i in range(begin, end - 1, -1)]
+    return [first] if last is None else [first, last]
 
 
 def obey(remedy: str, checkpoint: Path) -> None:
     """Remove from a checkpoint what a remedy says is to be moved away."""
-    logs, state = AWAY.search(remedy), STATE.search(remedy)
-    assert logs or state, remedy
-    if logs:
-        names = re.split(" and | down to ", logs["logs"])
-        if " down to " in logs["logs"]:
-            folder, first, last = *names[0].split("/"), names[-1].partition("/")[2]
-            names = [f"{folder}/{batch}" for batch in range(int(last), int(first) + 1)]
-        for name in names:
-            remove(checkpoint / name)
+    state = STATE.search(remedy)
+    for path in moved_away(remedy) if NAMED.search(remedy) else ():
+        remove(checkpoint / path)
     for file in list(checkpoint.glob("state/**/*")) if state else ():
         version = re.match(r"(\d+)[._]", file.name)
         if state and version and file.is_file() and int(version[1]) >= int(state[1]):
@@ -40,6 +49,28 @@ def remedy_of(code: str, checkpoint: Path, ckpt: Ckpt) -> str:
     findings = ckpt("inspect", checkpoint, "-o", "json").json()["findings"]
     (remedy,) = [found["remedy"] for found in findings if found["code"] == code]
     return str(remedy)
+
+
+@pytest.mark.parametrize("name", REMEDIED)
+def test_the_files_that_a_remedy_names_are_those_without_which_spark_restarts(
+    name: str, ckpt: Ckpt, copy_of: CopyOf
+) -> None:
+    damage, remedy = REMEDIED[name]
+    checkpoint = copy_of(SAMPLE, *damage)
+    document = ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json").json()
+    worst = next(one for one in document["findings"] if one["severity"] == "error")
+    named = moved_away(worst["remedy"])
+    assert sorted(named) == sorted(str(one["path"]) for one in remedy)
+
+    obey(worst["remedy"], checkpoint)
+    assert ckpt("inspect", checkpoint, "--progress", "sync").exit_code == 0
+
+
+@pytest.mark.parametrize("minor", answers.VERSIONS)
+@pytest.mark.parametrize("name", REMEDIED)
+def test_spark_restarted_without_them(name: str, minor: str) -> None:
+    answer = answers.read(minor)["answers"][f"remedy-{name}/sync"]
+    assert (answer["outcome"], answer["then"]["outcome"]) == ("resumes", "resumes")
 
 
 STARTS = [
