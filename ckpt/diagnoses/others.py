@@ -99,8 +99,8 @@ CONTINUOUS = Diagnosis(
     "continuous-processing",
     WARNING,
     "This checkpoint was written by continuous processing, whose restart ckpt does not forecast.",
-    "Start the query with a continuous trigger, as it ran before, and watch its first epochs: whether it starts, and "
-    "where, ckpt does not know.",
+    "Start the query with a continuous trigger, as it ran before, and watch its first epochs: nobody can tell from "
+    "here whether it starts, and where.",
 )
 EMPTY = Diagnosis(
     "CKPT602",

@@ -105,10 +105,11 @@ def _moved_schemas(start: Start) -> tuple[Finding, str | None] | None:
             folder = f"{STATE}/{operator.id}/_stateSchema"
             remedy = remedies.moved(moved[0], operator.id, checkpoint)
             if not any(True for _ in checkpoint.listing.walk(folder)):
-                remedy = f"Restore {folder} from a copy of the checkpoint: it is gone from here as well."
+                remedy = remedies.moved_and_lost(folder)
             found = Finding(diagnoses.state.STATE_MOVED, STATE, f"schemas are read from {moved[0]}", remedy)
             lost = any(path in checkpoint.lost_schemas for path in moved)
-            return found, f"{folder}/" if lost else None
+            recorded = moved[0].rpartition("/_stateSchema/")[0]
+            return found, words.no_schema_file(f"{recorded}/_stateSchema/") if lost else None
     return None
 
 

@@ -79,10 +79,14 @@ def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> str:
     )
 
 
+def nobody_reads(version: int) -> bool:
+    """Whether no known Spark version has log files with such a version line."""
+    return version > max(max(rules.newest_offset_log, rules.newest_commit_log) for rules in RULES.values())
+
+
 def newer_version(version: int) -> str:
     """For a version line that some Spark version, or none that is known, reads."""
-    known = max(max(rules.newest_offset_log, rules.newest_commit_log) for rules in RULES.values())
-    if version <= known:
+    if not nobody_reads(version):
         return "Start the query with a Spark version for which `ckpt inspect {checkpoint}` promises a restart."
     return (
         f"No Spark version up to {list(RULES)[-1]} writes v{version}: if a newer one wrote this checkpoint, start the "
@@ -108,6 +112,14 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
 def abandoned_state(first: int) -> str:
     """For state files above those that the logs account for; ``first`` is the lowest version of them."""
     return f"If offsets or commits were removed by hand, stop the query and move away {_state_from(first)}."
+
+
+def moved_and_lost(folder: str) -> str:
+    """For schemas that are recorded under another path, and are not here either."""
+    return (
+        f"Put {folder} back from a copy of the checkpoint: it is gone from here as well. Then run "
+        "`ckpt inspect {checkpoint}` again, which says what is to be done about the path."
+    )
 
 
 def _state_above(checkpoint: Checkpoint, version: int) -> str:

@@ -21,13 +21,22 @@ def findings_section(inspection: Inspection, layout: Page) -> str:
     """What was found, worst first; the page ends with the remedy of the worst."""
     troubles = [judged for judged in inspection.findings if judged.severity is not Severity.NOTE]
     notes = [judged for judged in inspection.findings if judged.severity is Severity.NOTE and not _is_told(judged)]
-    lines = [layout.heading("Findings", "" if troubles else "nothing that stops or spoils a start")]
+    lines = [layout.heading("Findings", "" if troubles else _all_clear(notes))]
     for place, same in enumerate(_by_code(troubles)):
         lines += _trouble(same, layout, remedy=place > 0)
     for same in _by_code(notes):
         lines += _note(same, layout)
     lines += ["", layout.advise(_next(troubles, inspection), 10, "Next")]
     return "\n".join(lines)
+
+
+def _all_clear(notes: list[Judged]) -> str:
+    """What a page without troubles says, as far as it is known."""
+    found = {judged.finding.diagnosis for judged in notes}
+    if EMPTY in found:
+        return "nothing is here"
+    stateless = " of a stateless query" if NO_STATE_FOLDER in found else ""
+    return f"nothing that stops or spoils a start{stateless}"
 
 
 def _is_told(note: Judged) -> bool:
