@@ -95,7 +95,8 @@ def main(at: int, record: Path, words: Sequence[str]) -> None:
     from importlib.metadata import entry_points
 
     (script,) = entry_points(group="console_scripts", name="ckpt")
-    app, seen = script.load(), []
+    app = script.load()
+    seen: list[str] = []
     sys.argv = ["ckpt", *words]
     arm(at, seen)
     try:

@@ -1,6 +1,7 @@
 """The same repair, the same way back, on every kind of remote storage."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,8 +40,8 @@ def tree(uri: str, options: dict[str, str]) -> tuple[set[str], dict[str, bytes]]
     return {*listing.folders}, {path: storage.read(path) for path, _ in listing.walk()}
 
 
-def mend(uri: str, options: dict[str, str], **how: object) -> tuple[Plan, Receipt]:
-    return repair_async(uri, options, grace_s=0, accept_replay=True, **how)  # type: ignore[arg-type]
+def mend(uri: str, options: dict[str, str], **how: Any) -> tuple[Plan, Receipt]:
+    return repair_async(uri, options, grace_s=0, accept_replay=True, **how)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

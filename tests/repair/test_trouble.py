@@ -9,7 +9,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
@@ -98,6 +100,10 @@ class Flaky(MemoryFileSystem):
         super().rm_file(path)
 
 
+def put(store: Flaky, top: str, path: str, data: bytes) -> None:
+    store.pipe_file(f"{top}/{path}", data)
+
+
 def test_a_connection_lost_midway(tmp_path: Path) -> None:
     fsspec.register_implementation("flaky", Flaky, clobber=True)
     local = Gap((0, 3, 8, 9), (0,), {"offsets/8": "empty"}).build(tmp_path / "local")
@@ -105,7 +111,7 @@ def test_a_connection_lost_midway(tmp_path: Path) -> None:
     for allowed in itertools.count(0):
         top = f"/flaky-{allowed}/checkpoint"
         Flaky.left = 10**9
-        copy_tree(local, lambda path: None, lambda path, data, top=top: store.pipe_file(f"{top}/{path}", data))
+        copy_tree(local, Path, partial(put, store, top))
         uri, backup = f"flaky:/{top}", f"flaky://{top}-backup"
         before = {path: store.cat_file(path) for path in store.find(top)}
         Flaky.left = allowed
@@ -341,10 +347,10 @@ def test_a_query_that_starts_while_it_is_repaired(
     theirs = "offsets/30" if at == "create" else "offsets/32"
     link = os.link
 
-    def interfering(*args: object, **kwargs: object) -> None:
+    def interfering(*args: Any, **kwargs: Any) -> None:
         if args[1] == ("30" if at == "create" else ".30.crc"):
             (checkpoint / theirs).write_bytes(b"v1\n{}\n{}")
-        link(*args, **kwargs)  # type: ignore[arg-type]
+        link(*args, **kwargs)
 
     monkeypatch.setattr(os, "link", interfering)
     receipt = apply(plan, checkpoint, tmp_path / "backup")
