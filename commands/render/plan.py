@@ -9,14 +9,22 @@ from ckpt.restart.versions import Progress
 from ckpt.sources import advance
 from ckpt.verdict import verdict
 
-from .change import headline, next_section, step_entry, steps_section, trouble, undo_command, warnings_section
+from .change import (
+    before_and_after,
+    headline,
+    next_section,
+    step_entry,
+    steps_section,
+    trouble,
+    undo_command,
+    undone,
+    warnings_section,
+)
 from .document import checkpoint_entry, range_entry, restart_entry, tool
 from .layout import Page, for_standard_output
 from .offsets import offset
 from .page import forecast_lines, title
 from .text import printable
-
-_STEPS = 12  # how many steps are named
 
 
 def plan_document(plan: Plan, receipt: Receipt) -> str:

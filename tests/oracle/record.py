@@ -28,13 +28,13 @@ START_S, CASE_S = 180.0, 150.0
 
 
 class Worker:
-    """A Spark session in another process that answers one job at a time."""
+    """A Spark session in another process that answers one job at a time, as `module` does."""
 
-    def __init__(self, python: str, log: Path) -> None:
+    def __init__(self, python: str, log: Path, module: str = "tests.oracle.worker") -> None:
         environment = os.environ | {"PYSPARK_PYTHON": python, "PYTHONPATH": str(ROOT)}
         self._log = log.open("ab")
         self._process = subprocess.Popen(
-            [python, "-m", "tests.oracle.worker"],
+            [python, "-m", module],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.PIPE,
@@ -48,7 +48,7 @@ class Worker:
         self._reader.start()
         self.spark: str = self._answer(START_S)["spark"]
 
-    def ask(self, job: dict[str, str]) -> dict[str, Any]:
+    def ask(self, job: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to a job. Raises TimeoutError when none comes."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(job) + "\n")
