@@ -23,8 +23,11 @@ def warnings(target: str, recorded: Sequence[str], held: Sequence[Held], *, away
             f"Afterwards it opens as {target} and nowhere else: bring all of it there, hidden files too, before "
             "anything starts it or reads its state."
         )
-    if "%" in target:
-        yield f"Spark takes the percent signs in {target} as they stand, and so does this plan."
+    if "%" in target or " " in target:
+        yield (
+            f"Spark takes {target} as it stands, and runs the query there. Its state reader, though, finds nothing "
+            "below a path with a space or a percent sign; locally a symbolic link without them helps it."
+        )
     if any(root != target for root in recorded):
         yield (
             f"A checkpoint that was copied is one query in two places: never start it again at {recorded[0]} as well, "
