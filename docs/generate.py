@@ -1,7 +1,7 @@
 """Write what is generated of the documentation again, from the root of the repository.
 
-``docs/findings.md`` comes from ``ckpt.findings``; in README.md, what stands behind ``$ ckpt ...`` in a console block is
-what that command prints.
+``docs/findings.md`` comes from ``ckpt.diagnoses``; in README.md, what stands behind ``$ ckpt ...`` in a console block
+is what that command prints.
 """
 
 import re
@@ -10,14 +10,15 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from ckpt.findings import Asked, Diagnosis, all_diagnoses
+from ckpt.diagnoses import all_diagnoses
+from ckpt.findings import Asked, Diagnosis
 
 PAGE = Path(__file__).parent / "findings.md"
 README = Path(__file__).parent.parent / "README.md"
 _BLOCK = re.compile(r"```console\n\$ ckpt (?P<words>[^\n]*)\n.*?```", re.S)
 HEAD = """# Findings
 
-Written by `make docs` from `ckpt/findings.py`; a test compares the two. A code is never reused. Errors stop a restart,
+Written by `make docs` from `ckpt/diagnoses/`; a test compares the two. A code is never reused. Errors stop a restart,
 lose data or make state unreadable; warnings deserve a look before the next start; notes never change the exit status.
 What only concerns a start that nobody will try (a Spark version older than the one that wrote the checkpoint, or
 asynchronous tracking of a stateful query) is a note unless that version or mode was asked for by name.
@@ -44,11 +45,11 @@ def _severity(diagnosis: Diagnosis) -> str:
 def _section(diagnosis: Diagnosis) -> str:
     remedy = _plain(diagnosis.remedy) if diagnosis.remedy else "Nothing has to be done."
     head = f"## {diagnosis.code} {diagnosis.name}\n\n{_severity(diagnosis)}"
-    return f"{head}\n\n{diagnosis.meaning}\n\n**What to do**: {remedy}\n"
+    return f"{head}\n\n{_plain(diagnosis.meaning)}\n\n**What to do**: {remedy}\n"
 
 
 def _plain(text: str) -> str:
-    return text.replace("{checkpoint}", "CHECKPOINT")
+    return text.replace("{checkpoint}", "CHECKPOINT").replace("{path}", "the file named").replace("{batch}", "N")
 
 
 def readme() -> str:

@@ -11,7 +11,8 @@ import pytest
 import typer.main
 from typer.core import TyperGroup
 
-from ckpt.findings import Diagnosis, all_diagnoses
+from ckpt.diagnoses import all_diagnoses
+from ckpt.findings import Diagnosis
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.rules import RULES
 from ckpt.restart.versions import Spark
@@ -51,20 +52,21 @@ def test_codes_and_names_are_unique() -> None:
 
 
 def used_in(*folders: str) -> set[str]:
-    """The diagnoses that the modules of some folders name: ``findings.X``."""
+    """The diagnoses that the modules of some folders name: ``diagnoses.room.X``."""
     trees = [ast.parse(read(module)) for folder in folders for module in (ROOT / folder).rglob("*.py")]
     return {
         node.attr
         for tree in trees
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "findings"
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute)
     }
 
 
 def test_every_diagnosis_is_used() -> None:
     declared = {
         target.id
-        for node in ast.parse(read(ROOT / "ckpt" / "findings.py")).body
+        for module in (ROOT / "ckpt" / "diagnoses").glob("*.py")
+        for node in ast.parse(read(module)).body
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
         and isinstance(node.value.func, ast.Name)

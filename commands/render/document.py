@@ -176,7 +176,7 @@ def _finding(judged: Judged) -> dict[str, Any]:
         "name": found.diagnosis.name,
         "severity": judged.severity,
         "path": found.path,
-        "meaning": found.diagnosis.meaning,
+        "meaning": judged.meaning,
         "detail": found.detail,
         "remedy": judged.remedy,
     }

@@ -110,7 +110,7 @@ def _said(forecast: Forecast) -> str:
         case Outcome.REFUSED:
             said = "refused: asynchronous tracking is for stateless queries"
         case Outcome.UNKNOWN:
-            said = "unknown"
+            said = "not known to ckpt"
     return said
 
 
