@@ -90,6 +90,8 @@ def test_relocated_first_and_moved_then(worker: Worker, ckpt: Ckpt, tmp_path: Pa
 
     assert ckpt("relocate", here, "--to", f"file://{there}", "--apply", "--grace", 0).exit_code == 0
     assert f"{there}/state/0/_stateSchema" in run(worker, TWS, shutil.copytree(here, tmp_path / "spare"), 1)["error"]
+    assert not [path for path in there.rglob("*") if path.is_file()]
+    shutil.rmtree(there)  # the folders that Spark made where it looked
     here.rename(there)
     must_go_on(worker, TWS, there, ckpt)
     assert "STDS_COMMITTED_BATCH_UNAVAILABLE" in state(worker, there)["error"]
