@@ -20,8 +20,8 @@ def warnings(target: str, recorded: Sequence[str], held: Sequence[Held], *, away
     yield STOP_FIRST
     if away:
         yield (
-            f"Afterwards it opens as {target} and nowhere else: bring all of it there, hidden files too, before "
-            "anything starts it or reads its state."
+            f"Afterwards it opens as {target} and nowhere else: bring all of it there before anything starts it or "
+            "reads its state."
         )
     if "%" in target or " " in target:
         yield (

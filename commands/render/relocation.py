@@ -73,7 +73,7 @@ def _headline(plan: Plan, receipt: Receipt, layout: Page) -> str:
 
 def _outcome(plan: Plan, receipt: Receipt) -> str:
     afterwards = plan.after.verdict if plan.after else ""
-    afterwards = f"opened as {plan.to} it finds its schemas and {afterwards[:1].lower()}{afterwards[1:]}"
+    afterwards = f"opened as {plan.to}, it finds its schemas and {afterwards[:1].lower()}{afterwards[1:]}"
     if receipt.applied:
         return printable(f"RELOCATED: {afterwards}")
     if receipt.undone:
