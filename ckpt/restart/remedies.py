@@ -104,8 +104,8 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
     old = "/" + (path if colon else root).lstrip("/")
     link = f'`ln -s "$(realpath {shlex.quote(here)})" {shlex.quote(old)}`'
     return (
-        f"Put the checkpoint back to {shlex.quote(old)}, where it was written, or make that path lead here (first "
-        f"remove the empty folders that a failed start leaves there): {link}"
+        f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {shlex.quote(old)}, or make that path "
+        f"lead here (first remove the empty folders that a failed start leaves there): {link}"
     )
 
 

@@ -135,6 +135,28 @@ def _trouble_later(answer: dict[str, Any]) -> Iterator[str]:
         yield f"the second start read from {then['sources']}"
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"first": {"batch": 45}},
+        {"first": {"outcome": "fails-at-commit", "error": ["..."]}},
+        {"first": {"sources": [{"from": {"offset": 470, "timestamp": 0}, "to": None}]}},
+        {"first": {"sources": [{"from": {"offset": 390, "timestamp": 1700000039000}, "to": None}]}},
+        {"then": {"batch": 46, "reexecutes": True}},
+        {"then": {"outcome": "fails-at-start"}},
+        {"async": {"batch": 47}},
+    ],
+    ids=str,
+)
+def test_a_broken_promise_is_noticed(change: dict[str, Any], plan_of) -> None:
+    question = named()["async-3.5-uncommitted/fill"]
+    answer = RECORDED["4.2"][question.name]
+    doctored = {key: value | change.get(key, {}) for key, value in answer.items() if key != "of"}
+
+    assert broken_promises(question, "4.2", plan_of(question), answer) == []
+    assert broken_promises(question, "4.2", plan_of(question), doctored) != []
+
+
 @pytest.mark.parametrize("minor", oracle.VERSIONS)
 def test_nothing_else_is_recorded(minor: str) -> None:
     assert RECORDED[minor].keys() == {one.name for one in record.for_version(minor)}
