@@ -38,8 +38,8 @@ STATE_MOVED = Diagnosis(
     "Operator metadata of transformWithState names its schema files by absolute path, and those lie "
     "elsewhere: the checkpoint was moved or copied. Where the old path is gone, neither a restart nor the"
     " state reader works; where it still exists, schemas are read from there without a word.",
-    "`ckpt relocate {checkpoint}` makes it find them here. Or: put the checkpoint back to where it was written, or make "
-    "the old path lead here (locally by a symbolic link).",
+    "`ckpt relocate {checkpoint}` makes it find them here. Or: put the checkpoint back to where it was written, or "
+    "make the old path lead here (locally by a symbolic link).",
 )
 STATE_ABOVE = Diagnosis(
     "CKPT306",

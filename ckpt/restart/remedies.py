@@ -104,8 +104,8 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
     old = "/" + (path if colon else root).lstrip("/")
     link = f'`ln -s "$(realpath {shlex.quote(here)})" {shlex.quote(old)}`'
     return (
-        f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {shlex.quote(old)}, or make that path "
-        f"lead here (first remove the empty folders that a failed start leaves there): {link}"
+        f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {shlex.quote(old)}, or make "
+        f"that path lead here (first remove the empty folders that a failed start leaves there): {link}"
     )
 
 
