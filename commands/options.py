@@ -1,5 +1,6 @@
 """Arguments and options that commands share, each spelled once."""
 
+import re
 from enum import StrEnum
 from typing import Annotated
 
@@ -31,7 +32,7 @@ def storage_options(words: list[str] | None) -> dict[str, str]:
 def spark_version(word: str) -> Spark:
     """``4.2`` or, as a release calls itself, ``4.2.1``. Raises BadParameter."""
     for version in Spark:
-        if word == version or word.startswith(f"{version}."):
+        if re.fullmatch(rf"{re.escape(version)}(\.\d.*)?", word):
             return version
     known = ", ".join(f"'{version}'" for version in Spark)
     raise typer.BadParameter(f"{word!r} is not one of {known}.")
