@@ -51,9 +51,13 @@ def removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> Iterat
     return (Step(one, _answered(answer), None) for one, answer in zip(found, answers, strict=True))
 
 
-def writing(storage: Storage, listing: Listing, path: str, source: str) -> Iterator[Step]:
-    """Steps that write a copy of ``source``, with checksums where its neighbours have them. Raises StorageError."""
-    checksums, data = sidecar(path), storage.read(source)
+def writing(storage: Storage, listing: Listing, path: str, data: bytes, source: str | None = None) -> Iterator[Step]:
+    """Steps that write a file, with checksums where its neighbours have them.
+
+    ``source`` is the file that ``data`` is a copy of; a new file takes over its owner and permissions. Raises
+    StorageError.
+    """
+    checksums = sidecar(path)
     like = source if listing.info(path) is None else path
     if listing.info(checksums) is not None:
         yield Step(checksums, storage.read(checksums), None)
@@ -73,9 +77,9 @@ def sidecar(path: str) -> str:
 class Changed:
     """A checkpoint as it would be after some steps: the same door, with other files behind it. Nothing is written."""
 
-    def __init__(self, storage: Storage, listing: Listing, steps: Iterable[Step]) -> None:
-        """``listing`` is the tree as it is; it is not listed again."""
-        self.uri = storage.uri
+    def __init__(self, storage: Storage, listing: Listing, steps: Iterable[Step] = (), uri: str | None = None) -> None:
+        """``listing`` is the tree as it is, which is not listed again; ``uri`` is where it will lie if not here."""
+        self.uri = storage.uri if uri is None else uri
         self.local = storage.local
         self._storage = storage
         self._data = {step.path: step.after for step in steps}

@@ -98,7 +98,8 @@ def _predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: 
     path, listing = f"{OFFSETS}/{latest - 1}", checkpoint.listing
     if listing.has_folder(path) or path in listing.oddities:
         raise NoWay(f"{path} is no file, and stands where one has to be written: move it away first")
-    yield from writing(storage, listing, path, f"{OFFSETS}/{origin}")
+    source = f"{OFFSETS}/{origin}"
+    yield from writing(storage, listing, path, storage.read(source), source)
 
 
 def _after_fill(
