@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import itertools
-import json
 import os
 import subprocess
 import threading
@@ -20,27 +19,14 @@ from fsspec.implementations.memory import MemoryFileSystem
 from ckpt.change import quiet
 from ckpt.repair import Receipt, Strategy, plan_repair, repair_async
 from ckpt.storage import open_storage
-from tests.conftest import Ckpt, CopyOf, Run
-from tests.repair.doing import apply, facts, undo
+from tests.conftest import Ckpt, CopyOf
+from tests.repair.doing import GAP, NOW, apply, facts, refused, undo
 from tests.repair.gaps import Gap
 from tests.repair.killing import failing
 from tests.services.copying import copy_tree
 
-GAP = "async-kafka-4.2"
 REPLACING = Gap((0, 3, 8, 9), (0, 1), {"offsets/8": "truncated"}, checksums=True, stale=("offsets/8",))
-NOW = ("--apply", "--accept-replay", "--grace", 0)
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount, and become another user")
-
-
-def refused(run: Run) -> str:
-    """The reason of a run that did nothing: in the document, and in one line."""
-    assert run.exit_code == 3, run.stdout
-    document = run.json()
-    assert document["applied"] is False
-    reason = document["refused"]
-    assert isinstance(reason, str)
-    assert reason.isprintable(), reason
-    return reason
 
 
 # Any change to the disk may fail.
@@ -361,78 +347,6 @@ def test_a_query_that_starts_while_it_is_repaired(
     assert left == before
 
 
-# Manifests that were edited.
-
-EDITS: dict[str, Callable[[dict], object]] = {
-    "a path that leads out": lambda told: told["steps"][0].update(path="offsets/../../30"),
-    "an absolute path": lambda told: told["steps"][0].update(path="/etc/passwd"),
-    "a path of the query": lambda told: told["steps"][0].update(path="metadata"),
-    "a path that is a number": lambda told: told["steps"][0].update(path=30),
-    "a path that is no text to the system": lambda told: told["steps"][0].update(path="offsets/\ud800"),
-    "a path with a line end": lambda told: told["steps"][0].update(path="offsets/3\n0"),
-    "a backup file that leads out": lambda told: told["steps"][-1]["before"].update(file="../../0001-x"),
-    "no backup file": lambda told: told["steps"][-1]["before"].update(file=None),
-    "a mode that gives away": lambda told: told["steps"][-1]["before"].update(mode=0o4755),
-    "a mode without end": lambda told: told["steps"][-1]["before"].update(mode=float("inf")),
-    "an owner that cannot be": lambda told: told["steps"][-1]["before"].update(uid=2**70),
-    "a time that cannot be": lambda told: told["steps"][-1]["before"].update(mtime_ns=10**30),
-    "steps that are none": lambda told: told.update(steps={"a": 1}),
-    "another format": lambda told: told.update(manifest=2),
-    "another query": lambda told: told.update(query_id="00000000-0000-0000-0000-000000000000"),
-    "other contents after": lambda told: told["steps"][-1]["before"].update(sha256="0" * 64),
-    "other files beside": lambda told: told.update(others="0" * 64),
-}
-
-
-@pytest.fixture
-def repaired(copy_of: CopyOf, tmp_path: Path, ckpt: Ckpt) -> tuple[Path, Path]:
-    """A repaired checkpoint, and its backup."""
-    checkpoint = copy_of(GAP, {"op": "write", "path": "offsets/30", "text": "v1"})
-    assert ckpt("repair-async", checkpoint, *NOW, "--backup", tmp_path / "backup").exit_code == 0
-    return checkpoint, tmp_path / "backup"
-
-
-@pytest.mark.parametrize("edit", EDITS)
-def test_an_edited_manifest_is_refused(edit: str, repaired: tuple[Path, Path], ckpt: Ckpt) -> None:
-    checkpoint, backup = repaired
-    told = json.loads((backup / "manifest.json").read_bytes())
-    told["steps"].sort(key=lambda step: step["before"] is not None)
-    EDITS[edit](told)
-    (backup / "manifest.json").write_text(json.dumps(told))
-    refused_and_untouched(ckpt, checkpoint, backup)
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [b"", b"not json", b"[]", b"7", b"\xff\xfe", b"[" * 100_000, b"{" + b" " * 20_000_000 + b"}", b'{"manifest":1}'],
-)
-def test_a_manifest_that_is_none_is_refused(raw: bytes, repaired: tuple[Path, Path], ckpt: Ckpt) -> None:
-    checkpoint, backup = repaired
-    (backup / "manifest.json").write_bytes(raw)
-    refused_and_untouched(ckpt, checkpoint, backup)
-
-
-def test_a_backup_that_was_changed_is_refused(repaired: tuple[Path, Path], ckpt: Ckpt) -> None:
-    checkpoint, backup = repaired
-    saved = next(backup.glob("0*"))
-    saved.write_bytes(b"another")
-    assert saved.name in refused_and_untouched(ckpt, checkpoint, backup)
-    saved.unlink()
-    assert saved.name in refused_and_untouched(ckpt, checkpoint, backup)
-
-
-def test_a_backup_that_is_not_there_is_refused(repaired: tuple[Path, Path], ckpt: Ckpt, tmp_path: Path) -> None:
-    assert "is no backup of ckpt" in refused_and_untouched(ckpt, repaired[0], tmp_path / "nowhere")
-
-
-def refused_and_untouched(ckpt: Ckpt, checkpoint: Path, backup: Path) -> str:
-    before = facts(checkpoint)
-    run = ckpt("repair-async", checkpoint, "--undo", backup, "--grace", 0, "-o", "json")
-    assert facts(checkpoint) == before
-    assert run.json()["undone"] is False
-    return refused(run)
-
-
 @pytest.mark.parametrize("grace", ["nan", "inf", "-1", "x"])
 def test_a_grace_that_is_no_time(grace: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(GAP)
@@ -440,12 +354,3 @@ def test_a_grace_that_is_no_time(grace: str, ckpt: Ckpt, copy_of: CopyOf) -> Non
     run = ckpt("repair-async", checkpoint, "--apply", "--quiet", "--grace", grace, "-o", "json")
     assert run.exit_code in (2, 3)
     assert facts(checkpoint) == before
-
-
-def test_no_manifest_makes_undo_write_through_a_link(repaired: tuple[Path, Path], ckpt: Ckpt, tmp_path: Path) -> None:
-    checkpoint, backup = repaired
-    (checkpoint / "offsets").rename(tmp_path / "elsewhere")
-    (checkpoint / "offsets").symlink_to(tmp_path / "elsewhere")
-    before = facts(tmp_path / "elsewhere")
-    assert "symbolic link" in refused_and_untouched(ckpt, checkpoint, backup)
-    assert facts(tmp_path / "elsewhere") == before
