@@ -13,6 +13,7 @@ import ckpt
 from ckpt.errors import CkptError, UsageError
 
 from .inspect import inspect
+from .relocate import relocate
 from .render.text import printable
 from .repair_async import repair_async
 
@@ -55,6 +56,7 @@ app = typer.Typer(
 )
 app.command()(inspect)
 app.command("repair-async")(repair_async)
+app.command()(relocate)
 
 
 def _version(wanted: bool) -> None:

@@ -85,7 +85,7 @@ def test_published_words_are_all_the_words_there_are(path: str, words: type[StrE
     assert contract.shapes()[path].words == {str(word) for word in words}
 
 
-COMMANDS = ("inspect", "repair-async")
+COMMANDS = ("inspect", "relocate", "repair-async")
 
 
 def test_every_command_is_published(app: Any) -> None:
@@ -114,6 +114,7 @@ def test_published_options_are_those_of_the_command(command: str, app: Any) -> N
     ("command", "option"),
     [
         *(("inspect", option) for option in ("--spark", "--progress", "-o`, `--output")),
+        ("relocate", "-o`, `--output"),
         *(("repair-async", option) for option in ("--spark", "--strategy", "-o`, `--output")),
     ],
 )

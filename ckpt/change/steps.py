@@ -77,9 +77,9 @@ def sidecar(path: str) -> str:
 class Changed:
     """A checkpoint as it would be after some steps: the same door, with other files behind it. Nothing is written."""
 
-    def __init__(self, storage: Storage, listing: Listing, steps: Iterable[Step]) -> None:
-        """``listing`` is the tree as it is; it is not listed again."""
-        self.uri = storage.uri
+    def __init__(self, storage: Storage, listing: Listing, steps: Iterable[Step] = (), uri: str | None = None) -> None:
+        """``listing`` is the tree as it is, which is not listed again; ``uri`` is where it will lie if not here."""
+        self.uri = storage.uri if uri is None else uri
         self.local = storage.local
         self._storage = storage
         self._data = {step.path: step.after for step in steps}

@@ -38,7 +38,8 @@ STATE_MOVED = Diagnosis(
     "Operator metadata of transformWithState names its schema files by absolute path, and those lie "
     "elsewhere: the checkpoint was moved or copied. Where the old path is gone, neither a restart nor the"
     " state reader works; where it still exists, schemas are read from there without a word.",
-    "Put the checkpoint back to where it was written, or make the old path lead here (locally by a symbolic link).",
+    "ckpt relocate {checkpoint} makes it find them here. Or: put the checkpoint back to where it was written, or make "
+    "the old path lead here (locally by a symbolic link).",
 )
 STATE_ABOVE = Diagnosis(
     "CKPT306",
@@ -86,7 +87,7 @@ STATE_MOVED_JOIN = Diagnosis(
     WARNING,
     "Operator metadata of a join (state format 3 or 4) names its schema files by absolute path, elsewhere than here. "
     "The query restarts and writes them anew; until then Spark's state reader fails on this checkpoint.",
-    "Start the query once before reading its state, or put the checkpoint back to where it was written.",
+    "ckpt relocate {checkpoint} makes the reader find them here. Or: start the query once before reading its state.",
 )
 NO_STATE_FOLDER = Diagnosis(
     "CKPT312",

@@ -79,7 +79,7 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
         return None
     old = "/" + (path if colon else root).lstrip("/")
     link = f'ln -s "$(realpath {shlex.quote(here)})" {shlex.quote(old)}'
-    return f"Put the checkpoint back to {shlex.quote(old)}, where it was written, or make that path lead here: {link}"
+    return f"ckpt relocate {{checkpoint}} makes it find them here. Or put it back to {shlex.quote(old)}, or: {link}"
 
 
 def _paths(folder: str, ids: Sequence[int]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Stop a process with SIGKILL after the n-th system call by which it changes a disk, or in the middle of one.
+"""Stop a process with SIGKILL after the n-th system call by which it changes a disk, in the middle of one, or fail it.
 
 Calls are counted where Python makes them; a test under strace shows that none is missing.
 """
@@ -13,6 +13,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 CALLS = ("open", "write", "fsync", "link", "unlink", "rename", "replace", "fchmod", "fchown", "utime", "mkdir", "rmdir")
 
@@ -48,6 +50,25 @@ def arm(last: int, record: list[str] | None = None, *, without_links: bool = Fal
         setattr(os, name, watched(name, getattr(os, name)))
 
 
+def failing(patch: pytest.MonkeyPatch, at: int, code: int, *, for_good: bool) -> list[str]:
+    """Let the ``at``-th change of this process fail, or every change from it on; what was tried is recorded."""
+    tried: list[str] = []
+
+    def watched(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def instead(*args: Any, **kwargs: Any) -> Any:
+            if name != "open" or args[1] & os.O_CREAT:
+                tried.append(name)
+                if len(tried) == at or (for_good and len(tried) > at):
+                    raise OSError(code, os.strerror(code))
+            return call(*args, **kwargs)
+
+        return instead
+
+    for name in CALLS:
+        patch.setattr(os, name, watched(name, getattr(os, name)))
+    return tried
+
+
 def killed(at: int, action: Callable[[], object], *, without_links: bool = False) -> bool:
     """Whether a child that does this was killed at its ``at``-th change; False where it ended before that."""
     with warnings.catch_warnings():
@@ -74,7 +95,8 @@ def main(at: int, record: Path, words: Sequence[str]) -> None:
     from importlib.metadata import entry_points
 
     (script,) = entry_points(group="console_scripts", name="ckpt")
-    app, seen = script.load(), []
+    app = script.load()
+    seen: list[str] = []
     sys.argv = ["ckpt", *words]
     arm(at, seen)
     try:
