@@ -64,6 +64,7 @@ def writing(storage: Storage, listing: Listing, path: str, data: bytes, source: 
     yield Step(path, storage.read(path) if listing.info(path) is not None else None, data, source, like)
     folder = path.rpartition("/")[0]
     if any(name.startswith(".") and name.endswith(".crc") for name in listing.in_folder(folder)):
+        like = like if listing.info(checksums) is None else checksums
         yield Step(checksums, None, build_hadoop_sidecar(data), like=like)
 
 

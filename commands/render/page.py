@@ -40,7 +40,8 @@ def title(inspection: Inspection, layout: Page) -> str:
         return layout.paint(name, "1") + "   empty"
     kinds = [source.type for source in inspection.sources]
     has = f"{plural(len(kinds), 'source')} ({', '.join(sorted(set(kinds)))})" if kinds else "sources unknown"
-    keeps = {True: "stateful", False: "stateless", None: "stateful or not: unknown"}[checkpoint.stateful]
+    never = "stateless" if inspection.pattern is Pattern.ASYNC_PROGRESS else "no state/ folder"
+    keeps = {True: "stateful", False: never, None: "stateful or not: unknown"}[checkpoint.stateful]
     continuous = ["continuous processing"] if checkpoint.kind is Kind.CONTINUOUS else []
     latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
     when = f", {instant(latest.metadata.timestamp_ms)}" if latest and latest.metadata else ""

@@ -60,7 +60,7 @@ def _store(store: Store) -> str:
         size(store.bytes) + _skew(store),
         *(["changelog"] if store.changelog else []),
         _snapshot(store),
-        *([f"of which loading replays {plural(max(replay), 'newer version')}"] if any(replay) else []),
+        *([f"on which a load replays {plural(max(replay), 'version')}"] if any(replay) else []),
         f"state of batches {readable} is whole" if readable else "no batch has whole state",
     ]
     return ", ".join(facts)
@@ -68,7 +68,7 @@ def _store(store: Store) -> str:
 
 def _snapshot(store: Store) -> str:
     newest = store.newest_snapshot_version
-    return "no snapshot yet" if newest is None else f"newest snapshot is version {newest}"
+    return "no snapshot yet" if newest is None else f"newest snapshot version {newest}"
 
 
 def _skew(store: Store) -> str:
