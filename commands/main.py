@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 import ckpt
 from ckpt.errors import CkptError, UsageError
 
+from .handoff import handoff
 from .inspect import inspect
 from .render.text import printable
 from .repair_async import repair_async
@@ -55,6 +56,7 @@ app = typer.Typer(
 )
 app.command()(inspect)
 app.command("repair-async")(repair_async)
+app.command()(handoff)
 
 
 def _version(wanted: bool) -> None:
