@@ -14,6 +14,7 @@ from ckpt.errors import CkptError, UsageError
 
 from .handoff import handoff
 from .inspect import inspect
+from .migrate import migrate
 from .render.text import printable
 from .repair_async import repair_async
 
@@ -57,6 +58,7 @@ app = typer.Typer(
 app.command()(inspect)
 app.command("repair-async")(repair_async)
 app.command()(handoff)
+app.add_typer(migrate, name="migrate")
 
 
 def _version(wanted: bool) -> None:

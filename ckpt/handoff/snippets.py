@@ -28,7 +28,7 @@ def snippet(handoff: Handoff, language: Language) -> str:
         if len(start.seen) > MOST_FILES:
             raise CkptError(
                 f"{handoff.inspection.checkpoint.uri}: source {start.view.index} has read {len(start.seen):,} files, "
-                f"more than a snippet names ({MOST_FILES:,}); take them from sources[].seen of -o json, and anti-join them"
+                f"more than a snippet names ({MOST_FILES:,}); take them from sources[].seen of -o json and anti-join"
             )
     return "\n".join(_python(handoff) if language is Language.PYTHON else _scala(handoff)).rstrip()
 
