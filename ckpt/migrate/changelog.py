@@ -1,8 +1,8 @@
 """``ckpt migrate changelog``: changelog checkpointing of a RocksDB checkpoint on or off.
 
 Spark loads a version from the newest snapshot at or below it and the changelogs behind that, whatever the setting is
-(class ``RocksDB``, ``load``), so the same checkpoint goes on in both directions; the setting decides how the next versions
-are written. It is not among those that a checkpoint records. Measured on Spark 3.5 and 4.2, on 4.2 with format 2 too.
+(class ``RocksDB``, ``load``), so the same checkpoint goes on in both directions; the setting decides how the next
+versions are written. It is not among those that a checkpoint records. Measured on Spark 4.2, with format 2 too.
 """
 
 from collections.abc import Iterator, Mapping
@@ -150,6 +150,6 @@ def _warnings(found: Inspection, state: StateInventory, to: To, outcome: Outcome
             "changelogs a start replays."
         )
     else:
-        yield "Every batch then uploads a snapshot before it is done: the more of the state changed, the longer it takes."
+        yield "Every batch then uploads a snapshot before it is done, so batches take longer."
     if state.format_version == 2:
         yield "The state has checkpoint format 2: keep spark.sql.streaming.stateStore.checkpointFormatVersion at 2."

@@ -173,7 +173,8 @@ def delta(spark: SparkSession, folder: Path) -> dict[str, Any]:
     }
 
 
-_NAMES = ("plain", "with space", "pct%20x", "umlaut-äöü", "hash#x", "plus+x", "quote'x", "ask?x", "br[1]")
+# No "?" and no "[": Spark takes them for patterns, and then reads the rows of a batch several times (4.2, measured).
+_NAMES = ("plain", "with space", "pct%20x", "umlaut-äöü", "hash#x", "plus+x", "quote'x")
 
 
 def files(spark: SparkSession, folder: Path) -> dict[str, Any]:
@@ -188,7 +189,7 @@ def files(spark: SparkSession, folder: Path) -> dict[str, Any]:
 
     def load(most: int = 100) -> DataFrame:
         reader = spark.readStream.schema("id BIGINT").option("maxFilesPerTrigger", most)
-        return reader.json(str(inputs).replace(" ", "?"))
+        return reader.json(str(inputs))
 
     add(0, 13)
     old = run(load(1), folder / "old")

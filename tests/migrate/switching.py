@@ -1,0 +1,81 @@
+"""Runs queries whose changelog checkpointing is switched on and off: `python -m tests.migrate.switching FOLDER`.
+
+Each stops and starts for every batch. What `ckpt migrate changelog` said at each point, which state files were there,
+and the state by Spark's own reader, is written to FOLDER/<query>.json for `test_changelog.py`. A control of each query
+is never switched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.spark.answers import answer
+from tests.spark.queries import QUERIES, session, start
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STARTS = {"aggregation": (2, 5, 5), "join": (2, 2, 2), "transform-with-state-event-time": (2, 2, 2)}
+"""How often each query is started before the switch to changelogs, after it, and after the switch back."""
+
+_FORMAT2 = {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}
+
+
+def told(checkpoint: Path, to: str, *words: str) -> dict[str, Any]:
+    """What ckpt says of a switch."""
+    command = [sys.executable, "-m", "ckpt", "migrate", "changelog", str(checkpoint), "--to", to, "-o", "json", *words]
+    document: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+    return document
+
+
+def run(spark: SparkSession, query: str, checkpoint: Path, store: str, times: int, conf: dict[str, str]) -> None:
+    """Start a query so many times, each for one batch with rows."""
+    for _ in range(times):
+        if not start(spark, QUERIES[query], checkpoint, store=store, conf=conf).awaitTermination(300):
+            raise TimeoutError(f"{query} does not end")
+
+
+def files(checkpoint: Path) -> list[str]:
+    """All state files."""
+    return sorted(str(path.relative_to(checkpoint)) for path in (checkpoint / "state").rglob("*") if path.is_file())
+
+
+def switched(
+    spark: SparkSession, query: str, folder: Path, starts: tuple[int, int, int], conf: dict[str, str]
+) -> dict[str, Any]:
+    """Off, on, off; what was said and found before and after each switch."""
+    checkpoint, format2 = folder / "switched", bool(conf)
+    found: dict[str, Any] = {"switches": []}
+    run(spark, query, checkpoint, "rocksdb", starts[0], conf)
+    for to, store, times in (("on", "changelog", starts[1]), ("off", "rocksdb", starts[2])):
+        before = answer(spark, checkpoint, format2)
+        one = {"to": to, "before": told(checkpoint, to), "too_early": told(checkpoint, to, "--verify")}
+        run(spark, query, checkpoint, store, 1, conf)
+        one |= {"after": told(checkpoint, to, "--verify"), "files": files(checkpoint)}
+        run(spark, query, checkpoint, store, times - 1, conf)
+        one |= {"later": told(checkpoint, to, "--verify"), "again": told(checkpoint, to)}
+        one |= {"state": before, "state_read_later": answer(spark, checkpoint, format2, before["batch"])}
+        found["switches"].append(one)
+    run(spark, query, folder / "control", "rocksdb", sum(starts), conf)
+    return found | {"state": answer(spark, checkpoint, format2), "control": answer(spark, folder / "control", format2)}
+
+
+def main(folder: Path) -> None:
+    """Run all of them, and the aggregation once more with state store checkpoint format 2."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = session(master="local[1]", spark__python__authenticate__socketTimeout="120s")
+    spark.sparkContext.setLogLevel("ERROR")
+    for query, starts in STARTS.items():
+        (folder / f"{query}.json").write_text(json.dumps(switched(spark, query, folder / query, starts, {})))
+    two = switched(spark, "aggregation", folder / "format2", (2, 2, 2), _FORMAT2)
+    (folder / "format2.json").write_text(json.dumps(two))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
