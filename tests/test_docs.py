@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
-from typer.core import TyperGroup
 
 from ckpt.findings import Diagnosis, all_diagnoses
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.rules import RULES
 from ckpt.restart.versions import Spark
-from tests.conftest import Ckpt
+from tests.conftest import Ckpt, commands_of
 from tests.places import ROOT
 
 DOCS = ROOT / "docs"
@@ -81,18 +79,17 @@ def test_every_diagnosis_is_used() -> None:
 NAMED = re.compile(r"\bckpt (?P<command>[a-z]+(?:-[a-z]+)*)(?P<rest>[^.;:,`\n]*)")
 
 
-def commands_of(app: Any) -> dict[str, set[str]]:
+def options_of(app: Any) -> dict[str, set[str]]:
     """Each command and its options."""
-    group = typer.main.get_command(app)
-    assert isinstance(group, TyperGroup)
-    return {
-        name: {word for option in command.params for word in option.opts} for name, command in group.commands.items()
-    }
+    return {name: {word for one in command.params for word in one.opts} for name, command in commands_of(app).items()}
 
 
 def unknown_commands(text: str, commands: dict[str, set[str]]) -> Iterator[str]:
     for named in NAMED.finditer(text):
         command, rest = named["command"], named["rest"]
+        inner = re.match(r" (?P<name>[a-z]+(?:-[a-z]+)*)\b", rest)
+        if inner and f"{command}{inner[0]}" in commands:
+            command, rest = f"{command}{inner[0]}", rest[inner.end() :]
         if command not in commands:
             yield named[0]
         else:
@@ -101,20 +98,18 @@ def unknown_commands(text: str, commands: dict[str, set[str]]) -> Iterator[str]:
 
 @pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
 def test_a_remedy_names_only_commands_that_exist(diagnosis: Diagnosis, app: Any) -> None:
-    assert list(unknown_commands(diagnosis.remedy or "", commands_of(app))) == []
+    assert list(unknown_commands(diagnosis.remedy or "", options_of(app))) == []
 
 
 def test_a_command_that_does_not_exist_would_be_seen(app: Any) -> None:
-    commands = commands_of(app)
+    commands = options_of(app)
     assert [*unknown_commands("Run ckpt conjure {checkpoint}.", commands)] == ["ckpt conjure {checkpoint}"]
     assert [*unknown_commands("Run ckpt inspect {checkpoint} --magic again.", commands)] == ["--magic"]
     assert [*unknown_commands("Run ckpt inspect {checkpoint} --batches 0.", commands)] == []
 
 
 def test_every_command_and_option_says_what_it_does(app: Any) -> None:
-    group = typer.main.get_command(app)
-    assert isinstance(group, TyperGroup)
-    for name, command in group.commands.items():
+    for name, command in commands_of(app).items():
         assert command.help, name
         for option in command.params:
             assert getattr(option, "help", None) or getattr(option, "hidden", False), f"{name} {option.name}"

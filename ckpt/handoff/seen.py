@@ -20,7 +20,7 @@ def seen_files(storage: Storage, listing: Listing, source: int, entry: int) -> t
     for name in _needed(listing, source, entry):
         path = f"{SOURCES}/{source}/{name}"
         if listing.info(path) is None:
-            return f"{path} is not there: it names files that the old query had read"
+            return f"neither {path} nor {path}{COMPACT} is there: it named files that the old query had read"
         paths.append(path)
     found: dict[str, None] = {}
     for path, data in zip(paths, storage.read_many([ReadRequest(path) for path in paths]), strict=True):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from enum import StrEnum
+from textwrap import wrap
 
 from ckpt.errors import CkptError
 from ckpt.handoff.plan import Handoff
@@ -47,7 +48,8 @@ def _told(start: SourceStart) -> Iterator[str]:
     """What has to be known of a source, in lines of plain text."""
     name = f"{start.view.index} {start.view.name}" if start.view.name else str(start.view.index)
     yield f"Source {_plain(name)}: {start.view.type}."
-    yield from (f"- {_plain(condition)}" for condition in start.conditions)
+    for condition in start.conditions:
+        yield from wrap(_plain(condition), 100, initial_indent="- ", subsequent_indent="  ", break_long_words=False)
 
 
 def _plain(text: str) -> str:
@@ -71,13 +73,13 @@ def _python(handoff: Handoff) -> Iterator[str]:
     if readers:
         yield "from pyspark.sql.streaming import DataStreamReader"
     for start in handoff.sources:
+        if filters or readers:
+            yield from ("", "")
         yield from _python_source(start)
 
 
 def _python_source(start: SourceStart) -> Iterator[str]:
     index = start.view.index
-    yield ""
-    yield ""
     yield from (f"# {line}" for line in _told(start))
     if _is_filter(start):
         yield f"SEEN_{index} = ["
