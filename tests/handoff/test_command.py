@@ -224,7 +224,7 @@ def test_scala_snippets_compile(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> 
     assert spec.origin is not None
     if shutil.which("java") is None:
         pytest.skip("java is not installed")
-    files = []
+    files: list[Path] = []
     for checkpoint in [*(SAMPLES / sample for sample in SNIPPETS), odd(copy_of)[0]]:
         code = ckpt("handoff", checkpoint, "--snippet", "scala").stdout
         files.append(tmp_path / f"Handoff{len(files) + 1}.scala")
