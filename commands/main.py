@@ -15,6 +15,7 @@ from ckpt.errors import CkptError, UsageError
 from .handoff import handoff
 from .inspect import inspect
 from .migrate import migrate
+from .relocate import relocate
 from .render.text import printable
 from .repair_async import repair_async
 
@@ -59,6 +60,7 @@ app.command()(inspect)
 app.command("repair-async")(repair_async)
 app.command()(handoff)
 app.add_typer(migrate, name="migrate")
+app.command()(relocate)
 
 
 def _version(wanted: bool) -> None:

@@ -47,8 +47,19 @@ BatchesOption = Annotated[
     int,
     typer.Option("--batches", min=0, metavar="N", help="Show the newest N batches; 0 shows and reads them all."),
 ]
+ApplyOption = Annotated[bool, typer.Option("--apply", help="Perform the plan; without it, only print it.")]
+BackupOption = Annotated[
+    str | None,
+    typer.Option("--backup", metavar="DIR", help="Where files are kept as they were. Default: beside CHECKPOINT."),
+]
 GraceOption = Annotated[
     float,
     typer.Option("--grace", min=0, metavar="SECONDS", help="How old the youngest file must be before it is changed."),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
+
+
+def say_that_it_takes_time(looks_twice: object, *, quiet: bool) -> None:
+    """Tell who waits why nothing happens for some seconds before a checkpoint is changed."""
+    if looks_twice and not quiet:
+        typer.echo("ckpt: looking twice, some seconds apart, whether anything writes here", err=True)

@@ -1,23 +1,34 @@
 """Write what is generated of the documentation again, from the root of the repository.
 
-``docs/findings.md`` comes from ``ckpt.findings``; in README.md, what stands behind ``$ ckpt ...`` in a console block is
-what that command prints.
+``docs/findings.md`` comes from ``ckpt.diagnoses``; in README.md and the runbook, what stands behind ``$ ckpt ...`` in a
+console block is what that command prints. What the runbook shows of Spark comes from a real Kafka query:
+``python -m tests.repair.runbook`` writes that.
 """
 
+import os
 import re
+import shutil
+from collections.abc import Callable
+from contextlib import chdir
 from importlib.metadata import entry_points
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from typer.testing import CliRunner
 
-from ckpt.findings import Asked, Diagnosis, all_diagnoses
+from ckpt.diagnoses import all_diagnoses
+from ckpt.findings import Asked, Diagnosis
 
 PAGE = Path(__file__).parent / "findings.md"
 README = Path(__file__).parent.parent / "README.md"
-_BLOCK = re.compile(r"```console\n\$ ckpt (?P<words>[^\n]*)\n.*?```", re.S)
+RUNBOOK = Path(__file__).parent / "runbooks" / "async-gap.md"
+SAMPLE = README.parent / "sample_checkpoints" / "async-kafka-4.2"
+STARTED = "checkpoints/orders"  # the checkpoint that the runbook starts the query on
+_BLOCK = re.compile(r"```console\n\$ (?P<words>(?:ckpt|spark-submit) [^\n]*)\n.*?```", re.S)
 HEAD = """# Findings
 
-Written by `make docs` from `ckpt/findings.py`; a test compares the two. A code is never reused. Errors stop a restart,
+Written by `make docs` from `ckpt/diagnoses/`; a test compares the two. A code is never reused. Errors stop a restart,
 lose data or make state unreadable; warnings deserve a look before the next start; notes never change the exit status.
 What only concerns a start that nobody will try (a Spark version older than the one that wrote the checkpoint, or
 asynchronous tracking of a stateful query) is a note unless that version or mode was asked for by name.
@@ -44,25 +55,59 @@ def _severity(diagnosis: Diagnosis) -> str:
 def _section(diagnosis: Diagnosis) -> str:
     remedy = _plain(diagnosis.remedy) if diagnosis.remedy else "Nothing has to be done."
     head = f"## {diagnosis.code} {diagnosis.name}\n\n{_severity(diagnosis)}"
-    return f"{head}\n\n{diagnosis.meaning}\n\n**What to do**: {remedy}\n"
+    return f"{head}\n\n{_plain(diagnosis.meaning)}\n\n**What to do**: {remedy}\n"
 
 
 def _plain(text: str) -> str:
-    return text.replace("{checkpoint}", "CHECKPOINT")
+    return text.replace("{checkpoint}", "CHECKPOINT").replace("{path}", "the file named").replace("{batch}", "N")
 
 
 def readme() -> str:
     """README.md with the output of its commands as it is now."""
+    return _BLOCK.sub(lambda block: _shown(block, _ckpt(block["words"])), README.read_text(encoding="utf-8"))
+
+
+def _ckpt(command: str) -> str:
+    """What a command prints, run where we are."""
     (script,) = entry_points(group="console_scripts", name="ckpt")
-    app = script.load()
+    app: Any = script.load()
+    return CliRunner().invoke(app, command.split()[1:]).stdout
+
+
+def _shown(block: re.Match[str], output: str) -> str:
+    return f"```console\n$ {block['words']}\n{output.rstrip()}\n```"
+
+
+def runbook(start: Callable[[Path], str] | None = None) -> str:
+    """The runbook with the output of its commands as it is now.
+
+    ``start`` starts the query on a checkpoint and says what came of it; without it, that and what is seen of the
+    checkpoint after the query has run are left as they stand.
+    """
+    runs = False
 
     def filled(block: re.Match[str]) -> str:
-        output = CliRunner().invoke(app, block["words"].split()).stdout
-        return f"```console\n$ ckpt {block['words']}\n{output.rstrip()}\n```"
+        nonlocal runs
+        command = block["words"]
+        if command.startswith("spark-submit"):
+            output = start(Path(STARTED).absolute()) if start else None
+            runs = runs or "Exception" not in (output or block[0])
+        else:
+            output = None if runs and start is None and STARTED in command.split() else _ckpt(command)
+        return block[0] if output is None else _shown(block, output)
 
-    return _BLOCK.sub(filled, README.read_text(encoding="utf-8"))
+    page = RUNBOOK.read_text(encoding="utf-8")
+    with TemporaryDirectory() as scratch, chdir(scratch):
+        for name in ("orders", "clicks", "payments"):
+            shutil.copytree(SAMPLE, Path("checkpoints", name))
+        for commit in (".31.crc", "31"):
+            Path("checkpoints/clicks/commits", commit).unlink()
+        for file in Path("checkpoints").rglob("*"):
+            os.utime(file, (0, 0))
+        return _BLOCK.sub(filled, page)
 
 
 if __name__ == "__main__":
     PAGE.write_text(findings_page(), encoding="utf-8")
     README.write_text(readme(), encoding="utf-8")
+    RUNBOOK.write_text(runbook(), encoding="utf-8")

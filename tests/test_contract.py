@@ -85,7 +85,7 @@ def test_published_words_are_all_the_words_there_are(path: str, words: type[StrE
     assert contract.shapes()[path].words == {str(word) for word in words}
 
 
-COMMANDS = ("inspect", "repair-async", "handoff", "migrate changelog")
+COMMANDS = ("handoff", "inspect", "migrate changelog", "relocate", "repair-async")
 
 
 def test_every_command_is_published(app: Any) -> None:
@@ -116,6 +116,7 @@ def test_published_words_of_a_hand_over_and_a_switch_are_all_there_are() -> None
     ("command", "option"),
     [
         *(("inspect", option) for option in ("--spark", "--progress", "-o`, `--output")),
+        ("relocate", "-o`, `--output"),
         *(("repair-async", option) for option in ("--spark", "--strategy", "-o`, `--output")),
     ],
 )

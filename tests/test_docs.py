@@ -1,7 +1,6 @@
 """What is written is what is so: pages compared with the code, commands shown compared with what they print."""
 
 import ast
-import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from ckpt.findings import Diagnosis, all_diagnoses
+from ckpt.diagnoses import all_diagnoses
+from ckpt.findings import Diagnosis
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.rules import RULES
 from ckpt.restart.versions import Spark
 from tests.conftest import Ckpt, commands_of
 from tests.places import ROOT
+from tests.repair.runbook import generate
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
@@ -25,12 +26,12 @@ def read(page: Path) -> str:
 
 
 def test_findings_md_is_what_the_declarations_say() -> None:
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
-    assert read(DOCS / "findings.md") == generate.findings_page(), "run make docs"
+    assert read(DOCS / "findings.md") == generate().findings_page(), "run make docs"
+
+
+def test_the_runbook_shows_what_ckpt_prints() -> None:
+    """What it shows of Spark is compared where there is a Kafka: tests/repair/test_kafka_incident.py."""
+    assert read(DOCS / "runbooks" / "async-gap.md") == generate().runbook(), "run make docs"
 
 
 @pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
@@ -49,20 +50,21 @@ def test_codes_and_names_are_unique() -> None:
 
 
 def used_in(*folders: str) -> set[str]:
-    """The diagnoses that the modules of some folders name: ``findings.X``."""
+    """The diagnoses that the modules of some folders name: ``diagnoses.room.X``."""
     trees = [ast.parse(read(module)) for folder in folders for module in (ROOT / folder).rglob("*.py")]
     return {
         node.attr
         for tree in trees
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "findings"
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute)
     }
 
 
 def test_every_diagnosis_is_used() -> None:
     declared = {
         target.id
-        for node in ast.parse(read(ROOT / "ckpt" / "findings.py")).body
+        for module in (ROOT / "ckpt" / "diagnoses").glob("*.py")
+        for node in ast.parse(read(module)).body
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
         and isinstance(node.value.func, ast.Name)
@@ -142,7 +144,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 def test_paths_that_pages_name_exist() -> None:
     """``ckpt/x.py``, ``tests/y`` and ``docs/z.md`` in code quotes are files and folders of the repository."""
     missing = []
-    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+    for page in [*PAGES, *sorted(DOCS.glob("runbooks/*.md")), ROOT / "CONTRIBUTING.md"]:
         for path in re.findall(r"`((?:ckpt|commands|tests|docs|benchmarks|sample_checkpoints)/[\w./-]*)`", read(page)):
             if not (ROOT / path).exists():
                 missing.append(f"{page.name}: {path}")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ckpt import findings
+from ckpt import diagnoses
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
 from ckpt.formats.compaction import compactible_log
@@ -18,9 +18,11 @@ def offsets_between_batches(checkpoint: Checkpoint) -> Iterator[Finding]:
         for index, advance in enumerate(advances(before, after)):
             where = f"source {index}, from batch {earlier} to batch {later}"
             if advance is not None and advance.replaced:
-                yield Finding(findings.SOURCE_REPLACED, f"offsets/{later}", f"{where}: the table id is another")
+                yield Finding(diagnoses.others.SOURCE_REPLACED, f"offsets/{later}", f"{where}: the table id is another")
             elif advance is not None and advance.went_back:
-                yield Finding(findings.OFFSETS_WENT_BACK, f"offsets/{later}", f"{where}: {advance.went_back[0]}")
+                yield Finding(
+                    diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", f"{where}: {advance.went_back[0]}"
+                )
 
 
 def number_of_sources(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -28,8 +30,8 @@ def number_of_sources(checkpoint: Checkpoint) -> Iterator[Finding]:
     logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
     for (earlier, before), (later, after) in pairwise(logs):
         if len(before.sources) != len(after.sources):
-            detail = f"batch {earlier} has {len(before.sources)} sources, batch {later} has {len(after.sources)}"
-            yield Finding(findings.SOURCES_DIFFER, f"offsets/{later}", detail)
+            detail = f"offsets/{earlier} names {len(before.sources)}, offsets/{later} names {len(after.sources)}"
+            yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later}", detail)
 
 
 def sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -39,7 +41,7 @@ def sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
             log = compactible_log(checkpoint.listing.in_folder(folder))
             if log.first_missing is not None:
                 detail = f"entries {log.first_needed} to {log.latest} are needed, and this one is not there"
-                yield Finding(findings.SINK_LOG_HOLE, f"{folder}/{log.first_missing}", detail)
+                yield Finding(diagnoses.others.SINK_LOG_HOLE, f"{folder}/{log.first_missing}", detail)
 
 
 CHECKS = (number_of_sources, offsets_between_batches, sink_log_holes)

@@ -57,7 +57,7 @@ def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: 
 def _has_gap(checkpoint: Checkpoint) -> bool:
     """Whether a synchronous start looks for offsets that are not there, or not readable."""
     latest = checkpoint.offsets.latest
-    if not latest or checkpoint.kind is not Kind.MICRO_BATCH:
+    if not latest or latest not in checkpoint.offsets or checkpoint.kind is not Kind.MICRO_BATCH:
         return False
     return checkpoint.offsets.readable(latest - 1) is None
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from ckpt import findings
+from ckpt import diagnoses
 from ckpt.checkpoint import OFFSETS, Checkpoint
 from ckpt.findings import Diagnosis, Finding
+from ckpt.restart import remedies
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.versions import RULES, Progress, Rules, Spark
 
@@ -95,9 +96,12 @@ class Start:
             which = f"batch {first}" if first == last else f"batches {first} to {last}"
             seen = f"the latest commit is {self.committed}" if self.committed is not None else "there is no commit"
             detail = f"{which} were planned, {seen}, and the next start runs only batch {self.latest}"
-            because = (*because, Finding(findings.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail))
+            remedy = remedies.never_run(self.checkpoint, lost)
+            because = (*because, Finding(diagnoses.logs.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail, remedy))
         return Forecast(self.spark, self.progress, outcome, batch_id, reexecutes, sources, error, never, lost, because)
 
-    def fails(self, diagnosis: Diagnosis, path: str, detail: str, error: str | None) -> Forecast:
+    def fails(
+        self, diagnosis: Diagnosis, path: str, detail: str, error: str | None, remedy: str | None = None
+    ) -> Forecast:
         """A failure before any batch is executed."""
-        return self.ends(Outcome.FAILS_AT_START, Finding(diagnosis, path, detail), error=error)
+        return self.ends(Outcome.FAILS_AT_START, Finding(diagnosis, path, detail, remedy), error=error)

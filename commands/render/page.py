@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ckpt.findings import Severity
 from ckpt.history import Pattern
 from ckpt.inspection import Inspection
-from ckpt.model import Kind, QueryMetadata
+from ckpt.model import Kind
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.versions import Progress
 from ckpt.sources import Advance
@@ -40,16 +40,13 @@ def title(inspection: Inspection, layout: Page) -> str:
         return layout.paint(name, "1") + "   empty"
     kinds = [source.type for source in inspection.sources]
     has = f"{plural(len(kinds), 'source')} ({', '.join(sorted(set(kinds)))})" if kinds else "sources unknown"
-    keeps = {True: "stateful", False: "stateless", None: "stateful or not: unknown"}[checkpoint.stateful]
+    never = "stateless" if inspection.pattern is Pattern.ASYNC_PROGRESS else "no state/ folder"
+    keeps = {True: "stateful", False: never, None: "stateful or not: unknown"}[checkpoint.stateful]
     continuous = ["continuous processing"] if checkpoint.kind is Kind.CONTINUOUS else []
     latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
     when = f", {instant(latest.metadata.timestamp_ms)}" if latest and latest.metadata else ""
     batch = f"batch {checkpoint.offsets.latest}{when}" if checkpoint.offsets.ids else "no batch planned"
-    query = (
-        f"query {printable(checkpoint.metadata.query_id)}"
-        if isinstance(checkpoint.metadata, QueryMetadata)
-        else "query id unknown"
-    )
+    query = "query id unknown" if checkpoint.query_id is None else f"query {printable(checkpoint.query_id)}"
     since = inspection.written_by.at_least
     writer = [f"written by Spark {since} or later"] if since else []
     facts = [f"{keeps}, {has}", *continuous, batch, *writer, query]
@@ -114,7 +111,7 @@ def _said(forecast: Forecast) -> str:
         case Outcome.REFUSED:
             said = "refused: asynchronous tracking is for stateless queries"
         case Outcome.UNKNOWN:
-            said = "unknown"
+            said = "not known to ckpt"
     return said
 
 

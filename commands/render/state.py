@@ -59,11 +59,16 @@ def _store(store: Store) -> str:
         "keys not recorded" if store.num_keys is None else plural(store.num_keys, "key"),
         size(store.bytes) + _skew(store),
         *(["changelog"] if store.changelog else []),
-        "no snapshot yet" if store.newest_snapshot_version is None else f"snapshot {store.newest_snapshot_version}",
-        *([f"a load replays {plural(max(replay), 'version')}"] if replay else []),
-        f"readable batches {readable}" if readable else "no batch is readable",
+        _snapshot(store),
+        *([f"on which a load replays {plural(max(replay), 'version')}"] if any(replay) else []),
+        f"state of batches {readable} is whole" if readable else "no batch has whole state",
     ]
     return ", ".join(facts)
+
+
+def _snapshot(store: Store) -> str:
+    newest = store.newest_snapshot_version
+    return "no snapshot yet" if newest is None else f"newest snapshot version {newest}"
 
 
 def _skew(store: Store) -> str:

@@ -52,7 +52,11 @@ MUST_SHOW: dict[str, set[str]] = {
     "damaged-expired-deltas": {"CKPT301"},
     "damaged-missing-changelog": {"CKPT301"},
     "damaged-missing-zip": {"CKPT301"},
-    "damaged-missing-unique-ids": {"CKPT301", "CKPT302"},  # without ids Spark reads other names, and trips over these
+    "damaged-missing-unique-ids": {
+        "CKPT111",
+        "CKPT301",
+        "CKPT302",
+    },  # without ids Spark reads other names, and trips over these
     "damaged-empty-delta": {"CKPT302"},
     "damaged-short-of-recorded-size": {"CKPT302"},
     "damaged-missing-sst": {"CKPT303"},
@@ -78,3 +82,5 @@ SHRUGGED_OFF: dict[str, str] = {
     "damaged-missing-state": "without state/ the files are those of a stateless query, which starts",
 }
 """Damage that no start trips over, and why."""
+
+NOT_FORECAST = {"continuous-4.2"}  # what a start will do is not known, so the exit status is no all-clear
