@@ -34,6 +34,11 @@ def test_the_runbook_shows_what_ckpt_prints() -> None:
     assert read(DOCS / "runbooks" / "async-gap.md") == generate().runbook(), "run make docs"
 
 
+@pytest.mark.parametrize("page", generate().AT_ROOT, ids=lambda page: page.name)
+def test_pages_show_what_ckpt_prints_on_bundled_checkpoints(page: Path) -> None:
+    assert read(page) == generate().at_root(page), "run make docs"
+
+
 @pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
 def test_every_diagnosis_is_declared_well(diagnosis: Diagnosis) -> None:
     assert re.fullmatch("CKPT[1-9][0-9]{2}", diagnosis.code)

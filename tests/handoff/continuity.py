@@ -98,7 +98,7 @@ def cut_behind(checkpoint: Path, batch: int, to: Path) -> Path:
 
 def kafka(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """A topic of two partitions that gains rows, and then a partition."""
-    servers, topic = os.environ["CKPT_KAFKA"], "orders"
+    servers, topic = os.environ["CKPT_KAFKA"], "handed-over"
     options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "startingOffsets": "earliest"}
     options |= {"startingOffsetsByTimestampStrategy": "latest", "maxOffsetsPerTrigger": "20"}
 

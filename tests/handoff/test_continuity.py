@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import ExitStack
 from importlib.util import find_spec
 from itertools import chain
 from typing import Any
@@ -12,24 +11,22 @@ from typing import Any
 import pytest
 
 from tests.places import ROOT
-from tests.spark import kafka
+from tests.services.kafka import connector_jars
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.service,
     pytest.mark.skipif(find_spec("delta") is None, reason="delta-spark is not installed"),
 ]
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the queries of every scenario read; one JVM runs them all."""
-    folder, cache = tmp_path_factory.mktemp("continuity"), ROOT / ".cache" / "jars"
-    environment = dict(os.environ)
-    with ExitStack() as services:
-        environment["CKPT_SPARK_JARS"] = ",".join(map(str, kafka.connector_jars(cache)))
-        environment["CKPT_KAFKA"] = services.enter_context(kafka.broker(cache, folder / "broker"))
-        command = [sys.executable, "-m", "tests.handoff.continuity", str(folder)]
-        ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1500)
+    folder = tmp_path_factory.mktemp("continuity")
+    environment = os.environ | {"CKPT_SPARK_JARS": ",".join(map(str, connector_jars())), "CKPT_KAFKA": kafka}
+    command = [sys.executable, "-m", "tests.handoff.continuity", str(folder)]
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1500)
     assert ran.returncode == 0, ran.stderr[-3000:]
     return {file.stem: json.loads(file.read_text()) for file in folder.glob("*.json")}
 
