@@ -1,7 +1,7 @@
 """Write what is generated of the documentation again, from the root of the repository.
 
-``docs/findings.md`` comes from ``ckpt.diagnoses``; in README.md and the runbooks, what stands behind ``$ ckpt ...`` in a
-console block is what that command prints. What async-gap.md shows of Spark comes from a real Kafka query:
+``docs/findings.md`` comes from ``ckpt.diagnoses``; in README.md and the runbooks, what stands behind ``$ ckpt ...`` in
+a console block is what that command prints. What async-gap.md shows of Spark comes from a real Kafka query:
 ``python -m tests.repair.runbook`` writes that.
 """
 

@@ -1,8 +1,7 @@
-"""Runs queries whose changelog checkpointing is switched on and off: `python -m tests.migrate.switching FOLDER`.
+"""Runs a query whose changelog checkpointing is switched on and off: `python -m tests.migrate.switching FOLDER NAME`.
 
-Each stops and starts for every batch. What `ckpt migrate changelog` said at each point, which state files were there,
-and the state by Spark's own reader, is written to FOLDER/<query>.json for `test_changelog.py`. A control of each query
-is never switched.
+It stops and starts for every batch. What `ckpt migrate changelog` said at each point, which state files were there, and
+the state by Spark's own reader, is written to FOLDER/found.json for `test_changelog.py`. A control is never switched.
 """
 
 from __future__ import annotations
@@ -20,10 +19,13 @@ from tests.spark.queries import QUERIES, session, start
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-STARTS = {"aggregation": (2, 5, 5), "transform-with-state-event-time": (2, 2, 2), "join": (2, 2, 2)}
-"""How often each query is started before the switch to changelogs, after it, and after the switch back."""
-
-_FORMAT2 = {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}
+RUNS: dict[str, tuple[str, tuple[int, int, int], dict[str, str]]] = {
+    "aggregation": ("aggregation", (2, 5, 5), {}),
+    "join": ("join", (2, 2, 2), {}),
+    "transform-with-state": ("transform-with-state-event-time", (2, 2, 2), {}),
+    "format2": ("aggregation", (2, 2, 2), {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}),
+}
+"""Queries, how often each is started before the switch to changelogs, after it, and after the switch back, and conf."""
 
 
 def told(checkpoint: Path, to: str, *words: str) -> dict[str, Any]:
@@ -36,7 +38,7 @@ def told(checkpoint: Path, to: str, *words: str) -> dict[str, Any]:
 def run(spark: SparkSession, query: str, checkpoint: Path, store: str, times: int, conf: dict[str, str]) -> None:
     """Start a query so many times, each for one batch with rows; a busy machine may be late with a Python worker."""
     for _ in range(times):
-        for patience in (True, True, False):
+        for patience in (*[True] * 8, False):
             try:
                 start(spark, QUERIES[query], checkpoint, store=store, conf=conf).awaitTermination(300)
                 break
@@ -70,17 +72,15 @@ def switched(
     return found | {"state": answer(spark, checkpoint, format2), "control": answer(spark, folder / "control", format2)}
 
 
-def main(folder: Path) -> None:
-    """Run all of them, and the aggregation once more with state store checkpoint format 2."""
+def main(folder: Path, name: str) -> None:
+    """Run one of `RUNS`."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = session(master="local[1]", spark__python__authenticate__socketTimeout="120s")
     spark.sparkContext.setLogLevel("ERROR")
-    for query, starts in STARTS.items():
-        (folder / f"{query}.json").write_text(json.dumps(switched(spark, query, folder / query, starts, {})))
-    two = switched(spark, "aggregation", folder / "format2", (2, 2, 2), _FORMAT2)
-    (folder / "format2.json").write_text(json.dumps(two))
+    query, starts, conf = RUNS[name]
+    (folder / "found.json").write_text(json.dumps(switched(spark, query, folder, starts, conf)))
     spark.stop()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])
