@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ckpt.findings import Severity
 from ckpt.migrate import ChangelogSwitch, Outcome, To
 from ckpt.migrate.written import Version, Written
-from ckpt.model import Store
+from ckpt.model import Provider, Store
 
 from .document import checkpoint_entry, tool
 from .findings import COLOURS
@@ -161,7 +161,9 @@ def _mind(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
 
 
 def _next(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
+    state = found.inspection.checkpoint.state
     path = shlex.quote(found.inspection.checkpoint.uri)
+    hdfs = state is not None and state.provider is Provider.HDFS
     verify = f"ckpt migrate changelog {path} --to {found.to} --verify"
     said, command = {
         Outcome.READY: ("stop the query, start it with the setting, and after some batches", verify),
@@ -170,7 +172,7 @@ def _next(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
         Outcome.SWITCHED: ("nothing has to be done; keep the setting", ""),
         Outcome.PARTLY: ("let one more batch run, then", verify),
         Outcome.NOT_YET: ("see that the session has the setting, let a batch run, then", verify),
-        Outcome.REFUSED: ("see what is there", f"ckpt inspect {path}"),
+        Outcome.REFUSED: ("see what is there", f"ckpt {'handoff' if hdfs else 'inspect'} {path}"),
     }[found.outcome]
     yield layout.wrap(said, 10, "Next")
     if command:
