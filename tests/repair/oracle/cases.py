@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 
 from tests.oracle.cases import random_gaps
 from tests.oracle.cases.as_made import relocated
 from tests.oracle.cases.logs import END, V2_OFFSETS
-from tests.oracle.cases.model import Case, Mutation, copy, delete, delete_logs, latest, mkdir, replace, truncate, write
+from tests.oracle.cases.model import (
+    SAMPLES,
+    Case,
+    Mutation,
+    copy,
+    delete,
+    delete_logs,
+    latest,
+    mkdir,
+    replace,
+    truncate,
+    write,
+)
 from tests.spark import samples
 
 PLAIN = "stateless-3.5"  # batches 0 to L, all committed
@@ -19,11 +32,11 @@ ASYNC_42 = "async-4.2"
 ASYNC_42_IDS = (0, 7, 14, 21, 28, 35, 42)
 SEED = 20261122
 
-_SAMPLES = {sample.name: sample for sample in samples.SAMPLES}
+_MADE = {sample.name: sample for sample in samples.SAMPLES}
 
 
 def _case(name: str, sample: str, *mutations: Mutation) -> Case:
-    made = _SAMPLES[sample]
+    made = _MADE[sample]
     return Case(name, sample, (*relocated(made), *mutations), made.query, sync_only=True)
 
 
@@ -137,12 +150,18 @@ def _other_queries() -> Iterator[Case]:
     yield _case("other-shuffle-partitions", ASYNC, other)
     yield _case("other-shuffle-partitions-uncommitted", ASYNC, other, *delete_logs(commits=[46]))
     yield _case("two-sources-predecessor-empty", "two-sources-3.5", write("offsets/2", ""), *delete_logs(commits=[3]))
-    newer = write(f"offsets/{L}", V2_OFFSETS)
-    older = write("offsets/3", V2_OFFSETS.replace(END, '{"offset":40,"timestamp":1700000004000}'))
+    newer = write(f"offsets/{L}", _second_version(L, END))
+    older = write("offsets/3", _second_version(3, '{"offset":40,"timestamp":1700000004000}'))
     gap, uncommitted = delete_logs([L - 1], [L - 1]), delete_logs(commits=[L])
     for name, damage in {"v2-after-v1": newer, "v1-after-v2": older}.items():
         yield _case(name, "stateless-4.2", damage, *gap)
         yield _case(f"{name}-uncommitted", "stateless-4.2", damage, *gap, *uncommitted)
+
+
+def _second_version(batch: int, end: str) -> str:
+    """A batch of the sample as version 2 of the offset log, planned when it was planned."""
+    planned = json.loads((SAMPLES / "stateless-4.2" / "offsets" / str(batch)).read_text().splitlines()[1])
+    return V2_OFFSETS.replace(END, end).replace("1700000000000", str(planned["batchTimestampMs"]))
 
 
 def _stateful() -> Iterator[Case]:

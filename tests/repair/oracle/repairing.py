@@ -38,7 +38,7 @@ def repaired(checkpoint: Path, strategy: Strategy) -> Plan:
 
 
 def fingerprint(case: Case, plan: Plan) -> str:
-    """What an answer is an answer to: the damaged sample, the bytes that the repair wrote, and the query."""
-    steps = [[step.path, None if step.after is None else hashlib.sha256(step.after).hexdigest()] for step in plan.steps]
-    told: list[Any] = [oracle.fingerprint(case), steps]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+    """What an answer is an answer to: the damaged sample, the bytes that the repair leaves, and the query."""
+    left = {step.path: None if step.after is None else hashlib.sha256(step.after).hexdigest() for step in plan.steps}
+    told: list[Any] = [oracle.fingerprint(case), left]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
