@@ -47,9 +47,7 @@ class Inspection:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was found but notes, and every start that counts is known."""
-        if any(told.outcome is Outcome.UNKNOWN for told in self.counted):
-            return False
+        """Whether nothing was found but notes."""
         return worst(judged.severity for judged in self.findings) in (None, Severity.NOTE)
 
 

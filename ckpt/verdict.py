@@ -78,6 +78,8 @@ def _troubles(errors: Sequence[str]) -> str:
 def _none_runs(forecasts: Sequence[Forecast], which: str) -> str:
     outcomes = {f.outcome for f in forecasts}
     batches = sorted({f.batch_id for f in forecasts if f.batch_id is not None})
+    if outcomes == {Outcome.REFUSED}:
+        return f"Will not restart{which} with asynchronous progress tracking: it is for stateless queries"
     if outcomes <= {Outcome.UNKNOWN}:
         return "Unknown what a start will do"
     if outcomes == {Outcome.FAILS_IN_BATCH}:

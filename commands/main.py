@@ -12,7 +12,9 @@ from typer.core import TyperGroup
 import ckpt
 from ckpt.errors import CkptError, UsageError
 
+from .handoff import handoff
 from .inspect import inspect
+from .migrate import migrate
 from .relocate import relocate
 from .render.text import printable
 from .repair_async import repair_async
@@ -56,6 +58,8 @@ app = typer.Typer(
 )
 app.command()(inspect)
 app.command("repair-async")(repair_async)
+app.command()(handoff)
+app.add_typer(migrate, name="migrate")
 app.command()(relocate)
 
 

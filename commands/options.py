@@ -1,5 +1,6 @@
 """Arguments and options that commands share, each spelled once."""
 
+import re
 from enum import StrEnum
 from typing import Annotated
 
@@ -28,6 +29,15 @@ def storage_options(words: list[str] | None) -> dict[str, str]:
     return given
 
 
+def spark_version(word: str) -> Spark:
+    """``4.2`` or, as a release calls itself, ``4.2.1``. Raises BadParameter."""
+    for version in Spark:
+        if re.fullmatch(rf"{re.escape(version)}(\.\d.*)?", word):
+            return version
+    known = ", ".join(f"'{version}'" for version in Spark)
+    raise typer.BadParameter(f"{word!r} is not one of {known}.")
+
+
 CheckpointArg = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A local path, or a URI such as s3://bucket/checkpoint.")
 ]
@@ -38,7 +48,12 @@ StorageOption = Annotated[
 ]
 SparkOption = Annotated[
     list[Spark] | None,
-    typer.Option("--spark", help="Forecast for this version only; may be repeated. Default: all."),
+    typer.Option(
+        "--spark",
+        parser=spark_version,
+        metavar="VERSION",
+        help=f"Forecast for this version only ({', '.join(Spark)}); may be repeated. Default: all.",
+    ),
 ]
 ProgressOption = Annotated[
     Asked, typer.Option("--progress", help="The progress tracking that the query is to be started with.")

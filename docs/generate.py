@@ -1,7 +1,7 @@
 """Write what is generated of the documentation again, from the root of the repository.
 
-``docs/findings.md`` comes from ``ckpt.diagnoses``; in README.md and the runbook, what stands behind ``$ ckpt ...`` in a
-console block is what that command prints. What the runbook shows of Spark comes from a real Kafka query:
+``docs/findings.md`` comes from ``ckpt.diagnoses``; in README.md and the runbooks, what stands behind ``$ ckpt ...`` in
+a console block is what that command prints. What async-gap.md shows of Spark comes from a real Kafka query:
 ``python -m tests.repair.runbook`` writes that.
 """
 
@@ -23,6 +23,7 @@ from ckpt.findings import Asked, Diagnosis
 PAGE = Path(__file__).parent / "findings.md"
 README = Path(__file__).parent.parent / "README.md"
 RUNBOOK = Path(__file__).parent / "runbooks" / "async-gap.md"
+AT_ROOT = (README, RUNBOOK.with_name("handoff.md"), RUNBOOK.with_name("changelog.md"))
 SAMPLE = README.parent / "sample_checkpoints" / "async-kafka-4.2"
 STARTED = "checkpoints/orders"  # the checkpoint that the runbook starts the query on
 _BLOCK = re.compile(r"```console\n\$ (?P<words>(?:ckpt|spark-submit) [^\n]*)\n.*?```", re.S)
@@ -62,9 +63,10 @@ def _plain(text: str) -> str:
     return text.replace("{checkpoint}", "CHECKPOINT").replace("{path}", "the file named").replace("{batch}", "N")
 
 
-def readme() -> str:
-    """README.md with the output of its commands as it is now."""
-    return _BLOCK.sub(lambda block: _shown(block, _ckpt(block["words"])), README.read_text(encoding="utf-8"))
+def at_root(page: Path) -> str:
+    """README.md, or a runbook on bundled checkpoints, with the output of its commands as it is now."""
+    with chdir(README.parent):
+        return _BLOCK.sub(lambda block: _shown(block, _ckpt(block["words"])), page.read_text(encoding="utf-8"))
 
 
 def _ckpt(command: str) -> str:
@@ -109,5 +111,6 @@ def runbook(start: Callable[[Path], str] | None = None) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(findings_page(), encoding="utf-8")
-    README.write_text(readme(), encoding="utf-8")
+    for page in AT_ROOT:
+        page.write_text(at_root(page), encoding="utf-8")
     RUNBOOK.write_text(runbook(), encoding="utf-8")

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
-from typer.core import TyperGroup
 
 from ckpt.diagnoses import all_diagnoses
 from ckpt.findings import Diagnosis
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.rules import RULES
 from ckpt.restart.versions import Spark
-from tests.conftest import Ckpt
+from tests.conftest import Ckpt, commands_of
 from tests.places import ROOT
 from tests.repair.runbook import generate
 
@@ -34,6 +32,11 @@ def test_findings_md_is_what_the_declarations_say() -> None:
 def test_the_runbook_shows_what_ckpt_prints() -> None:
     """What it shows of Spark is compared where there is a Kafka: tests/repair/test_kafka_incident.py."""
     assert read(DOCS / "runbooks" / "async-gap.md") == generate().runbook(), "run make docs"
+
+
+@pytest.mark.parametrize("page", generate().AT_ROOT, ids=lambda page: page.name)
+def test_pages_show_what_ckpt_prints_on_bundled_checkpoints(page: Path) -> None:
+    assert read(page) == generate().at_root(page), "run make docs"
 
 
 @pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
@@ -83,18 +86,17 @@ def test_every_diagnosis_is_used() -> None:
 NAMED = re.compile(r"\bckpt (?P<command>[a-z]+(?:-[a-z]+)*)(?P<rest>[^.;:,`\n]*)")
 
 
-def commands_of(app: Any) -> dict[str, set[str]]:
+def options_of(app: Any) -> dict[str, set[str]]:
     """Each command and its options."""
-    group = typer.main.get_command(app)
-    assert isinstance(group, TyperGroup)
-    return {
-        name: {word for option in command.params for word in option.opts} for name, command in group.commands.items()
-    }
+    return {name: {word for one in command.params for word in one.opts} for name, command in commands_of(app).items()}
 
 
 def unknown_commands(text: str, commands: dict[str, set[str]]) -> Iterator[str]:
     for named in NAMED.finditer(text):
         command, rest = named["command"], named["rest"]
+        inner = re.match(r" (?P<name>[a-z]+(?:-[a-z]+)*)\b", rest)
+        if inner and f"{command}{inner[0]}" in commands:
+            command, rest = f"{command}{inner[0]}", rest[inner.end() :]
         if command not in commands:
             yield named[0]
         else:
@@ -103,20 +105,18 @@ def unknown_commands(text: str, commands: dict[str, set[str]]) -> Iterator[str]:
 
 @pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
 def test_a_remedy_names_only_commands_that_exist(diagnosis: Diagnosis, app: Any) -> None:
-    assert list(unknown_commands(diagnosis.remedy or "", commands_of(app))) == []
+    assert list(unknown_commands(diagnosis.remedy or "", options_of(app))) == []
 
 
 def test_a_command_that_does_not_exist_would_be_seen(app: Any) -> None:
-    commands = commands_of(app)
+    commands = options_of(app)
     assert [*unknown_commands("Run ckpt conjure {checkpoint}.", commands)] == ["ckpt conjure {checkpoint}"]
     assert [*unknown_commands("Run ckpt inspect {checkpoint} --magic again.", commands)] == ["--magic"]
     assert [*unknown_commands("Run ckpt inspect {checkpoint} --batches 0.", commands)] == []
 
 
 def test_every_command_and_option_says_what_it_does(app: Any) -> None:
-    group = typer.main.get_command(app)
-    assert isinstance(group, TyperGroup)
-    for name, command in group.commands.items():
+    for name, command in commands_of(app).items():
         assert command.help, name
         for option in command.params:
             assert getattr(option, "help", None) or getattr(option, "hidden", False), f"{name} {option.name}"

@@ -86,16 +86,4 @@ def commit_cut_short(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(diagnoses.logs.COMMIT_CUT_SHORT, f"commits/{commits.latest}", "it records no watermark")
 
 
-def lost_unique_ids(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """State files of format 2 are found by the unique ids that the commit of the batch before names."""
-    state = checkpoint.state
-    if state is None or state.format_version != 2 or not state.needed_version:
-        return
-    before = state.needed_version - 1
-    commit = checkpoint.commits.readable(before)
-    if commit is not None and not commit.state_unique_ids:
-        detail = "it names no unique ids, and the state files have some"
-        yield Finding(diagnoses.logs.COMMIT_WITHOUT_STATE_IDS, f"commits/{before}", detail)
-
-
-CHECKS = (unreadable_files, ignored_gaps, two_writers, log_lags_behind, commit_cut_short, lost_unique_ids)
+CHECKS = (unreadable_files, ignored_gaps, two_writers, log_lags_behind, commit_cut_short)

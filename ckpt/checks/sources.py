@@ -1,13 +1,14 @@
 """Findings about sources: offsets that went backwards, replaced tables."""
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from ckpt import diagnoses
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
 from ckpt.formats.compaction import compactible_log
 from ckpt.model import OffsetLog
+from ckpt.restart.remedies import restore_offsets
 from ckpt.sources import advances
 
 
@@ -28,10 +29,15 @@ def offsets_between_batches(checkpoint: Checkpoint) -> Iterator[Finding]:
 def number_of_sources(checkpoint: Checkpoint) -> Iterator[Finding]:
     """A query keeps its number of sources as long as it keeps its checkpoint."""
     logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
-    for (earlier, before), (later, after) in pairwise(logs):
-        if len(before.sources) != len(after.sources):
-            detail = f"offsets/{earlier} names {len(before.sources)}, offsets/{later} names {len(after.sources)}"
-            yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later}", detail)
+    runs = [(n, [i for i, _ in same]) for n, same in groupby(logs, key=lambda log: len(log[1].sources))]
+    for (few, earlier), (many, later) in pairwise(runs):
+        detail = f"{_files(earlier)} {few}, {_files(later)} {many}"
+        yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, restore_offsets(later))
+
+
+def _files(batch_ids: list[int]) -> str:
+    first, last = batch_ids[0], batch_ids[-1]
+    return f"offsets/{first} names" if first == last else f"offsets/{first} to offsets/{last} name"
 
 
 def sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
 from ckpt.history import Pattern, pattern
 from ckpt.model import DamageKind, Kind
+from ckpt.restart.remedies import abandoned_state
 from ckpt.restart.state_errors import load_failure
 from ckpt.restart.versions import Spark
 
@@ -35,7 +36,8 @@ def abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
         first, last = newer.first_version, newer.last_version
         span = f"version {first}" if first == last else f"versions {first} to {last}"
         detail = f"{newer.files} files of {span}, and the offset log ends at batch {checkpoint.offsets.latest}"
-        yield Finding(diagnoses.state.STATE_ABOVE, newer.example, detail)
+        remedy = abandoned_state(first)
+        yield Finding(diagnoses.state.STATE_ABOVE, newer.example, detail, remedy)
 
 
 def snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:

@@ -4,9 +4,9 @@ from ckpt.diagnoses.words import ERROR, NOTE, RESTORE, WARNING
 from ckpt.findings import Asked, Diagnosis
 
 _ASYNCHRONOUS = (
-    'Or start the query with .writeStream.option("asyncProgressTrackingEnabled", "true"), which Spark allows for '
-    "stateless queries into Kafka without a once or availableNow trigger; after two batches with "
-    '.option("asyncProgressTrackingCheckpointIntervalMs", "0") it can be left out again.'
+    'Or start the query with `.writeStream.option("asyncProgressTrackingEnabled", "true")`, which Spark allows for '
+    "stateless queries into Kafka (not through foreachBatch) without a once or availableNow trigger; once it has run "
+    'two batches with `.option("asyncProgressTrackingCheckpointIntervalMs", "0")` as well, both can be left out.'
 )
 UNREADABLE_LOG = Diagnosis(
     "CKPT101",
@@ -46,15 +46,16 @@ NEWER_LOG_VERSION = Diagnosis(
     "log-version-not-supported",
     ERROR,
     "A log file that a start reads has a version line that this Spark version cannot read.",
-    "Start the query with a Spark version for which ckpt inspect {checkpoint} promises a restart; where there is none, "
-    "put {path} back from a copy of the checkpoint.",
+    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` promises a restart; where there is "
+    "none, put {path} back from a copy of the checkpoint.",
 )
 SOURCES_DIFFER = Diagnosis(
     "CKPT106",
     "number-of-sources-changed",
     ERROR,
-    "Offset files name different numbers of sources. A query keeps its number as long as it keeps its checkpoint, and "
-    'Spark refuses another one: "There are [1] sources in the checkpoint offsets and now there are [2]".',
+    "Offset files name different numbers of sources. A query keeps its number as long as it keeps its checkpoint. A "
+    "start reads the newest two files, and refuses a query with another number than they name: "
+    '"There are [1] sources in the checkpoint offsets and now there are [2]".',
     RESTORE,
 )
 MALFORMED_OFFSET = Diagnosis(
@@ -79,7 +80,7 @@ NEWER_SETTING = Diagnosis(
     "recorded-setting-not-supported",
     ERROR,
     "The offsets record a setting, which a restart takes over, with a value that this Spark version does not know.",
-    "Start the query with a Spark version for which ckpt inspect {checkpoint} promises a restart.",
+    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` promises a restart.",
 )
 MISSING_PREDECESSOR = Diagnosis(
     "CKPT201",
@@ -88,7 +89,7 @@ MISSING_PREDECESSOR = Diagnosis(
     "A synchronous start looks for the offsets of the batch before the latest one, and they are not "
     'there: Spark fails with "batch {batch} doesn\'t exist" or, from 4.2 on, "Previous batch {batch} not found in '
     'offset log". Asynchronous progress tracking leaves such gaps and starts across them.',
-    f"ckpt repair-async {{checkpoint}} plans the missing file. {_ASYNCHRONOUS}",
+    f"`ckpt repair-async {{checkpoint}}` plans the missing file. {_ASYNCHRONOUS}",
     ((Asked.ASYNC, NOTE), (Asked.BOTH, WARNING)),
 )
 LOST_PREDECESSOR = Diagnosis(
@@ -97,7 +98,7 @@ LOST_PREDECESSOR = Diagnosis(
     ERROR,
     "A synchronous start looks for the offsets of the batch before the latest one, and they are not there. The logs do "
     "not have the gaps that asynchronous progress tracking leaves, so the file was lost or removed.",
-    f"ckpt repair-async {{checkpoint}} plans a way out, unless {{path}} can be put back from a copy. {_ASYNCHRONOUS}",
+    f"`ckpt repair-async {{checkpoint}}` plans a way out, unless {{path}} can be put back from a copy. {_ASYNCHRONOUS}",
 )
 UNCOMMITTED_LATEST = Diagnosis(
     "CKPT203",

@@ -92,19 +92,21 @@ CHANGED_WHILE_READ = Diagnosis(
     "changed-while-read",
     NOTE,
     "Files came or went while the checkpoint was read: a query is using it now, so what is said here may be old.",
-    "Run ckpt inspect {checkpoint} again, best with the query stopped.",
+    "Run `ckpt inspect {checkpoint}` again, best with the query stopped.",
 )
 CONTINUOUS = Diagnosis(
     "CKPT601",
     "continuous-processing",
-    NOTE,
+    WARNING,
     "This checkpoint was written by continuous processing, whose restart ckpt does not forecast.",
-    None,
+    "Start the query with a continuous trigger, as it ran before, and watch its first epochs: nobody can tell from "
+    "here whether it starts, and where.",
 )
 EMPTY = Diagnosis(
     "CKPT602",
     "empty-checkpoint",
     NOTE,
     "There is no checkpoint here yet, and a query that is started here reads its sources from their beginning.",
-    "Start the query only if it has never run before. If it has, the path is wrong or the checkpoint was deleted.",
+    "Start the query only if it has never run before. If it has, do NOT start it: the path is wrong or the checkpoint "
+    "was deleted, and every source would be read from its beginning.",
 )

@@ -38,8 +38,8 @@ STATE_MOVED = Diagnosis(
     "Operator metadata of transformWithState names its schema files by absolute path, and those lie "
     "elsewhere: the checkpoint was moved or copied. Where the old path is gone, neither a restart nor the"
     " state reader works; where it still exists, schemas are read from there without a word.",
-    "ckpt relocate {checkpoint} makes it find them here. Or: put the checkpoint back to where it was written, or make "
-    "the old path lead here (locally by a symbolic link).",
+    "`ckpt relocate {checkpoint}` makes it find them here. Or: put the checkpoint back to where it was written, or "
+    "make the old path lead here (locally by a symbolic link).",
 )
 STATE_ABOVE = Diagnosis(
     "CKPT306",
@@ -87,7 +87,7 @@ STATE_MOVED_JOIN = Diagnosis(
     WARNING,
     "Operator metadata of a join (state format 3 or 4) names its schema files by absolute path, elsewhere than here. "
     "The query restarts and writes them anew; until then Spark's state reader fails on this checkpoint.",
-    "ckpt relocate {checkpoint} makes the reader find them here. Or: start the query once before reading its state.",
+    "`ckpt relocate {checkpoint}` makes the reader find them here. Or: start the query once before reading its state.",
 )
 NO_STATE_FOLDER = Diagnosis(
     "CKPT312",
@@ -110,4 +110,12 @@ STATE_SCHEMA_MISSING = Diagnosis(
     NOTE,
     "The schema of a state store is not there. The query restarts without it; Spark's state reader fails.",
     RESTORE,
+)
+STATE_TOO_NEW = Diagnosis(
+    "CKPT315",
+    "state-of-a-newer-spark",
+    ERROR,
+    "The checkpoint holds state of transformWithState, which Spark has since 4.0: no earlier version can run the query "
+    "that wrote it.",
+    "Start the query with Spark 4.0 or later.",
 )

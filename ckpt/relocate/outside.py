@@ -39,8 +39,9 @@ class Held:
         if self.holder is Holder.FILE_SOURCE:
             return (
                 f"{self.folder} names the input files that were read by absolute path{named}. The next start goes on "
-                "from there as long as the input lies where it lay. Input that is moved as well is new to the query "
-                "and is read again; the option fileNameOnly=true goes by names alone, if no two files share one."
+                'from there as long as the query reads the same folder as before. On another folder it fails ("Wrong '
+                'basePath"); on a glob of one it reads everything there again, or with fileNameOnly=true what has a '
+                "new name."
             )
         return (
             f"{self.folder} names the output files of a file sink by absolute path{named}. Readers of that folder look "

@@ -36,7 +36,7 @@ def root_of(uri: str) -> str:
         if parts[3] is None or authority not in ("", "//"):
             raise UsageError(f"--to {one_line(uri)} is no absolute path: write file:///path")
         return "file:" + _tidy(path)
-    if len(authority) < 3 and scheme.lower() not in ("dbfs", "hdfs", "viewfs"):
+    if len(authority) < 3 and scheme.lower() != "dbfs":
         raise UsageError(f"--to {one_line(uri)} names no bucket or host: write {scheme}://authority/path")
     return scheme + ":" + ("" if authority == "//" else authority) + _tidy(path)
 

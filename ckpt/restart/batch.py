@@ -50,7 +50,8 @@ def state(start: Start) -> Forecast | None:
     if kept is None:
         return None
     if any(operator.variables for operator in kept.operators) and not start.spark.at_least(Spark.V4_0):
-        return start.ends(Outcome.UNKNOWN)  # it has no transformWithState, so no query can be tried
+        found = Finding(diagnoses.state.STATE_TOO_NEW, STATE, f"Spark {start.spark} has no transformWithState")
+        return start.ends(Outcome.UNKNOWN, found)
     moved = _moved_schemas(start)
     if moved is not None:
         found, error = moved
@@ -68,7 +69,9 @@ def state(start: Start) -> Forecast | None:
     failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.spark)) is not None]
     if not failing:
         return None
-    because = tuple(Finding(_diagnosis(damage), damage.path, damage.detail) for damage, _ in failing)
+    without_ids = _commit_without_ids(start)
+    damages = (Finding(_diagnosis(damage), damage.path, damage.detail) for damage, _ in failing)
+    because = tuple(damages) if without_ids is None else (without_ids,)
     at_start = next((failure for _, failure in failing if failure.at_start), None)
     if at_start is not None:
         return start.ends(Outcome.FAILS_AT_START, *because, error=at_start.words)
@@ -76,6 +79,20 @@ def state(start: Start) -> Forecast | None:
     return start.ends(
         Outcome.FAILS_IN_BATCH, *because, batch_id=batch_id, reexecutes=again, sources=ranges, error=words_of_first
     )
+
+
+def _commit_without_ids(start: Start) -> Finding | None:
+    """State files of format 2 are found by the unique ids in the commit of the batch before: here it has none."""
+    kept = start.checkpoint.state
+    if kept is None or kept.format_version != 2 or not kept.needed_version:
+        return None
+    before = kept.needed_version - 1
+    commit = start.checkpoint.commits.readable(before)
+    if commit is None or commit.state_unique_ids:
+        return None
+    detail = "it names no unique ids, and the state files have some"
+    remedy = remedies.commit_without_ids(before)
+    return Finding(diagnoses.logs.COMMIT_WITHOUT_STATE_IDS, f"{COMMITS}/{before}", detail, remedy)
 
 
 def _moved_schemas(start: Start) -> tuple[Finding, str | None] | None:
@@ -88,10 +105,11 @@ def _moved_schemas(start: Start) -> tuple[Finding, str | None] | None:
             folder = f"{STATE}/{operator.id}/_stateSchema"
             remedy = remedies.moved(moved[0], operator.id, checkpoint)
             if not any(True for _ in checkpoint.listing.walk(folder)):
-                remedy = f"Restore {folder} from a copy of the checkpoint: it is gone from here as well."
+                remedy = remedies.moved_and_lost(folder)
             found = Finding(diagnoses.state.STATE_MOVED, STATE, f"schemas are read from {moved[0]}", remedy)
             lost = any(path in checkpoint.lost_schemas for path in moved)
-            return found, f"{folder}/" if lost else None
+            recorded = moved[0].rpartition("/_stateSchema/")[0]
+            return found, words.no_schema_file(f"{recorded}/_stateSchema/") if lost else None
     return None
 
 

@@ -45,7 +45,9 @@ def _log_file(
     """Spark looks at the version line first, and then at what follows."""
     version = entry.version if entry is not None else None
     if version is not None and version > newest:
-        detail = f"its version line is v{version}, and Spark {start.spark} reads at most v{newest}"
+        reads = f"Spark {start.spark} reads at most v{newest}"
+        reads = "no known Spark version reads that" if remedies.nobody_reads(version) else reads
+        detail = f"its version line is v{version}, and {reads}"
         remedy = remedies.newer_version(version)
         return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION, remedy)
     if isinstance(entry, Unreadable):

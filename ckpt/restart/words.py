@@ -42,6 +42,11 @@ def no_such_file(path: str) -> str:
     return f"{path} does not exist"
 
 
+def no_schema_file(begins: str) -> str:
+    """Hadoop's words for a local schema file that operator metadata names; ``begins`` is how its path does."""
+    return f"FileNotFoundException: File {begins}"
+
+
 def offsets_not_found(batch_id: int) -> str:
     """``AsyncProgressTrackingMicroBatchExecution.validateOffsetLogAndGetPrevOffset``."""
     return f"Offset metadata for batch Some({batch_id}) cannot be found"

@@ -51,6 +51,8 @@ class LocalWriter:
     def make_root(self) -> None:
         """Create the root, for its owner only; the folder above it must be there."""
         with self._trouble(""):
+            if os.path.lexists(self._root):
+                raise AlreadyThere(f"{self._shown('')} exists already: name a folder that does not")
             os.mkdir(self._root, 0o700)
             _flush_folder(os.path.dirname(os.path.abspath(self._root)))
 

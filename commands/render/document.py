@@ -22,7 +22,7 @@ def document(inspection: Inspection) -> str:
         "checkpoint": checkpoint_entry(inspection),
         "batches": _batches(inspection),
         "latest": _latest(checkpoint),
-        "sources": [_source(source) for source in inspection.sources],
+        "sources": [source_entry(source) for source in inspection.sources],
         "restart": [restart_entry(forecast) for forecast in inspection.forecasts],
         "state": _state(checkpoint.state) if checkpoint.state is not None else None,
         "findings": [_finding(judged) for judged in inspection.findings],
@@ -97,7 +97,8 @@ def _latest(checkpoint: Checkpoint) -> dict[str, Any]:
     }
 
 
-def _source(source: SourceView) -> dict[str, Any]:
+def source_entry(source: SourceView) -> dict[str, Any]:
+    """Where one source stands."""
     return {
         "index": source.index,
         "name": source.name,

@@ -1,5 +1,6 @@
 """An inspection as a page for a tired person: the verdict, then the evidence, then what to do."""
 
+import os
 from collections.abc import Sequence
 
 from ckpt.findings import Severity
@@ -35,7 +36,8 @@ def page(inspection: Inspection, layout: Page) -> str:
 def title(inspection: Inspection, layout: Page) -> str:
     """What checkpoint this is."""
     checkpoint = inspection.checkpoint
-    name = printable(checkpoint.uri.rstrip("/").rpartition("/")[2] or checkpoint.uri)
+    whole = os.path.abspath(checkpoint.uri) if checkpoint.uri in (".", "..", "./") else checkpoint.uri
+    name = printable(whole.rstrip("/").rpartition("/")[2] or checkpoint.uri)
     if checkpoint.kind is Kind.EMPTY:
         return layout.paint(name, "1") + "   empty"
     kinds = [source.type for source in inspection.sources]
@@ -65,7 +67,8 @@ def _verdict(inspection: Inspection, layout: Page) -> str:
         if text.startswith(lead):
             text = lead.upper() + text[len(lead) :]
     worst = max((j.severity for j in inspection.findings), key=lambda s: s.rank, default=Severity.NOTE)
-    colour = "32;1" if inspection.sound else COLOURS[worst]
+    new = inspection.checkpoint.kind is Kind.EMPTY
+    colour = COLOURS[Severity.WARNING] if new else "32;1" if inspection.sound else COLOURS[worst]
     return "\n".join(layout.paint(line, colour) for line in layout.wrap(text, 0).splitlines())
 
 

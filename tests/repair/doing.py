@@ -6,7 +6,10 @@ from typing import Any
 from ckpt.repair import Plan, Receipt, repair, repair_async
 from ckpt.storage import open_storage
 from ckpt.storage.writer import open_writer
+from tests.conftest import Run
 
+GAP = "async-kafka-4.2"
+NOW = ("--apply", "--accept-replay", "--grace", 0)
 Facts = dict[str, tuple[Any, ...]]
 
 
@@ -32,3 +35,14 @@ def apply(plan: Plan, top: Path, backup: Path) -> Receipt:
 def undo(top: Path, backup: Path) -> Receipt:
     """Take a repair back, without waiting."""
     return repair_async(str(top), undo=str(backup), grace_s=0)[1]
+
+
+def refused(run: Run) -> str:
+    """The reason of a run that did nothing: in the document, and in one line."""
+    assert run.exit_code == 3, run.stdout
+    document = run.json()
+    assert document["applied"] is False
+    reason = document["refused"]
+    assert isinstance(reason, str)
+    assert reason.isprintable(), reason
+    return reason

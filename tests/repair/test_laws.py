@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,23 @@ def no_later_ranges(ranges: Sequence[SourceRange], others: Sequence[SourceRange]
     return all(a is None or (b is not None and not_after(a, b)) for a, b in pairs)
 
 
+def tells_all_that_is_read_again(plan: Plan, gap: Gap, forecast: Forecast) -> bool:
+    """Whether the plan tells what a start reads again, without holes, and asks before batches known to be done."""
+    logged, done = gap.end(max((*gap.offsets, *gap.commits))), gap.end(max(gap.commits, default=0))
+    for read in forecast.sources:
+        told = [one.sources[read.index] for one in plan.replay]
+        if gap.commits and not not_after(done[read.index], read.start or NOWHERE) and not plan.must_accept_replay:
+            return False
+        if read.start == logged[read.index]:
+            continue
+        if not told or told[0].start != read.start or any(a.end != b.start for a, b in pairwise(told)):
+            return False
+        if told[-1].end is not None and told[-1].end != logged[read.index]:
+            return False
+    return True
+
+
+NOWHERE = {"orders": {"0": -1, "1": -1}}  # before the first row
 READS = (Outcome.RESUMES, Outcome.STARTS_FRESH, Outcome.FAILS_IN_BATCH, Outcome.FAILS_AT_COMMIT)
 
 
@@ -162,6 +180,8 @@ def test_no_row_is_skipped_whenever_it_stops(strategy: Strategy, gap: Gap, build
         return
     for forecast in plan.starts_after:
         assert not skips(gap, forecast), forecast
+        if forecast.outcome.runs:
+            assert tells_all_that_is_read_again(plan, gap, forecast)
     listing = plan.inspection.checkpoint.listing
     for done in moments(plan.steps):
         now = inspect(read_checkpoint(Changed(storage, listing, done))).forecasts

@@ -1,46 +1,27 @@
 """Disks that are full, folders that may not be written, links, other writers: all or nothing, and said in one line."""
 
 import errno
-import fcntl
 import itertools
-import json
 import os
 import subprocess
-import threading
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from ckpt.change import quiet
 from ckpt.repair import Receipt, Strategy, plan_repair, repair_async
 from ckpt.storage import open_storage
-from tests.conftest import Ckpt, CopyOf, Run
-from tests.repair.doing import apply, facts, undo
+from tests.conftest import Ckpt, CopyOf
+from tests.repair.doing import GAP, NOW, apply, facts, refused, undo
 from tests.repair.gaps import Gap
 from tests.repair.killing import failing
 from tests.services.copying import copy_tree
 
-GAP = "async-kafka-4.2"
 REPLACING = Gap((0, 3, 8, 9), (0, 1), {"offsets/8": "truncated"}, checksums=True, stale=("offsets/8",))
-NOW = ("--apply", "--accept-replay", "--grace", 0)
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount, and become another user")
-
-
-def refused(run: Run) -> str:
-    """The reason of a run that did nothing: in the document, and in one line."""
-    assert run.exit_code == 3, run.stdout
-    document = run.json()
-    assert document["applied"] is False
-    reason = document["refused"]
-    assert isinstance(reason, str)
-    assert reason.isprintable(), reason
-    return reason
 
 
 # Any change to the disk may fail.
@@ -286,153 +267,6 @@ def test_a_backup_is_for_its_owner_only(ckpt: Ckpt, copy_of: CopyOf, tmp_path: P
     assert (tmp_path / "backup").stat().st_mode & 0o777 == 0o700
 
 
-# Somebody else writes.
-
-
-def test_two_at_once(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
-    checkpoint = copy_of(GAP)
-    before = facts(tmp_path)
-    handle = os.open(checkpoint, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        run = ckpt("repair-async", checkpoint, *NOW, "-o", "json")
-        assert "is being changed by another ckpt" in refused(run)
-        assert facts(tmp_path) == before
-    finally:
-        os.close(handle)
-    assert ckpt("repair-async", checkpoint, *NOW).exit_code == 0
-
-
-def test_a_query_that_writes_between_the_two_looks(
-    ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checkpoint = copy_of(GAP)
-    for file in checkpoint.rglob("*"):
-        os.utime(file, (1, 1_600_000_000))
-    monkeypatch.setattr(quiet, "LOOKS_APART_S", 0.5)
-
-    def write() -> None:
-        time.sleep(0.2)
-        (checkpoint / "commits" / ".32.tmp").write_bytes(b"v1")
-        os.utime(checkpoint / "commits" / ".32.tmp", (1, 1_600_000_000))
-
-    query = threading.Thread(target=write)
-    query.start()
-    run = ckpt("repair-async", checkpoint, "--apply", "--quiet", "-o", "json")
-    query.join()
-    assert "changed while ckpt was looking" in refused(run)
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
-
-
-@pytest.mark.parametrize("path", ["offsets/30", "offsets/32"])
-def test_a_query_that_starts_between_the_plan_and_its_apply(path: str, copy_of: CopyOf, tmp_path: Path) -> None:
-    checkpoint = copy_of(GAP)
-    plan = plan_repair(open_storage(str(checkpoint)))
-    (checkpoint / path).write_bytes((checkpoint / "offsets" / "31").read_bytes())
-    before = facts(checkpoint)
-    receipt = apply(plan, checkpoint, tmp_path / "backup")
-    assert path in str(receipt.problem)
-    assert not receipt.applied
-    assert facts(checkpoint) == before
-    assert not (tmp_path / "backup").exists()
-
-
-@pytest.mark.parametrize("at", ["create", "check"])
-def test_a_query_that_starts_while_it_is_repaired(
-    at: str, copy_of: CopyOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checkpoint = copy_of(GAP)
-    plan = plan_repair(open_storage(str(checkpoint)))
-    before = facts(checkpoint)
-    theirs = "offsets/30" if at == "create" else "offsets/32"
-    link = os.link
-
-    def interfering(*args: Any, **kwargs: Any) -> None:
-        if args[1] == ("30" if at == "create" else ".30.crc"):
-            (checkpoint / theirs).write_bytes(b"v1\n{}\n{}")
-        link(*args, **kwargs)
-
-    monkeypatch.setattr(os, "link", interfering)
-    receipt = apply(plan, checkpoint, tmp_path / "backup")
-    assert receipt.problem
-    assert not receipt.applied
-    left = facts(checkpoint)
-    assert left.pop(theirs)[-1] == b"v1\n{}\n{}", "what they wrote is theirs"
-    assert left == before
-
-
-# Manifests that were edited.
-
-EDITS: dict[str, Callable[[dict], object]] = {
-    "a path that leads out": lambda told: told["steps"][0].update(path="offsets/../../30"),
-    "an absolute path": lambda told: told["steps"][0].update(path="/etc/passwd"),
-    "a path of the query": lambda told: told["steps"][0].update(path="metadata"),
-    "a path that is a number": lambda told: told["steps"][0].update(path=30),
-    "a path that is no text to the system": lambda told: told["steps"][0].update(path="offsets/\ud800"),
-    "a path with a line end": lambda told: told["steps"][0].update(path="offsets/3\n0"),
-    "a backup file that leads out": lambda told: told["steps"][-1]["before"].update(file="../../0001-x"),
-    "no backup file": lambda told: told["steps"][-1]["before"].update(file=None),
-    "a mode that gives away": lambda told: told["steps"][-1]["before"].update(mode=0o4755),
-    "a mode without end": lambda told: told["steps"][-1]["before"].update(mode=float("inf")),
-    "an owner that cannot be": lambda told: told["steps"][-1]["before"].update(uid=2**70),
-    "a time that cannot be": lambda told: told["steps"][-1]["before"].update(mtime_ns=10**30),
-    "steps that are none": lambda told: told.update(steps={"a": 1}),
-    "another format": lambda told: told.update(manifest=2),
-    "another query": lambda told: told.update(query_id="00000000-0000-0000-0000-000000000000"),
-    "other contents after": lambda told: told["steps"][-1]["before"].update(sha256="0" * 64),
-    "other files beside": lambda told: told.update(others="0" * 64),
-}
-
-
-@pytest.fixture
-def repaired(copy_of: CopyOf, tmp_path: Path, ckpt: Ckpt) -> tuple[Path, Path]:
-    """A repaired checkpoint, and its backup."""
-    checkpoint = copy_of(GAP, {"op": "write", "path": "offsets/30", "text": "v1"})
-    assert ckpt("repair-async", checkpoint, *NOW, "--backup", tmp_path / "backup").exit_code == 0
-    return checkpoint, tmp_path / "backup"
-
-
-@pytest.mark.parametrize("edit", EDITS)
-def test_an_edited_manifest_is_refused(edit: str, repaired: tuple[Path, Path], ckpt: Ckpt) -> None:
-    checkpoint, backup = repaired
-    told = json.loads((backup / "manifest.json").read_bytes())
-    told["steps"].sort(key=lambda step: step["before"] is not None)
-    EDITS[edit](told)
-    (backup / "manifest.json").write_text(json.dumps(told))
-    refused_and_untouched(ckpt, checkpoint, backup)
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [b"", b"not json", b"[]", b"7", b"\xff\xfe", b"[" * 100_000, b"{" + b" " * 20_000_000 + b"}", b'{"manifest":1}'],
-)
-def test_a_manifest_that_is_none_is_refused(raw: bytes, repaired: tuple[Path, Path], ckpt: Ckpt) -> None:
-    checkpoint, backup = repaired
-    (backup / "manifest.json").write_bytes(raw)
-    refused_and_untouched(ckpt, checkpoint, backup)
-
-
-def test_a_backup_that_was_changed_is_refused(repaired: tuple[Path, Path], ckpt: Ckpt) -> None:
-    checkpoint, backup = repaired
-    saved = next(backup.glob("0*"))
-    saved.write_bytes(b"another")
-    assert saved.name in refused_and_untouched(ckpt, checkpoint, backup)
-    saved.unlink()
-    assert saved.name in refused_and_untouched(ckpt, checkpoint, backup)
-
-
-def test_a_backup_that_is_not_there_is_refused(repaired: tuple[Path, Path], ckpt: Ckpt, tmp_path: Path) -> None:
-    assert "is no backup of ckpt" in refused_and_untouched(ckpt, repaired[0], tmp_path / "nowhere")
-
-
-def refused_and_untouched(ckpt: Ckpt, checkpoint: Path, backup: Path) -> str:
-    before = facts(checkpoint)
-    run = ckpt("repair-async", checkpoint, "--undo", backup, "--grace", 0, "-o", "json")
-    assert facts(checkpoint) == before
-    assert run.json()["undone"] is False
-    return refused(run)
-
-
 @pytest.mark.parametrize("grace", ["nan", "inf", "-1", "x"])
 def test_a_grace_that_is_no_time(grace: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(GAP)
@@ -440,12 +274,3 @@ def test_a_grace_that_is_no_time(grace: str, ckpt: Ckpt, copy_of: CopyOf) -> Non
     run = ckpt("repair-async", checkpoint, "--apply", "--quiet", "--grace", grace, "-o", "json")
     assert run.exit_code in (2, 3)
     assert facts(checkpoint) == before
-
-
-def test_no_manifest_makes_undo_write_through_a_link(repaired: tuple[Path, Path], ckpt: Ckpt, tmp_path: Path) -> None:
-    checkpoint, backup = repaired
-    (checkpoint / "offsets").rename(tmp_path / "elsewhere")
-    (checkpoint / "offsets").symlink_to(tmp_path / "elsewhere")
-    before = facts(tmp_path / "elsewhere")
-    assert "symbolic link" in refused_and_untouched(ckpt, checkpoint, backup)
-    assert facts(tmp_path / "elsewhere") == before
