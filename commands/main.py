@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 import ckpt
 from ckpt.errors import CkptError, UsageError
 
+from .export_state import export_state
 from .handoff import handoff
 from .inspect import inspect
 from .migrate import migrate
@@ -57,6 +58,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(inspect)
+app.command("export-state")(export_state)
 app.command("repair-async")(repair_async)
 app.command()(handoff)
 app.add_typer(migrate, name="migrate")
