@@ -29,7 +29,7 @@ def handoff(
     Only reads, and starts no JVM. Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad
     usage, 3 refused or could not look.
     """
-    found = hand_off(checkpoint, options.storage_options(storage_option), batch=batch)
+    found = hand_off(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
     code = snippet(found, snippet_option) if snippet_option and not found.refused else None
     if output is options.Output.JSON:
         typer.echo(handoff_document(found, code))

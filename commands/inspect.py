@@ -32,7 +32,7 @@ def inspect(
     """
     if deep:
         raise UsageError("--deep is not built yet; without it the ends of the state files a start loads are checked")
-    opened = open_checkpoint(checkpoint, options.storage_options(storage_option), batches=batches)
+    opened = open_checkpoint(checkpoint, options.pairs("--storage-option", storage_option), batches=batches)
     found = inspection.inspect(opened, spark or (), progress, batches)
     if output is options.Output.JSON:
         typer.echo(document(found))

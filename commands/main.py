@@ -22,6 +22,7 @@ FOUND, USAGE, FAILED = 1, 2, 3  # 0: nothing wrong, or done
 
 MODULES = {
     "inspect": "inspect",
+    "export-state": "export_state",
     "repair-async": "repair_async",
     "handoff": "handoff",
     "migrate": "migrate",

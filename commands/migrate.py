@@ -39,7 +39,7 @@ def changelog(
     Only reads, and starts no JVM: the switch is a setting of the session. Exit status: 0 it is so already, or took;
     1 it can be made, or has not taken everywhere; 2 bad usage; 3 refused or could not look.
     """
-    found = switch_changelog(checkpoint, to, options.storage_options(storage_option), verify=verify)
+    found = switch_changelog(checkpoint, to, options.pairs("--storage-option", storage_option), verify=verify)
     render = changelog_document if output is options.Output.JSON else changelog_page
     typer.echo(render(found))
     sys.stdout.flush()

@@ -18,13 +18,20 @@ class Output(StrEnum):
     JSON = "json"
 
 
-def storage_options(words: list[str] | None) -> dict[str, str]:
+class Side(StrEnum):
+    """A side of a stream-stream join."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+
+def pairs(option: str, words: list[str] | None) -> dict[str, str]:
     """``["key=value", ...]`` as a mapping. Raises UsageError where a word has no ``=``."""
     given: dict[str, str] = {}
     for word in words or ():
         key, equals, value = word.partition("=")
         if not (key and equals):
-            raise UsageError(f"--storage-option {word!r}: write it as key=value")
+            raise UsageError(f"{option} {word!r}: write it as key=value")
         given[key] = value
     return given
 

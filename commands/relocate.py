@@ -39,7 +39,7 @@ def relocate(
     options.say_that_it_takes_time((apply or undo) and grace, quiet=quiet)
     plan, receipt = move(
         checkpoint,
-        options.storage_options(storage_option),
+        options.pairs("--storage-option", storage_option),
         to=to,
         apply=apply,
         backup=backup,

@@ -42,7 +42,7 @@ def repair_async(
     options.say_that_it_takes_time((apply or undo) and grace, quiet=quiet)
     plan, receipt = mend(
         checkpoint,
-        options.storage_options(storage_option),
+        options.pairs("--storage-option", storage_option),
         strategy=strategy,
         versions=spark or (),
         apply=apply,

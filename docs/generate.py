@@ -25,6 +25,7 @@ README = Path(__file__).parent.parent / "README.md"
 RUNBOOK = Path(__file__).parent / "runbooks" / "async-gap.md"
 AT_ROOT = (README, RUNBOOK.with_name("handoff.md"), RUNBOOK.with_name("changelog.md"))
 SAMPLE = README.parent / "sample_checkpoints" / "async-kafka-4.2"
+WRITTEN = RUNBOOK.with_suffix("")  # the batches that the query wrote when it was started, as Spark left them
 STARTED = "checkpoints/orders"  # the checkpoint that the runbook starts the query on
 _BLOCK = re.compile(r"```console\n\$ (?P<words>(?:ckpt|spark-submit) [^\n]*)\n.*?```", re.S)
 HEAD = """# Findings
@@ -83,20 +84,18 @@ def _shown(block: re.Match[str], output: str) -> str:
 def runbook(start: Callable[[Path], str] | None = None) -> str:
     """The runbook with the output of its commands as it is now.
 
-    ``start`` starts the query on a checkpoint and says what came of it; without it, that and what is seen of the
-    checkpoint after the query has run are left as they stand.
+    ``start`` starts the query on a checkpoint and says what came of it; without it, that is left as it stands, and the
+    checkpoint gets what the query wrote there when the page was last written with it.
     """
-    runs = False
 
     def filled(block: re.Match[str]) -> str:
-        nonlocal runs
-        command = block["words"]
-        if command.startswith("spark-submit"):
-            output = start(Path(STARTED).absolute()) if start else None
-            runs = runs or "Exception" not in (output or block[0])
-        else:
-            output = None if runs and start is None and STARTED in command.split() else _ckpt(command)
-        return block[0] if output is None else _shown(block, output)
+        if not block["words"].startswith("spark-submit"):
+            return _shown(block, _ckpt(block["words"]))
+        if start:
+            return _shown(block, start(Path(STARTED).absolute()))
+        if "Exception" not in block[0]:
+            shutil.copytree(WRITTEN, STARTED, dirs_exist_ok=True)
+        return block[0]
 
     page = RUNBOOK.read_text(encoding="utf-8")
     with TemporaryDirectory() as scratch, chdir(scratch):

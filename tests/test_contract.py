@@ -85,7 +85,7 @@ def test_published_words_are_all_the_words_there_are(path: str, words: type[StrE
     assert contract.shapes()[path].words == {str(word) for word in words}
 
 
-COMMANDS = ("handoff", "inspect", "migrate changelog", "relocate", "repair-async")
+COMMANDS = ("export-state", "handoff", "inspect", "migrate changelog", "relocate", "repair-async")
 
 
 def test_every_command_is_published(app: Any) -> None:

@@ -68,7 +68,8 @@ class Manifest:
     """What a backup says of itself."""
 
     query_id: str | None
-    others: str
+    created_ms: int
+    others: str  # fingerprint of all files that the change leaves alone
     entries: tuple[Entry, ...]
 
     @property
@@ -109,7 +110,7 @@ def save(change: Change, uri: str, writer: Writer, backup: Writer) -> Manifest:
             attributes = writer.attributes(step.path)
             backup.create(file, step.before)
         entries.append(Entry(step.path, Content.of(step.before), Content.of(step.after), file, attributes))
-    touched = Manifest(change.query_id, "", tuple(entries))
+    touched = Manifest(change.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
     manifest = replace(touched, others=fingerprint(change.listing, touched.paths))
     told = {
         "manifest": FORMAT,
@@ -117,7 +118,7 @@ def save(change: Change, uri: str, writer: Writer, backup: Writer) -> Manifest:
         "command": change.command,
         "checkpoint": uri,
         "query_id": change.query_id,
-        "created_ms": time.time_ns() // 1_000_000,
+        "created_ms": manifest.created_ms,
         "others": manifest.others,
         "steps": [_told(entry) for entry in entries],
     }
@@ -151,7 +152,8 @@ def load(backup: Storage) -> Manifest:
         query_id = told["query_id"]
         if not isinstance(query_id, str | None) or not isinstance(told["others"], str):
             raise TypeError
-        return Manifest(query_id, told["others"], tuple(_entry(step) for step in told["steps"]))
+        steps = tuple(_entry(step) for step in told["steps"])
+        return Manifest(query_id, int(told["created_ms"]), told["others"], steps)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise BadBackup(f"{_at(backup)} is not as ckpt writes it: restore the files by hand") from error
 

@@ -171,6 +171,15 @@ UNFINISHED_REPARTITION = Diagnosis(
     "later mistake a changed setting for one), set "
     "spark.sql.streaming.checkUnfinishedRepartitionOnRestart=false.",
 )
+FINISHED_ROWS_AGAIN = Diagnosis(
+    "CKPT213",
+    "finished-rows-read-again",
+    WARNING,
+    "Under asynchronous tracking the latest batch is run again, from the nearest earlier offsets that are there. "
+    "Batches after those are committed and lost their offsets: their rows are read and written again.",
+    "`ckpt repair-async {checkpoint}` plans a way out and says what is read again, unless the lost offset files can be "
+    "put back from a copy of the checkpoint.",
+)
 TWO_WRITERS = Diagnosis(
     "CKPT211",
     "two-writers-suspected",

@@ -131,7 +131,8 @@ def _no_predecessor(start: Start, latest: int, error: str) -> Forecast:
     nearest = start.checkpoint.offsets.before(latest)
     there = "no earlier batch is there" if nearest is None else f"the nearest earlier batch is {nearest}"
     detail = f"a synchronous start looks for the offsets of batch {latest - 1}; {there}"
-    return start.fails(diagnosis, f"{OFFSETS}/{latest - 1}", detail, error)
+    remedy = remedies.no_predecessor(start.checkpoint, latest)
+    return start.fails(diagnosis, f"{OFFSETS}/{latest - 1}", detail, error, remedy)
 
 
 def _same_sources(start: Start, earlier: int, latest: int) -> Forecast | None:

@@ -48,6 +48,19 @@ def commit_without_ids(batch_id: int) -> str:
     return f"{RESTORE} Without a copy, {away}; Spark then runs batch {batch_id} again: {_AGAIN}"
 
 
+def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
+    """For offsets that are not there, where asynchronous tracking is no way out; None leaves it to the diagnosis."""
+    committed = latest in checkpoint.commits
+    if checkpoint.stateful and not committed:
+        return (
+            "Put {path} back from a copy of the checkpoint, or all of the checkpoint as it was before the loss: the "
+            f"state holds what was read before batch {latest}, and nobody can say where that batch begins."
+        )
+    if checkpoint.stateful or (not committed and latest - 1 in checkpoint.commits):
+        return f"{_REPAIR} Or: {_lower(RESTORE)}"
+    return None
+
+
 def commits_ahead(checkpoint: Checkpoint) -> str:
     """For commits of batches whose offsets are gone."""
     latest = checkpoint.offsets.latest
@@ -102,7 +115,8 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
     if (colon and scheme != "file") or here is None:
         return None
     old = "/" + (path if colon else root).lstrip("/")
-    link = f'`ln -s "$(realpath {shlex.quote(here)})" {shlex.quote(old)}`'
+    above = shlex.quote(old.rpartition("/")[0] or "/")
+    link = f'`mkdir -p {above} && ln -s "$(realpath {shlex.quote(here)})" {shlex.quote(old)}`'
     return (
         f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {shlex.quote(old)}, or make "
         f"that path lead here (first remove the empty folders that a failed start leaves there): {link}"

@@ -6,6 +6,7 @@ from functools import cached_property
 from ckpt import diagnoses
 from ckpt.checkpoint import OFFSETS, Checkpoint
 from ckpt.findings import Diagnosis, Finding
+from ckpt.history import is_empty
 from ckpt.restart import remedies
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.versions import RULES, Progress, Rules, Spark
@@ -69,15 +70,11 @@ class Start:
         return tuple(i for i in offsets.ids if first < i < latest)
 
     def _is_empty(self, batch_id: int) -> bool:
-        """Whether a planned batch ends where the one before it in the log does, so that it had no rows.
+        """Whether nothing is lost with a planned batch, for it had no rows.
 
         With state that says nothing: such a batch may advance the watermark, and emit what it closes.
         """
-        if self.checkpoint.stateful:
-            return False
-        offsets = self.checkpoint.offsets
-        before, end = offsets.readable(offsets.before(batch_id)), offsets.readable(batch_id)
-        return before is not None and end is not None and before.sources == end.sources
+        return not self.checkpoint.stateful and is_empty(self.checkpoint, batch_id)
 
     def ends(
         self,

@@ -26,7 +26,7 @@ def findings_section(inspection: Inspection, layout: Page) -> str:
         lines += _trouble(same, layout, remedy=place > 0)
     for same in _by_code(notes):
         lines += _note(same, layout)
-    lines += ["", layout.advise(_next(troubles, inspection), 10, "Next")]
+    lines += ["", next_advice(inspection, layout)]
     return "\n".join(lines)
 
 
@@ -44,7 +44,13 @@ def _is_told(note: Judged) -> bool:
     return note.finding.diagnosis is ASYNC_REFUSES_STATE
 
 
-def _next(troubles: list[Judged], inspection: Inspection) -> str:
+def next_advice(inspection: Inspection, layout: Page) -> str:
+    """The one thing to do next."""
+    return layout.advise(_next(inspection), 10, "Next")
+
+
+def _next(inspection: Inspection) -> str:
+    troubles = [judged for judged in inspection.findings if judged.severity is not Severity.NOTE]
     if troubles:
         return printable(troubles[0].remedy or "nothing can be done about it; start the query as usual")
     found = {judged.finding.diagnosis: judged for judged in inspection.findings}

@@ -11,7 +11,7 @@ from tabulate import tabulate
 
 from .text import coloured
 
-_COMMAND = re.compile(r"`((?:ckpt |ln |[.])[^`]*)`")
+_COMMAND = re.compile(r"`((?:ckpt |mkdir |[.])[^`]*)`")
 
 
 @dataclass(frozen=True, slots=True)

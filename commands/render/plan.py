@@ -21,6 +21,7 @@ from .change import (
     warnings_section,
 )
 from .document import checkpoint_entry, range_entry, restart_entry, tool
+from .findings import next_advice
 from .layout import Page, for_standard_output
 from .offsets import offset
 from .page import forecast_lines, title
@@ -70,7 +71,7 @@ def plan_page(plan: Plan, receipt: Receipt) -> str:
         steps_section(plan.steps, receipt, layout, f"{plan.strategy}: {plan.why}" if plan.strategy else ""),
         "\n".join(_read_again(plan, layout)),
         warnings_section(plan.warnings, receipt, layout),
-        next_section(*_next_step(plan, receipt), layout),
+        _next(plan, receipt, layout),
     )
     return "\n\n".join(part for part in parts if part)
 
@@ -121,17 +122,21 @@ def _read_again(plan: Plan, layout: Page) -> Iterator[str]:
             yield layout.wrap(printable(f"from {offset(one.start)} to {end}{count}"), 7, f"    {one.index}  ")
 
 
+def _next(plan: Plan, receipt: Receipt, layout: Page) -> str:
+    """What to do now; where there is nothing to repair, that is what ``ckpt inspect`` says."""
+    nothing = not (plan.needed or plan.steps or plan.refused or receipt.problem or receipt.undone)
+    return next_advice(plan.inspection, layout) if nothing else next_section(*_next_step(plan, receipt), layout)
+
+
 def _next_step(plan: Plan, receipt: Receipt) -> tuple[str, str]:
     path = shlex.quote(plan.inspection.checkpoint.uri)
     repair = f"ckpt repair-async {path}"
     if receipt.applied:
         return "start the query; or, before that, take the repair back with", undo_command(repair, receipt)
-    if receipt.problem and receipt.backup and not receipt.undone:
+    if receipt.problem and receipt.backup and plan.steps and not receipt.undone:
         return "put back what was changed", undo_command(repair, receipt)
     if plan.steps and not receipt.undone:
         chosen = f" --strategy {plan.strategy}" if plan.strategy is Strategy.REWIND else ""
         accept = " --accept-replay" if plan.must_accept_replay else ""
         return "stop the query, then", f"{repair}{chosen}{accept} --apply"
-    if receipt.undone or plan.refused or not plan.inspection.sound:
-        return "see what is there now", f"ckpt inspect {path}"
-    return "start the query as usual", ""
+    return "see what is there now", f"ckpt inspect {path}"

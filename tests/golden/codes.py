@@ -24,7 +24,7 @@ MUST_SHOW: dict[str, set[str]] = {
     "continuous-4.2": {"CKPT601"},  # what a start will do is unknown, which is no all-clear
     # logs: offsets 4 and 5, the newest commit and metadata are what a start reads of stateless-3.5
     "damaged-missing-predecessor": {"CKPT202"},  # its commit is there: asynchronous tracking leaves no such gap
-    "damaged-missing-predecessor-uncommitted": {"CKPT202"},
+    "damaged-missing-predecessor-uncommitted": {"CKPT202", "CKPT213"},
     "damaged-empty-offset": {"CKPT101"},
     "damaged-empty-predecessor": {"CKPT101"},
     "damaged-truncated-offset": {"CKPT101"},

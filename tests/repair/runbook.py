@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -42,6 +43,22 @@ def starting(driver: Worker) -> Callable[[Path], str]:
     return start
 
 
+def keeping_what_is_written(start: Callable[[Path], str], folder: Path) -> Callable[[Path], str]:
+    """The same, and the log files that it adds to the checkpoint are copied to a folder."""
+
+    def started(checkpoint: Path) -> str:
+        before = set(checkpoint.glob("*/*"))
+        output = start(checkpoint)
+        shutil.rmtree(folder, ignore_errors=True)
+        for log in ("offsets", "commits"):
+            folder.joinpath(log).mkdir(parents=True)
+            for file in set(checkpoint.joinpath(log).iterdir()) - before:
+                shutil.copy2(file, folder / log)
+        return output
+
+    return started
+
+
 def _first_line(error: str) -> str:
     return error.strip().splitlines()[0]
 
@@ -58,7 +75,8 @@ def main() -> None:
         with Worker(sys.executable, Path(scratch, "driver.log"), MODULE, environment) as driver:
             driver.ask({"do": "fill", "topic": TOPIC, "count": RECORDS})
             module = generate()
-            module.RUNBOOK.write_text(module.runbook(starting(driver)), encoding="utf-8")
+            start = keeping_what_is_written(starting(driver), module.WRITTEN)
+            module.RUNBOOK.write_text(module.runbook(start), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -67,7 +67,11 @@ def listening(port: int) -> bool:
 
 @contextmanager
 def running(
-    command: Sequence[str | Path], folder: Path, ready: Callable[[], bool], timeout: float = 240
+    command: Sequence[str | Path],
+    folder: Path,
+    ready: Callable[[], bool],
+    timeout: float = 240,
+    env: Mapping[str, str] | None = None,
 ) -> Iterator[None]:
     """Run a service in ``folder`` (its output goes to ``service.log`` there) until the block ends.
 
@@ -75,7 +79,7 @@ def running(
     """
     with open(folder / "service.log", "wb") as log:
         process = subprocess.Popen(
-            [str(word) for word in command], cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            [str(word) for word in command], cwd=folder, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL
         )
         try:
             deadline = time.monotonic() + timeout

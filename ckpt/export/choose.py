@@ -1,0 +1,159 @@
+"""Which units and which batch: what was asked for, held against what can be read. Refusals name the way out."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ckpt.checkpoint import Checkpoint
+from ckpt.errors import CkptError, UsageError
+from ckpt.findings import Severity
+from ckpt.inspection import inspect
+from ckpt.model import DamageKind
+from ckpt.state.ranges import Ranges
+from ckpt.state.units import StateUnit, UnitKind, state_units
+
+
+class Damaged(CkptError):
+    """State that was asked for cannot be loaded; the text has what inspect found, and what can be read instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the reader asked for; None and False leave a choice open."""
+
+    operator: int | None = None
+    store: str | None = None
+    side: str | None = None
+    variable: str | None = None
+    timers: bool = False
+
+    def fits(self, unit: StateUnit) -> bool:
+        """Whether a unit is among what was asked for."""
+        if self.store is None:
+            kind_fits = not unit.shown_elsewhere
+        else:
+            kind_fits = unit.kind is not UnitKind.SIDE and self.store in unit.stores
+        return (
+            kind_fits
+            and self.operator in (None, unit.operator)
+            and self.side in (None, unit.side)
+            and self.variable in (None, unit.variable)
+            and (not self.timers or unit.kind is UnitKind.TIMERS)
+        )
+
+
+def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool = False) -> tuple[StateUnit, ...]:
+    """The units that were asked for: exactly one, unless all are. Raises UsageError, naming those there are."""
+    units = state_units(checkpoint)
+    if not units:
+        keeps = "its query keeps none" if checkpoint.stateful is False else "there is no state/"
+        raise CkptError(f"{checkpoint.uri}: there is no state to read: {keeps}")
+    found = tuple(unit for unit in units if wanted.fits(unit))
+    if not found:
+        raise UsageError(f"{checkpoint.uri}: it has no such state; there is: {_listed(units)}")
+    if len(found) > 1 and not all_of_them:
+        raise UsageError(f"{checkpoint.uri}: which one? {_listed(found)}; or --all")
+    return found
+
+
+def option_for(unit: StateUnit) -> str:
+    """The options that pick a unit."""
+    words = [f"--operator {unit.operator}"]
+    match unit.kind:
+        case UnitKind.SIDE:
+            words.append(f"--side {unit.side}")
+        case UnitKind.STORE:
+            words.append(f"--store {unit.stores[0]}")
+        case UnitKind.TIMERS:
+            words.append("--timers")
+        case _ if unit.variable is not None:
+            words.append(f"--variable {unit.variable}")
+    return " ".join(words)
+
+
+def _listed(units: Iterable[StateUnit]) -> str:
+    return ", ".join(option_for(unit) for unit in units if not unit.shown_elsewhere)
+
+
+def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int | None) -> int:
+    """The batch whose state is to be read: the one asked for, or the newest committed.
+
+    Raises Damaged where files of that state are missing or damaged, UsageError for a batch that is not there.
+    """
+    newest = checkpoint.commits.latest
+    if newest is None:
+        raise CkptError(f"{checkpoint.uri}: no batch is committed yet, so there is no state of one to read")
+    chosen = newest if batch is None else batch
+    for unit in units:
+        if not unit.described:
+            raise Damaged(_no_schema(checkpoint, unit))
+        broken = _is_broken(checkpoint, unit, chosen)
+        if not broken and _within(chosen, unit.readable_batches):
+            continue
+        readable = _without(chosen, unit.readable_batches) if broken else unit.readable_batches
+        if batch is not None and not broken:
+            raise UsageError(
+                f"{checkpoint.uri}: the state of batch {chosen} cannot be read of {_offer(unit, readable)}"
+            )
+        raise Damaged(
+            f"{checkpoint.uri}: the state of batch {chosen} cannot be read: {_finding(checkpoint, unit)}; "
+            f"{_offer(unit, readable)}" + (f": --batch {readable[-1][1]}" if readable else "")
+        )
+    return chosen
+
+
+def _is_broken(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> bool:
+    """Whether the state of a batch is what the next start loads, and would not load."""
+    state = checkpoint.state
+    if state is None or state.needed_version != batch + 1:
+        return False
+    return any(damage.kind not in _HARMLESS and not damage.fallback for damage in unit.damages)
+
+
+_HARMLESS = (DamageKind.ODD_END, DamageKind.BLOCKED)  # a load gets round them
+
+
+def _within(batch: int, ranges: Ranges) -> bool:
+    return any(first <= batch <= last for first, last in ranges)
+
+
+def _without(batch: int, ranges: Ranges) -> Ranges:
+    """The ranges as far as they lie before a batch."""
+    return tuple((first, min(last, batch - 1)) for first, last in ranges if first < batch)
+
+
+def _offer(unit: StateUnit, readable: Ranges) -> str:
+    """What can be read of a unit instead."""
+    if not readable:
+        return f"{unit.label}: no batch can be read"
+    spans = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in readable)
+    return f"{unit.label}: batches {spans} can be read"
+
+
+def _finding(checkpoint: Checkpoint, unit: StateUnit) -> str:
+    """What inspect says of the files of a unit: its worst finding there, or the damage itself."""
+    paths = {damage.path for damage in unit.damages}
+    folder = f"state/{unit.operator}/"
+    told = [j for j in inspect(checkpoint).findings if j.severity is not Severity.NOTE]
+    told.sort(key=lambda j: (j.finding.path not in paths, -j.severity.rank))
+    for judged in told:
+        if judged.finding.path in paths or judged.finding.path.startswith(folder) or judged.finding.path == "state":
+            found = judged.finding
+            return f"{found.diagnosis.code} {found.diagnosis.name}, {found.path}: {found.detail}"
+    for damage in unit.damages:
+        return f"{damage.path}: {damage.detail}"
+    return "files of it are missing"
+
+
+def _no_schema(checkpoint: Checkpoint, unit: StateUnit) -> str:
+    """Why a unit without a state schema is refused."""
+    for file in checkpoint.state.unreadable if checkpoint.state else ():
+        if file.path.startswith(f"state/{unit.operator}/"):
+            return f"{checkpoint.uri}: {unit.label}: {file.path} cannot be read ({file.reason}): {_PUT_BACK}"
+    where = f"state/{unit.operator}/" + ("_stateSchema" if unit.variable or unit.kind is UnitKind.TIMERS else "0/")
+    return (
+        f"{checkpoint.uri}: {unit.label}: its state schema below {where} is not there, without which Spark cannot read "
+        f"state: {_PUT_BACK}, or, if Spark before 3.1 wrote it, run the query once with a later one"
+    )
+
+
+_PUT_BACK = "put it back from a copy of the checkpoint"

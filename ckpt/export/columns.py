@@ -1,0 +1,122 @@
+"""The columns of the flat shape: every leaf of what Spark gives, under a name that is readable, unique and stable.
+
+A name is the path to the leaf, joined by ``_``: ``key_window_start``, ``value_count``. It depends on nothing but the
+schema: where two leaves would share a name (two ``sum`` aggregations do), the later ones end in ``_2``, ``_3`` ...
+Arrays and maps are leaves.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ckpt.model import Json
+
+PARTITION = "partition_id"
+_NOT_IN_NAMES = re.compile(r"[\s,;{}()=.`\x00-\x1f\x7f]+")  # what Parquet, Delta or SQL would have quoted or refuse
+_EVENT_TIME = "__event_time"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of an export."""
+
+    name: str
+    path: tuple[str, ...]  # where Spark gives it: ("key", "window", "start")
+    places: tuple[int, ...]  # the same by position, for names may repeat
+    type: Json  # as Spark writes types in JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A leaf that is not exported, and why."""
+
+    path: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """How a frame is flattened."""
+
+    kept: tuple[Column, ...]
+    dropped: tuple[Dropped, ...]
+
+
+def flat_columns(schema: Json, *, partition_id: bool = False, only_keys: bool = False) -> Columns:
+    """The leaves of a StructType (Spark's JSON) as columns.
+
+    ``only_keys`` leaves out the value (see ``UnitKind.DEDUPLICATION``); ``partition_id`` keeps Spark's column.
+    """
+    kept: list[Column] = []
+    dropped: list[Dropped] = []
+    taken: set[str] = set()
+    for path, places, kind in _leaves(schema, (), ()):
+        if path == (PARTITION,) and not partition_id:
+            continue
+        why = _why_not(path, kind, only_keys)
+        if why is not None:
+            dropped.append(Dropped(path, why))
+            continue
+        name = _free(_NOT_IN_NAMES.sub("_", "_".join(path)), taken)
+        taken.add(name.lower())  # Spark tells no upper case from lower
+        kept.append(Column(name, path, places, kind))
+    return Columns(tuple(kept), tuple(dropped))
+
+
+def _leaves(
+    schema: Json, path: tuple[str, ...], places: tuple[int, ...]
+) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], Json]]:
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    for place, field in enumerate(fields if isinstance(fields, list) else ()):
+        if not isinstance(field, dict):
+            continue
+        kind = field.get("type")
+        here, at = (*path, str(field.get("name"))), (*places, place)
+        if isinstance(kind, dict) and kind.get("type") == "struct" and kind.get("fields"):
+            yield from _leaves(kind, here, at)
+        else:
+            yield here, at, kind
+
+
+def _why_not(path: tuple[str, ...], kind: Json, only_keys: bool) -> str | None:
+    """Why a leaf is not exported."""
+    if only_keys and path[0] == "value":
+        return "Spark before 3.5 recorded columns here that its rows do not have"
+    if holds_void(kind):
+        return "void: it holds nothing, and no file format stores it"
+    if path == ("key", _EVENT_TIME):
+        return "Spark's reader does not decode it; the time stands among the values"
+    return None
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, or the first of ``name_2``, ``name_3`` ... that is not taken."""
+    free, number = name, 1
+    while free.lower() in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def holds_void(kind: Json) -> bool:
+    """Whether a type is void, has void inside, or is a struct without fields."""
+    return any(one in ("void", "null", _NO_FIELDS) for one in type_names(kind))
+
+
+_NO_FIELDS = "struct<>"
+
+
+def type_names(kind: Json) -> Iterator[str]:
+    """The names of a type and of all types inside it: ``array``, ``struct``, ``bigint`` ...; Spark's JSON names."""
+    if isinstance(kind, str):
+        yield kind
+        return
+    if not isinstance(kind, dict):
+        return
+    name = str(kind.get("type"))
+    fields = kind.get("fields")
+    yield _NO_FIELDS if name == "struct" and not fields else name
+    inner = [kind.get(key) for key in ("elementType", "keyType", "valueType", "sqlType") if key in kind]
+    inner += [field.get("type") for field in (fields if isinstance(fields, list) else ()) if isinstance(field, dict)]
+    for one in inner:
+        yield from type_names(one)

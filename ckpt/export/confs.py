@@ -1,0 +1,95 @@
+"""Session settings that Spark's state reader needs, checkpoint by checkpoint: each declared once, with its reason.
+
+They are set on a session that is cloned for the reading: nobody else's settings change. What a query recorded in
+its offset log (shuffle partitions, compression codec, ...) Spark takes from there by itself.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ckpt.model import Provider
+from ckpt.state.units import StateUnit, UnitKind
+
+_PREFIX = "spark.sql.streaming."
+_STATE = "org.apache.spark.sql.execution.streaming.state."
+_PROVIDERS = {
+    Provider.HDFS: _STATE + "HDFSBackedStateStoreProvider",
+    Provider.ROCKSDB: _STATE + "RocksDBStateStoreProvider",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What decides over settings."""
+
+    unit: StateUnit
+    recorded: Mapping[str, str]  # settings in the offset log
+    mounted: bool  # read through a mount table: see ``ckpt.export.mount``
+    spark: tuple[int, int]  # version of the Spark that reads
+
+
+@dataclass(frozen=True, slots=True)
+class Conf:
+    """A setting, and why it is needed."""
+
+    name: str
+    value: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    name: str
+    why: str
+    value: Callable[[Situation], str | None]  # None: not needed
+
+
+def _provider(situation: Situation) -> str | None:
+    recorded = _PREFIX + "stateStore.providerClass" in situation.recorded
+    return None if recorded else _PROVIDERS.get(situation.unit.provider)
+
+
+def _format_validation(situation: Situation) -> str | None:
+    return "false" if situation.unit.kind is UnitKind.DEDUPLICATION else None
+
+
+def _file_manager(situation: Situation) -> str | None:
+    if not situation.mounted:
+        return None
+    package = "checkpointing." if situation.spark >= (4, 1) else ""
+    return f"org.apache.spark.sql.execution.streaming.{package}FileSystemBasedCheckpointFileManager"
+
+
+RULES = (
+    _Rule(
+        _PREFIX + "stateStore.checkpointFormatVersion",
+        "the files carry unique ids, and are found under no other",
+        lambda situation: "2" if situation.unit.format_version == 2 else None,
+    ),
+    _Rule(
+        _PREFIX + "stateStore.checkpointFormatVersion",
+        "so that a session set to 2 reads them too: it refuses HDFS-backed state",
+        lambda situation: "1" if situation.unit.format_version == 1 else None,
+    ),
+    _Rule(
+        _PREFIX + "stateStore.providerClass",
+        "the offset log does not record it, and the session's may be another",
+        _provider,
+    ),
+    _Rule(
+        _PREFIX + "stateStore.formatValidation.enabled",
+        "deduplication in Spark before 3.5 recorded a value schema that its rows lack",
+        _format_validation,
+    ),
+    _Rule(
+        _PREFIX + "checkpointFileManagerClass",
+        "the default one cannot follow a mount table to a percent-encoded path",
+        _file_manager,
+    ),
+)
+
+
+def confs_for(situation: Situation) -> tuple[Conf, ...]:
+    """The settings that one reading needs, in the order of the table."""
+    found = ((rule, rule.value(situation)) for rule in RULES)
+    return tuple(Conf(rule.name, value, rule.why) for rule, value in found if value is not None)

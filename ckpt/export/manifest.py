@@ -1,0 +1,75 @@
+"""What an export says of itself: ``_ckpt_export.json`` beside the data, and the JSON of the command."""
+
+from typing import Any
+
+import ckpt
+from ckpt.export.columns import Columns
+from ckpt.export.mount import spark_uri
+from ckpt.export.reading import Reading
+from ckpt.export.targets import Format, Shape
+from ckpt.model import Json
+
+SCHEMA = 1
+
+
+def describe(reading: Reading, shape: Shape, columns: Columns | None) -> dict[str, Any]:
+    """Which state this is: checkpoint, operator, batch, watermark, source offsets, settings and columns."""
+    unit, moment = reading.unit, reading.moment
+    return {
+        "operator": {"id": unit.operator, "name": unit.operator_name},
+        "unit": unit.label,
+        "kind": unit.kind,
+        "stores": list(unit.stores),
+        "side": unit.side,
+        "variable": unit.variable,
+        "ttl": unit.ttl,
+        "provider": unit.provider,
+        "format_version": unit.format_version,
+        "batch": moment.batch,
+        "changes_from": reading.changes_from,
+        "state_version": moment.state_version,
+        "planned_ms": moment.planned_ms,
+        "watermark_ms": moment.watermark_ms,
+        "next_watermark_ms": moment.next_watermark_ms,
+        "sources": [{"index": end.index, "name": end.name, "offset": end.offset} for end in moment.sources],
+        "shape": shape,
+        "columns": None
+        if columns is None
+        else [_column(column.name, column.path, column.type) for column in columns.kept],
+        "dropped": [] if columns is None else [{"path": ".".join(d.path), "why": d.why} for d in columns.dropped],
+        "options": dict(reading.options),
+        "confs": [{"name": conf.name, "value": conf.value, "why": conf.why} for conf in reading.confs],
+        "mounted": list(reading.mount.reasons) if reading.mount else [],
+    }
+
+
+def _column(name: str, path: tuple[str, ...], kind: Json) -> dict[str, Any]:
+    return {"name": name, "path": ".".join(path), "type": kind}
+
+
+def manifest(
+    reading: Reading,
+    shape: Shape,
+    columns: Columns | None,
+    *,
+    schema: Json,
+    rows: int | None,
+    kind: Format,
+    spark: str,
+) -> dict[str, Any]:
+    """The manifest of one unit that was written.
+
+    ``rows`` is Spark's own count of the rows that were written; None inside a Delta commit, which has it as
+    ``operationMetrics.numOutputRows``. ``schema`` is that of the written rows, in Spark's JSON.
+    """
+    return {
+        "ckpt": {"version": ckpt.__version__, "schema": SCHEMA},
+        "checkpoint": reading.checkpoint,
+        "location": spark_uri(reading.checkpoint),
+        "query_id": reading.moment.query_id,
+        **describe(reading, shape, columns),
+        "format": kind,
+        "rows": rows,
+        "schema": schema,
+        "spark": spark,
+    }

@@ -1,0 +1,136 @@
+"""Where Spark is told that a checkpoint lies: at its own path, or behind a mount table where it could not read that.
+
+Spark's state reader has two weaknesses about paths (measured on 4.0 to 4.3). It percent-encodes the path and takes the
+result for a path, so that one with a space or a ``%`` is not found. And it follows the absolute paths in operator
+metadata v2, which are dead, or somebody else's, once a checkpoint was moved or copied. A mount table of Hadoop's
+``viewfs`` cures both on every file system and on a cluster, without copying state and without writing to the
+checkpoint: its links lead to the real folders, and rewritten operator metadata (a few kilobytes in a temporary folder
+of the driver, the only one to read them) stands in for the recorded one.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from os.path import abspath
+from urllib.parse import quote, unquote
+
+from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
+from ckpt.errors import StorageError
+from ckpt.model import Json
+from ckpt.state.units import StateUnit
+
+VIEW = "viewfs"
+ROOT = f"{VIEW}://ckpt-view"
+"""How replaced files name the root of the view: its name is chosen when it is mounted."""
+
+_OPTIONS = re.compile(r"\?\w+=.*$", re.S)  # pyarrow's, behind a URI
+_SCHEMA_PATHS = {"stateSchemaFilePaths", "stateSchemaFilePath"}  # the latter before Spark 4.0.0 was released
+_KEPT = "/-_.!~*'():@&=+$,;"  # what Java's URI leaves in a path as it is
+_ALIASES = {"s3": "s3a", "s3n": "s3a", "gcs": "gs", "az": "abfs"}  # as Hadoop calls what others call otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A view of a checkpoint: ``links`` lead from paths in it to URIs, ``replaced`` files are staged."""
+
+    reasons: tuple[str, ...]
+    links: Mapping[str, str]
+    replaced: Mapping[str, str]  # path and text of files that stand in for recorded ones; ROOT stands for the view
+    folders: tuple[str, ...]  # of the replaced files: each needs a link
+    path: str  # of the checkpoint in the view
+
+
+def spark_uri(uri: str) -> str:
+    """A path or URI that ckpt accepts, as Spark is to be given it: local paths absolute, schemes as in Hadoop."""
+    scheme, colon, rest = uri.partition(":")
+    if colon and scheme.lower() == "file":
+        return "file:" + abspath(unquote(re.sub("^//[^/]*", "", rest)))
+    if colon and (rest.startswith("//") or scheme == "dbfs"):
+        scheme = _ALIASES.get(scheme.lower(), scheme.lower())
+        if scheme in ("s3a", "gs"):
+            rest = re.sub("^//[^/@]*@", "//", rest)  # keys are Spark's own affair
+        return f"{scheme}:{_OPTIONS.sub('', rest)}".rstrip("/")
+    return "file:" + abspath(uri)
+
+
+def is_plain(uri: str) -> bool:
+    """Whether a path means the same to Spark's state reader when it is percent-encoded once too often."""
+    path = uri.partition(":")[2]
+    return all(char.isalnum() or char in _KEPT or (ord(char) > 127 and char.isprintable()) for char in path)
+
+
+def mount_for(checkpoint: Checkpoint, unit: StateUnit, read: Callable[[str], bytes]) -> Mount | None:
+    """The mount that reading a unit needs, if any; ``read`` reads a file of the checkpoint. Raises StorageError."""
+    reasons, replaced = [], {path: with_root(read(path), unit.operator) for path in _misled(checkpoint, unit)}
+    if replaced:
+        reasons.append("operator metadata names schema files by paths that are not in this checkpoint")
+    elif unit.prefix_columns is not None:
+        replaced[f"{STATE}/{unit.operator}/_metadata/metadata"] = _metadata_with_prefix(checkpoint, unit)
+        reasons.append("no operator metadata says how the keys of these session windows are stored")
+    home = spark_uri(checkpoint.uri)
+    if not is_plain(home):
+        reasons.append("Spark's state reader cannot open a path with such characters")
+    if not reasons:
+        return None
+    if not replaced:
+        return Mount(tuple(reasons), {"/checkpoint": _target(home)}, {}, (), "/checkpoint")
+    folders = tuple(sorted({path.partition("/_metadata/")[0] + "/_metadata" for path in replaced}))
+    links = {f"/{path}": _target(f"{home}/{path}") for path in _entries(checkpoint) if path not in folders}
+    return Mount(tuple(reasons), links, replaced, folders, "/")
+
+
+def _target(uri: str) -> str:
+    """A link's target, percent-encoded."""
+    scheme, _, path = uri.partition(":")
+    return f"{scheme}:{quote(path, safe=_KEPT)}"
+
+
+def _entries(checkpoint: Checkpoint) -> Iterator[str]:
+    """What is linked one by one: the logs, and everything in the folder of each operator."""
+    listing = checkpoint.listing
+    yield from (name for name in (OFFSETS, COMMITS, SOURCES) if listing.has_folder(name))
+    if listing.info(METADATA):
+        yield METADATA
+    for operator in listing.subfolders(STATE):
+        yield from (f"{STATE}/{operator}/{name}" for name in listing.subfolders(f"{STATE}/{operator}"))
+
+
+def _misled(checkpoint: Checkpoint, unit: StateUnit) -> Iterator[str]:
+    """Files of operator metadata whose schema paths lead out of the checkpoint."""
+    state = checkpoint.state
+    for operator in state.operators if state else ():
+        if operator.id == unit.operator and state and not set(operator.schema_paths).isdisjoint(state.moved_schemas):
+            folder = f"{STATE}/{operator.id}/_metadata/v2"
+            yield from (f"{folder}/{name}" for name in checkpoint.listing.in_folder(folder) if name.isdecimal())
+
+
+def with_root(data: bytes, operator: int) -> str:
+    """Operator metadata v2 with schema paths that begin at the root of the view. Raises StorageError."""
+    version, _, body = data.decode(errors="replace").partition("\n")
+    inside = f"/{STATE}/{operator}/_stateSchema/"
+    try:
+        value = json.loads(body)
+        for store in value["stateStoreInfo"]:
+            for key in _SCHEMA_PATHS & store.keys():
+                paths = store[key] if isinstance(store[key], list) else [store[key]]
+                moved = [f"{ROOT}{inside}{path.rpartition(inside)[2]}" for path in paths]
+                store[key] = moved if isinstance(store[key], list) else moved[0]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StorageError(f"operator metadata of operator {operator} is not what Spark writes") from error
+    return f"{version}\n" + json.dumps(value, separators=(",", ":"))
+
+
+def _metadata_with_prefix(checkpoint: Checkpoint, unit: StateUnit) -> str:
+    """Operator metadata v1, as Spark 4.0 and later write it for session windows."""
+    places = [op for op in (checkpoint.state.operators if checkpoint.state else ()) if op.id == unit.operator]
+    stores: list[Json] = [
+        {
+            "storeName": name,
+            "numColsPrefixKey": unit.prefix_columns,
+            "numPartitions": max(len(store.partitions) for place in places for store in place.stores),
+        }
+        for name in unit.stores
+    ]
+    operator = {"operatorId": unit.operator, "operatorName": "sessionWindowStateStoreSaveExec"}
+    return "v1\n" + json.dumps({"operatorInfo": operator, "stateStoreInfo": stores}, separators=(",", ":"))

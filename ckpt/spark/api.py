@@ -1,0 +1,79 @@
+"""State as DataFrames, for programs and notebooks: ``ckpt.read_state`` and ``ckpt.read_changes``."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ckpt.errors import UsageError
+from ckpt.export.choose import Wanted
+from ckpt.export.reading import Question, Reading, plan_readings
+from ckpt.export.targets import Shape
+from ckpt.spark.export import shaped
+from ckpt.spark.needs import pyspark_version
+
+
+def read_state(
+    spark: SparkSession,
+    path: str,
+    *,
+    batch: int | None = None,
+    operator: int | None = None,
+    store: str | None = None,
+    side: str | None = None,
+    variable: str | None = None,
+    timers: bool = False,
+    shape: str = "flat",
+    partition_id: bool = False,
+    storage_options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """The state of a checkpoint after a committed batch, as a lazy DataFrame; nothing is collected or written.
+
+    ``path`` is whatever ``ckpt inspect`` takes. ``batch`` is the id of a committed batch, by default the newest.
+    ``operator``, ``side`` (of a join: left or right), ``variable`` or ``timers`` (of transformWithState) and ``store``
+    pick one of ``state_units``; a checkpoint that has only one needs none of them. ``shape`` is ``flat`` (a column for
+    each leaf: ``key_user``, ``value_count``) or ``raw`` (Spark's structs); times in state are what the query stored:
+    timers and TTL in ms since 1970, ``expiresAtMicros`` in microseconds.
+
+    Raises ``Damaged`` where files of that state are missing or damaged, ``UsageError`` for a choice that does not
+    exist, ``SparkFailed`` with Spark's words (all ``CkptError``). The session's settings are not changed.
+
+    >>> ckpt.read_state(spark, "/data/checkpoints/orders", side="left").write.parquet("/data/left")  # doctest: +SKIP
+    """
+    wanted = Wanted(operator, store, side, variable, timers)
+    reading = _planned(Question(path, wanted, batch=batch), storage_options)
+    return shaped(spark, reading, _shape(shape), partition_id=partition_id).frame
+
+
+def read_changes(
+    spark: SparkSession,
+    path: str,
+    first: int,
+    last: int | None = None,
+    *,
+    operator: int | None = None,
+    store: str | None = None,
+    variable: str | None = None,
+    shape: str = "flat",
+    partition_id: bool = False,
+    storage_options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """What batches ``first`` to ``last`` (the newest committed) changed, both included, as a lazy DataFrame.
+
+    One row for each change: ``batch_id``, ``change_type`` (update, append, delete), then the columns of
+    ``read_state``. HDFS-backed stores and RocksDB with changelog checkpointing have them, for as long as the files of
+    these batches are there (``StateUnit.change_batches``); joins by ``store``. Raises as ``read_state`` does.
+    """
+    wanted = Wanted(operator, store, None, variable)
+    reading = _planned(Question(path, wanted, batch=last, changes_from=first), storage_options)
+    return shaped(spark, reading, _shape(shape), partition_id=partition_id).frame
+
+
+def _shape(name: str) -> Shape:
+    if name not in (Shape.FLAT, Shape.RAW):
+        raise UsageError(f"shape {name!r}: flat or raw")
+    return Shape(name)
+
+
+def _planned(question: Question, storage_options: Mapping[str, str] | None) -> Reading:
+    (reading,) = plan_readings(question, storage_options, pyspark_version())
+    return reading

@@ -1,0 +1,170 @@
+"""Exporting state: read, shape, write, and say what was written. Also counting, and showing a few rows."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from ckpt.export.columns import Column, Columns
+from ckpt.export.manifest import manifest
+from ckpt.export.reading import Reading
+from ckpt.export.targets import MANIFEST, Format, Mode, Shape, Target, check_types
+from ckpt.model import Json
+from ckpt.spark.files import Files, Staged
+from ckpt.spark.progress import Watcher, watched
+from ckpt.spark.reading import raw_frame
+from ckpt.spark.shapes import flat, schema_of
+from ckpt.spark.trouble import told
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """A reading as a frame of the shape that was asked for."""
+
+    reading: Reading
+    shape: Shape
+    frame: DataFrame
+    columns: Columns | None  # None for the raw shape
+
+    @property
+    def written_columns(self) -> tuple[Column, ...]:
+        """The columns as a file format has to hold them."""
+        if self.columns is not None:
+            return self.columns.kept
+        fields: Any = schema_of(self.frame)
+        return tuple(Column(f["name"], (f["name"],), (i,), f["type"]) for i, f in enumerate(fields["fields"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written of one reading, and where; ``rows`` is Spark's count."""
+
+    shaped: Shaped
+    place: str
+    rows: int
+    schema: Json
+
+
+def shaped(spark: SparkSession, reading: Reading, shape: Shape, *, partition_id: bool = False) -> Shaped:
+    """A reading in a shape. Raises SparkFailed."""
+    frame = raw_frame(spark, reading)
+    if shape is Shape.RAW:
+        return Shaped(reading, shape, frame, None)
+    columns = reading.columns(schema_of(frame), partition_id=partition_id)
+    return Shaped(reading, shape, flat(frame, columns), columns)
+
+
+def count(spark: SparkSession, one: Shaped, watcher: Watcher | None = None) -> int:
+    """How many rows there are."""
+    with told(f"counting {one.reading.unit.label}"), watched(spark, f"counting {one.reading.unit.label}", watcher):
+        return int(one.frame.count())
+
+
+def first_rows(spark: SparkSession, one: Shaped, number: int, watcher: Watcher | None = None) -> list[dict[str, Any]]:
+    """A few rows as JSON objects, as Spark writes them; which ones is up to Spark."""
+    doing = f"reading {one.reading.unit.label}"
+    with told(doing), watched(spark, doing, watcher):
+        rows = one.frame.limit(number).select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"})).collect()
+    return [json.loads(row[0]) for row in rows]
+
+
+def export(
+    spark: SparkSession,
+    found: Sequence[Shaped],
+    target: Target,
+    watcher: Watcher | None = None,
+    *,
+    apart: bool = False,
+) -> tuple[Exported, ...]:
+    """Write one reading to a target, or any number to a folder each below it (``apart``); all of them or nothing.
+
+    Raises UsageError where the target is there already or cannot hold a column, SparkFailed where Spark fails.
+    """
+    for one in found:
+        check_types(one.written_columns, target.format)
+    if target.table is not None:
+        (one,) = found
+        return (_to_table(spark, one, target.table, target, watcher),)
+    files = Files(spark)
+    if not apart and _is_delta_table(files, target):
+        return (_over_delta(spark, found[0], files, target, watcher),)
+    staged = Staged(files, target)
+    with ExitStack() as undo:
+        undo.callback(staged.give_up)
+        done = []
+        for one in found:
+            inside = f"/{one.reading.unit.folder}" if apart else ""
+            exported = _write(spark, one, staged.path + inside, target.format, {}, watcher)
+            files.write(f"{staged.path}{inside}/{MANIFEST}", _text(spark, exported, target.format))
+            done.append(Exported(one, target.name + inside, exported.rows, exported.schema))
+        staged.finish()
+        undo.pop_all()
+    return tuple(done)
+
+
+def _write(
+    spark: SparkSession,
+    one: Shaped,
+    place: str,
+    kind: Format,
+    options: Mapping[str, str],
+    watcher: Watcher | None,
+) -> Exported:
+    """Write a frame to a folder, and count its rows on the way."""
+    rows = Observation()
+    frame = one.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
+    doing = f"exporting {one.reading.unit.label}"
+    with told(doing), watched(spark, doing, watcher):
+        writer = frame.write.format(kind).options(**options, **_metadata(spark, one, kind))
+        writer.mode("overwrite" if options else "error").save(place)
+        return Exported(one, place, int(rows.get["rows"]), schema_of(one.frame))
+
+
+def _over_delta(spark: SparkSession, one: Shaped, files: Files, target: Target, watcher: Watcher | None) -> Exported:
+    """Overwrite a Delta table in one commit of its own log, which keeps what was there before."""
+    place = target.name
+    done = _write(spark, one, place, target.format, {"overwriteSchema": "true"}, watcher)
+    files.write(f"{place}/{MANIFEST}", _text(spark, done, target.format))
+    return done
+
+
+def _is_delta_table(files: Files, target: Target) -> bool:
+    overwrites = target.format is Format.DELTA and target.mode is Mode.OVERWRITE
+    with told(f"looking at {target.name}"):
+        return overwrites and files.exists(f"{target.name}/_delta_log")
+
+
+def _to_table(spark: SparkSession, one: Shaped, name: str, target: Target, watcher: Watcher | None) -> Exported:
+    """Write a table of the session's catalog."""
+    rows = Observation()
+    frame = one.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
+    doing = f"exporting {one.reading.unit.label}"
+    with told(doing), watched(spark, doing, watcher):
+        writer = frame.write.format(target.format).options(**_metadata(spark, one, target.format))
+        if target.mode is Mode.OVERWRITE and target.format is Format.DELTA:
+            writer = writer.option("overwriteSchema", "true")
+        writer.mode(target.mode).saveAsTable(name)
+        done = Exported(one, name, int(rows.get["rows"]), schema_of(one.frame))
+        told_by = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").collect()
+        for row in told_by:
+            Files(spark).write(f"{row['data_type']}/{MANIFEST}", _text(spark, done, target.format))
+    return done
+
+
+def _metadata(spark: SparkSession, one: Shaped, kind: Format) -> dict[str, str]:
+    """Delta keeps the manifest with the commit."""
+    if kind is not Format.DELTA:
+        return {}
+    return {"userMetadata": json.dumps(_manifest(spark, one, schema_of(one.frame), None, kind))}
+
+
+def _text(spark: SparkSession, done: Exported, kind: Format) -> str:
+    return json.dumps(_manifest(spark, done.shaped, done.schema, done.rows, kind), indent=2) + "\n"
+
+
+def _manifest(spark: SparkSession, one: Shaped, schema: Json, rows: int | None, kind: Format) -> dict[str, Any]:
+    return manifest(one.reading, one.shape, one.columns, schema=schema, rows=rows, kind=kind, spark=spark.version)

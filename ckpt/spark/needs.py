@@ -1,0 +1,61 @@
+"""What has to be installed before Spark can be asked: said in one line, with the cure, before anything is started."""
+
+import os
+import re
+import shutil
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from ckpt.errors import CkptError
+
+OLDEST = (4, 0)
+"""The first pyspark whose state reader reads what ckpt exports."""
+
+OLDEST_JAVA = 17
+"""The first Java that Spark 4 runs on."""
+
+
+class SparkMissing(CkptError):
+    """Spark, or something that it needs, is not installed, or too old."""
+
+
+def pyspark_version() -> tuple[int, int]:
+    """The version of the pyspark that is installed. Raises SparkMissing where there is none, or one too old."""
+    try:
+        text = version("pyspark")
+    except PackageNotFoundError:
+        text = ""
+    if find_spec("pyspark") is None:
+        raise SparkMissing("exporting state needs pyspark, which is not installed: pip install 'spark-ckpt[spark]'")
+    parts = re.match(r"(\d+)\.(\d+)", text)  # none where pyspark lies on the path without having been installed
+    found = (int(parts[1]), int(parts[2])) if parts else OLDEST
+    if found < OLDEST:
+        raise SparkMissing(
+            f"pyspark {text} has no state reader that ckpt can use: pip install 'pyspark>={OLDEST[0]}.{OLDEST[1]}.1'"
+        )
+    return found
+
+
+def check_delta() -> None:
+    """Raise SparkMissing where delta-spark is not installed."""
+    if find_spec("delta") is None:
+        raise SparkMissing("--format delta needs delta-spark, which is not installed: pip install 'spark-ckpt[delta]'")
+
+
+def check_java() -> None:
+    """Raise SparkMissing unless there is a Java that Spark 4 runs on, where Spark would look for it."""
+    cure = f"install Java {OLDEST_JAVA} or later and set JAVA_HOME"
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None:
+        raise SparkMissing(f"Spark needs Java, and there is none on the PATH: {cure}")
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        where = "JAVA_HOME" if home else "the PATH"
+        raise SparkMissing(f"Spark needs Java, and {java}, from {where}, does not run: {cure}") from error
+    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    if found and int(found[1]) < OLDEST_JAVA:
+        raise SparkMissing(f"Spark 4 needs Java {OLDEST_JAVA} or later, and {java} is Java {found[1]}: {cure}")

@@ -1,0 +1,105 @@
+"""The session that reads and writes: the one that is active, or one that is built for the occasion."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ckpt.errors import UsageError
+from ckpt.spark.needs import SparkMissing, check_delta, check_java
+from ckpt.spark.trouble import SparkFailed, told
+
+_QUIET = Path(__file__).parent / "log4j2.properties"
+_LOCAL = {
+    "spark.app.name": "ckpt export-state",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+@contextmanager
+def session(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Iterator[SparkSession]:
+    """A session for one run of a command, stopped afterwards unless it was there before.
+
+    Under ``spark-submit``, whose settings hold, and elsewhere a session of all cores of this machine, or on ``master``.
+    Raises SparkMissing where Java or delta-spark is missing, UsageError for settings that come too late.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        if master is not None:
+            raise UsageError("--master comes too late: a Spark session is active already")
+        yield active
+        return
+    if delta:
+        check_delta()
+    started = _start(master, confs, delta=delta)
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Python workers would otherwise be the system's
+    builder = SparkSession.builder
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM already
+    if not submitted:
+        check_java()
+        builder = builder.master(master or os.environ.get("MASTER") or "local[*]")
+        quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}"}
+        for name, value in {**_LOCAL, **quiet}.items():
+            builder = builder.config(name, value)
+    elif master is not None:
+        raise UsageError("--master comes too late: give it to spark-submit")
+    for name, value in confs.items():
+        builder = builder.config(name, value)
+    if delta and not submitted:
+        builder = _with_delta(builder, confs)
+    try:
+        with told("starting a session"):
+            return builder.getOrCreate()
+    except SparkFailed as error:
+        if "JAVA_GATEWAY_EXITED" in str(error):
+            raise SparkMissing(
+                "Spark could not start its JVM; what it said stands above. Check --master, --conf and JAVA_HOME"
+            ) from error
+        raise
+
+
+def _with_delta(builder: SparkSession.Builder, confs: Mapping[str, str]) -> SparkSession.Builder:
+    try:
+        from delta import configure_spark_with_delta_pip
+    except ImportError as error:
+        raise SparkMissing(f"delta-spark cannot be used: {error}") from error
+    builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+    builder = builder.config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+    more = [name for name in confs.get("spark.jars.packages", "").split(",") if name]
+    return configure_spark_with_delta_pip(builder, more)
+
+
+def classic(spark: SparkSession) -> SparkSession:
+    """The session, if it has a JVM of its own. Raises UsageError for one of Spark Connect."""
+    if not hasattr(spark, "_jsparkSession"):
+        raise UsageError(
+            "this is a session of Spark Connect; state is read with a classic one (--master, spark-submit)"
+        )
+    return spark
+
+
+def cloned(spark: SparkSession) -> SparkSession:
+    """A session with the same settings and catalog, whose settings can be changed without anybody noticing."""
+    return SparkSession(spark.sparkContext, classic(spark)._jsparkSession.cloneSession())
+
+
+def handed_over(frame: DataFrame, spark: SparkSession) -> DataFrame:
+    """The same frame as one of ``spark``: its views and writes belong there.
+
+    What was settled when the frame was loaded (the settings of state stores, file systems) stays: Spark's
+    ``StateTable`` keeps the session that it was loaded in.
+    """
+    plan = frame._jdf.queryExecution().analyzed()
+    dataset = spark.sparkContext._jvm.org.apache.spark.sql.classic.Dataset
+    return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)

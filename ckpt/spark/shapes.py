@@ -1,0 +1,46 @@
+"""The shapes of an export, from what Spark's reader gives."""
+
+import json
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from ckpt.export.columns import Columns
+from ckpt.model import Json
+
+
+def schema_of(frame: DataFrame) -> Json:
+    """The schema of a frame in Spark's JSON."""
+    schema: Json = json.loads(frame.schema.json())
+    return schema
+
+
+def flat(frame: DataFrame, columns: Columns) -> DataFrame:
+    """One column for each leaf."""
+    by_place = {name: _distinct(frame.schema[name]) for name in frame.columns}
+    picked = []
+    for column in columns.kept:
+        top = frame.schema.names[column.places[0]]
+        renamed = by_place[top]
+        value: SparkColumn = F.col(f"`{top}`")
+        if renamed != frame.schema[top]:
+            value = value.cast(renamed.dataType)
+        kind = renamed.dataType
+        for place in column.places[1:]:
+            field = kind.fields[place]
+            value, kind = value.getField(field.name), field.dataType
+        picked.append(value.alias(column.name))
+    return frame.select(*picked)
+
+
+def _distinct(field: StructField) -> StructField:
+    """The field with nested names that are told apart where they were not: a cast goes by position."""
+    if not isinstance(field.dataType, StructType):
+        return field
+    fields = [_distinct(inner) for inner in field.dataType.fields]
+    names = [inner.name.lower() for inner in fields]
+    if len(set(names)) < len(names):
+        fields = [StructField(f"_{place}", f.dataType, f.nullable) for place, f in enumerate(fields)]
+    return StructField(field.name, StructType(fields), field.nullable)

@@ -1,0 +1,46 @@
+"""What Spark throws, as one line."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from ckpt.errors import CkptError
+from ckpt.storage.base import one_line
+
+_LONGEST = 400
+
+
+class SparkFailed(CkptError):
+    """Spark could not do what it was asked; the text has its own words."""
+
+
+@contextmanager
+def told(doing: str) -> Iterator[None]:
+    """Turn whatever Spark throws into SparkFailed: ``doing`` says what was tried."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise SparkFailed(f"{doing} failed in Spark: {_words(error)}") from error
+
+
+def _words(error: Exception) -> str:
+    """The message that says most: that of the innermost cause that has an error condition, or of the last cause."""
+    messages = [*_causes(error.java_exception)] if isinstance(error, Py4JJavaError) else [str(error)]
+    named = [message for message in messages if re.search(r"\[[A-Z][A-Z0-9_.]{4,}\]", message)]
+    text = (named or messages)[-1]
+    first = re.split(r"\n\s*(?:at |JVM stacktrace|Driver stacktrace)|\nCaused by", text.strip())[0]
+    line = one_line(" ".join(first.split()))
+    return line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
+
+
+def _causes(thrown: Any) -> Iterator[str]:
+    """The messages of an exception of the JVM and of its causes."""
+    for _ in range(20):
+        if thrown is None:
+            return
+        yield str(thrown.toString())
+        thrown = thrown.getCause()

@@ -1,0 +1,297 @@
+"""What can be read of a checkpoint's state, apart from who reads it: one ``StateUnit`` for each view of an operator.
+
+A unit says where the rows lie (operator, store, column family), what they look like as far as the files tell, and for
+which batches every file that a reading needs is there. Spark reads units in ``ckpt.spark``.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import reduce
+from urllib.parse import quote
+
+from ckpt.checkpoint import Checkpoint
+from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
+from ckpt.model import ColumnFamily, Json, Operator, Provider, StateDamage, StateInventory, Store
+from ckpt.state.folders import OperatorFolder, find_operators
+from ckpt.state.ranges import Ranges, common, ranges_of, shifted
+
+SIDES = ("left", "right")
+_MERGE = "spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion"  # how list elements are put together
+_INDEXED = "keyWithIndexToValue"  # the rows of a side in join state formats 1 to 3
+_TIMED = "keyWithTsToValues"  # the rows of a side in join state format 4, which Spark 4.3 brought
+_TIMERS = ("$procTimers", "$eventTimers")  # how Spark calls the families of timers (``TimerStateUtils``)
+
+
+class UnitKind(StrEnum):
+    """What one row of a unit stands for."""
+
+    KEY = "key"  # a key and its value: aggregations, windows, deduplication, limit, mapGroupsWithState and its kin
+    DEDUPLICATION = "deduplication"  # only a key: what Spark before 3.5 kept as value is no data
+    SIDE = "side"  # a row that one side of a stream-stream join buffers
+    STORE = "store"  # an entry of one of the stores that a join keeps its sides in
+    VALUE = "value"  # a transformWithState variable: its value for a key
+    LIST = "list"  # one element of a key's list
+    MAP = "map"  # one entry of a key's map
+    TIMERS = "timers"  # a timer that is registered for a key
+
+
+_KINDS_OF_VARIABLES = {"ValueState": UnitKind.VALUE, "ListState": UnitKind.LIST, "MapState": UnitKind.MAP}
+
+
+@dataclass(frozen=True, slots=True)
+class StateUnit:
+    """One view of an operator's state: what Spark's reader gives for one choice of its options.
+
+    ``schema`` is a StructType in Spark's JSON: the columns that Spark gives, without ``partition_id``; None where the
+    files do not tell. Ranges are inclusive batch ids.
+    """
+
+    operator: int
+    operator_name: str | None  # None: Spark before 4.0 does not record it
+    kind: UnitKind
+    stores: tuple[str, ...]  # whose files a reading needs
+    side: str | None  # left or right
+    variable: str | None  # of transformWithState; None for timers
+    ttl: bool
+    provider: Provider
+    format_version: int  # state store checkpoint format
+    schema: Json
+    described: bool  # the state schema, which Spark's reader needs, could be read
+    prefix_columns: int | None  # of the key, where Spark's reader would have to be told: see ``_lost_prefix``
+    readable_batches: Ranges
+    change_batches: Ranges  # whose changes are there as delta or changelog files; empty where Spark reads none
+    damages: tuple[StateDamage, ...]  # of the version that the next start loads
+    oldest_spark: tuple[int, int] | None = None  # the first version that reads state of this kind, where not all do
+    shown_elsewhere: bool = False  # other units show its content already: left out when all are asked for
+
+    @property
+    def row_store(self) -> str | None:
+        """The store to be read by its name: of a join side that has stores of its own, the one that holds its rows."""
+        if self.kind is UnitKind.SIDE:
+            return next((store for store in self.stores if store.endswith(_INDEXED)), None)
+        return self.stores[0] if self.kind is UnitKind.STORE else None
+
+    @property
+    def label(self) -> str:
+        """The unit in words: ``operator 0, left side``."""
+        return ", ".join([f"operator {self.operator}", *self._part])
+
+    @property
+    def _part(self) -> tuple[str, ...]:
+        match self.kind:
+            case UnitKind.SIDE:
+                return (f"{self.side} side",)
+            case UnitKind.STORE:
+                return (f"store {self.stores[0]}",)
+            case UnitKind.TIMERS:
+                return ("timers",)
+        return () if self.variable is None else (f"variable {self.variable}",)
+
+    @property
+    def folder(self) -> str:
+        """A name for a folder that is to hold it, unique among the units of a checkpoint: ``operator-0-left-side``."""
+        return quote("-".join([f"operator-{self.operator}", *(part.replace(" ", "-", 1) for part in self._part)]), "$")
+
+
+def state_units(checkpoint: Checkpoint) -> tuple[StateUnit, ...]:
+    """Everything that can be read of a checkpoint's state, in the order of operators; empty for a stateless query.
+
+    Units that are not ``shown_elsewhere`` together hold all of the state once. Pure, and never raises: a damaged
+    unit is there all the same, and its ``readable_batches`` and ``damages`` tell.
+
+    >>> [unit.label for unit in state_units(open_checkpoint("/data/checkpoints/orders"))]  # doctest: +SKIP
+    ['operator 0, left side', 'operator 0, right side', ...]
+    """
+    state = checkpoint.state
+    if state is None:
+        return ()
+    folders = {folder.id: folder for folder in find_operators(checkpoint.listing, state.provider)}
+    units: list[StateUnit] = []
+    for operator in state.operators:
+        building = _Building(checkpoint, state, operator, folders[operator.id])
+        units += building.units()
+    return tuple(units)
+
+
+@dataclass(frozen=True, slots=True)
+class _Building:
+    """The units of one operator."""
+
+    checkpoint: Checkpoint
+    state: StateInventory
+    operator: Operator
+    folder: OperatorFolder
+
+    def units(self) -> Iterator[StateUnit]:
+        """All of them: first those that together hold everything once."""
+        stores = {store.name: store for store in self.operator.stores}
+        if self.operator.variables:
+            yield from self._variables(stores.get(DEFAULT_STORE))
+        elif self.operator.name == "symmetricHashJoin" or not JOIN_STORES.isdisjoint(stores):
+            yield from self._join(stores)
+        else:
+            yield from (self._plain(store) for store in self.operator.stores)
+
+    def _plain(self, store: Store) -> StateUnit:
+        key, value = _fields(store.key_schema), _fields(store.value_schema)
+        kind = UnitKind.DEDUPLICATION if self._keeps_only_keys(key, value) else UnitKind.KEY
+        schema = _struct(key=store.key_schema, value=store.value_schema)
+        unit = self._unit(kind, [store], schema if key is not None and value is not None else None)
+        return replace(unit, prefix_columns=self._lost_prefix(key))
+
+    def _keeps_only_keys(self, key: list[Json] | None, value: list[Json] | None) -> bool:
+        """Whether this is a deduplication of Spark before 3.5: its schema repeats the input, its rows do not.
+
+        Spark < 3.5, ``StreamingDeduplicateExec``: the value schema names all columns of the input, the key schema
+        some of them, and what is stored is one null. Aggregations repeat the key only in their state format 1.
+        """
+        if self.operator.has_metadata or not key or not value:
+            return False
+        repeated = {_name_and_type(field) for field in key} <= {_name_and_type(field) for field in value}
+        return repeated and self._recorded.get("spark.sql.streaming.aggregation.stateFormatVersion") == "2"
+
+    def _lost_prefix(self, key: list[Json] | None) -> int | None:
+        """How many leading columns of a session window's key are its prefix, where no operator metadata says so.
+
+        Spark stores such keys in RocksDB prefix first, and before 4.0 recorded it nowhere: its reader then takes them
+        apart wrongly. All columns but the last, ``sessionStartTime``, are the prefix.
+        """
+        if self.operator.has_metadata or self.state.provider is not Provider.ROCKSDB or not key or len(key) < 2:
+            return None
+        return len(key) - 1 if _name_and_type(key[-1]) == ("sessionStartTime", '"timestamp"') else None
+
+    def _join(self, stores: Mapping[str, Store]) -> Iterator[StateUnit]:
+        families = {family.name: family for store in stores.values() for family in store.column_families}
+        together = DEFAULT_STORE in stores  # join state formats 3 and 4: column families of one store
+        for side in SIDES:
+            named = [store for name, store in stores.items() if together or name.startswith(f"{side}-")]
+            schema = self._side_schema(side, stores, families)
+            unit = self._unit(UnitKind.SIDE, named, schema, all(map(_is_described, named)))
+            if together:
+                unit = replace(unit, oldest_spark=(4, 3) if f"{side}-{_TIMED}" in families else (4, 1))
+            yield replace(unit, side=side, change_batches=())
+        if not together:
+            for store in self.operator.stores:
+                schema = _struct(key=store.key_schema, value=store.value_schema)
+                yield replace(self._unit(UnitKind.STORE, [store], schema), shown_elsewhere=True)
+
+    def _side_schema(self, side: str, stores: Mapping[str, Store], families: Mapping[str, ColumnFamily]) -> Json:
+        """The columns of one side: a buffered row without what Spark adds, its index and whether it was matched."""
+        entries = {store.name: (store.key_schema, store.value_schema) for store in stores.values()}
+        entries |= {family.name: (family.key_schema, family.value_schema) for family in families.values()}
+        for name, extra in ((f"{side}-{_INDEXED}", 1), (f"{side}-{_TIMED}", 0)):
+            keys, values = map(_fields, entries.get(name, (None, None)))
+            if keys is not None and values is not None:
+                matched = self._recorded.get("spark.sql.streaming.join.stateFormatVersion", "1") != "1"
+                key: Json = {"type": "struct", "fields": keys[: len(keys) - extra]}
+                return _struct(key=key, value={"type": "struct", "fields": values[: len(values) - matched]})
+        return None
+
+    @property
+    def _recorded(self) -> Mapping[str, str]:
+        """The settings in the latest offset file."""
+        latest = self.checkpoint.offsets.readable(self.checkpoint.offsets.latest)
+        return latest.metadata.conf if latest and latest.metadata else {}
+
+    def _variables(self, store: Store | None) -> Iterator[StateUnit]:
+        families = {family.name: family for family in store.column_families} if store else {}
+        for variable in self.operator.variables:
+            family = families.get(variable.name)
+            kind = UnitKind.TIMERS if variable.name.startswith(_TIMERS) else _KINDS_OF_VARIABLES.get(variable.kind)
+            if kind is None:
+                continue
+            schema = _variable_schema(kind, family) if family else None
+            unit = self._unit(kind, [store] if store else [], schema, family is not None)
+            if kind is UnitKind.TIMERS:
+                yield replace(unit, change_batches=())
+            else:
+                yield replace(unit, variable=variable.name, ttl=variable.ttl)
+
+    def _unit(self, kind: UnitKind, stores: list[Store], schema: Json, described: bool | None = None) -> StateUnit:
+        names = tuple(store.name for store in stores)
+        readable = reduce(common, (store.readable_batches for store in stores)) if stores else ()
+        return StateUnit(
+            operator=self.operator.id,
+            operator_name=self.operator.name,
+            kind=kind,
+            stores=names,
+            side=None,
+            variable=None,
+            ttl=False,
+            provider=self.state.provider,
+            format_version=self.state.format_version,
+            schema=schema,
+            described=all(map(_is_described, stores)) if described is None else described,
+            prefix_columns=None,
+            readable_batches=readable,
+            change_batches=self._change_batches(names),
+            damages=tuple(damage for damage in self.state.damages if self._concerns(damage, names)),
+            oldest_spark=self._oldest_spark(kind),
+        )
+
+    def _oldest_spark(self, kind: UnitKind) -> tuple[int, int] | None:
+        """Which Spark first reads it, as recorded by ``tests/export/matrix.json``."""
+        if kind is UnitKind.LIST and self._recorded.get(_MERGE, "1") != "1":
+            return (4, 2)
+        return (4, 1) if self.state.format_version == 2 else None
+
+    def _concerns(self, damage: StateDamage, stores: Collection[str]) -> bool:
+        same = damage.operator is None or damage.operator == self.operator.id
+        return same and (damage.store is None or damage.store in stores)
+
+    def _change_batches(self, stores: Collection[str]) -> Ranges:
+        """Committed batches of which every partition has the delta or changelog: that of batch B is version B + 1."""
+        ranges = ranges_of(self.checkpoint.commits.ids)
+        places = [place for name in stores for place in self.folder.stores.get(name, {}).values()]
+        for names in {place.names for place in places}:
+            ranges = common(ranges, shifted(ranges_of(sorted({version for version, _ in names.logs})), -1))
+        return ranges if places else ()
+
+
+def _is_described(store: Store) -> bool:
+    return bool(store.column_families) or (store.key_schema is not None and store.value_schema is not None)
+
+
+def _fields(schema: Json) -> list[Json] | None:
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    return fields if isinstance(fields, list) else None
+
+
+def _name_and_type(field: Json) -> tuple[str, str]:
+    """What tells two fields apart, as text that can be compared."""
+    if not isinstance(field, dict):
+        return "", ""
+    kind = field.get("type")
+    return str(field.get("name")), f'"{kind}"' if isinstance(kind, str) else repr(kind)
+
+
+def _struct(**columns: Json) -> Json:
+    """A StructType of nullable columns, in Spark's JSON."""
+    fields: list[Json] = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns.items()
+    ]
+    return {"type": "struct", "fields": fields}
+
+
+def _variable_schema(kind: UnitKind, family: ColumnFamily) -> Json:
+    """The columns that Spark gives for a transformWithState variable (``SchemaUtil.generateSchemaForStateVar``)."""
+    match kind:
+        case UnitKind.VALUE:
+            return _struct(key=family.key_schema, value=family.value_schema)
+        case UnitKind.LIST:
+            return _struct(key=family.key_schema, list_element=family.value_schema)
+        case UnitKind.MAP:
+            grouping = _type_of(family.key_schema, "key")
+            return _struct(key=grouping, user_map_key=family.user_key_schema, user_map_value=family.value_schema)
+        case UnitKind.TIMERS:
+            return _struct(key=_type_of(family.key_schema, "key"), expiration_timestamp_ms="long")
+    return None
+
+
+def _type_of(schema: Json, name: str) -> Json:
+    """The type of a field of a StructType; None where it has no such field."""
+    for field in _fields(schema) or ():
+        if isinstance(field, dict) and field.get("name") == name:
+            return field.get("type")
+    return None

@@ -1,0 +1,32 @@
+"""The record of which Spark reads which checkpoint: complete, and as the units promise."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import ckpt
+from ckpt.state.units import state_units
+from tests.export import matrix, rows
+from tests.places import SAMPLES
+
+RECORD: dict[str, Any] = json.loads(matrix.RECORD.read_text())
+
+
+@pytest.mark.parametrize("version", ["4.0", "4.1", "4.2", "4.3"])
+def test_every_unit_is_read_but_those_that_need_a_later_spark(version: str) -> None:
+    assert RECORD[version]["spark"].startswith(version)
+    told = RECORD[version]["units"]
+    major, minor = version.split(".")
+    for sample in rows.ANSWERS:
+        for unit in state_units(ckpt.open_checkpoint(str(SAMPLES / sample))):
+            if unit.shown_elsewhere:
+                continue
+            answer = told.pop(f"{sample}: {unit.label}")
+            if unit.oldest_spark is not None and (int(major), int(minor)) < unit.oldest_spark:
+                assert "pip install" in answer
+            else:
+                assert answer == "equal", (sample, unit.label)
+    assert told == {}

@@ -1,0 +1,237 @@
+"""Every stateful sample through Spark: rows, counts, round trips; and nothing in any of them is touched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt
+from ckpt.errors import CkptError
+from ckpt.state.units import StateUnit, UnitKind, state_units
+from tests.conftest import Ckpt
+from tests.export import rows
+from tests.places import ROOT, SAMPLES
+
+pytestmark = pytest.mark.spark
+
+
+def _units() -> list[Any]:
+    """Each unit of each stateful sample that is not shown elsewhere, as a parameter."""
+    found = []
+    for sample in rows.ANSWERS:
+        for unit in state_units(ckpt.open_checkpoint(str(SAMPLES / sample))):
+            if not unit.shown_elsewhere:
+                found.append(pytest.param(sample, unit, id=f"{sample}: {unit.label}"))
+    return found
+
+
+def version(spark: Any) -> tuple[int, int]:
+    major, minor = spark.version.split(".")[:2]
+    return int(major), int(minor)
+
+
+def needs(spark: Any, unit: StateUnit) -> None:
+    if unit.oldest_spark is not None and version(spark) < unit.oldest_spark:
+        pytest.skip(f"Spark {spark.version} cannot read it; matrix.json has what later ones say")
+
+
+@pytest.mark.parametrize(("sample", "unit"), _units())
+def test_rows_are_those_of_an_independent_reading(sample: str, unit: StateUnit, spark: Any) -> None:
+    needs(spark, unit)
+    path = str(SAMPLES / sample)
+    answer = rows.answer(sample, unit)
+
+    frame = ckpt.read_state(spark, path, **rows.choice(unit))
+
+    columns = _columns(unit)
+    assert frame.columns == [column.name for column in columns.kept]
+    assert rows.content(frame) == rows.flattened(answer, columns)
+    told = {column.path for column in columns.kept} | {dropped.path for dropped in columns.dropped}
+    assert told == {path for row in answer for path in rows.all_leaves(row)} - {("partition_id",)}
+
+
+def _columns(unit: StateUnit) -> Any:
+    """The columns as the files alone promise them."""
+    from ckpt.export.columns import flat_columns
+
+    assert unit.schema is not None
+    return flat_columns(unit.schema)
+
+
+@pytest.mark.parametrize("sample", rows.ANSWERS)
+def test_counts_are_those_that_inspect_reports(sample: str, spark: Any) -> None:
+    """Where the store records how many keys it holds, and a key is a row."""
+    checkpoint = ckpt.open_checkpoint(str(SAMPLES / sample))
+    assert checkpoint.state is not None
+    recorded = {
+        (operator.id, store.name): store.num_keys
+        for operator in checkpoint.state.operators
+        for store in operator.stores
+    }
+    compared = 0
+    for unit in state_units(checkpoint):
+        keys = recorded[unit.operator, unit.stores[0]]
+        if keys is not None and unit.kind in (UnitKind.KEY, UnitKind.STORE):
+            assert ckpt.read_state(spark, str(SAMPLES / sample), **rows.choice(unit)).count() == keys
+            compared += 1
+    if not compared:
+        pytest.skip("its store records no number of keys, or counts more than keys")
+
+
+@pytest.mark.parametrize(
+    ("sample", "words"),
+    [
+        ("aggregation-hdfs-4.2", ()),
+        ("windowed-aggregation-hdfs-4.2", ()),
+        ("session-window-changelog-4.2", ()),
+        ("join-format2-4.3", ("--side", "left")),
+        ("dedup-hdfs-4.0", ()),
+        ("pandas-with-state-hdfs-3.5", ()),
+        ("tws-rocksdb-4.2", ("--variable", "parityTtl")),
+        ("tws-avro-changelog-4.2", ("--timers",)),
+        ("limit-hdfs-4.2", ()),
+    ],
+)
+@pytest.mark.parametrize("kind", ["parquet", "delta", "json", "csv"])
+def test_a_round_trip_changes_nothing(
+    sample: str, words: tuple[str, ...], kind: str, spark: Any, ckpt: Ckpt, tmp_path: Path
+) -> None:
+    if kind == "delta":
+        pytest.importorskip("delta", reason="delta-spark is not installed")
+    target = tmp_path / "out"
+    source = f"sample_checkpoints/{sample}"
+
+    result = ckpt("export-state", source, "--to", target, "--format", kind, *words, "-o", "json")
+
+    assert result.exit_code == 0, result.stderr
+    (told,) = result.json()["exports"]
+    manifest = json.loads((target / "_ckpt_export.json").read_text())
+    reader = spark.read.format(kind)
+    if kind in ("csv", "json"):
+        from pyspark.sql.types import StructType
+
+        reader = reader.schema(StructType.fromJson(manifest["schema"]))
+    back = reader.load(str(target))
+    shown = ckpt("export-state", source, *words, "--show", "1000", "-o", "json").json()["exports"][0]["shown"]
+    assert sorted(json.dumps(row, sort_keys=True) for row in shown) == rows.content(back)
+    assert back.count() == manifest["rows"] == told["rows"] == len(shown)
+
+
+def test_the_session_of_the_caller_is_as_it_was(spark: Any) -> None:
+    before = dict(spark.conf.getAll)
+    ckpt.read_state(spark, str(SAMPLES / "aggregation-format2-4.2")).count()
+    ckpt.read_state(spark, str(SAMPLES / "tws-rocksdb-4.2"), variable="rows").count()
+    assert dict(spark.conf.getAll) == before
+
+
+def test_frames_stay_lazy_and_live_side_by_side(spark: Any) -> None:
+    """Of checkpoints that need contrary settings; views belong to the session of the caller."""
+    two = ckpt.read_state(spark, str(SAMPLES / "aggregation-format2-4.2"))
+    one = ckpt.read_state(spark, str(SAMPLES / "aggregation-hdfs-4.2"))
+    moved = ckpt.read_state(spark, str(SAMPLES / "tws-rocksdb-4.2"), variable="rows")
+    one.createOrReplaceTempView("one")
+    assert [frame.count() for frame in (two, one, moved)] == [7, 7, 5]
+    assert spark.sql("SELECT count(*) FROM one").head()[0] == 7
+    both = two.join(one.withColumnsRenamed({name: f"one_{name}" for name in one.columns}), two.key_key == one_key())
+    assert both.count() == 7
+
+
+def one_key() -> Any:
+    from pyspark.sql.functions import col
+
+    return col("one_key_key")
+
+
+def test_the_partition_is_kept_on_request(spark: Any) -> None:
+    frame = ckpt.read_state(spark, str(SAMPLES / "aggregation-hdfs-4.2"), partition_id=True)
+    assert frame.columns == ["key_key", "value_count", "value_sum", "partition_id"]
+    kept = {(row.key_key, row.partition_id) for row in frame.collect()}
+    answer = rows.ANSWERS["aggregation-hdfs-4.2"]["operators"]["0"]["views"][0]["rows"]
+    assert kept == {(row["key"]["key"], row["partition_id"]) for row in answer}
+
+
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "join-rocksdb-4.0", "join-hdfs-3.5", "tws-rocksdb-4.2"])
+def test_raw_is_what_spark_gives(sample: str, spark: Any) -> None:
+    for unit in state_units(ckpt.open_checkpoint(str(SAMPLES / sample))):
+        if unit.shown_elsewhere:
+            continue
+        frame = ckpt.read_state(spark, str(SAMPLES / sample), shape="raw", **rows.choice(unit))
+        answer = sorted(json.dumps(row, sort_keys=True) for row in rows.answer(sample, unit))
+        assert rows.content(frame) == answer
+
+
+def test_every_committed_batch_can_be_read(spark: Any) -> None:
+    """The state after batch B holds the rows of batches 0 to B: ten each."""
+    for sample in ("aggregation-hdfs-4.2", "aggregation-changelog-4.2", "aggregation-format2-4.2"):
+        for batch in range(8):
+            frame = ckpt.read_state(spark, str(SAMPLES / sample), batch=batch)
+            assert frame.selectExpr("sum(value_count)", "sum(value_sum)").head() == (
+                10 * (batch + 1),
+                sum(range(10 * (batch + 1))),
+            )
+
+
+@pytest.mark.parametrize(
+    "sample", ["aggregation-hdfs-4.2", "aggregation-changelog-4.2", "aggregation-hdfs-3.5", "aggregation-format2-4.2"]
+)
+def test_changes_add_up_to_the_state(sample: str, spark: Any) -> None:
+    """The last change of each key up to a batch is its state after that batch."""
+    from pyspark.sql import Window
+    from pyspark.sql.functions import col, row_number
+
+    path = str(SAMPLES / sample)
+    changes = ckpt.read_changes(spark, path, 0, 4)
+    assert changes.columns[:2] == ["batch_id", "change_type"]
+    assert {row[0] for row in changes.select("batch_id").distinct().collect()} == {0, 1, 2, 3, 4}
+    newest = row_number().over(Window.partitionBy("key_key").orderBy(col("batch_id").desc()))
+    last = changes.withColumn("newest", newest).where("newest = 1")
+    state = ckpt.read_state(spark, path, batch=4)
+    assert rows.content(last.select(*state.columns)) == rows.content(state)
+
+
+def test_changes_of_a_variable_and_of_a_store(spark: Any) -> None:
+    assert ckpt.read_changes(spark, str(SAMPLES / "tws-changelog-4.0"), 1, variable="rows").count() == 10
+    store = ckpt.read_changes(spark, str(SAMPLES / "join-changelog-4.2"), 0, 0, store="left-keyWithIndexToValue")
+    assert store.count() == 10
+
+
+@pytest.mark.parametrize(
+    ("sample", "words", "says"),
+    [
+        ("aggregation-rocksdb-4.2", {}, "without changelog checkpointing"),
+        ("join-changelog-4.2", {"store": None}, "which one"),
+        ("aggregation-hdfs-4.2", {"first": 10}, "--changes-from 10: the changes end at batch 9"),
+    ],
+)
+def test_changes_that_are_not_there(sample: str, words: dict[str, Any], says: str, spark: Any) -> None:
+    with pytest.raises(CkptError, match=says):
+        ckpt.read_changes(spark, str(SAMPLES / sample), **({"first": 0} | words))
+
+
+def test_nothing_is_collected_before_it_is_asked_for(spark: Any) -> None:
+    """Making a frame runs no job of its own."""
+    tracker = spark.sparkContext.statusTracker()
+    before = set(tracker.getJobIdsForGroup(None))
+    ckpt.read_state(spark, str(SAMPLES / "tws-rocksdb-4.2"), variable="rows")
+    assert set(tracker.getJobIdsForGroup(None)) == before
+
+
+def test_all_writes_a_folder_for_each_unit(ckpt: Ckpt, spark: Any, tmp_path: Path) -> None:
+    result = ckpt("export-state", "sample_checkpoints/tws-rocksdb-4.2", "--all", "--to", tmp_path / "all", "-o", "json")
+    assert result.exit_code == 0, result.stderr
+    names = {path.name for path in (tmp_path / "all").iterdir()}
+    variables = {"recent", "last", "recentTtl", "parity", "parityTtl", "rows"}
+    assert names == {f"operator-0-variable-{name}" for name in variables} | {"operator-0-timers"}
+    counts = {one["to"].rpartition("/")[2]: one["rows"] for one in result.json()["exports"]}
+    for name in names:
+        assert spark.read.parquet(str(tmp_path / "all" / name)).count() == counts[name]
+
+
+def test_the_readme_example_of_the_api(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (unit,) = ckpt.state_units(ckpt.open_checkpoint("sample_checkpoints/aggregation-hdfs-3.5"))
+    assert unit.label == "operator 0"
+    assert unit.readable_batches == ((0, 5),)
