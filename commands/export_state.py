@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -77,18 +77,34 @@ def export_state(
     wanted = Wanted(operator, store, side, variable, timers)
     question = Question(checkpoint, wanted, all_units, batch, changes_from)
     readings = plan_readings(question, options.pairs("--storage-option", storage_option), _spark(needed=not plan))
+    asked = _Asked(shape, place, partition_id, all_units, count, show)
     settings = options.pairs("--conf", conf)
     if plan:
         action, found = "plan", tuple(Done(reading) for reading in readings)
     else:
-        action, found = _with_spark(readings, shape, place, master, settings, partition_id, count, show, quiet)
-    asked = (action, checkpoint, shape, place, partition_id)
+        action, found = _with_spark(readings, asked, master, settings, quiet=quiet)
     if output is options.Output.JSON:
-        typer.echo(document(found, *asked))
+        typer.echo(document(found, action, shape, place, partition_id))
     else:
         width = min(shutil.get_terminal_size((80, 24)).columns, 110) if sys.stdout.isatty() else 80
-        typer.echo(page(found, *asked, Page(width, coloured())))
+        typer.echo(page(found, action, shape, place, partition_id, Page(width, coloured())))
     sys.stdout.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to become of the state that is read."""
+
+    shape: Shape
+    target: Target
+    partition_id: bool
+    apart: bool  # in a folder for each unit
+    count: bool
+    show: int | None
+
+    @property
+    def writes(self) -> bool:
+        return not self.count and self.show is None
 
 
 def _spark(*, needed: bool) -> tuple[int, int]:
@@ -102,33 +118,23 @@ def _spark(*, needed: bool) -> tuple[int, int]:
 
 
 def _with_spark(
-    readings: tuple[Reading, ...],
-    shape: Shape,
-    place: Target,
-    master: str | None,
-    settings: dict[str, str],
-    partition_id: bool,
-    count: bool,
-    show: int | None,
-    quiet: bool,
+    readings: tuple[Reading, ...], asked: _Asked, master: str | None, settings: dict[str, str], *, quiet: bool
 ) -> tuple[str, tuple[Done, ...]]:
     """Count, show or export; imports pyspark."""
     from ckpt.spark import export as exporting
     from ckpt.spark.session import session
 
-    writes = not count and show is None
+    delta = asked.writes and asked.target.format is Format.DELTA
     try:
-        with ExitStack() as stack:
-            spark = stack.enter_context(session(master, settings, delta=writes and place.format is Format.DELTA))
-            watcher = stack.enter_context(bar(quiet=quiet))
-            shaped = [exporting.shaped(spark, one, shape, partition_id=partition_id) for one in readings]
-            if writes:
-                done = exporting.export(spark, shaped, place, watcher)
+        with session(master, settings, delta=delta) as spark, bar(quiet=quiet) as watcher:
+            shaped = [exporting.shaped(spark, one, asked.shape, partition_id=asked.partition_id) for one in readings]
+            if asked.writes:
+                done = exporting.export(spark, shaped, asked.target, watcher, apart=asked.apart)
                 return "export", tuple(Done(d.shaped.reading, d.shaped.columns, d.rows, d.place) for d in done)
-            if count:
+            if asked.show is None:
                 counts = [exporting.count(spark, one, watcher) for one in shaped]
                 return "count", tuple(Done(s.reading, s.columns, n) for s, n in zip(shaped, counts, strict=True))
-            shown = [exporting.first_rows(spark, one, show or 1, watcher) for one in shaped]
+            shown = [exporting.first_rows(spark, one, asked.show, watcher) for one in shaped]
             return "show", tuple(Done(s.reading, s.columns, shown=r) for s, r in zip(shaped, shown, strict=True))
     except KeyboardInterrupt:
         raise CkptError("interrupted; nothing was written") from None

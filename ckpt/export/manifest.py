@@ -4,6 +4,7 @@ from typing import Any
 
 import ckpt
 from ckpt.export.columns import Columns
+from ckpt.export.mount import spark_uri
 from ckpt.export.reading import Reading
 from ckpt.export.targets import Format, Shape
 from ckpt.model import Json
@@ -64,6 +65,7 @@ def manifest(
     return {
         "ckpt": {"version": ckpt.__version__, "schema": SCHEMA},
         "checkpoint": reading.checkpoint,
+        "location": spark_uri(reading.checkpoint),
         "query_id": reading.moment.query_id,
         **describe(reading, shape, columns),
         "format": kind,

@@ -24,6 +24,7 @@ VIEW = "viewfs"
 ROOT = f"{VIEW}://ckpt-view"
 """How replaced files name the root of the view: its name is chosen when it is mounted."""
 
+_OPTIONS = re.compile(r"\?\w+=.*$", re.S)  # pyarrow's, behind a URI
 _SCHEMA_PATHS = {"stateSchemaFilePaths", "stateSchemaFilePath"}  # the latter before Spark 4.0.0 was released
 _KEPT = "/-_.!~*'():@&=+$,;"  # what Java's URI leaves in a path as it is
 _ALIASES = {"s3": "s3a", "s3n": "s3a", "gcs": "gs", "az": "abfs"}  # as Hadoop calls what others call otherwise
@@ -46,7 +47,10 @@ def spark_uri(uri: str) -> str:
     if colon and scheme.lower() == "file":
         return "file:" + abspath(unquote(re.sub("^//[^/]*", "", rest)))
     if colon and (rest.startswith("//") or scheme == "dbfs"):
-        return f"{_ALIASES.get(scheme.lower(), scheme.lower())}:{rest}".rstrip("/")
+        scheme = _ALIASES.get(scheme.lower(), scheme.lower())
+        if scheme in ("s3a", "gs"):
+            rest = re.sub("^//[^/@]*@", "//", rest)  # keys are Spark's own affair
+        return f"{scheme}:{_OPTIONS.sub('', rest)}".rstrip("/")
     return "file:" + abspath(uri)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ckpt.errors import UsageError
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Question, Reading, plan_readings
 from ckpt.export.targets import Shape
@@ -40,7 +41,7 @@ def read_state(
     """
     wanted = Wanted(operator, store, side, variable, timers)
     reading = _planned(Question(path, wanted, batch=batch), storage_options)
-    return shaped(spark, reading, Shape(shape), partition_id=partition_id).frame
+    return shaped(spark, reading, _shape(shape), partition_id=partition_id).frame
 
 
 def read_changes(
@@ -64,7 +65,13 @@ def read_changes(
     """
     wanted = Wanted(operator, store, None, variable)
     reading = _planned(Question(path, wanted, batch=last, changes_from=first), storage_options)
-    return shaped(spark, reading, Shape(shape), partition_id=partition_id).frame
+    return shaped(spark, reading, _shape(shape), partition_id=partition_id).frame
+
+
+def _shape(name: str) -> Shape:
+    if name not in (Shape.FLAT, Shape.RAW):
+        raise UsageError(f"shape {name!r}: flat or raw")
+    return Shape(name)
 
 
 def _planned(question: Question, storage_options: Mapping[str, str] | None) -> Reading:

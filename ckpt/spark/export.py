@@ -73,9 +73,14 @@ def first_rows(spark: SparkSession, one: Shaped, number: int, watcher: Watcher |
 
 
 def export(
-    spark: SparkSession, found: Sequence[Shaped], target: Target, watcher: Watcher | None = None
+    spark: SparkSession,
+    found: Sequence[Shaped],
+    target: Target,
+    watcher: Watcher | None = None,
+    *,
+    apart: bool = False,
 ) -> tuple[Exported, ...]:
-    """Write one reading to a target, or several to a folder each below it; all of them or nothing.
+    """Write one reading to a target, or any number to a folder each below it (``apart``); all of them or nothing.
 
     Raises UsageError where the target is there already or cannot hold a column, SparkFailed where Spark fails.
     """
@@ -85,14 +90,14 @@ def export(
         (one,) = found
         return (_to_table(spark, one, target.table, target, watcher),)
     files = Files(spark)
-    if _is_delta_table(files, target) and len(found) == 1:
+    if not apart and _is_delta_table(files, target):
         return (_over_delta(spark, found[0], files, target, watcher),)
     staged = Staged(files, target)
     with ExitStack() as undo:
         undo.callback(staged.give_up)
         done = []
         for one in found:
-            inside = "" if len(found) == 1 else f"/{one.reading.unit.folder}"
+            inside = f"/{one.reading.unit.folder}" if apart else ""
             exported = _write(spark, one, staged.path + inside, target.format, {}, watcher)
             files.write(f"{staged.path}{inside}/{MANIFEST}", _text(spark, exported, target.format))
             done.append(Exported(one, target.name + inside, exported.rows, exported.schema))

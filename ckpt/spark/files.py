@@ -85,6 +85,8 @@ class Staged:
         """Put the whole folder in its place."""
         with told(f"putting {self._place} in its place"):
             if not self._replaces:
+                if self._files.exists(self._place):  # a rename would move the folder into it
+                    raise CkptError(f"{self._place} appeared while it was being written, and is left as it is")
                 self._files.rename(self.path, self._place)
                 return
             old = f"{self.path}-old"

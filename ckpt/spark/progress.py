@@ -19,7 +19,7 @@ def watched(spark: SparkSession, doing: str, watcher: Watcher | None) -> Iterato
     """Run jobs in a group of their own, tell ``watcher`` of their tasks, and cancel them when anything is raised."""
     context = spark.sparkContext
     group = f"ckpt-{uuid.uuid4().hex}"
-    context.setJobGroup(group, doing, interruptOnCancel=True)
+    context.setJobGroup(group, doing)
     done = threading.Event()
     thread = threading.Thread(target=_watch, args=(context, group, watcher, done), daemon=True)
     if watcher is not None:
@@ -35,7 +35,6 @@ def watched(spark: SparkSession, doing: str, watcher: Watcher | None) -> Iterato
             thread.join()
         context.setLocalProperty("spark.jobGroup.id", None)
         context.setLocalProperty("spark.job.description", None)
-        context.setLocalProperty("spark.job.interruptOnCancel", None)
 
 
 def _watch(context: Any, group: str, watcher: Watcher, done: threading.Event) -> None:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
 from ckpt.spark.needs import SparkMissing, check_delta, check_java
+from ckpt.spark.trouble import SparkFailed, told
 
 _QUIET = Path(__file__).parent / "log4j2.properties"
 _LOCAL = {
@@ -58,8 +59,9 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
     if delta and not submitted:
         builder = _with_delta(builder, confs)
     try:
-        return builder.getOrCreate()
-    except Exception as error:
+        with told("starting a session"):
+            return builder.getOrCreate()
+    except SparkFailed as error:
         if "JAVA_GATEWAY_EXITED" in str(error):
             raise SparkMissing(
                 "Spark could not start its JVM; what it said stands above. Check --master, --conf and JAVA_HOME"

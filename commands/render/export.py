@@ -34,9 +34,7 @@ class Done:
         return None if schema is None else self.reading.columns(schema, partition_id=partition_id)
 
 
-def document(
-    found: Sequence[Done], action: str, checkpoint: str, shape: Shape, target: Target, partition_id: bool
-) -> str:
+def document(found: Sequence[Done], action: str, shape: Shape, target: Target, partition_id: bool) -> str:
     """The whole report, indented, keys in the order of the contract."""
     exports = [
         describe(one.reading, shape, one.told_columns(shape, partition_id))
@@ -46,7 +44,7 @@ def document(
     ]
     report = {
         "ckpt": tool(),
-        "checkpoint": {"path": checkpoint, "query_id": found[0].reading.moment.query_id},
+        "checkpoint": {"path": found[0].reading.checkpoint, "query_id": found[0].reading.moment.query_id},
         "action": action,
         "to": target.name or None,
         "format": target.format,
@@ -58,7 +56,6 @@ def document(
 def page(
     found: Sequence[Done],
     action: str,
-    checkpoint: str,
     shape: Shape,
     target: Target,
     partition_id: bool,

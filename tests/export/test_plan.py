@@ -180,6 +180,7 @@ def test_the_file_manager_goes_with_the_version_of_spark() -> None:
         ("file:///a%20b", "file:/a b"),
         ("file:/a/b", "file:/a/b"),
         ("s3://bucket/a", "s3a://bucket/a"),
+        ("s3://key:secret@bucket/a?region=eu-west-1", "s3a://bucket/a"),
         ("hdfs://host:9000/a/", "hdfs://host:9000/a"),
         ("abfss://c@account.dfs.core.windows.net/a", "abfss://c@account.dfs.core.windows.net/a"),
     ],
