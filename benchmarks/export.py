@@ -35,7 +35,7 @@ from ckpt.spark.needs import pyspark_version
 from ckpt.spark.session import session
 
 ROOT = Path(__file__).resolve().parent.parent
-MEMORY = {"spark.driver.memory": "2g"}  # so that ratios are not those of garbage collections
+MEMORY = {"spark.driver.memory": "4g"}  # HDFS-backed state is held in memory, partition by partition
 LIMITED = "spark.driver.memory=1g"
 
 
@@ -72,7 +72,7 @@ def _rows(spark: SparkSession, provider: str, checkpoints: dict[int, Path], time
         pairs = _compared(spark, checkpoint, keys, times)
         wall, cpu = pairs.seconds
         per_key.append((wall / keys, cpu / keys))
-        took = f"{wall:.2f} s, {cpu:.2f} s CPU"
+        took = "wall {:.2f} to {:.2f}, ".format(*pairs.spread) + f"{wall:.2f} s, {cpu:.2f} s CPU"
         yield (
             f"{keys:,} keys, {provider}, to Parquet, against bare Spark\n"
             f"    wall {pairs.wall:.2f}   CPU {pairs.cpu:.2f}   (at most 1.15, aim 1.05)   {took}"
@@ -93,7 +93,7 @@ def _compared(spark: SparkSession, checkpoint: Path, keys: int, times: int) -> P
 
 
 def _export(spark: SparkSession, checkpoint: Path, to: Path) -> None:
-    """What ``ckpt export-state CHECKPOINT --to TO`` does besides starting a session, for people who watch the bar."""
+    """What ``ckpt export-state CHECKPOINT --to TO`` does besides starting a session, with somebody who watches."""
     place = target(str(to), None, Format.PARQUET, Mode.ERROR, str(checkpoint))
     readings = plan_readings(Question(str(checkpoint)), None, pyspark_version())
     shaped = [exporting.shaped(spark, one, Shape.FLAT) for one in readings]

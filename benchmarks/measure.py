@@ -41,6 +41,12 @@ class Pairs:
         return median(a.cpu / b.cpu for a, b in zip(self.ours, self.theirs, strict=True))
 
     @property
+    def spread(self) -> tuple[float, float]:
+        """The least and the greatest of the ratios of wall time."""
+        ratios = [a.wall / b.wall for a, b in zip(self.ours, self.theirs, strict=True)]
+        return min(ratios), max(ratios)
+
+    @property
     def seconds(self) -> tuple[float, float]:
         """The middle wall time and the middle CPU time of what is judged."""
         return median(run.wall for run in self.ours), median(run.cpu for run in self.ours)
@@ -62,9 +68,12 @@ def by_turns(ours: Command, theirs: Command, times: int) -> Pairs:
 
 
 def alternated(ours: Callable[[], Run], theirs: Callable[[], Run], times: int) -> Pairs:
-    """The same for anything that says what it cost."""
-    turns = [(ours(), theirs()) for _ in range(times + 1)][1:]
-    return Pairs(tuple(a for a, _ in turns), tuple(b for _, b in turns))
+    """The same for anything that says what it cost; each goes first in every other turn."""
+    costs: dict[Callable[[], Run], list[Run]] = {ours: [], theirs: []}
+    for turn in range(times + 1):
+        for run in (ours, theirs) if turn % 2 else (theirs, ours):
+            costs[run].append(run())
+    return Pairs(tuple(costs[ours][1:]), tuple(costs[theirs][1:]))
 
 
 def _run(command: Command) -> Run:

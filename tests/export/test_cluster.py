@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.service]
         pytest.param("aggregation-changelog-4.2", "checkpoint", (), id="RocksDB changelog"),
         pytest.param("join-hdfs-3.5", "checkpoint", ("--side", "right"), id="HDFS-backed join side"),
         pytest.param("tws-rocksdb-4.2", "moved", ("--variable", "parityTtl"), id="moved transformWithState"),
-        pytest.param("aggregation-hdfs-4.2", "with space", (), id="path with a space"),
+        pytest.param("tws-avro-changelog-4.2", "with space", ("--all",), id="all of it, at a path with a space"),
     ],
 )
 def test_an_export_on_a_cluster_is_the_local_one(
@@ -47,17 +47,23 @@ def test_an_export_on_a_cluster_is_the_local_one(
 
     assert remote.exit_code == 0, remote.stderr
     assert content(there) == content(here) != []
-    assert manifest(there) == manifest(here)
+    assert manifests(there) == manifests(here) != {}
     ran = cluster.tasks()
     (application,) = ran.keys() - before.keys()
     assert ran[application] > 0
 
 
-def content(folder: Path) -> list[str]:
-    """The rows of all files, each with the names and types of its columns, as text in order."""
-    tables = [pq.read_table(path, partitioning=None) for path in folder.glob("part-*.parquet")]
-    return sorted(f"{table.schema}: {row}" for table in tables for row in table.to_pylist())
+def content(folder: Path) -> list[tuple[str, str, str]]:
+    """The rows of all files in order: folder, names and types of the columns, and the row as text."""
+    found = []
+    for path in folder.rglob("part-*.parquet"):
+        table = pq.read_table(path, partitioning=None)
+        where = str(path.parent.relative_to(folder))
+        found += [(where, str(table.schema), str(row)) for row in table.to_pylist()]
+    return sorted(found)
 
 
-def manifest(folder: Path) -> Any:
-    return json.loads((folder / "_ckpt_export.json").read_text())
+def manifests(folder: Path) -> dict[str, Any]:
+    """What each folder says of itself."""
+    files = folder.rglob("_ckpt_export.json")
+    return {str(path.parent.relative_to(folder)): json.loads(path.read_text()) for path in files}
