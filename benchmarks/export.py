@@ -1,116 +1,159 @@
-"""How fast ``ckpt export-state`` is, against the shortest script that reads the same state with bare Spark.
+"""How fast ``ckpt export-state`` is, in ratios to the shortest bare-Spark script that writes the same state.
 
-    python benchmarks/export.py [--keys 2000000] [--pairs 5]
+    python benchmarks/export.py [--keys N] [--pairs N] [--folder FOLDER]
 
-Both run by turns in one session, whose start is not counted; ours plans, reads, flattens, counts, writes Parquet and
-its manifest, theirs is ``spark.read.format("statestore").load(path).write.parquet(out)``. The middle ratio counts.
-The driver has 1 GiB for RocksDB, and 6 GiB for HDFS-backed state, which Spark holds in memory as a whole.
+Both run by turns in one session, which is started before. The ``ckpt`` beside the interpreter exports once more,
+with a driver of 1 GiB, in a process of its own.
 """
+
+import sys
+
+sys.path.pop(0)  # this folder: its inspect.py would hide the one of the standard library
+
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import argparse
 import json
-import os
-import platform
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
-from pathlib import Path
-from statistics import median
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from benchmarks.many_keys import PROVIDERS
+from benchmarks.measure import Pairs, Run, alternated, circumstances
+from ckpt.export.reading import Question, plan_readings
+from ckpt.export.targets import Format, Mode, Shape, target
+from ckpt.spark import export as exporting
+from ckpt.spark.needs import pyspark_version
+from ckpt.spark.session import session
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path = [str(ROOT), *(path for path in sys.path if Path(path).resolve() != ROOT / "benchmarks")]
-
-PARTITIONS = 8
-DRIVER = {"rocksdb": "1g", "hdfs": "6g"}
-LIMIT, AIM = 1.15, 1.05
+MEMORY = {"spark.driver.memory": "4g"}  # HDFS-backed state is held in memory, partition by partition
+LIMITED = "spark.driver.memory=1g"
 
 
 def main() -> None:
-    """Measure each store at a tenth of the size and at the whole, each in a process of its own."""
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--keys", type=int, default=2_000_000)
-    asked.add_argument("--pairs", type=int, default=5)
-    asked.add_argument("--store", choices=sorted(DRIVER), help="one store only")
-    asked.add_argument("--here", help=argparse.SUPPRESS)
-    words = asked.parse_args()
-    if words.here:
-        sys.stdout.write(json.dumps(measure(words.here, words.keys, words.pairs)) + "\n")
-        return
-    print(f"{platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    for store in [words.store] if words.store else sorted(DRIVER):
-        rows = {}
-        for keys in (words.keys // 10, words.keys):
-            with tempfile.TemporaryDirectory(prefix="ckpt-bench-") as folder:
-                call = [sys.executable, __file__, "--here", store, "--keys", str(keys), "--pairs", str(words.pairs)]
-                done = subprocess.run(call, cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
-            rows[keys] = json.loads(done.stdout.splitlines()[-1])
-            print(f"{store}, {keys:,} keys, driver {DRIVER[store]}: {told(rows[keys])}")
-        tenth, whole = (median(rows[keys]["ours"]) for keys in rows)
-        print(f"{store}: ten times the keys take {whole / tenth:.1f} times as long")
+    """Print one row for each comparison."""
+    asked = _arguments()
+    print(circumstances())
+    print("ratios of wall time and of CPU time: the middle one of several pairs of runs, taken by turns\n")
+    with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as temporary:
+        folder = Path(asked.folder or temporary)
+        sizes = (asked.keys // 10, asked.keys)
+        made = {(provider, keys): _checkpoint(folder, provider, keys) for provider in PROVIDERS for keys in sizes}
+        with session(None, MEMORY, delta=False) as spark:
+            for provider in PROVIDERS:
+                for row in _rows(spark, provider, {keys: made[provider, keys] for keys in sizes}, asked.pairs):
+                    print(row, flush=True)
+        print(_limited(made["RocksDB", asked.keys], asked.keys, folder / "limited"))
 
 
-def told(row: dict[str, Any]) -> str:
-    """One row of the result."""
-    ratios = [a / b for a, b in zip(row["ours"], row["theirs"], strict=True)]
-    return (
-        f"{median(ratios):.2f} times bare Spark ({min(ratios):.2f} to {max(ratios):.2f}; limit {LIMIT}, aim {AIM}), "
-        f"{median(row['ours']):.1f} s against {median(row['theirs']):.1f} s"
+def _checkpoint(folder: Path, provider: str, keys: int) -> Path:
+    """A checkpoint, made unless an earlier run left it in the folder."""
+    where = folder / f"{provider}-{keys}"
+    if not (where / "commits" / "0").exists():
+        shutil.rmtree(where, ignore_errors=True)
+        command = [sys.executable, "-m", "benchmarks.many_keys", provider, str(keys), str(where)]
+        _done(subprocess.run(command, cwd=ROOT, capture_output=True, text=True))
+    return where
+
+
+def _rows(spark: SparkSession, provider: str, checkpoints: dict[int, Path], times: int) -> Iterator[str]:
+    """Export and script, for few keys and for many; and the time that a key takes in either."""
+    per_key = []
+    for keys, checkpoint in checkpoints.items():
+        pairs = _compared(spark, checkpoint, keys, times)
+        wall, cpu = pairs.seconds
+        per_key.append((wall / keys, cpu / keys))
+        took = "wall {:.2f} to {:.2f}, ".format(*pairs.spread) + f"{wall:.2f} s, {cpu:.2f} s CPU"
+        yield (
+            f"{keys:,} keys, {provider}, to Parquet, against bare Spark\n"
+            f"    wall {pairs.wall:.2f}   CPU {pairs.cpu:.2f}   (at most 1.15, aim 1.05)   {took}"
+        )
+    (few_wall, few_cpu), (many_wall, many_cpu) = per_key
+    yield (
+        f"    time per key, against that of a tenth: wall {many_wall / few_wall:.2f}   CPU {many_cpu / few_cpu:.2f}"
+        "   (at most 1)"
     )
 
 
-def measure(store: str, keys: int, pairs: int) -> dict[str, Any]:
-    """Make a checkpoint with that many keys, and export it by turns; seconds of each run."""
-    from pyspark.sql import SparkSession
-
-    from ckpt.export.reading import Question, plan_readings
-    from ckpt.export.targets import Format, Mode, Shape, Target
-    from ckpt.spark import export as exporting
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.memory", DRIVER[store]).config("spark.log.level", "ERROR")
-    spark = builder.config("spark.sql.shuffle.partitions", str(PARTITIONS)).getOrCreate()
-    checkpoint, out = Path.cwd() / "checkpoint", Path.cwd() / "out"
-    fill(spark, store, keys, checkpoint)
-
-    def ours() -> int:
-        (reading,) = plan_readings(Question(str(checkpoint)))
-        found = exporting.shaped(spark, reading, Shape.FLAT)
-        (done,) = exporting.export(spark, [found], Target(f"file:{out}", None, Format.PARQUET, Mode.ERROR))
-        return done.rows
-
-    def theirs() -> int:
-        spark.read.format("statestore").load(str(checkpoint)).write.parquet(str(out))
-        return keys
-
-    seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
-    for turn in range(pairs + 1):  # the first turn warms up
-        for name, run in (("ours", ours), ("theirs", theirs)) if turn % 2 else (("theirs", theirs), ("ours", ours)):
-            began = time.perf_counter()
-            rows = run()
-            if turn:
-                seconds[name].append(time.perf_counter() - began)
-            if rows != keys:
-                raise SystemExit(f"{rows} rows of {keys} keys")
-            shutil.rmtree(out)
-    spark.stop()
-    return seconds
+def _compared(spark: SparkSession, checkpoint: Path, keys: int, times: int) -> Pairs:
+    """Both by turns; each has to write every key, and what it wrote is removed before the next."""
+    ours, theirs = checkpoint.with_suffix(".ours"), checkpoint.with_suffix(".theirs")
+    export = partial(_export, spark, checkpoint, ours)
+    script = partial(_script, spark, checkpoint, theirs)
+    return alternated(partial(_cost, spark, export, ours, keys), partial(_cost, spark, script, theirs, keys), times)
 
 
-def fill(spark: Any, store: str, keys: int, checkpoint: Path) -> None:
-    """Run a query that keeps a count and a sum for each of so many keys."""
-    name = {"rocksdb": "RocksDB", "hdfs": "HDFSBacked"}[store]
-    provider = f"org.apache.spark.sql.execution.streaming.state.{name}StateStoreProvider"
-    own = spark.newSession()
-    own.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
-    own.conf.set("spark.sql.shuffle.partitions", str(PARTITIONS))
-    rows = own.readStream.format("rate-micro-batch").option("rowsPerBatch", keys).option("numPartitions", 4).load()
-    counts = rows.groupBy("value").agg({"*": "count", "timestamp": "max"})
-    query = counts.writeStream.outputMode("update").format("noop").option("checkpointLocation", str(checkpoint))
-    query.trigger(availableNow=True).start().awaitTermination()
+def _export(spark: SparkSession, checkpoint: Path, to: Path) -> None:
+    """What ``ckpt export-state CHECKPOINT --to TO`` does besides starting a session, with somebody who watches."""
+    place = target(str(to), None, Format.PARQUET, Mode.ERROR, str(checkpoint))
+    readings = plan_readings(Question(str(checkpoint)), None, pyspark_version())
+    shaped = [exporting.shaped(spark, one, Shape.FLAT) for one in readings]
+    exporting.export(spark, shaped, place, lambda done, total: None)
+
+
+def _script(spark: SparkSession, checkpoint: Path, to: Path) -> None:
+    """The least that one would write without ckpt."""
+    _ = spark.streams  # Spark 4.2.0 fails otherwise in a session that has not streamed
+    spark.read.format("statestore").load(str(checkpoint)).write.parquet(str(to))
+
+
+def _cost(spark: SparkSession, run: Callable[[], None], written: Path, keys: int) -> Run:
+    """What a run cost, its Spark and this process together. Raises RuntimeError where rows are missing."""
+    spark.sparkContext._jvm.System.gc()
+    cpu, began = _cpu(spark), time.perf_counter()
+    run()
+    cost = Run(time.perf_counter() - began, _cpu(spark) - cpu)
+    rows = sum(pq.read_metadata(path).num_rows for path in written.glob("*.parquet"))
+    shutil.rmtree(written)
+    if rows != keys:
+        raise RuntimeError(f"{written.name}: {rows:,} rows of {keys:,} keys")
+    return cost
+
+
+def _cpu(spark: SparkSession) -> float:
+    """CPU time of the JVM and of this process so far, in seconds."""
+    jvm = spark.sparkContext._jvm.java.lang.ProcessHandle.current().info().totalCpuDuration()
+    return jvm.get().toMillis() / 1000 + time.process_time()
+
+
+def _limited(checkpoint: Path, keys: int, to: Path) -> str:
+    """The command itself, with a driver of 1 GiB."""
+    script = Path(sys.executable).with_name("ckpt")
+    if not script.exists():
+        sys.exit(f"{script} is not there: install the project into this environment (python -m pip install .)")
+    command = [str(script), "export-state", str(checkpoint), "--to", str(to), "--conf", LIMITED, "-o", "json"]
+    began = time.perf_counter()
+    said = _done(subprocess.run(command, capture_output=True, text=True))
+    wall = time.perf_counter() - began
+    shutil.rmtree(to)
+    (export,) = json.loads(said)["exports"]
+    if export["rows"] != keys:
+        raise RuntimeError(f"{export['rows']:,} rows of {keys:,} keys")
+    return f"{keys:,} keys, RocksDB, with {LIMITED}: exported in {wall:.1f} s, start of the session included"
+
+
+def _done(ran: "subprocess.CompletedProcess[str]") -> str:
+    """What a process printed. Raises RuntimeError where it failed."""
+    if ran.returncode:
+        raise RuntimeError(f"{ran.args[:3]} exited with {ran.returncode}: {ran.stderr[-2000:]}")
+    return ran.stdout
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure ckpt export-state against bare Spark, side by side.")
+    parser.add_argument("--keys", type=int, default=2_000_000, help="keys of state, and a tenth of it (2,000,000)")
+    parser.add_argument("--pairs", type=int, default=5, help="pairs of runs that count (5)")
+    parser.add_argument("--folder", help="where checkpoints are made and stay, for another run (default: temporary)")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -14,19 +14,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import argparse
-import os
-import platform
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
 from statistics import median
 
 from benchmarks import generate
-from benchmarks.measure import Command, Pairs, by_turns
+from benchmarks.measure import Command, Pairs, by_turns, circumstances
 
 IMPORTS = "import typer, pyarrow.fs"
 WALK = """
@@ -58,7 +55,7 @@ DELAY = 50  # ms for each request to the simulated object store
 def main() -> None:
     """Print one row for each comparison."""
     asked = _arguments()
-    print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {_machine()}, load {os.getloadavg()[0]:.1f}")
+    print(circumstances())
     print("ratios of wall time and of CPU time: the middle one of several pairs of runs, taken by turns\n")
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as folder:
         for row in _rows(asked, Path(folder)):
@@ -158,20 +155,6 @@ def _row(label: str, pairs: Pairs, limit: str) -> str:
     wall, cpu = pairs.seconds
     took = f"{wall:.2f} s, {cpu:.2f} s CPU, peak {pairs.rss / 1e6:.0f} MB"
     return f"{label}\n    wall {pairs.wall:.2f}   CPU {pairs.cpu:.2f}   ({limit})   {took}"
-
-
-def _machine() -> str:
-    models = [line.partition(": ")[2] for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
-    memory = next((int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0)
-    processor = models[0] if models else platform.processor() or platform.machine()
-    return f"{os.cpu_count()} x {processor}, {memory / 2**20:.0f} GiB, Python {platform.python_version()}"
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text().splitlines()
-    except OSError:
-        return []
 
 
 def _arguments() -> argparse.Namespace:

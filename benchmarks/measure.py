@@ -1,10 +1,14 @@
-"""Running commands by turns, and what each run cost."""
+"""Running two things by turns, and what each run cost."""
 
 import os
+import platform
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from statistics import median
 
 Command = Sequence[str]
@@ -16,12 +20,12 @@ class Run:
 
     wall: float  # seconds
     cpu: float  # seconds, of the process and the children that it waited for
-    rss: int  # bytes at the peak
+    rss: int = 0  # bytes at the peak; 0 where that is not measured
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Runs of two commands by turns: the one that is judged, and what it is compared with."""
+    """Runs of two things by turns: the one that is judged, and what it is compared with."""
 
     ours: tuple[Run, ...]
     theirs: tuple[Run, ...]
@@ -37,13 +41,19 @@ class Pairs:
         return median(a.cpu / b.cpu for a, b in zip(self.ours, self.theirs, strict=True))
 
     @property
+    def spread(self) -> tuple[float, float]:
+        """The least and the greatest of the ratios of wall time."""
+        ratios = [a.wall / b.wall for a, b in zip(self.ours, self.theirs, strict=True)]
+        return min(ratios), max(ratios)
+
+    @property
     def seconds(self) -> tuple[float, float]:
-        """The middle wall time and the middle CPU time of the command that is judged."""
+        """The middle wall time and the middle CPU time of what is judged."""
         return median(run.wall for run in self.ours), median(run.cpu for run in self.ours)
 
     @property
     def least_cpu(self) -> tuple[float, float]:
-        """The least CPU time that either command took, in seconds: what is left without disturbance."""
+        """The least CPU time that either took, in seconds: what is left without disturbance."""
         return min(run.cpu for run in self.ours), min(run.cpu for run in self.theirs)
 
     @property
@@ -54,8 +64,16 @@ class Pairs:
 
 def by_turns(ours: Command, theirs: Command, times: int) -> Pairs:
     """Run two commands one after the other, ``times`` times, after a first turn that is not counted."""
-    turns = [(_run(ours), _run(theirs)) for _ in range(times + 1)][1:]
-    return Pairs(tuple(a for a, _ in turns), tuple(b for _, b in turns))
+    return alternated(partial(_run, ours), partial(_run, theirs), times)
+
+
+def alternated(ours: Callable[[], Run], theirs: Callable[[], Run], times: int) -> Pairs:
+    """The same for anything that says what it cost; each goes first in every other turn."""
+    costs: dict[Callable[[], Run], list[Run]] = {ours: [], theirs: []}
+    for turn in range(times + 1):
+        for run in (ours, theirs) if turn % 2 else (theirs, ours):
+            costs[run].append(run())
+    return Pairs(tuple(costs[ours][1:]), tuple(costs[theirs][1:]))
 
 
 def _run(command: Command) -> Run:
@@ -71,3 +89,19 @@ def _run(command: Command) -> Run:
     if process.returncode not in (0, 1):
         raise RuntimeError(f"{command[0]} exited with {process.returncode}: {said.decode(errors='replace')[-2000:]}")
     return Run(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+
+
+def circumstances() -> str:
+    """When this is, on which machine, and how busy that is."""
+    models = [line.partition(": ")[2] for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    memory = next((int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0)
+    processor = models[0] if models else platform.processor() or platform.machine()
+    machine = f"{os.cpu_count()} x {processor}, {memory / 2**20:.0f} GiB, Python {platform.python_version()}"
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {machine}, load {os.getloadavg()[0]:.1f}"
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []

@@ -1,5 +1,6 @@
 """The benchmarks run, at tiny sizes; how fast anything is cannot be tested here."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,14 +21,40 @@ ROWS = (
 )
 
 
-@pytest.mark.skipif(not Path(sys.executable).with_name("ckpt").exists(), reason="ckpt is not installed beside Python")
-def test_a_quick_run_prints_every_row_and_leaves_nothing_behind(tmp_path):
-    command = [sys.executable, str(ROOT / "benchmarks" / "inspect.py"), "--quick"]
-    environment = {"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+INSTALLED = pytest.mark.skipif(
+    not Path(sys.executable).with_name("ckpt").exists(), reason="ckpt is not installed beside Python"
+)
 
+
+def rows_of(tmp_path: Path, *words: str) -> list[str]:
+    """The rows that a benchmark prints, without the two lines above them; it may leave nothing behind."""
+    command = [sys.executable, str(ROOT / "benchmarks" / words[0]), *words[1:]]
+    environment = {"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)}
+    java = {"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, env=environment | java)
     assert done.returncode == 0, done.stderr
-    starts = [line for line in done.stdout.splitlines() if line and not line.startswith(" ")][2:]
+    assert list(tmp_path.iterdir()) == []
+    return [line for line in done.stdout.splitlines() if line][2:]
+
+
+@INSTALLED
+def test_a_quick_run_prints_every_row_and_leaves_nothing_behind(tmp_path):
+    starts = [line for line in rows_of(tmp_path, "inspect.py", "--quick") if not line.startswith(" ")]
     assert len(starts) == len(ROWS)
     assert all(line.startswith(row) for line, row in zip(starts, ROWS, strict=True))
-    assert list(tmp_path.iterdir()) == []
+
+
+@INSTALLED
+@pytest.mark.spark
+def test_exports_of_few_keys_run_too(tmp_path):
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    lines = rows_of(tmp_path, "export.py", "--keys", "200", "--pairs", "1")
+    assert [line for line in lines if not line.startswith(" ")][:-1] == [
+        f"{keys} keys, {provider}, to Parquet, against bare Spark"
+        for provider in ("RocksDB", "HDFS-backed")
+        for keys in (20, 200)
+    ]
+    assert lines[-1].startswith("200 keys, RocksDB, with spark.driver.memory=1g: exported in ")
+    ratios = [line.split() for line in lines if line.startswith("    wall")]
+    assert len(ratios) == 4
+    assert all(float(wall) > 0 and float(cpu) > 0 for _, wall, _, cpu, *_ in ratios)

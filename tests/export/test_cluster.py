@@ -1,87 +1,69 @@
-"""The same export on a standalone cluster: a master and a worker on loopback, from pyspark's own ``bin/``."""
+"""The same export on a Spark standalone cluster: its executors read, and write what a local session writes."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import CopyOf
-from tests.places import ROOT
-from tests.services.process import Unavailable, free_port, listening, running
+from tests.conftest import Ckpt, CopyOf
+from tests.services.spark_cluster import SparkCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.service]
 
 
-@pytest.fixture(scope="module")
-def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a cluster with one worker of two cores."""
-    if find_spec("pyspark") is None:
-        pytest.skip("pyspark is not installed")
-    import pyspark
+@pytest.mark.parametrize(
+    ("sample", "to", "words"),
+    [
+        pytest.param("aggregation-changelog-4.2", "checkpoint", (), id="RocksDB changelog"),
+        pytest.param("join-hdfs-3.5", "checkpoint", ("--side", "right"), id="HDFS-backed join side"),
+        pytest.param("tws-rocksdb-4.2", "moved", ("--variable", "parityTtl"), id="moved transformWithState"),
+        pytest.param("tws-avro-changelog-4.2", "with space", ("--all",), id="all of it, at a path with a space"),
+    ],
+)
+def test_an_export_on_a_cluster_is_the_local_one(
+    sample: str,
+    to: str,
+    words: tuple[str, ...],
+    cluster: SparkCluster,
+    spark: Any,
+    ckpt: Ckpt,
+    ckpt_process: Ckpt,
+    copy_of: CopyOf,
+    tmp_path: Path,
+) -> None:
+    checkpoint, here, there = copy_of(sample, to=to), tmp_path / "local", tmp_path / "cluster"
+    local = ckpt("export-state", checkpoint, "--to", here, *words)
+    assert local.exit_code == 0, local.stderr
+    before = cluster.tasks()
 
-    spark_class = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    port, ui, worker_ui = free_port(), free_port(), free_port()
-    url = f"spark://127.0.0.1:{port}"
-    deploy = "org.apache.spark.deploy"
-    loopback = ["--host", "127.0.0.1", "--webui-port"]
-    homes = [tmp_path_factory.mktemp(name) for name in ("master", "worker")]
-    with ExitStack() as stack:
-        try:
-            command: list[str | Path] = [
-                spark_class,
-                f"{deploy}.master.Master",
-                *loopback,
-                str(ui),
-                "--port",
-                str(port),
-            ]
-            stack.enter_context(running(command, homes[0], lambda: listening(port)))
-            command = [spark_class, f"{deploy}.worker.Worker", *loopback, str(worker_ui), "-c", "2", "-m", "1g"]
-            command += ["--work-dir", homes[1], url]
-            stack.enter_context(running(command, homes[1], lambda: "Successfully registered" in log(homes[1])))
-        except Unavailable as error:
-            pytest.skip(str(error))
-        yield url
+    conf = [word for name, value in cluster.conf.items() for word in ("--conf", f"{name}={value}")]
+    remote = ckpt_process(
+        "export-state", checkpoint, "--to", there, *words, "--master", cluster.master, *conf, timeout=300
+    )
+
+    assert remote.exit_code == 0, remote.stderr
+    assert content(there) == content(here) != []
+    assert manifests(there) == manifests(here) != {}
+    ran = cluster.tasks()
+    (application,) = ran.keys() - before.keys()
+    assert ran[application] > 0
 
 
-def log(home: Path) -> str:
-    return (home / "service.log").read_text(errors="replace")
+def content(folder: Path) -> list[tuple[str, str, str]]:
+    """The rows of all files in order: folder, names and types of the columns, and the row as text."""
+    found = []
+    for path in folder.rglob("part-*.parquet"):
+        table = pq.read_table(path, partitioning=None)
+        where = str(path.parent.relative_to(folder))
+        found += [(where, str(table.schema), str(row)) for row in table.to_pylist()]
+    return sorted(found)
 
 
-def test_a_cluster_exports_what_one_machine_does(master: str, copy_of: CopyOf, tmp_path: Path) -> None:
-    """Of a moved transformWithState checkpoint under a name with a space: the mount must hold in the executors too."""
-    checkpoint = copy_of("tws-rocksdb-4.2", to="moved here")
-    exported: dict[str, Any] = {}
-    for name, words in {
-        "local": ["--master", "local[1]"],
-        "cluster": ["--master", master, "--conf", "spark.executor.memory=512m", "--conf", "spark.executor.cores=2"],
-    }.items():
-        target = tmp_path / name
-        words += ["--format", "json", "--conf", "spark.driver.host=127.0.0.1", "-o", "json"]
-        done = subprocess.run(
-            [sys.executable, "-m", "ckpt", "export-state", str(checkpoint), "--all", "--to", str(target), *words],
-            cwd=ROOT,
-            env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
-            capture_output=True,
-            text=True,
-            timeout=400,
-        )
-        assert done.returncode == 0, done.stderr
-        document = json.loads(done.stdout)
-        counts = {one["unit"]: one["rows"] for one in document["exports"]}
-        rows = {
-            folder.name: sorted(line for part in folder.glob("part-*") for line in part.read_text().splitlines())
-            for folder in target.iterdir()
-        }
-        exported[name] = (counts, rows)
-    assert exported["cluster"] == exported["local"]
-    assert sum(map(len, exported["cluster"][1].values())) == sum(exported["cluster"][0].values()) > 50
+def manifests(folder: Path) -> dict[str, Any]:
+    """What each folder says of itself."""
+    files = folder.rglob("_ckpt_export.json")
+    return {str(path.parent.relative_to(folder)): json.loads(path.read_text()) for path in files}

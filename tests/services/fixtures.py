@@ -9,8 +9,10 @@ import pytest
 from tests.services.clouds import azure, google_cloud
 from tests.services.copying import copy_tree
 from tests.services.hdfs import HdfsCluster, hdfs_cluster
+from tests.services.kafka import kafka_broker
 from tests.services.process import Unavailable
 from tests.services.s3 import S3Server, s3_server
+from tests.services.spark_cluster import SparkCluster, spark_cluster
 
 Upload = Callable[[Path], tuple[str, dict[str, str]]]
 _UPLOADS = count()
@@ -35,6 +37,26 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsCluster]:
             yield cluster
     except Unavailable as reason:
         pytest.skip(f"no HDFS: {reason}")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    """A real Spark standalone cluster on loopback ports: its JVMs end with the tests of the module."""
+    try:
+        with spark_cluster(tmp_path_factory.mktemp("spark-cluster")) as found:
+            yield found
+    except Unavailable as reason:
+        pytest.skip(f"no Spark cluster: {reason}")
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real Kafka broker on a loopback port: ``host:port``."""
+    try:
+        with kafka_broker(tmp_path_factory.mktemp("kafka")) as servers:
+            yield servers
+    except Unavailable as reason:
+        pytest.skip(f"no Kafka: {reason}")
 
 
 @pytest.fixture(scope="session")

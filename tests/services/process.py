@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,12 +32,13 @@ def prepared(name: str, *steps: Sequence[str | Path]) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():
             for step in steps:
-                _run([str(word).replace("{}", str(folder)) for word in step])
+                run([str(word).replace("{}", str(folder)) for word in step])
             done.touch()
     return folder
 
 
-def _run(command: Sequence[str]) -> None:
+def run(command: Sequence[str]) -> None:
+    """Run a command to its end. Raises Unavailable with the last line of what it said where that fails."""
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=900)
     except FileNotFoundError as error:
@@ -66,7 +67,11 @@ def listening(port: int) -> bool:
 
 @contextmanager
 def running(
-    command: Sequence[str | Path], folder: Path, ready: Callable[[], bool], timeout: float = 240
+    command: Sequence[str | Path],
+    folder: Path,
+    ready: Callable[[], bool],
+    timeout: float = 240,
+    env: Mapping[str, str] | None = None,
 ) -> Iterator[None]:
     """Run a service in ``folder`` (its output goes to ``service.log`` there) until the block ends.
 
@@ -74,7 +79,7 @@ def running(
     """
     with open(folder / "service.log", "wb") as log:
         process = subprocess.Popen(
-            [str(word) for word in command], cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            [str(word) for word in command], cwd=folder, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL
         )
         try:
             deadline = time.monotonic() + timeout

@@ -1,0 +1,37 @@
+"""A checkpoint with a great many keys of state, written by a real query: one batch, one row for each key.
+
+python -m benchmarks.many_keys PROVIDER KEYS CHECKPOINT
+"""
+
+import sys
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+PARTITIONS = 8
+_STATE = "org.apache.spark.sql.execution.streaming.state."
+PROVIDERS = {"RocksDB": _STATE + "RocksDBStateStoreProvider", "HDFS-backed": _STATE + "HDFSBackedStateStoreProvider"}
+
+
+def main(provider: str, keys: int, checkpoint: str) -> None:
+    """Run one batch of a streaming aggregation."""
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "4g",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": str(PARTITIONS),
+        "spark.sql.streaming.stateStore.providerClass": PROVIDERS[provider],
+    }
+    spark = SparkSession.builder.master("local[*]").config(map=settings).getOrCreate()
+    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", keys).load()
+    user = F.concat(F.lit("user-"), F.lpad("value", 10, "0")).alias("user")
+    totals = rows.groupBy(user).agg(
+        F.count("*").alias("events"), F.sum("value").alias("amount"), F.max("timestamp").alias("last")
+    )
+    writer = totals.writeStream.format("noop").outputMode("update").option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start().awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
