@@ -200,7 +200,7 @@ COMMIT_CUT_SHORT = Diagnosis(
     "CKPT110",
     "commit-without-content",
     NOTE,
-    "The newest commit has only its version line. Spark accepts it, and takes the watermark from the offsets instead.",
+    "The newest commit has only its version line: it was cut short. Every Spark version accepts it.",
     None,
 )
 COMMIT_WITHOUT_STATE_IDS = Diagnosis(
