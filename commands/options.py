@@ -84,5 +84,5 @@ QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on stand
 def say_that_it_takes_time(looks_twice: object, *, quiet: bool) -> None:
     """Tell who waits why nothing happens for some seconds before a checkpoint is changed."""
     if looks_twice and not quiet:
-        told = "looking twice, some seconds apart, whether anything writes here; that the query is stopped, only you know"
+        told = "looking twice, some seconds apart, whether anything writes here; stopping the query is up to you"
         typer.echo(f"ckpt: {told}", err=True)
