@@ -20,5 +20,6 @@ check: setup  ## style, types and layers
 	PYTHONPATH=. $(BIN)/lint-imports
 test: check  ## everything that CI runs
 	$(BIN)/pytest
-docs: setup  ## write the generated pages (findings) again
+docs: setup  ## write what is generated of the documentation again (the runbook wants Kafka, through Maven)
 	$(BIN)/python docs/generate.py
+	$(BIN)/python -m tests.repair.runbook

@@ -84,6 +84,11 @@ class Checkpoint:
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file beside every file
 
     @property
+    def query_id(self) -> str | None:
+        """The id in ``metadata``, where it can be read."""
+        return self.metadata.query_id if isinstance(self.metadata, QueryMetadata) else None
+
+    @property
     def stateful(self) -> bool | None:
         """Whether the query keeps state; None where the files do not tell.
 

@@ -44,8 +44,8 @@ def unplanned(checkpoint: Checkpoint) -> tuple[int, ...]:
 def pattern(checkpoint: Checkpoint) -> Pattern:
     """The shape of the two logs.
 
-    ``async-progress``: at least one gap, every commit has its offsets, at most the latest batch is uncommitted, and the
-    query is stateless.
+    ``async-progress``: at least one gap, every commit has its offsets, at most the latest batch is uncommitted (batches
+    without rows apart, such as ``ckpt repair-async`` writes), and the query is stateless.
     """
     offsets, commits = checkpoint.offsets, checkpoint.commits
     if not offsets.ids and not commits.ids:
@@ -55,10 +55,17 @@ def pattern(checkpoint: Checkpoint) -> Pattern:
     as_asynchronous = (
         bool(offsets.missing)
         and not unplanned(checkpoint)
-        and set(uncommitted(checkpoint)) <= {offsets.latest}
+        and all(i == offsets.latest or is_empty(checkpoint, i) for i in uncommitted(checkpoint))
         and not checkpoint.stateful
     )
     return Pattern.ASYNC_PROGRESS if as_asynchronous else Pattern.GAPPED
+
+
+def is_empty(checkpoint: Checkpoint, batch_id: int) -> bool:
+    """Whether a planned batch ends where the one before it in the log does, so that it had no rows."""
+    offsets = checkpoint.offsets
+    before, end = offsets.readable(offsets.before(batch_id)), offsets.readable(batch_id)
+    return before is not None and end is not None and before.sources == end.sources
 
 
 def batches(checkpoint: Checkpoint, newest: int = 10) -> tuple[Batch, ...]:

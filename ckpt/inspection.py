@@ -1,11 +1,14 @@
 """Everything ``ckpt inspect`` says of a checkpoint, as one value; every other command consults it too."""
 
+import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ckpt import history
 from ckpt.checkpoint import Checkpoint
 from ckpt.checks import check
+from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.findings import Asked, Finding, Severity, worst
 from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.forecast import Forecast, Outcome
@@ -17,10 +20,11 @@ from ckpt.verdict import verdict
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A finding, and how much it matters to what was asked."""
+    """A finding, how much it matters to what was asked, and its words for this place."""
 
     finding: Finding
     severity: Severity
+    meaning: str
     remedy: str | None
 
 
@@ -59,7 +63,8 @@ def inspect(
     forecasts = tuple(forecast(checkpoint, version, mode) for mode in modes for version in wanted)
     origin = written_by(checkpoint)
     counted = tuple(f for f in forecasts if _counts(f, origin, asked, named=bool(versions)))
-    judged = _findings(checkpoint, forecasts, counted, asked)
+    remedied = _instead(checkpoint, counted)
+    judged = _findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked)
     return Inspection(
         checkpoint,
         asked,
@@ -71,9 +76,19 @@ def inspect(
         history.sources(checkpoint),
         forecasts,
         counted,
-        verdict(counted, [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR]),
+        verdict(
+            counted,
+            [f for f in forecasts if f not in counted and f.outcome is not Outcome.REFUSED],
+            [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR],
+        ),
         judged,
     )
+
+
+def _instead(checkpoint: Checkpoint, counted: Sequence[Forecast]) -> tuple[Forecast, ...]:
+    """The synchronous starts that whoever asked about refused asynchronous ones has to make instead."""
+    refused = [f.spark for f in counted if f.outcome is Outcome.REFUSED]
+    return tuple(forecast(checkpoint, version, Progress.SYNC) for version in refused)
 
 
 def _counts(one: Forecast, origin: WrittenBy, asked: Asked, *, named: bool) -> bool:
@@ -101,10 +116,27 @@ def _findings(
     for one in found:
         only_a_note = _key(one) in spoken_of and _key(one) not in matters
         severity = Severity.NOTE if only_a_note else one.diagnosis.severity_for(asked)
-        remedy = one.diagnosis.remedy
-        judged.append(Judged(one, severity, remedy.replace("{checkpoint}", checkpoint.uri) if remedy else None))
-    judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis.code))
+        places = [other.path for other in found if other.diagnosis is one.diagnosis]
+        words = (one.diagnosis.meaning, one.remedy or one.diagnosis.remedy or "")
+        meaning, remedy = (_filled(text, one, places, checkpoint.uri) for text in words)
+        judged.append(Judged(one, severity, meaning, remedy or None))
+    judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
+
+
+def _filled(text: str, found: Finding, places: Sequence[str], uri: str) -> str:
+    """The words of a diagnosis, with the names of this place in them."""
+    first, *others = places
+    named = first or "the checkpoint"
+    if others:
+        named = f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"
+    batch = re.search(r"\d+", found.path.rpartition("/")[2])
+    values = {
+        "{path}": named,
+        "{batch}": batch[0] if batch else "N",
+        "{checkpoint}": shlex.quote(uri.rstrip("/") or uri),
+    }
+    return re.sub(r"\{(?:path|batch|checkpoint)\}", lambda name: values[name[0]], text)
 
 
 def _key(found: Finding) -> tuple[str, str]:

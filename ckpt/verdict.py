@@ -2,21 +2,29 @@
 
 from collections.abc import Sequence
 
+from ckpt.diagnoses.logs import SOURCES_DIFFER
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.versions import Progress, Spark
 
 
-def verdict(forecasts: Sequence[Forecast], errors: Sequence[str] = ()) -> str:
+def verdict(forecasts: Sequence[Forecast], others: Sequence[Forecast] = (), errors: Sequence[str] = ()) -> str:
     """What the forecasts that count come to, as one sentence without a full stop.
 
-    ``errors`` are the codes of what was found besides: a query that restarts with an error is not out of trouble.
+    Args:
+        forecasts: Those that count.
+        others: Of versions that count less; where they come to something else, the sentence names its versions.
+        errors: Codes of what was found besides: a query that restarts with an error is not out of trouble.
+
     """
     running = [f for f in forecasts if f.outcome.runs]
+    versions = spell(list(dict.fromkeys(f.spark for f in forecasts)))
     if len(running) == len(forecasts):
         start = _capital(" or ".join(dict.fromkeys(_start(f) for f in running)))
-        return start + (_losses(running) or _troubles(errors))
+        which = f" on Spark {versions}" if any(not f.outcome.runs for f in others) else ""
+        return start + which + (_losses(running) or _troubles(errors))
     if not running:
-        return _none_runs(forecasts)
+        which = f" on Spark {versions}" if any(f.outcome.runs for f in others) else ""
+        return _none_runs(forecasts, which)
     by_mode = {mode: [f for f in forecasts if f.progress is mode] for mode in Progress}
     if by_mode[Progress.SYNC] and by_mode[Progress.ASYNC]:
         alive = [mode for mode, these in by_mode.items() if all(f.outcome.runs for f in these)]
@@ -62,21 +70,25 @@ def _losses(running: Sequence[Forecast]) -> str:
 
 
 def _troubles(errors: Sequence[str]) -> str:
+    if SOURCES_DIFFER.code in errors:
+        return f", but only a query with as many sources as its newest offsets name: see {SOURCES_DIFFER.code}"
     return f", but not safely: see {', '.join(dict.fromkeys(errors))}" if errors else ""
 
 
-def _none_runs(forecasts: Sequence[Forecast]) -> str:
+def _none_runs(forecasts: Sequence[Forecast], which: str) -> str:
     outcomes = {f.outcome for f in forecasts}
     batches = sorted({f.batch_id for f in forecasts if f.batch_id is not None})
+    if outcomes == {Outcome.REFUSED}:
+        return f"Will not restart{which} with asynchronous progress tracking: it is for stateless queries"
     if outcomes <= {Outcome.UNKNOWN}:
         return "Unknown what a start will do"
     if outcomes == {Outcome.FAILS_IN_BATCH}:
-        return f"Will not restart: batch {batches[0]} fails while it runs"
+        return f"Will not restart{which}: batch {batches[0]} fails while it runs"
     if outcomes == {Outcome.FAILS_AT_COMMIT}:
-        return f"Will not restart: batch {batches[0]} runs, writes its rows, and then fails at its commit"
+        return f"Will not restart{which}: batch {batches[0]} runs, writes its rows, and then fails at its commit"
     if Outcome.UNKNOWN in outcomes:
-        return "Will not restart, as far as ckpt can tell"
-    return "Will not restart"
+        return f"Will not restart{which}, as far as ckpt can tell"
+    return f"Will not restart{which}"
 
 
 def _capital(text: str) -> str:

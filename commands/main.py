@@ -2,7 +2,10 @@
 
 import os
 import sys
+from collections import UserDict
 from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any, TextIO
 
@@ -12,16 +15,48 @@ from typer.core import TyperGroup
 import ckpt
 from ckpt.errors import CkptError, UsageError
 
-from .export_state import export_state
-from .inspect import inspect
 from .render.text import printable
-from .repair_async import repair_async
 
 FOUND, USAGE, FAILED = 1, 2, 3  # 0: nothing wrong, or done
 
 
+MODULES = {
+    "inspect": "inspect",
+    "export-state": "export_state",
+    "repair-async": "repair_async",
+    "handoff": "handoff",
+    "migrate": "migrate",
+    "relocate": "relocate",
+}
+"""The commands, in the order of the help, and the module of each, which holds a function or Typer of the same name."""
+
+
+@cache
+def _command(name: str, module: str) -> Any:
+    """The command of a module, imported now: what a run does not need costs it nothing."""
+    found = getattr(import_module(f".{module}", __package__), module)
+    if isinstance(found, typer.Typer):
+        group = typer.main.get_group(found)
+        group.name = name
+        return group
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(found)
+    return typer.main.get_command(alone)
+
+
+class _Commands(UserDict[str, Any]):
+    """Commands by name, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        return _command(name, super().__getitem__(name))
+
+
 class _Group(TyperGroup):
-    """Shows any CkptError as one line on standard error."""
+    """Imports the command that is run, and shows any CkptError as one line on standard error."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands(MODULES)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; exit with 2 for a request that makes no sense, with 3 where ckpt could not do it."""
@@ -54,9 +89,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(inspect)
-app.command("export-state")(export_state)
-app.command("repair-async")(repair_async)
 
 
 def _version(wanted: bool) -> None:

@@ -1,5 +1,6 @@
 """Arguments and options that commands share, each spelled once."""
 
+import re
 from enum import StrEnum
 from typing import Annotated
 
@@ -35,6 +36,15 @@ def pairs(option: str, words: list[str] | None) -> dict[str, str]:
     return given
 
 
+def spark_version(word: str) -> Spark:
+    """``4.2`` or, as a release calls itself, ``4.2.1``. Raises BadParameter."""
+    for version in Spark:
+        if re.fullmatch(rf"{re.escape(version)}(\.\d.*)?", word):
+            return version
+    known = ", ".join(f"'{version}'" for version in Spark)
+    raise typer.BadParameter(f"{word!r} is not one of {known}.")
+
+
 CheckpointArg = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A local path, or a URI such as s3://bucket/checkpoint.")
 ]
@@ -45,7 +55,12 @@ StorageOption = Annotated[
 ]
 SparkOption = Annotated[
     list[Spark] | None,
-    typer.Option("--spark", help="Forecast for this version only; may be repeated. Default: all."),
+    typer.Option(
+        "--spark",
+        parser=spark_version,
+        metavar="VERSION",
+        help=f"Forecast for this version only ({', '.join(Spark)}); may be repeated. Default: all.",
+    ),
 ]
 ProgressOption = Annotated[
     Asked, typer.Option("--progress", help="The progress tracking that the query is to be started with.")
@@ -54,8 +69,19 @@ BatchesOption = Annotated[
     int,
     typer.Option("--batches", min=0, metavar="N", help="Show the newest N batches; 0 shows and reads them all."),
 ]
+ApplyOption = Annotated[bool, typer.Option("--apply", help="Perform the plan; without it, only print it.")]
+BackupOption = Annotated[
+    str | None,
+    typer.Option("--backup", metavar="DIR", help="Where files are kept as they were. Default: beside CHECKPOINT."),
+]
 GraceOption = Annotated[
     float,
     typer.Option("--grace", min=0, metavar="SECONDS", help="How old the youngest file must be before it is changed."),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
+
+
+def say_that_it_takes_time(looks_twice: object, *, quiet: bool) -> None:
+    """Tell who waits why nothing happens for some seconds before a checkpoint is changed."""
+    if looks_twice and not quiet:
+        typer.echo("ckpt: looking twice, some seconds apart, whether anything writes here", err=True)

@@ -18,11 +18,8 @@ def repair_async(
     strategy: Annotated[
         Strategy, typer.Option("--strategy", help="Write the missing offsets, or go back to two that are there.")
     ] = Strategy.AUTO,
-    apply: Annotated[bool, typer.Option("--apply", help="Perform the plan; without it, only print it.")] = False,
-    backup: Annotated[
-        str | None,
-        typer.Option("--backup", metavar="DIR", help="Where files are kept as they were. Default: beside CHECKPOINT."),
-    ] = None,
+    apply: options.ApplyOption = False,
+    backup: options.BackupOption = None,
     undo: Annotated[
         str | None, typer.Option("--undo", metavar="BACKUP", help="Put back what a repair changed.")
     ] = None,
@@ -42,8 +39,7 @@ def repair_async(
     """
     if undo is not None and (apply or backup is not None):
         raise UsageError("--undo puts everything back by itself: leave out --apply and --backup")
-    if (apply or undo) and grace and not quiet:
-        typer.echo("ckpt: looking twice, some seconds apart, whether anything writes here", err=True)
+    options.say_that_it_takes_time((apply or undo) and grace, quiet=quiet)
     plan, receipt = mend(
         checkpoint,
         options.pairs("--storage-option", storage_option),

@@ -1,23 +1,36 @@
 """Write what is generated of the documentation again, from the root of the repository.
 
-``docs/findings.md`` comes from ``ckpt.findings``; in README.md, what stands behind ``$ ckpt ...`` in a console block is
-what that command prints.
+``docs/findings.md`` comes from ``ckpt.diagnoses``; in README.md and the runbooks, what stands behind ``$ ckpt ...`` in
+a console block is what that command prints. What async-gap.md shows of Spark comes from a real Kafka query:
+``python -m tests.repair.runbook`` writes that.
 """
 
+import os
 import re
+import shutil
+from collections.abc import Callable
+from contextlib import chdir
 from importlib.metadata import entry_points
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from typer.testing import CliRunner
 
-from ckpt.findings import Asked, Diagnosis, all_diagnoses
+from ckpt.diagnoses import all_diagnoses
+from ckpt.findings import Asked, Diagnosis
 
 PAGE = Path(__file__).parent / "findings.md"
 README = Path(__file__).parent.parent / "README.md"
-_BLOCK = re.compile(r"```console\n\$ ckpt (?P<words>[^\n]*)\n.*?```", re.S)
+RUNBOOK = Path(__file__).parent / "runbooks" / "async-gap.md"
+AT_ROOT = (README, RUNBOOK.with_name("handoff.md"), RUNBOOK.with_name("changelog.md"))
+SAMPLE = README.parent / "sample_checkpoints" / "async-kafka-4.2"
+WRITTEN = RUNBOOK.with_suffix("")  # the batches that the query wrote when it was started, as Spark left them
+STARTED = "checkpoints/orders"  # the checkpoint that the runbook starts the query on
+_BLOCK = re.compile(r"```console\n\$ (?P<words>(?:ckpt|spark-submit) [^\n]*)\n.*?```", re.S)
 HEAD = """# Findings
 
-Written by `make docs` from `ckpt/findings.py`; a test compares the two. A code is never reused. Errors stop a restart,
+Written by `make docs` from `ckpt/diagnoses/`; a test compares the two. A code is never reused. Errors stop a restart,
 lose data or make state unreadable; warnings deserve a look before the next start; notes never change the exit status.
 What only concerns a start that nobody will try (a Spark version older than the one that wrote the checkpoint, or
 asynchronous tracking of a stateful query) is a note unless that version or mode was asked for by name.
@@ -44,25 +57,59 @@ def _severity(diagnosis: Diagnosis) -> str:
 def _section(diagnosis: Diagnosis) -> str:
     remedy = _plain(diagnosis.remedy) if diagnosis.remedy else "Nothing has to be done."
     head = f"## {diagnosis.code} {diagnosis.name}\n\n{_severity(diagnosis)}"
-    return f"{head}\n\n{diagnosis.meaning}\n\n**What to do**: {remedy}\n"
+    return f"{head}\n\n{_plain(diagnosis.meaning)}\n\n**What to do**: {remedy}\n"
 
 
 def _plain(text: str) -> str:
-    return text.replace("{checkpoint}", "CHECKPOINT")
+    return text.replace("{checkpoint}", "CHECKPOINT").replace("{path}", "the file named").replace("{batch}", "N")
 
 
-def readme() -> str:
-    """README.md with the output of its commands as it is now."""
+def at_root(page: Path) -> str:
+    """README.md, or a runbook on bundled checkpoints, with the output of its commands as it is now."""
+    with chdir(README.parent):
+        return _BLOCK.sub(lambda block: _shown(block, _ckpt(block["words"])), page.read_text(encoding="utf-8"))
+
+
+def _ckpt(command: str) -> str:
+    """What a command prints, run where we are."""
     (script,) = entry_points(group="console_scripts", name="ckpt")
-    app = script.load()
+    app: Any = script.load()
+    return CliRunner().invoke(app, command.split()[1:]).stdout
+
+
+def _shown(block: re.Match[str], output: str) -> str:
+    return f"```console\n$ {block['words']}\n{output.rstrip()}\n```"
+
+
+def runbook(start: Callable[[Path], str] | None = None) -> str:
+    """The runbook with the output of its commands as it is now.
+
+    ``start`` starts the query on a checkpoint and says what came of it; without it, that is left as it stands, and the
+    checkpoint gets what the query wrote there when the page was last written with it.
+    """
 
     def filled(block: re.Match[str]) -> str:
-        output = CliRunner().invoke(app, block["words"].split()).stdout
-        return f"```console\n$ ckpt {block['words']}\n{output.rstrip()}\n```"
+        if not block["words"].startswith("spark-submit"):
+            return _shown(block, _ckpt(block["words"]))
+        if start:
+            return _shown(block, start(Path(STARTED).absolute()))
+        if "Exception" not in block[0]:
+            shutil.copytree(WRITTEN, STARTED, dirs_exist_ok=True)
+        return block[0]
 
-    return _BLOCK.sub(filled, README.read_text(encoding="utf-8"))
+    page = RUNBOOK.read_text(encoding="utf-8")
+    with TemporaryDirectory() as scratch, chdir(scratch):
+        for name in ("orders", "clicks", "payments"):
+            shutil.copytree(SAMPLE, Path("checkpoints", name))
+        for commit in (".31.crc", "31"):
+            Path("checkpoints/clicks/commits", commit).unlink()
+        for file in Path("checkpoints").rglob("*"):
+            os.utime(file, (0, 0))
+        return _BLOCK.sub(filled, page)
 
 
 if __name__ == "__main__":
     PAGE.write_text(findings_page(), encoding="utf-8")
-    README.write_text(readme(), encoding="utf-8")
+    for page in AT_ROOT:
+        page.write_text(at_root(page), encoding="utf-8")
+    RUNBOOK.write_text(runbook(), encoding="utf-8")

@@ -4,13 +4,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
+from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from tests.places import ROOT, SAMPLES
@@ -53,6 +55,21 @@ def app() -> Any:
     """The application, found the way the installed ``ckpt`` script finds it."""
     (script,) = entry_points(group="console_scripts", name="ckpt")
     return script.load()
+
+
+def commands_of(app: Any) -> dict[str, Any]:
+    """Each command of the application by its name; those of a group as ``migrate changelog``."""
+
+    def below(group: TyperGroup, prefix: str) -> Iterator[tuple[str, Any]]:
+        for name, command in group.commands.items():
+            if isinstance(command, TyperGroup):
+                yield from below(command, f"{prefix}{name} ")
+            else:
+                yield prefix + name, command
+
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    return dict(below(group, ""))
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def contradictions(document: Any) -> Iterator[str]:
         name = f"{entry['spark']} {entry['progress']} {entry['outcome']}"
         if not set(entry["because"]) <= codes:
             yield f"{name}: it is explained by findings that are not told"
-        if entry["outcome"] not in ("resumes", "starts-fresh", "unknown") and not entry["because"]:
+        if entry["outcome"] not in ("resumes", "starts-fresh") and not entry["because"]:
             yield f"{name}: nothing explains it"
         if entry["outcome"] in ("resumes", "starts-fresh") and entry["error"]:
             yield f"{name}: it runs, and has an error"

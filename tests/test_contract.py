@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 import typer.main
-from typer.core import TyperGroup
 
-from ckpt import __version__, inspection, reader
+from ckpt import __version__, inspection, migrate, reader
 from ckpt.findings import Severity
+from ckpt.handoff import Begin
 from ckpt.history import Pattern
 from ckpt.model import Kind, Provider
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.versions import Progress, Spark
 from ckpt.sources import SourceType
 from tests import contract, golden
-from tests.conftest import Ckpt
+from tests.conftest import Ckpt, commands_of
 from tests.places import GOLDENS, ROOT, SAMPLE_NAMES, golden_checkpoints
 
 
@@ -85,22 +85,18 @@ def test_published_words_are_all_the_words_there_are(path: str, words: type[StrE
     assert contract.shapes()[path].words == {str(word) for word in words}
 
 
-COMMANDS = ("export-state", "inspect", "repair-async")
+COMMANDS = ("export-state", "handoff", "inspect", "migrate changelog", "relocate", "repair-async")
 
 
 def test_every_command_is_published(app: Any) -> None:
-    group = typer.main.get_command(app)
-    assert isinstance(group, TyperGroup)
-    assert sorted(group.commands) == sorted(COMMANDS)
+    assert sorted(commands_of(app)) == sorted(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_published_options_are_those_of_the_command(command: str, app: Any) -> None:
-    group = typer.main.get_command(app)
-    assert isinstance(group, TyperGroup)
     options = {
         "`, `".join(option.opts): option
-        for option in group.commands[command].params
+        for option in commands_of(app)[command].params
         if option.param_type_name == "option" and option.name != "help"
     }
     published = {row[0].strip("`"): row[1:] for row in contract.table(f"## `ckpt {command} CHECKPOINT`")}
@@ -110,10 +106,17 @@ def test_published_options_are_those_of_the_command(command: str, app: Any) -> N
         assert str(options[name].default) == str(told), name
 
 
+def test_published_words_of_a_hand_over_and_a_switch_are_all_there_are() -> None:
+    assert contract.shapes("handoff")["sources[].begin"].words == {str(word) for word in Begin}
+    assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in migrate.Outcome}
+    assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in migrate.To}
+
+
 @pytest.mark.parametrize(
     ("command", "option"),
     [
         *(("inspect", option) for option in ("--spark", "--progress", "-o`, `--output")),
+        ("relocate", "-o`, `--output"),
         *(("repair-async", option) for option in ("--spark", "--strategy", "-o`, `--output")),
     ],
 )

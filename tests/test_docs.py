@@ -1,22 +1,21 @@
 """What is written is what is so: pages compared with the code, commands shown compared with what they print."""
 
 import ast
-import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
-from typer.core import TyperGroup
 
-from ckpt.findings import Diagnosis, all_diagnoses
+from ckpt.diagnoses import all_diagnoses
+from ckpt.findings import Diagnosis
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.rules import RULES
 from ckpt.restart.versions import Spark
-from tests.conftest import Ckpt
+from tests.conftest import Ckpt, commands_of
 from tests.places import ROOT
+from tests.repair.runbook import generate
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
@@ -27,12 +26,17 @@ def read(page: Path) -> str:
 
 
 def test_findings_md_is_what_the_declarations_say() -> None:
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
-    assert read(DOCS / "findings.md") == generate.findings_page(), "run make docs"
+    assert read(DOCS / "findings.md") == generate().findings_page(), "run make docs"
+
+
+def test_the_runbook_shows_what_ckpt_prints() -> None:
+    """What it shows of Spark is compared where there is a Kafka: tests/repair/test_kafka_incident.py."""
+    assert read(DOCS / "runbooks" / "async-gap.md") == generate().runbook(), "run make docs"
+
+
+@pytest.mark.parametrize("page", generate().AT_ROOT, ids=lambda page: page.name)
+def test_pages_show_what_ckpt_prints_on_bundled_checkpoints(page: Path) -> None:
+    assert read(page) == generate().at_root(page), "run make docs"
 
 
 @pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
@@ -51,20 +55,21 @@ def test_codes_and_names_are_unique() -> None:
 
 
 def used_in(*folders: str) -> set[str]:
-    """The diagnoses that the modules of some folders name: ``findings.X``."""
+    """The diagnoses that the modules of some folders name: ``diagnoses.room.X``."""
     trees = [ast.parse(read(module)) for folder in folders for module in (ROOT / folder).rglob("*.py")]
     return {
         node.attr
         for tree in trees
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "findings"
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute)
     }
 
 
 def test_every_diagnosis_is_used() -> None:
     declared = {
         target.id
-        for node in ast.parse(read(ROOT / "ckpt" / "findings.py")).body
+        for module in (ROOT / "ckpt" / "diagnoses").glob("*.py")
+        for node in ast.parse(read(module)).body
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
         and isinstance(node.value.func, ast.Name)
@@ -81,18 +86,17 @@ def test_every_diagnosis_is_used() -> None:
 NAMED = re.compile(r"\bckpt (?P<command>[a-z]+(?:-[a-z]+)*)(?P<rest>[^.;:,`\n]*)")
 
 
-def commands_of(app: Any) -> dict[str, set[str]]:
+def options_of(app: Any) -> dict[str, set[str]]:
     """Each command and its options."""
-    group = typer.main.get_command(app)
-    assert isinstance(group, TyperGroup)
-    return {
-        name: {word for option in command.params for word in option.opts} for name, command in group.commands.items()
-    }
+    return {name: {word for one in command.params for word in one.opts} for name, command in commands_of(app).items()}
 
 
 def unknown_commands(text: str, commands: dict[str, set[str]]) -> Iterator[str]:
     for named in NAMED.finditer(text):
         command, rest = named["command"], named["rest"]
+        inner = re.match(r" (?P<name>[a-z]+(?:-[a-z]+)*)\b", rest)
+        if inner and f"{command}{inner[0]}" in commands:
+            command, rest = f"{command}{inner[0]}", rest[inner.end() :]
         if command not in commands:
             yield named[0]
         else:
@@ -101,20 +105,18 @@ def unknown_commands(text: str, commands: dict[str, set[str]]) -> Iterator[str]:
 
 @pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
 def test_a_remedy_names_only_commands_that_exist(diagnosis: Diagnosis, app: Any) -> None:
-    assert list(unknown_commands(diagnosis.remedy or "", commands_of(app))) == []
+    assert list(unknown_commands(diagnosis.remedy or "", options_of(app))) == []
 
 
 def test_a_command_that_does_not_exist_would_be_seen(app: Any) -> None:
-    commands = commands_of(app)
+    commands = options_of(app)
     assert [*unknown_commands("Run ckpt conjure {checkpoint}.", commands)] == ["ckpt conjure {checkpoint}"]
     assert [*unknown_commands("Run ckpt inspect {checkpoint} --magic again.", commands)] == ["--magic"]
     assert [*unknown_commands("Run ckpt inspect {checkpoint} --batches 0.", commands)] == []
 
 
 def test_every_command_and_option_says_what_it_does(app: Any) -> None:
-    group = typer.main.get_command(app)
-    assert isinstance(group, TyperGroup)
-    for name, command in group.commands.items():
+    for name, command in commands_of(app).items():
         assert command.help, name
         for option in command.params:
             assert getattr(option, "help", None) or getattr(option, "hidden", False), f"{name} {option.name}"
@@ -147,7 +149,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 def test_paths_that_pages_name_exist() -> None:
     """``ckpt/x.py``, ``tests/y`` and ``docs/z.md`` in code quotes are files and folders of the repository."""
     missing = []
-    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+    for page in [*PAGES, *sorted(DOCS.glob("runbooks/*.md")), ROOT / "CONTRIBUTING.md"]:
         for path in re.findall(r"`((?:ckpt|commands|tests|docs|benchmarks|sample_checkpoints)/[\w./-]*)`", read(page)):
             if not (ROOT / path).exists():
                 missing.append(f"{page.name}: {path}")

@@ -75,6 +75,14 @@ def test_every_empty_file_is_told_unread(ckpt: Ckpt, copy_of: CopyOf) -> None:
     assert code == 0
 
 
+@pytest.mark.parametrize("release", ["4.2.1", "4.2.0-preview1"])
+def test_a_release_is_taken_for_its_minor_version(release: str, ckpt: Ckpt) -> None:
+    path = "sample_checkpoints/damaged-missing-metadata"
+    named = [ckpt("inspect", path, "--spark", word, "-o", "json").json() for word in (release, "4.2")]
+    assert named[0] == named[1]
+    assert {told["spark"] for told in named[0]["restart"]} == {"4.2"}
+
+
 # What counts.
 
 
@@ -120,8 +128,8 @@ def test_an_uncommitted_latest_batch_is_a_note(sample: str, ckpt: Ckpt) -> None:
 
 def test_one_version_that_fails_is_enough_unless_it_was_not_asked_about(ckpt: Ckpt) -> None:
     path = "sample_checkpoints/damaged-missing-metadata"
-    assert found(ckpt, path, "--spark", "4.2") == (1, {"CKPT103": "error"})
-    assert found(ckpt, path, "--spark", "3.5") == (1, {"CKPT108": "warning"})
+    assert found(ckpt, path, "--spark", "4.2") == (1, {"CKPT103": "error", "CKPT312": "note"})
+    assert found(ckpt, path, "--spark", "3.5") == (1, {"CKPT108": "warning", "CKPT312": "note"})
 
 
 def test_notes_alone_never_change_the_exit_code(ckpt: Ckpt, copy_of: CopyOf) -> None:

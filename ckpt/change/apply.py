@@ -34,7 +34,7 @@ def apply(
     """Perform a change.
 
     ``check`` looks at the result and says what is wrong with it. The change is taken back then, where a step fails, and
-    before an interrupt is raised again.
+    before an interrupt ends it.
     """
     try:
         with writer.lock():
@@ -43,6 +43,8 @@ def apply(
             return _perform(change.steps, manifest, storage, writer, backup.uri, check)
     except CkptError as error:
         return Receipt(problem=f"nothing was changed: {error}")
+    except KeyboardInterrupt:
+        return Receipt(problem="nothing was changed: interrupted; a backup that was begun can be deleted")
 
 
 def _perform(
@@ -64,6 +66,8 @@ def _perform(
         problem = check()
     except CkptError as error:
         problem = str(error)
+    except KeyboardInterrupt:
+        problem = "interrupted"
     except BaseException:
         with suppress(CkptError):
             _restore(manifest, saved, storage, writer)
@@ -113,7 +117,7 @@ def undo(
 
 def _must_be_untouched(manifest: Manifest, now: Listing, storage: Storage) -> None:
     """Raise Refused where somebody but ckpt wrote to the checkpoint since the backup."""
-    cure = "a query has gone on from here, and going back now would mix two pasts"
+    cure = "a query has gone on from here, or files were changed by hand, and going back now would mix two pasts"
     known: dict[str, set[Content | None]] = {}
     for entry in manifest.entries:
         known.setdefault(entry.path, {None}).update((entry.before, entry.after))
@@ -121,9 +125,13 @@ def _must_be_untouched(manifest: Manifest, now: Listing, storage: Storage) -> No
         if _content(storage, path) not in contents:
             raise Refused(f"{path} was written since the backup: {cure}")
     if fingerprint(now, manifest.paths) != manifest.others:
-        others = {path: info for path, info in now.walk() if path not in manifest.paths}
-        youngest = max(others, key=lambda path: others[path].mtime_ms or 0, default="a file")
-        raise Refused(f"the checkpoint was written to since the backup (newest file: {youngest}): {cure}")
+        newer = [
+            path
+            for path, info in now.walk()
+            if path not in manifest.paths and (info.mtime_ms or 0) > manifest.created_ms
+        ]
+        named = f" ({newer[0]} and others)" if newer[1:] else f" ({newer[0]})" if newer else ""
+        raise Refused(f"files came, went or were written since the backup{named}: {cure}")
 
 
 def _restore(manifest: Manifest, saved: Mapping[str, bytes], storage: Storage, writer: Writer) -> tuple[Step, ...]:

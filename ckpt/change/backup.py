@@ -68,7 +68,8 @@ class Manifest:
     """What a backup says of itself."""
 
     query_id: str | None
-    others: str
+    created_ms: int
+    others: str  # fingerprint of all files that the change leaves alone
     entries: tuple[Entry, ...]
 
     @property
@@ -109,7 +110,7 @@ def save(change: Change, uri: str, writer: Writer, backup: Writer) -> Manifest:
             attributes = writer.attributes(step.path)
             backup.create(file, step.before)
         entries.append(Entry(step.path, Content.of(step.before), Content.of(step.after), file, attributes))
-    touched = Manifest(change.query_id, "", tuple(entries))
+    touched = Manifest(change.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
     manifest = replace(touched, others=fingerprint(change.listing, touched.paths))
     told = {
         "manifest": FORMAT,
@@ -117,7 +118,7 @@ def save(change: Change, uri: str, writer: Writer, backup: Writer) -> Manifest:
         "command": change.command,
         "checkpoint": uri,
         "query_id": change.query_id,
-        "created_ms": time.time_ns() // 1_000_000,
+        "created_ms": manifest.created_ms,
         "others": manifest.others,
         "steps": [_told(entry) for entry in entries],
     }
@@ -151,16 +152,19 @@ def load(backup: Storage) -> Manifest:
         query_id = told["query_id"]
         if not isinstance(query_id, str | None) or not isinstance(told["others"], str):
             raise TypeError
-        return Manifest(query_id, told["others"], tuple(_entry(step) for step in told["steps"]))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        steps = tuple(_entry(step) for step in told["steps"])
+        return Manifest(query_id, int(told["created_ms"]), told["others"], steps)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise BadBackup(f"{_at(backup)} is not as ckpt writes it: restore the files by hand") from error
 
 
 def _entry(told: Mapping[str, Any]) -> Entry:
-    """One step. Raises ValueError for a path or name that leads elsewhere, KeyError or TypeError for another shape."""
+    """One step. Raises ValueError for a path or name that leads elsewhere, other errors for another shape."""
     path, before, after = told["path"], told["before"], told["after"]
     parts = path.split("/")
-    if parts[0] not in _CHANGEABLE or len(parts) < 2 or {"", ".", ".."} & set(parts) or "\0" in path:
+    if parts[0] not in _CHANGEABLE or len(parts) < 2 or {"", ".", ".."} & set(parts):
+        raise ValueError
+    if not (path.isascii() and path.isprintable()):
         raise ValueError
     file = attributes = None
     if before is not None:
@@ -168,8 +172,15 @@ def _entry(told: Mapping[str, Any]) -> Entry:
         if not _BACKUP_NAME.fullmatch(file):
             raise ValueError
         if "mode" in before:
-            attributes = Attributes(*(int(before[key]) for key in ("mode", "uid", "gid", "mtime_ns")))
+            attributes = _attributes(*(int(before[key]) for key in ("mode", "uid", "gid", "mtime_ns")))
     return Entry(path, _content(before), _content(after), file, attributes)
+
+
+def _attributes(mode: int, uid: int, gid: int, mtime_ns: int) -> Attributes:
+    """Raises ValueError for what no file has, and for bits that would let others act as its owner."""
+    if mode & ~0o777 or not (0 <= uid < 2**32 - 1 and 0 <= gid < 2**32 - 1 and abs(mtime_ns) < 2**62):
+        raise ValueError
+    return Attributes(mode, uid, gid, mtime_ns)
 
 
 def _content(told: Mapping[str, Any] | None) -> Content | None:

@@ -2,11 +2,31 @@
 
 import os
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from ckpt.errors import UsageError
+from ckpt.storage import Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.uri import local_path
+from ckpt.storage.writer import Writer, open_writer
+
+
+def backup_to(place: str | None, uri: str, storage_options: Mapping[str, str]) -> Writer:
+    """Where the files of the checkpoint at ``uri`` are kept; by default beside it. Raises UsageError, StorageError."""
+    place = place or default_backup(uri)
+    must_lie_outside(place, uri)
+    return open_writer(place, _options_for(place, storage_options))
+
+
+def backup_at(place: str, storage_options: Mapping[str, str]) -> Storage:
+    """A backup that is there. Raises UsageError, StorageError."""
+    return open_storage(place, _options_for(place, storage_options))
+
+
+def _options_for(place: str, given: Mapping[str, str]) -> Mapping[str, str]:
+    """A local folder takes no storage options."""
+    return {} if local_path(place) is not None else given
 
 
 def default_backup(uri: str) -> str:

@@ -64,6 +64,7 @@ def writing(storage: Storage, listing: Listing, path: str, data: bytes, source: 
     yield Step(path, storage.read(path) if listing.info(path) is not None else None, data, source, like)
     folder = path.rpartition("/")[0]
     if any(name.startswith(".") and name.endswith(".crc") for name in listing.in_folder(folder)):
+        like = like if listing.info(checksums) is None else checksums
         yield Step(checksums, None, build_hadoop_sidecar(data), like=like)
 
 
@@ -76,9 +77,9 @@ def sidecar(path: str) -> str:
 class Changed:
     """A checkpoint as it would be after some steps: the same door, with other files behind it. Nothing is written."""
 
-    def __init__(self, storage: Storage, listing: Listing, steps: Iterable[Step]) -> None:
-        """``listing`` is the tree as it is; it is not listed again."""
-        self.uri = storage.uri
+    def __init__(self, storage: Storage, listing: Listing, steps: Iterable[Step] = (), uri: str | None = None) -> None:
+        """``listing`` is the tree as it is, which is not listed again; ``uri`` is where it will lie if not here."""
+        self.uri = storage.uri if uri is None else uri
         self.local = storage.local
         self._storage = storage
         self._data = {step.path: step.after for step in steps}

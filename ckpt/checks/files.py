@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator
 
-from ckpt import findings
+from ckpt import diagnoses
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
+from ckpt.model import Kind
 
 
 def vanished(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Files that were listed and gone when they were to be read."""
     if checkpoint.moving:
-        yield Finding(findings.CHANGED_WHILE_READ, "", "files came and went from one look to the next")
+        yield Finding(diagnoses.others.CHANGED_WHILE_READ, "", "files came and went from one look to the next")
     elif checkpoint.vanished:
         detail = f"{len(checkpoint.vanished)} of the files listed were gone when they were to be read"
-        yield Finding(findings.CHANGED_WHILE_READ, checkpoint.vanished[0], detail)
+        yield Finding(diagnoses.others.CHANGED_WHILE_READ, checkpoint.vanished[0], detail)
 
 
 def orphan_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -26,7 +27,11 @@ def orphan_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
             detail = f"the file {log.folder}/{belongs_to} that it belongs to is not there"
             commit_due = log is checkpoint.commits and int(belongs_to) == latest
             to_come = latest is None or int(belongs_to) > latest or commit_due
-            diagnosis = findings.ORPHAN_SIDECAR_BLOCKS if to_come and checkpoint.local else findings.ORPHAN_SIDECAR
+            diagnosis = (
+                diagnoses.others.ORPHAN_SIDECAR_BLOCKS
+                if to_come and checkpoint.local
+                else diagnoses.others.ORPHAN_SIDECAR
+            )
             yield Finding(diagnosis, f"{log.folder}/.{belongs_to}.crc", detail)
 
 
@@ -37,13 +42,13 @@ def directories(checkpoint: Checkpoint) -> Iterator[Finding]:
         for name in checkpoint.listing.subfolders(log.folder):
             if name.isdecimal() and (latest is None or int(name) > latest):
                 path = f"{log.folder}/{name}"
-                yield Finding(findings.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
+                yield Finding(diagnoses.others.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
 
 
 def stale_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Log files whose hidden checksum file does not match."""
     for path in checkpoint.stale_sidecars:
-        yield Finding(findings.STALE_SIDECAR, path, "the checksums in it are not those of the file beside it")
+        yield Finding(diagnoses.others.STALE_SIDECAR, path, "the checksums in it are not those of the file beside it")
 
 
 def leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -56,7 +61,13 @@ def leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
     ]
     if found:
         count = f"{len(found)} temporary files" if len(found) > 1 else "a temporary file"
-        yield Finding(findings.LEFTOVER, found[0], f"{count} in this checkpoint")
+        yield Finding(diagnoses.others.LEFTOVER, found[0], f"{count} in this checkpoint")
 
 
-CHECKS = (vanished, orphan_sidecars, directories, stale_sidecars, leftovers)
+def empty(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Nothing is here yet, or nothing any more."""
+    if checkpoint.kind is Kind.EMPTY:
+        yield Finding(diagnoses.others.EMPTY, "", "there are no offsets, commits or state")
+
+
+CHECKS = (empty, vanished, orphan_sidecars, directories, stale_sidecars, leftovers)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ckpt import findings
+from ckpt import diagnoses
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
 from ckpt.history import Pattern, pattern, unplanned
@@ -22,7 +22,7 @@ def unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
             if batch_id not in read_by_a_start[log.folder]:
                 entry = log.entries[batch_id]
                 reason = getattr(entry, "reason", "")
-                yield Finding(findings.UNREADABLE_LOG_IGNORED, f"{log.folder}/{batch_id}", reason)
+                yield Finding(diagnoses.logs.UNREADABLE_LOG_IGNORED, f"{log.folder}/{batch_id}", reason)
 
 
 def ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -32,16 +32,18 @@ def ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
     needed = None if latest is None else (latest - 1, latest - 1)
     gaps = {log.folder: tuple(span for span in log.missing if span != needed) for log in (offsets, commits)}
     if gaps["offsets"] == gaps["commits"] and gaps["offsets"]:
-        yield Finding(findings.GAP_IGNORED, "offsets", f"{_told(gaps['offsets'])} no file here and none in commits")
+        yield Finding(
+            diagnoses.logs.GAP_IGNORED, "offsets", f"{_told(gaps['offsets'])} no file here and none in commits"
+        )
     else:
         for folder, spans in gaps.items():
             if spans:
-                yield Finding(findings.GAP_IGNORED, folder, f"{_told(spans)} no file")
+                yield Finding(diagnoses.logs.GAP_IGNORED, folder, f"{_told(spans)} no file")
     stray = [i for i in unplanned(checkpoint) if latest is not None and i < latest]
     if stray:
         count = "one committed batch has" if len(stray) == 1 else f"{len(stray)} committed batches have"
         yield Finding(
-            findings.GAP_IGNORED, "commits", f"{count} no offsets: {stray[0]}" + (" ..." if stray[1:] else "")
+            diagnoses.logs.GAP_IGNORED, "commits", f"{count} no offsets: {stray[0]}" + (" ..." if stray[1:] else "")
         )
 
 
@@ -64,7 +66,7 @@ def two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
             detail = f"batch {later} was planned at an earlier time than batch {earlier}"
         else:
             continue
-        yield Finding(findings.TWO_WRITERS, f"offsets/{later}", detail)
+        yield Finding(diagnoses.logs.TWO_WRITERS, f"offsets/{later}", detail)
         return
 
 
@@ -72,7 +74,16 @@ def log_lags_behind(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Asynchronous tracking plans and runs batches that it does not log."""
     if pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
         detail = f"rows after the offsets of batch {checkpoint.offsets.latest} may have been written already"
-        yield Finding(findings.LOG_LAGS_BEHIND, f"offsets/{checkpoint.offsets.latest}", detail)
+        yield Finding(diagnoses.logs.LOG_LAGS_BEHIND, f"offsets/{checkpoint.offsets.latest}", detail)
 
 
-CHECKS = (unreadable_files, ignored_gaps, two_writers, log_lags_behind)
+def commit_cut_short(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """The newest commit without a watermark, in a checkpoint of a Spark that always writes one (2.4 and later)."""
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    commit, planned = commits.readable(commits.latest), offsets.readable(offsets.latest)
+    records_settings = planned is not None and planned.metadata is not None and planned.metadata.conf
+    if commit is not None and commit.next_watermark_ms is None and records_settings:
+        yield Finding(diagnoses.logs.COMMIT_CUT_SHORT, f"commits/{commits.latest}", "it records no watermark")
+
+
+CHECKS = (unreadable_files, ignored_gaps, two_writers, log_lags_behind, commit_cut_short)

@@ -1,13 +1,14 @@
 """Findings about sources: offsets that went backwards, replaced tables."""
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 
-from ckpt import findings
+from ckpt import diagnoses
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
 from ckpt.formats.compaction import compactible_log
 from ckpt.model import OffsetLog
+from ckpt.restart.remedies import restore_offsets
 from ckpt.sources import advances
 
 
@@ -18,18 +19,25 @@ def offsets_between_batches(checkpoint: Checkpoint) -> Iterator[Finding]:
         for index, advance in enumerate(advances(before, after)):
             where = f"source {index}, from batch {earlier} to batch {later}"
             if advance is not None and advance.replaced:
-                yield Finding(findings.SOURCE_REPLACED, f"offsets/{later}", f"{where}: the table id is another")
+                yield Finding(diagnoses.others.SOURCE_REPLACED, f"offsets/{later}", f"{where}: the table id is another")
             elif advance is not None and advance.went_back:
-                yield Finding(findings.OFFSETS_WENT_BACK, f"offsets/{later}", f"{where}: {advance.went_back[0]}")
+                yield Finding(
+                    diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", f"{where}: {advance.went_back[0]}"
+                )
 
 
 def number_of_sources(checkpoint: Checkpoint) -> Iterator[Finding]:
     """A query keeps its number of sources as long as it keeps its checkpoint."""
     logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
-    for (earlier, before), (later, after) in pairwise(logs):
-        if len(before.sources) != len(after.sources):
-            detail = f"batch {earlier} has {len(before.sources)} sources, batch {later} has {len(after.sources)}"
-            yield Finding(findings.SOURCES_DIFFER, f"offsets/{later}", detail)
+    runs = [(n, [i for i, _ in same]) for n, same in groupby(logs, key=lambda log: len(log[1].sources))]
+    for (few, earlier), (many, later) in pairwise(runs):
+        detail = f"{_files(earlier)} {few}, {_files(later)} {many}"
+        yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, restore_offsets(later))
+
+
+def _files(batch_ids: list[int]) -> str:
+    first, last = batch_ids[0], batch_ids[-1]
+    return f"offsets/{first} names" if first == last else f"offsets/{first} to offsets/{last} name"
 
 
 def sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -39,7 +47,7 @@ def sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
             log = compactible_log(checkpoint.listing.in_folder(folder))
             if log.first_missing is not None:
                 detail = f"entries {log.first_needed} to {log.latest} are needed, and this one is not there"
-                yield Finding(findings.SINK_LOG_HOLE, f"{folder}/{log.first_missing}", detail)
+                yield Finding(diagnoses.others.SINK_LOG_HOLE, f"{folder}/{log.first_missing}", detail)
 
 
 CHECKS = (number_of_sources, offsets_between_batches, sink_log_holes)

@@ -2,9 +2,14 @@
 
 from collections.abc import Iterator
 
-from ckpt import findings
+from ckpt import diagnoses
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
+from ckpt.history import Pattern, pattern
+from ckpt.model import DamageKind, Kind
+from ckpt.restart.remedies import abandoned_state
+from ckpt.restart.state_errors import load_failure
+from ckpt.restart.versions import Spark
 
 _LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
 
@@ -12,7 +17,7 @@ _LAG = 50  # versions that a load replays before it is worth a word: half of Spa
 def format_two(checkpoint: Checkpoint) -> Iterator[Finding]:
     """State store checkpoint format 2 has to be named by the session: the checkpoint does not record it."""
     if checkpoint.state is not None and checkpoint.state.format_version == 2:
-        yield Finding(findings.FORMAT_TWO, "state", "state files carry unique ids")
+        yield Finding(diagnoses.state.FORMAT_TWO, "state", "state files carry unique ids")
 
 
 def moved_joins(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -21,7 +26,7 @@ def moved_joins(checkpoint: Checkpoint) -> Iterator[Finding]:
     for operator in state.operators if state else ():
         moved = [path for path in operator.schema_paths if state and path in state.moved_schemas]
         if moved and not operator.variables:
-            yield Finding(findings.STATE_MOVED_JOIN, f"state/{operator.id}", f"schemas are read from {moved[0]}")
+            yield Finding(diagnoses.state.STATE_MOVED_JOIN, f"state/{operator.id}", f"schemas are read from {moved[0]}")
 
 
 def abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -31,7 +36,8 @@ def abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
         first, last = newer.first_version, newer.last_version
         span = f"version {first}" if first == last else f"versions {first} to {last}"
         detail = f"{newer.files} files of {span}, and the offset log ends at batch {checkpoint.offsets.latest}"
-        yield Finding(findings.STATE_ABOVE, newer.example, detail)
+        remedy = abandoned_state(first)
+        yield Finding(diagnoses.state.STATE_ABOVE, newer.example, detail, remedy)
 
 
 def snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -41,7 +47,7 @@ def snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:
             replayed = max((p.replay_versions or 0 for p in store.partitions), default=0)
             if replayed > _LAG:
                 detail = f"loading operator {operator.id}, store {store.name}, replays up to {replayed} versions"
-                yield Finding(findings.SNAPSHOT_LAG, f"state/{operator.id}", detail)
+                yield Finding(diagnoses.state.SNAPSHOT_LAG, f"state/{operator.id}", detail)
 
 
 def no_metadata(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -49,13 +55,53 @@ def no_metadata(checkpoint: Checkpoint) -> Iterator[Finding]:
     without = [op.id for op in (checkpoint.state.operators if checkpoint.state else ()) if not op.has_metadata]
     if without:
         detail = f"there is none for operator {', '.join(map(str, without))}"
-        yield Finding(findings.NO_OPERATOR_METADATA, f"state/{without[0]}", detail)
+        yield Finding(diagnoses.state.NO_OPERATOR_METADATA, f"state/{without[0]}", detail)
 
 
 def unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Operator metadata and schema files that cannot be read."""
     for file in checkpoint.state.unreadable if checkpoint.state else ():
-        yield Finding(findings.UNREADABLE_STATE_METADATA, file.path, file.reason)
+        yield Finding(diagnoses.state.UNREADABLE_STATE_METADATA, file.path, file.reason)
 
 
-CHECKS = (format_two, moved_joins, abandoned_timeline, snapshot_lag, no_metadata, unreadable)
+def no_state(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """No ``state/``, where it cannot be told from the logs that there never was one.
+
+    The gaps of asynchronous tracking tell: Spark refuses that for stateful queries.
+    """
+    ran = checkpoint.kind is Kind.MICRO_BATCH and checkpoint.commits.latest is not None
+    if ran and checkpoint.state is None and pattern(checkpoint) is not Pattern.ASYNC_PROGRESS:
+        detail = "not there, which is right for a stateless query and a loss for any other"
+        yield Finding(diagnoses.state.NO_STATE_FOLDER, "state", detail)
+
+
+def odd_ends(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """State files that are cut behind their data, as far as every Spark version loads them all the same."""
+    state = checkpoint.state
+    for damage in state.damages if state else ():
+        loads = all(load_failure(damage, state.provider, spark) is None for spark in Spark) if state else False
+        if damage.kind is DamageKind.ODD_END and loads:
+            yield Finding(diagnoses.state.ODD_END, damage.path, damage.detail)
+
+
+def missing_schemas(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Stores of operators that have metadata, and whose schema file is not there."""
+    for operator in checkpoint.state.operators if checkpoint.state else ():
+        for store in operator.stores:
+            known = store.key_schema is not None or store.column_families
+            if operator.has_metadata and not operator.schema_paths and not known:
+                detail = f"store {store.name} of operator {operator.id} has none"
+                yield Finding(diagnoses.state.STATE_SCHEMA_MISSING, f"state/{operator.id}/0/_metadata/schema", detail)
+
+
+CHECKS = (
+    format_two,
+    moved_joins,
+    abandoned_timeline,
+    snapshot_lag,
+    no_metadata,
+    unreadable,
+    no_state,
+    odd_ends,
+    missing_schemas,
+)

@@ -95,7 +95,7 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
                 f"{checkpoint.uri}: the state of batch {chosen} cannot be read of {_offer(unit, readable)}"
             )
         raise Damaged(
-            f"{checkpoint.uri}: the state of batch {chosen} cannot be read: {_finding(checkpoint, unit)}; "
+            f"{checkpoint.uri}: the state of batch {chosen} cannot be read: {_finding(checkpoint, unit, chosen)}; "
             f"{_offer(unit, readable)}" + (f": --batch {readable[-1][1]}" if readable else "")
         )
     return chosen
@@ -129,9 +129,9 @@ def _offer(unit: StateUnit, readable: Ranges) -> str:
     return f"{unit.label}: batches {spans} can be read"
 
 
-def _finding(checkpoint: Checkpoint, unit: StateUnit) -> str:
+def _finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> str:
     """What inspect says of the files of a unit: its worst finding there, or the damage itself."""
-    paths = {damage.path for damage in unit.damages}
+    paths = {*(damage.path for damage in unit.damages), f"commits/{batch}"}
     folder = f"state/{unit.operator}/"
     told = [j for j in inspect(checkpoint).findings if j.severity is not Severity.NOTE]
     told.sort(key=lambda j: (j.finding.path not in paths, -j.severity.rank))

@@ -5,6 +5,8 @@ transformWithState and adds ``operatorPropertiesJson`` and the absolute paths of
 """
 
 import json
+import re
+from collections.abc import Mapping
 from typing import TypeVar
 
 from ckpt.model import Fault, Json, OperatorMetadata, StateVariable, StoreMetadata, Unreadable
@@ -13,6 +15,7 @@ NEWEST_VERSION = 2
 """The highest version line that Spark up to 4.3 writes."""
 
 _Value = TypeVar("_Value")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
 
 
 def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unreadable:
@@ -39,6 +42,26 @@ def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unread
         return Unreadable(path, Fault.BAD_JSON, "its second line is not JSON", version)
     except (ValueError, RecursionError):
         return Unreadable(path, Fault.BAD_JSON, "its second line is not JSON", version)
+
+
+def with_schema_paths(data: bytes, paths: Mapping[str, str]) -> bytes:
+    """The same file naming its schemas by other paths, and otherwise byte for byte as it stands.
+
+    Args:
+        data: A file that ``parse_operator_metadata`` reads.
+        paths: The new path of each recorded one that changes. Spark reads a path as Hadoop's ``Path`` takes it, without
+            percent-decoding, and writes it as Jackson does: everything but quotes, backslashes and controls as it is.
+
+    Raises:
+        UnicodeEncodeError: A new path is no Unicode text, and Spark could not write it either.
+
+    """
+
+    def changed(string: re.Match[str]) -> str:
+        new = paths.get(json.loads(string[0]))
+        return string[0] if new is None else json.dumps(new, ensure_ascii=False)
+
+    return _STRING.sub(changed, data.decode()).encode()
 
 
 def _record(version: int, value: Json) -> OperatorMetadata:

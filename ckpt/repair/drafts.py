@@ -43,7 +43,7 @@ def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
     end = offsets.readable(latest)
     assert end is not None
     committed = latest in commits
-    above = max((offsets.ids[-1], *commits.ids[-1:])) > latest
+    above = _reaches_above(checkpoint, latest)
     if checkpoint.stateful and (above or not committed):
         raise NoWay(
             f"the query keeps state, and batch {latest} is not its last committed one: "
@@ -55,11 +55,10 @@ def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
             f"batch {latest} is not committed, and no earlier batch is both committed and readable, so nobody can say "
             "where it begins"
         )
-    steps = [*_above(checkpoint, storage, latest)]
-    between = () if committed else tuple(i for i in offsets.ids if _or_none(origin) < i < latest - 1)
-    steps += removals(storage, checkpoint.listing, [f"{OFFSETS}/{batch_id}" for batch_id in reversed(between)])
+    between = [f"{OFFSETS}/{i}" for i in offsets.ids if _or_none(origin) < i < latest - 1 and not committed]
+    steps = [*removals(storage, checkpoint.listing, between), *_above(checkpoint, storage, latest)]
     steps += _predecessor(checkpoint, storage, latest, latest if origin is None else origin)
-    replay, why = _after_fill(checkpoint, latest, origin, lost=bool(between), above=above)
+    replay, why = _after_fill(checkpoint, latest, origin, above=above)
     yield Draft(Strategy.FILL, tuple(steps), latest if committed else _or_none(origin), latest, replay, why)
 
 
@@ -70,11 +69,20 @@ def _newest_readable(checkpoint: Checkpoint) -> int:
     return found
 
 
+def _reaches_above(checkpoint: Checkpoint, latest: int) -> bool:
+    """Whether batches were planned or committed after one, so that nobody knows how far they went."""
+    return any(ids and ids[-1] > latest for ids in (checkpoint.offsets.ids, checkpoint.commits.ids))
+
+
 def _origin(checkpoint: Checkpoint, latest: int, end: OffsetLog) -> int | None:
-    """The newest earlier batch that is committed and readable, and has the same sources."""
-    for batch_id in reversed(checkpoint.offsets.ids):
-        log = checkpoint.offsets.readable(batch_id)
-        if batch_id < latest and batch_id in checkpoint.commits and log and len(log.sources) == len(end.sources):
+    """The newest earlier batch that is committed and readable, and has the same sources.
+
+    Where the latest is committed, all earlier ones are done, whether their commit was logged or not.
+    """
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    for batch_id in reversed(offsets.ids):
+        log, done = offsets.readable(batch_id), batch_id in commits or latest in commits
+        if batch_id < latest and done and log and len(log.sources) == len(end.sources):
             return batch_id
     return None
 
@@ -85,13 +93,17 @@ def _or_none(batch_id: int | None) -> int:
 
 def _predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: int) -> Iterator[Step]:
     """Write ``offsets/<latest - 1>``, unless it is there."""
-    if latest and not checkpoint.offsets.readable(latest - 1):
-        source = f"{OFFSETS}/{origin}"
-        yield from writing(storage, checkpoint.listing, f"{OFFSETS}/{latest - 1}", storage.read(source), source)
+    if not latest or checkpoint.offsets.readable(latest - 1):
+        return
+    path, listing = f"{OFFSETS}/{latest - 1}", checkpoint.listing
+    if listing.has_folder(path) or path in listing.oddities:
+        raise NoWay(f"{path} is no file, and stands where one has to be written: move it away first")
+    source = f"{OFFSETS}/{origin}"
+    yield from writing(storage, listing, path, storage.read(source), source)
 
 
 def _after_fill(
-    checkpoint: Checkpoint, latest: int, origin: int | None, *, lost: bool, above: bool
+    checkpoint: Checkpoint, latest: int, origin: int | None, *, above: bool
 ) -> tuple[tuple[Replay, ...], str]:
     """What is read again, and why that is the least there can be."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
@@ -102,7 +114,7 @@ def _after_fill(
         )
     else:
         assert origin is not None
-        finished = lost or any(origin < i < latest for i in commits.ids)
+        finished = above or any(origin < i < latest for i in (*offsets.ids, *commits.ids))
         ranges = source_ranges(offsets.readable(origin), offsets.readable(latest))
         replay.append(Replay(latest, ranges, finished))
         why = f"batch {latest} is not committed: it is run again from the end of batch {origin}, the last known done"
@@ -122,7 +134,7 @@ def rewinds(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
             "the query keeps state, and state files above the batch gone back to are loaded later without an error"
         )
     offsets, logged = checkpoint.offsets, _newest_readable(checkpoint)
-    end = offsets.readable(logged)
+    end = None if _reaches_above(checkpoint, logged) else offsets.readable(logged)
     for batch_id in reversed(offsets.ids):
         if not offsets.readable(batch_id) or (batch_id and not offsets.readable(batch_id - 1)):
             continue
@@ -137,15 +149,19 @@ def rewinds(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
 def _above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> Iterator[Step]:
     """Remove everything of the logs that is in the way above a batch: newest first, the commit before the offsets.
 
-    That includes checksum files without a file, which would stop Spark when it comes to write that file.
+    That includes checksum files without a file, which would stop Spark when it comes to write that file. What no start
+    looks at while the latest batch is there, and would while its neighbours go, is removed before them, oldest first:
+    batches planned after the last commit, which would be skipped, and commits without offsets.
     """
-    listing = checkpoint.listing
+    listing, offsets, commits = checkpoint.listing, checkpoint.offsets, checkpoint.commits
     found: set[tuple[int, str]] = set()
-    for log in (checkpoint.offsets, checkpoint.commits):
+    for log in (offsets, commits):
         hidden = {name[1:-4] for name in listing.in_folder(log.folder) if name[0] == "." and name.endswith(".crc")}
         ids = {*log.ids, *(int(name) for name in hidden if name.isascii() and name.isdigit())}
         found |= {(i, log.folder) for i in ids if i > batch_id}
-    if batch_id not in checkpoint.commits and listing.info(sidecar(f"{COMMITS}/{batch_id}")):
+    if batch_id not in commits and listing.info(sidecar(f"{COMMITS}/{batch_id}")):
         found.add((batch_id, COMMITS))
-    newest_first = sorted(found, key=lambda one: (-one[0], one[1] != COMMITS))
-    return removals(storage, listing, [f"{folder}/{above}" for above, folder in newest_first])
+    aside = [(i, OFFSETS) for i in offsets.ids[:-1] if i > max((batch_id, *commits.ids[-1:]))]
+    aside += [(i, COMMITS) for i in commits.ids if i > batch_id and i not in offsets]
+    newest_first = sorted(found.difference(aside), key=lambda one: (-one[0], one[1] != COMMITS))
+    return removals(storage, listing, [f"{folder}/{above}" for above, folder in (*aside, *newest_first)])

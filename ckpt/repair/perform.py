@@ -1,21 +1,17 @@
 """Perform a plan, or take a repair back; what was promised is checked before ckpt says that it is done."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from ckpt.change.apply import Receipt, apply, undo
 from ckpt.change.backup import Change
-from ckpt.change.places import default_backup, must_lie_outside
-from ckpt.checkpoint import Checkpoint
-from ckpt.errors import CkptError
+from ckpt.change.places import backup_at, backup_to
+from ckpt.change.promise import broken_promise
 from ckpt.inspection import inspect
-from ckpt.model import QueryMetadata
 from ckpt.reader import read_checkpoint
 from ckpt.repair.plan import Plan, Strategy
 from ckpt.repair.planner import plan_repair
 from ckpt.restart.versions import Spark
 from ckpt.storage import Storage, open_storage
-from ckpt.storage.uri import local_path
 from ckpt.storage.writer import Writer, open_writer
 
 COMMAND = "repair-async"
@@ -54,20 +50,12 @@ def repair_async(
     given = storage_options or {}
     storage = open_storage(uri, given)
     if undo is not None:
-        saved = open_storage(undo, _options_for(undo, given))
-        return undo_repair(storage, open_writer(uri, given), saved, grace_s, versions)
+        return undo_repair(storage, open_writer(uri, given), backup_at(undo, given), grace_s, versions)
     plan = plan_repair(storage, strategy, versions)
     if not (apply and plan.steps):
         return plan, Receipt()
-    place = backup or default_backup(uri)
-    must_lie_outside(place, uri)
-    to = open_writer(place, _options_for(place, given))
+    to = backup_to(backup, uri, given)
     return plan, repair(plan, storage, open_writer(uri, given), to, grace_s, accept_replay=accept_replay)
-
-
-def _options_for(place: str, given: Mapping[str, str]) -> Mapping[str, str]:
-    """A local folder takes no storage options."""
-    return {} if local_path(place) is not None else given
 
 
 def repair(
@@ -89,8 +77,8 @@ def repair(
             problem="rows of finished batches would be read again: look at the plan, then add --accept-replay"
         )
     checkpoint = plan.inspection.checkpoint
-    change = Change(COMMAND, query_id(checkpoint), checkpoint.listing, plan.steps)
-    return apply(change, storage, writer, backup, grace_s, lambda: _broken_promise(plan, storage))
+    change = Change(COMMAND, checkpoint.query_id, checkpoint.listing, plan.steps)
+    return apply(change, storage, writer, backup, grace_s, lambda: broken_promise(plan.after, storage))
 
 
 def undo_repair(
@@ -111,26 +99,8 @@ def undo_repair(
     """
     found = inspect(read_checkpoint(storage), versions)
     checkpoint = found.checkpoint
-    receipt = undo(storage, writer, backup, query_id(checkpoint), checkpoint.listing, grace_s)
+    receipt = undo(storage, writer, backup, checkpoint.query_id, checkpoint.listing, grace_s)
     if not receipt.undone:
         return Plan(found, needed=False), receipt
     after = inspect(read_checkpoint(storage), versions).forecasts
     return Plan(found, needed=False, steps=receipt.steps, after=after), receipt
-
-
-def query_id(checkpoint: Checkpoint) -> str | None:
-    """The id in ``metadata``, where it can be read."""
-    return checkpoint.metadata.query_id if isinstance(checkpoint.metadata, QueryMetadata) else None
-
-
-def _broken_promise(plan: Plan, storage: Storage) -> str | None:
-    """What is not as the plan promised, or None."""
-    versions = tuple(dict.fromkeys(f.spark for f in plan.after))
-    try:
-        now = inspect(read_checkpoint(storage), versions).forecasts
-    except CkptError as error:
-        return f"the result cannot be checked: {error}"
-    promised = [replace(f, because=()) for f in plan.after]
-    if [replace(f, because=()) for f in now] == promised:
-        return None
-    return "the checkpoint is not as the plan promised: a query or somebody else wrote to it meanwhile"

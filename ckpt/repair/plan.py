@@ -23,7 +23,7 @@ class Replay:
 
     batch: int  # that reads them, first
     sources: tuple[SourceRange, ...]  # a range without an end goes on to where nobody knows
-    finished: bool  # rows of batches that are known, or suspected, to be finished are among them
+    finished: bool  # rows of other batches in the log, which are finished or may be, are among them
 
 
 @dataclass(frozen=True, slots=True)

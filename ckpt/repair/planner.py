@@ -51,13 +51,15 @@ def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: 
     possible = [plan for plan in plans if plan.refused is None]
     if not possible:
         return Plan(found, needed=True, refused="; ".join(f"{p.strategy}: {p.refused}" for p in plans))
-    return max(possible, key=lambda plan: -1 if plan.reads_after is None else plan.reads_after)
+    best = max(possible, key=lambda plan: -1 if plan.reads_after is None else plan.reads_after)
+    no_way = "; ".join(f"{plan.strategy} is no way: {plan.refused}" for plan in plans if plan.refused is not None)
+    return replace(best, why=f"{best.why}; {no_way}") if no_way else best
 
 
 def _has_gap(checkpoint: Checkpoint) -> bool:
     """Whether a synchronous start looks for offsets that are not there, or not readable."""
     latest = checkpoint.offsets.latest
-    if not latest or checkpoint.kind is not Kind.MICRO_BATCH:
+    if not latest or latest not in checkpoint.offsets or checkpoint.kind is not Kind.MICRO_BATCH:
         return False
     return checkpoint.offsets.readable(latest - 1) is None
 

@@ -1,10 +1,10 @@
 """Rules about the first batch: whether its state loads, whether its files can be written, what it reads."""
 
-from ckpt import findings
+from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.findings import Diagnosis, Finding
 from ckpt.model import DamageKind, StateDamage, StateFileKind
-from ckpt.restart import words
+from ckpt.restart import remedies, words
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
@@ -12,16 +12,16 @@ from ckpt.restart.state_errors import load_failure
 from ckpt.restart.versions import Progress, Spark
 
 _STATE_DIAGNOSES = {
-    DamageKind.MISSING: findings.STATE_CHAIN_HOLE,
-    DamageKind.EMPTY: findings.STATE_FILE_DAMAGED,
-    DamageKind.TRUNCATED: findings.STATE_FILE_DAMAGED,
-    DamageKind.ODD_END: findings.STATE_FILE_DAMAGED,
-    DamageKind.UNREADABLE: findings.STATE_FILE_DAMAGED,
-    DamageKind.BAD_SCHEMA: findings.STATE_FILE_DAMAGED,
-    DamageKind.BLOCKED: findings.DIRECTORY_IN_THE_WAY,
-    DamageKind.MISSING_SST: findings.STATE_SST_MISSING,
-    DamageKind.MISSING_PARTITION: findings.STATE_FOLDER_MISSING,
-    DamageKind.MISSING_STATE: findings.STATE_FOLDER_MISSING,
+    DamageKind.MISSING: diagnoses.state.STATE_CHAIN_HOLE,
+    DamageKind.EMPTY: diagnoses.state.STATE_FILE_DAMAGED,
+    DamageKind.TRUNCATED: diagnoses.state.STATE_FILE_DAMAGED,
+    DamageKind.ODD_END: diagnoses.state.STATE_FILE_DAMAGED,
+    DamageKind.UNREADABLE: diagnoses.state.STATE_FILE_DAMAGED,
+    DamageKind.BAD_SCHEMA: diagnoses.state.STATE_FILE_DAMAGED,
+    DamageKind.BLOCKED: diagnoses.others.DIRECTORY_IN_THE_WAY,
+    DamageKind.MISSING_SST: diagnoses.state.STATE_SST_MISSING,
+    DamageKind.MISSING_PARTITION: diagnoses.state.STATE_FOLDER_MISSING,
+    DamageKind.MISSING_STATE: diagnoses.state.STATE_FOLDER_MISSING,
 }
 
 
@@ -39,7 +39,7 @@ def refused(start: Start) -> Forecast | None:
     """``AsyncProgressTrackingMicroBatchExecution.markMicroBatchExecutionStart`` looks for stateful operators."""
     if start.progress is Progress.SYNC or not start.checkpoint.stateful:
         return None
-    found = Finding(findings.ASYNC_REFUSES_STATE, STATE, "the checkpoint has state")
+    found = Finding(diagnoses.logs.ASYNC_REFUSES_STATE, STATE, "the checkpoint has state")
     return start.ends(Outcome.REFUSED, found, error=words.ASYNC_REFUSES_STATE)
 
 
@@ -50,17 +50,18 @@ def state(start: Start) -> Forecast | None:
     if kept is None:
         return None
     if any(operator.variables for operator in kept.operators) and not start.spark.at_least(Spark.V4_0):
-        return start.ends(Outcome.UNKNOWN)  # it has no transformWithState, so no query can be tried
-    moved = [p for o in kept.operators if o.variables for p in o.schema_paths if p in kept.moved_schemas]
-    if moved:
-        found = Finding(findings.STATE_MOVED, STATE, f"schemas are read from {moved[0]}")
-        if any(path in start.checkpoint.lost_schemas for path in moved):
-            return start.ends(Outcome.FAILS_AT_START, found, error=words.NO_FILE)
+        found = Finding(diagnoses.state.STATE_TOO_NEW, STATE, f"Spark {start.spark} has no transformWithState")
+        return start.ends(Outcome.UNKNOWN, found)
+    moved = _moved_schemas(start)
+    if moved is not None:
+        found, error = moved
+        if error is not None:
+            return start.ends(Outcome.FAILS_AT_START, found, error=error)
         return start.ends(Outcome.UNKNOWN, found)
     recorded = join_format(start.checkpoint)
     if recorded > start.rules.runs_join_format:
         detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
-        found = Finding(findings.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
+        found = Finding(diagnoses.logs.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
         error, again = words.no_join_format(recorded), not start.resumes
         return start.ends(
             Outcome.FAILS_IN_BATCH, found, batch_id=batch_id, reexecutes=again, sources=ranges, error=error
@@ -68,7 +69,9 @@ def state(start: Start) -> Forecast | None:
     failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.spark)) is not None]
     if not failing:
         return None
-    because = tuple(Finding(_diagnosis(damage), damage.path, damage.detail) for damage, _ in failing)
+    without_ids = _commit_without_ids(start)
+    damages = (Finding(_diagnosis(damage), damage.path, damage.detail) for damage, _ in failing)
+    because = tuple(damages) if without_ids is None else (without_ids,)
     at_start = next((failure for _, failure in failing if failure.at_start), None)
     if at_start is not None:
         return start.ends(Outcome.FAILS_AT_START, *because, error=at_start.words)
@@ -78,8 +81,40 @@ def state(start: Start) -> Forecast | None:
     )
 
 
+def _commit_without_ids(start: Start) -> Finding | None:
+    """State files of format 2 are found by the unique ids in the commit of the batch before: here it has none."""
+    kept = start.checkpoint.state
+    if kept is None or kept.format_version != 2 or not kept.needed_version:
+        return None
+    before = kept.needed_version - 1
+    commit = start.checkpoint.commits.readable(before)
+    if commit is None or commit.state_unique_ids:
+        return None
+    detail = "it names no unique ids, and the state files have some"
+    remedy = remedies.commit_without_ids(before)
+    return Finding(diagnoses.logs.COMMIT_WITHOUT_STATE_IDS, f"{COMMITS}/{before}", detail, remedy)
+
+
+def _moved_schemas(start: Start) -> tuple[Finding, str | None] | None:
+    """Schemas of transformWithState that are recorded elsewhere, and Spark's words where they are not there."""
+    checkpoint, kept = start.checkpoint, start.checkpoint.state
+    assert kept is not None
+    for operator in kept.operators:
+        moved = [path for path in operator.schema_paths if operator.variables and path in kept.moved_schemas]
+        if moved:
+            folder = f"{STATE}/{operator.id}/_stateSchema"
+            remedy = remedies.moved(moved[0], operator.id, checkpoint)
+            if not any(True for _ in checkpoint.listing.walk(folder)):
+                remedy = remedies.moved_and_lost(folder)
+            found = Finding(diagnoses.state.STATE_MOVED, STATE, f"schemas are read from {moved[0]}", remedy)
+            lost = any(path in checkpoint.lost_schemas for path in moved)
+            recorded = moved[0].rpartition("/_stateSchema/")[0]
+            return found, words.no_schema_file(f"{recorded}/_stateSchema/") if lost else None
+    return None
+
+
 def _diagnosis(damage: StateDamage) -> Diagnosis:
-    return findings.STATE_SST_MISSING if damage.file_kind is StateFileKind.SST else _STATE_DIAGNOSES[damage.kind]
+    return diagnoses.state.STATE_SST_MISSING if damage.file_kind is StateFileKind.SST else _STATE_DIAGNOSES[damage.kind]
 
 
 def blocked(start: Start) -> Forecast | None:
@@ -93,7 +128,9 @@ def blocked(start: Start) -> Forecast | None:
     in_the_way = in_the_way or obstacle(start, COMMITS, batch_id)  # asynchronous writes fail while the batch runs
     if in_the_way is None and batch_id in start.checkpoint.commits:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
-        found = Finding(findings.COMMITS_AHEAD, f"{COMMITS}/{batch_id}", detail)
+        found = Finding(
+            diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{batch_id}", detail, remedies.commits_ahead(start.checkpoint)
+        )
         in_the_way = found, words.concurrent_update(batch_id)
     if in_the_way is None:
         return None
@@ -108,11 +145,11 @@ def obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, str] 
     listing = start.checkpoint.listing
     path, sidecar = (f"{folder}/{one}".lstrip("/") for one in (name, f".{name}.crc"))
     if isinstance(name, int) and listing.has_folder(path):
-        found = Finding(findings.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
+        found = Finding(diagnoses.others.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
         return found, words.concurrent_update(name)
     if start.checkpoint.local and listing.info(sidecar) and not listing.info(path):
         detail = f"Spark has to write {path}, and its checksum file is already there"
-        return Finding(findings.ORPHAN_SIDECAR_BLOCKS, sidecar, detail), words.USED_CONCURRENTLY
+        return Finding(diagnoses.others.ORPHAN_SIDECAR_BLOCKS, sidecar, detail), words.USED_CONCURRENTLY
     return None
 
 
@@ -122,13 +159,20 @@ def runs(start: Start) -> Forecast:
     because = []
     if not start.resumes:
         detail = f"commits/ has no file for batch {batch_id}"
-        because.append(Finding(findings.UNCOMMITTED_LATEST, f"{OFFSETS}/{batch_id}", detail))
+        because.append(Finding(diagnoses.logs.UNCOMMITTED_LATEST, f"{OFFSETS}/{batch_id}", detail))
         if start.progress is Progress.ASYNC and start.predecessor is None and batch_id > 0:
             detail = f"batch {batch_id} is run again, and no earlier offset file is there"
-            because.append(Finding(findings.REPLAY_FROM_BEGINNING, f"{OFFSETS}/{batch_id}", detail))
+            because.append(Finding(diagnoses.logs.REPLAY_FROM_BEGINNING, f"{OFFSETS}/{batch_id}", detail))
+        done = [i for i in start.checkpoint.commits.ids if (start.predecessor or -1) < i < batch_id]
+        if start.progress is Progress.ASYNC and start.predecessor is not None and done:
+            detail = (
+                f"batch {batch_id} begins at the end of batch {start.predecessor}, and batch {done[-1]} is committed"
+            )
+            because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail))
     if start.committed is not None and start.latest is not None and start.committed > start.latest:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
-        because.append(Finding(findings.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail))
+        ahead = remedies.commits_ahead(start.checkpoint)
+        because.append(Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail, ahead))
     if start.checkpoint.metadata is None:
-        because.append(Finding(findings.NEW_QUERY_ID, METADATA, "the file is not there"))
+        because.append(Finding(diagnoses.logs.NEW_QUERY_ID, METADATA, "the file is not there"))
     return start.ends(Outcome.RESUMES, *because, batch_id=batch_id, reexecutes=not start.resumes, sources=ranges)

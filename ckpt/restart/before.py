@@ -2,7 +2,7 @@
 
 import re
 
-from ckpt import findings
+from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.filelogs import file_source_logs
 from ckpt.findings import Finding
@@ -20,7 +20,7 @@ def no_micro_batches(start: Start) -> Forecast | None:
     """A continuous-processing checkpoint follows other rules, which ckpt does not know."""
     if start.checkpoint.kind is not Kind.CONTINUOUS:
         return None
-    found = Finding(findings.CONTINUOUS, OFFSETS, "offsets as continuous processing writes them")
+    found = Finding(diagnoses.others.CONTINUOUS, OFFSETS, "offsets as continuous processing writes them")
     return start.ends(Outcome.UNKNOWN, found)
 
 
@@ -29,18 +29,20 @@ def query_metadata(start: Start) -> Forecast | None:
     checkpoint = start.checkpoint
     metadata = checkpoint.metadata
     if checkpoint.listing.has_folder(METADATA):
-        return start.fails(findings.DIRECTORY_IN_THE_WAY, METADATA, "a folder stands where the file belongs", None)
+        return start.fails(
+            diagnoses.others.DIRECTORY_IN_THE_WAY, METADATA, "a folder stands where the file belongs", None
+        )
     if isinstance(metadata, Unreadable):
-        return start.fails(findings.UNREADABLE_METADATA, METADATA, metadata.reason, metadata.says)
+        return start.fails(diagnoses.logs.UNREADABLE_METADATA, METADATA, metadata.reason, metadata.says)
     if metadata is not None:
         if _JAVA_UUID.fullmatch(metadata.query_id):
             return None
         detail = "the id in it is no UUID"
-        return start.fails(findings.UNREADABLE_METADATA, METADATA, detail, words.NO_UUID)
+        return start.fails(diagnoses.logs.UNREADABLE_METADATA, METADATA, detail, words.NO_UUID)
     used = start.latest is not None or start.committed is not None
     if used and start.rules.needs_metadata:
         detail = "the file is not there, though batches were planned"
-        return start.fails(findings.MISSING_METADATA, METADATA, detail, words.MISSING_METADATA)
+        return start.fails(diagnoses.logs.MISSING_METADATA, METADATA, detail, words.MISSING_METADATA)
     in_the_way = obstacle(start, "", METADATA)
     return None if in_the_way is None else start.ends(Outcome.FAILS_AT_START, in_the_way[0], error=in_the_way[1])
 
@@ -52,10 +54,10 @@ def source_logs(start: Start) -> Forecast | None:
         if one.log.first_missing is not None:
             path = f"{one.folder}/{one.log.first_missing}"
             detail = f"entries {one.log.first_needed} to {one.log.latest} are needed, and this one is not there"
-            return start.fails(findings.SOURCE_LOG_HOLE, path, detail, words.gone(path))
+            return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, words.gone(path))
     for path, entry in checkpoint.source_entries.items():
         if isinstance(entry, Unreadable):
-            return start.fails(findings.SOURCE_LOG_UNREADABLE, path, entry.reason, entry.says)
+            return start.fails(diagnoses.others.SOURCE_LOG_UNREADABLE, path, entry.reason, entry.says)
     return None
 
 
@@ -69,10 +71,10 @@ def nothing_planned(start: Start) -> Forecast | None:
         detail = f"offsets/ names no batch, and {' and '.join(f + '/' for f in left)} is not empty"
         asserts = start.rules.asserts_no_commits and start.committed is not None
         error = words.ASSERTION_FAILED if asserts else words.NOT_EMPTY
-        return start.fails(findings.COMMITS_WITHOUT_OFFSETS, left[0], detail, error)
+        return start.fails(diagnoses.logs.COMMITS_WITHOUT_OFFSETS, left[0], detail, error)
     if start.committed is not None:
         detail = f"offsets/ names no batch, and commits/ ends at batch {start.committed}"
-        found = Finding(findings.COMMITS_WITHOUT_OFFSETS, COMMITS, detail)
+        found = Finding(diagnoses.logs.COMMITS_WITHOUT_OFFSETS, COMMITS, detail)
         if 0 in checkpoint.commits:
             return start.ends(
                 Outcome.FAILS_AT_COMMIT, found, batch_id=0, reexecutes=False, error=words.concurrent_update(0)

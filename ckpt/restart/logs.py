@@ -1,11 +1,11 @@
 """Rules about the offset and commit logs: which files a start opens, and what they have to say."""
 
-from ckpt import findings
+from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint, Log
 from ckpt.formats.names import java_long
 from ckpt.history import Pattern, pattern
 from ckpt.model import CommitLog, OffsetLog, Unreadable
-from ckpt.restart import words
+from ckpt.restart import remedies, words
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.restart.versions import Progress
@@ -26,10 +26,10 @@ def _highest(start: Start, log: Log[OffsetLog] | Log[CommitLog], latest: int) ->
     if latest not in log:
         name = next(odd.name for odd in log.names.odd if odd.batch_id == latest)
         detail = f"Spark reads this name as batch {latest}, and {path} is not there"
-        return start.fails(findings.ODD_NAME, f"{log.folder}/{name}", detail, words.no_such_file(path))
+        return start.fails(diagnoses.others.ODD_NAME, f"{log.folder}/{name}", detail, words.no_such_file(path))
     if latest - log.ids[0] > MOST_BATCHES:
         detail = f"the log goes from batch {log.ids[0]} to {latest}, more than Spark can count"
-        return start.fails(findings.ODD_NAME, path, detail, words.TOO_MANY_BATCHES)
+        return start.fails(diagnoses.others.ODD_NAME, path, detail, words.TOO_MANY_BATCHES)
     return None
 
 
@@ -45,10 +45,15 @@ def _log_file(
     """Spark looks at the version line first, and then at what follows."""
     version = entry.version if entry is not None else None
     if version is not None and version > newest:
-        detail = f"its version line is v{version}, and Spark {start.spark} reads at most v{newest}"
-        return start.fails(findings.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION)
+        reads = f"Spark {start.spark} reads at most v{newest}"
+        reads = "no known Spark version reads that" if remedies.nobody_reads(version) else reads
+        detail = f"its version line is v{version}, and {reads}"
+        remedy = remedies.newer_version(version)
+        return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION, remedy)
     if isinstance(entry, Unreadable):
-        return start.fails(findings.UNREADABLE_LOG, path, entry.reason, entry.says)
+        folder, _, batch_id = path.partition("/")
+        remedy = remedies.unreadable_log(start.checkpoint, folder, int(batch_id))
+        return start.fails(diagnoses.logs.UNREADABLE_LOG, path, entry.reason, entry.says, remedy)
     return None
 
 
@@ -75,7 +80,7 @@ def unfinished_repartition(start: Start) -> Forecast | None:
         if metadata is None:
             detail = "it has no metadata line, which the check for an unfinished repartition needs"
             return start.fails(
-                findings.UNFINISHED_REPARTITION, f"{OFFSETS}/{batch_id}", detail, words.no_metadata(batch_id)
+                diagnoses.logs.UNFINISHED_REPARTITION, f"{OFFSETS}/{batch_id}", detail, words.no_metadata(batch_id)
             )
         counts.append(metadata.conf.get(SHUFFLE_PARTITIONS))
     path = f"{OFFSETS}/{latest}"
@@ -83,10 +88,10 @@ def unfinished_repartition(start: Start) -> Forecast | None:
         return None
     if None in counts:
         detail = f"no {SHUFFLE_PARTITIONS} is recorded, which the check for an unfinished repartition needs"
-        return start.fails(findings.UNFINISHED_REPARTITION, path, detail, words.NO_SHUFFLE_PARTITIONS)
+        return start.fails(diagnoses.logs.UNFINISHED_REPARTITION, path, detail, words.NO_SHUFFLE_PARTITIONS)
     if counts[0] != counts[1]:
         detail = f"{counts[0]} shuffle partitions, where batch {latest - 1} has {counts[1]}"
-        return start.fails(findings.UNFINISHED_REPARTITION, path, detail, words.UNFINISHED_REPARTITION)
+        return start.fails(diagnoses.logs.UNFINISHED_REPARTITION, path, detail, words.UNFINISHED_REPARTITION)
     return None
 
 
@@ -96,7 +101,7 @@ def latest_sources(start: Start) -> Forecast | None:
     if log is None or log.sources:
         return None
     path, detail = f"{OFFSETS}/{start.latest}", "it names no source, and every query has one"
-    return start.fails(findings.SOURCES_DIFFER, path, detail, words.SOURCES_DIFFER)
+    return start.fails(diagnoses.logs.SOURCES_DIFFER, path, detail, words.SOURCES_DIFFER)
 
 
 def predecessor(start: Start) -> Forecast | None:
@@ -112,7 +117,7 @@ def predecessor(start: Start) -> Forecast | None:
         if taken > (-1 if found is None else found):
             detail = f"asynchronous tracking takes it for batch {taken}, which has no file"
             name = next(name for name in names if java_long(name) == taken)
-            return start.fails(findings.ODD_NAME, f"{OFFSETS}/{name}", detail, words.offsets_not_found(taken))
+            return start.fails(diagnoses.others.ODD_NAME, f"{OFFSETS}/{name}", detail, words.offsets_not_found(taken))
     if found is not None:
         return _offset_file(start, found) or _same_sources(start, found, latest)
     if latest == 0 or start.progress is Progress.ASYNC:
@@ -122,11 +127,12 @@ def predecessor(start: Start) -> Forecast | None:
 
 def _no_predecessor(start: Start, latest: int, error: str) -> Forecast:
     left_by_design = pattern(start.checkpoint) is Pattern.ASYNC_PROGRESS
-    diagnosis = findings.MISSING_PREDECESSOR if left_by_design else findings.LOST_PREDECESSOR
+    diagnosis = diagnoses.logs.MISSING_PREDECESSOR if left_by_design else diagnoses.logs.LOST_PREDECESSOR
     nearest = start.checkpoint.offsets.before(latest)
     there = "no earlier batch is there" if nearest is None else f"the nearest earlier batch is {nearest}"
     detail = f"a synchronous start looks for the offsets of batch {latest - 1}; {there}"
-    return start.fails(diagnosis, f"{OFFSETS}/{latest - 1}", detail, error)
+    remedy = remedies.no_predecessor(start.checkpoint, latest)
+    return start.fails(diagnosis, f"{OFFSETS}/{latest - 1}", detail, error, remedy)
 
 
 def _same_sources(start: Start, earlier: int, latest: int) -> Forecast | None:
@@ -134,8 +140,8 @@ def _same_sources(start: Start, earlier: int, latest: int) -> Forecast | None:
     before, after = (start.checkpoint.offsets.readable(i) for i in (earlier, latest))
     if before is None or after is None or len(before.sources) == len(after.sources):
         return None
-    detail = f"batch {earlier} has {len(before.sources)} sources, batch {latest} has {len(after.sources)}"
-    return start.fails(findings.SOURCES_DIFFER, f"{OFFSETS}/{latest}", detail, words.SOURCES_DIFFER)
+    detail = f"{OFFSETS}/{earlier} names {len(before.sources)}, {OFFSETS}/{latest} names {len(after.sources)}"
+    return start.fails(diagnoses.logs.SOURCES_DIFFER, f"{OFFSETS}/{latest}", detail, words.SOURCES_DIFFER)
 
 
 def recorded_settings(start: Start) -> Forecast | None:
@@ -146,7 +152,7 @@ def recorded_settings(start: Start) -> Forecast | None:
     detail = (
         f"it records {JOIN_FORMAT}={recorded}, and Spark {start.spark} knows at most {start.rules.newest_join_format}"
     )
-    return start.fails(findings.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail, JOIN_FORMAT)
+    return start.fails(diagnoses.logs.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail, JOIN_FORMAT)
 
 
 def recorded_join_format(checkpoint: Checkpoint) -> int:
@@ -174,7 +180,7 @@ def latest_commit(start: Start) -> Forecast | None:
     written = _commit_version(start.checkpoint)
     if start.rules.commit_log_exact and entry is not None and entry.version not in (None, written):
         detail = f"its version line is v{entry.version}, and the session of this query writes v{written}"
-        return start.fails(findings.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION)
+        return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION)
     return _log_file(start, entry, path, start.rules.newest_commit_log)
 
 

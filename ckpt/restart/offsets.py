@@ -1,6 +1,6 @@
 """Rules about what the offsets of the sources say."""
 
-from ckpt import findings
+from ckpt import diagnoses
 from ckpt.checkpoint import OFFSETS
 from ckpt.filelogs import file_source_logs
 from ckpt.findings import Diagnosis, Finding
@@ -20,7 +20,7 @@ def malformed_offsets(start: Start) -> Forecast | None:
         for index, source in enumerate(log.sources if log else ()):
             if not source.well_formed:
                 detail = f"the offset of source {index} is no JSON"
-                return start.fails(findings.MALFORMED_OFFSET, f"{OFFSETS}/{batch_id}", detail, None)
+                return start.fails(diagnoses.logs.MALFORMED_OFFSET, f"{OFFSETS}/{batch_id}", detail, None)
     return None
 
 
@@ -40,18 +40,18 @@ def doubtful_offsets(start: Start) -> Forecast | None:
 
 def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tuple[Diagnosis, str] | None:
     if str(index if old.name is None else old.name) != str(index if new.name is None else new.name):
-        return findings.SOURCES_DIFFER, "has another name than in"
+        return diagnoses.logs.SOURCES_DIFFER, "has another name than in"
     if old.text is None:
         return None
     if new.text is None:
-        return findings.SOURCES_DIFFER, "has no offset, and had one in"
+        return diagnoses.logs.SOURCES_DIFFER, "has no offset, and had one in"
     if not (old.well_formed and new.well_formed):
         return None
     if type(decode(old.value)) is not type(decode(new.value)):
-        return findings.SOURCES_DIFFER, "is of another kind than in"
+        return diagnoses.logs.SOURCES_DIFFER, "is of another kind than in"
     moved = None if start.resumes else advance(old.value, new.value)
     if moved is not None and moved.went_back:
-        return findings.OFFSETS_WENT_BACK, "ends before the end of"
+        return diagnoses.others.OFFSETS_WENT_BACK, "ends before the end of"
     return None
 
 
@@ -70,5 +70,5 @@ def source_entries(start: Start) -> Forecast | None:
             path = f"{one.folder}/{one.log.name_of(missing[0])}"
             error = words.does_not_exist(missing[0]) if len(missing) == 1 else None
             detail = f"the latest batch read entries {first + 1} to {last}, and this one is not there"
-            return start.fails(findings.SOURCE_LOG_HOLE, path, detail, error)
+            return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, error)
     return None

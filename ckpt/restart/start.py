@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from ckpt import findings
+from ckpt import diagnoses
 from ckpt.checkpoint import OFFSETS, Checkpoint
 from ckpt.findings import Diagnosis, Finding
+from ckpt.history import is_empty
+from ckpt.restart import remedies
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.versions import RULES, Progress, Rules, Spark
 
@@ -68,15 +70,11 @@ class Start:
         return tuple(i for i in offsets.ids if first < i < latest)
 
     def _is_empty(self, batch_id: int) -> bool:
-        """Whether a planned batch ends where the one before it in the log does, so that it had no rows.
+        """Whether nothing is lost with a planned batch, for it had no rows.
 
         With state that says nothing: such a batch may advance the watermark, and emit what it closes.
         """
-        if self.checkpoint.stateful:
-            return False
-        offsets = self.checkpoint.offsets
-        before, end = offsets.readable(offsets.before(batch_id)), offsets.readable(batch_id)
-        return before is not None and end is not None and before.sources == end.sources
+        return not self.checkpoint.stateful and is_empty(self.checkpoint, batch_id)
 
     def ends(
         self,
@@ -95,9 +93,12 @@ class Start:
             which = f"batch {first}" if first == last else f"batches {first} to {last}"
             seen = f"the latest commit is {self.committed}" if self.committed is not None else "there is no commit"
             detail = f"{which} were planned, {seen}, and the next start runs only batch {self.latest}"
-            because = (*because, Finding(findings.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail))
+            remedy = remedies.never_run(self.checkpoint, lost)
+            because = (*because, Finding(diagnoses.logs.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail, remedy))
         return Forecast(self.spark, self.progress, outcome, batch_id, reexecutes, sources, error, never, lost, because)
 
-    def fails(self, diagnosis: Diagnosis, path: str, detail: str, error: str | None) -> Forecast:
+    def fails(
+        self, diagnosis: Diagnosis, path: str, detail: str, error: str | None, remedy: str | None = None
+    ) -> Forecast:
         """A failure before any batch is executed."""
-        return self.ends(Outcome.FAILS_AT_START, Finding(diagnosis, path, detail), error=error)
+        return self.ends(Outcome.FAILS_AT_START, Finding(diagnosis, path, detail, remedy), error=error)

@@ -12,7 +12,6 @@ NO_SHUFFLE_PARTITIONS = "None.get"
 UNFINISHED_REPARTITION = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 ASSERTION_FAILED = "assertion failed"
 NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
-NO_FILE = "does not exist"
 NO_UUID = "Invalid UUID string"
 MISSING_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
 TOO_MANY_BATCHES = "More than Int.MaxValue elements"
@@ -41,6 +40,11 @@ def no_metadata(batch_id: int) -> str:
 def no_such_file(path: str) -> str:
     """Hadoop's words for a log file that was listed and is not there."""
     return f"{path} does not exist"
+
+
+def no_schema_file(begins: str) -> str:
+    """Hadoop's words for a local schema file that operator metadata names; ``begins`` is how its path does."""
+    return f"FileNotFoundException: File {begins}"
 
 
 def offsets_not_found(batch_id: int) -> str:

@@ -70,7 +70,8 @@ def _lost_schemas(found: Found, operator: Operator, version: int) -> Iterator[St
         if found.listing.info(path) is None and not lies_elsewhere(recorded, operator.id, found.uri):
             detail = "operator metadata names this schema file, and it is not there"
             kind = DamageKind.BAD_SCHEMA
-            yield StateDamage(kind, operator.id, None, None, version, path, None, detail, says="does not exist")
+            says = f"{STATE}/{operator.id}/_stateSchema/"
+            yield StateDamage(kind, operator.id, None, None, version, path, None, detail, says=says)
 
 
 def _absent(folder: OperatorFolder, operator: Operator, version: int) -> Iterator[StateDamage]:

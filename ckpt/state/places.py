@@ -8,7 +8,8 @@ from urllib.parse import unquote
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^/]*)(.*)", re.S)
 _FILE = re.compile(r"file:(?://(?:localhost)?)?(/.*)", re.S)
 _DBFS = re.compile(r"(?:dbfs:(?://)?|/dbfs)(/.*)", re.S)
-_ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs", "az": "abfs"}
+ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs", "az": "abfs"}
+"""Schemes that name the same file system as another one."""
 
 
 class _Place(NamedTuple):
@@ -27,9 +28,14 @@ def lies_elsewhere(schema_path: str, operator: int, uri: str) -> bool:
     root, found, _ = schema_path.rpartition(f"/state/{operator}/_stateSchema/")
     if not found:
         return True
+    return not is_same_place(root, uri)
+
+
+def is_same_place(recorded: str, uri: str) -> bool:
+    """Whether a path as Spark records it is the one that a user spelled, in either form."""
     here = {_place(uri, decode=False), _place(uri, decode=True)}
-    recorded = _place(root, decode=False)
-    return not any(_same(recorded, place) for place in here)
+    place = _place(recorded, decode=False)
+    return any(_same(place, one) for one in here)
 
 
 def _same(one: _Place, other: _Place) -> bool:
@@ -53,4 +59,4 @@ def _place(text: str, *, decode: bool) -> _Place:
     scheme = remote[1].lower()
     path = remote[3].partition("?")[0]
     authority = remote[2].lower().replace(".blob.", ".dfs.")
-    return _Place(_ALIASES.get(scheme, scheme), authority, os.path.normpath(path) if path.strip("/") else "/")
+    return _Place(ALIASES.get(scheme, scheme), authority, os.path.normpath(path) if path.strip("/") else "/")

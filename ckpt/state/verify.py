@@ -40,22 +40,28 @@ class Verified:
     snapshots: Mapping[str, RocksDBSnapshot] = field(default_factory=dict)  # what the zips say
 
 
+@dataclass(slots=True)
+class _Verdicts:
+    """What was found out so far."""
+
+    wrong: dict[str, Verdict] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+    snapshots: dict[str, RocksDBSnapshot] = field(default_factory=dict)
+
+
 def verify(files: Iterable[StateFile], codec: str) -> Step[Verified]:
     """Look at the tail of each file, and then at all of those whose tail is not that of a whole file.
 
     ``codec`` is the one in which the query compresses deltas and changelogs; the ends of others say nothing.
     """
-    wrong: dict[str, Verdict] = {}
-    unknown: set[str] = set()
-    snapshots: dict[str, RocksDBSnapshot] = {}
+    found = _Verdicts()
     looked_at: list[StateFile] = []
     for file in files:
         if file.size == 0:
-            wrong[file.path] = Verdict(
-                DamageKind.EMPTY, "the file is empty", _NO_ENTRIES if file.kind is StateFileKind.ZIP else None
-            )
+            says = _NO_ENTRIES if file.kind is StateFileKind.ZIP else None
+            found.wrong[file.path] = Verdict(DamageKind.EMPTY, "the file is empty", says)
         elif file.kind is not StateFileKind.ZIP and codec != LZ4:
-            unknown.add(file.path)
+            found.unknown.add(file.path)
         else:
             looked_at.append(file)
     tails = yield [_tail(file) for file in looked_at]
@@ -63,12 +69,12 @@ def verify(files: Iterable[StateFile], codec: str) -> Step[Verified]:
     for file, tail in zip(looked_at, tails, strict=True):
         if file.kind is not StateFileKind.ZIP and isinstance(tail, bytes) and ends_whole(tail):
             continue
-        if not _judge_tail(file, tail, wrong, unknown, snapshots):
+        if not _judge_tail(file, tail, found):
             suspicious.append(file)
     contents = yield [ReadRequest(file.path) for file in suspicious]
     for file, content in zip(suspicious, contents, strict=True):
-        _judge_whole(file, content, wrong, unknown, snapshots)
-    return Verified(wrong, frozenset(unknown), snapshots)
+        _judge_whole(file, content, found)
+    return Verified(found.wrong, frozenset(found.unknown), found.snapshots)
 
 
 def compare_sizes(files: Sequence[StateFile], verified: Verified) -> Step[Verified]:
@@ -91,44 +97,34 @@ def _tail(file: StateFile) -> ReadRequest:
     return ReadRequest(file.path, file.size - length, length)
 
 
-def _judge_tail(
-    file: StateFile,
-    tail: Answer,
-    wrong: dict[str, Verdict],
-    unknown: set[str],
-    snapshots: dict[str, RocksDBSnapshot],
-) -> bool:
+def _judge_tail(file: StateFile, tail: Answer, found: _Verdicts) -> bool:
     """Judge one file by its tail; False where all of it has to be read for that."""
     if isinstance(tail, NotFound):
-        wrong[file.path] = Verdict(DamageKind.MISSING, "it was gone when it was to be read")
+        found.wrong[file.path] = Verdict(DamageKind.MISSING, "it was gone when it was to be read")
     elif not isinstance(tail, bytes):
-        unknown.add(file.path)
+        found.unknown.add(file.path)
     elif file.size > _LARGEST_READ:
-        wrong[file.path] = Verdict(DamageKind.TRUNCATED, f"its last bytes are not those of a whole .{file.kind}")
+        detail = f"its last bytes are not those of a whole .{file.kind}"
+        found.wrong[file.path] = Verdict(DamageKind.TRUNCATED, detail)
     elif file.kind is StateFileKind.ZIP:
-        found = parse_zip_tail(file.path, tail, file.size)
-        if not isinstance(found, RocksDBSnapshot):
+        snapshot = parse_zip_tail(file.path, tail, file.size)
+        if not isinstance(snapshot, RocksDBSnapshot):
             return False
-        snapshots[file.path] = found
+        found.snapshots[file.path] = snapshot
     else:
         return False
     return True
 
 
-def _judge_whole(
-    file: StateFile,
-    content: Answer,
-    wrong: dict[str, Verdict],
-    unknown: set[str],
-    snapshots: dict[str, RocksDBSnapshot],
-) -> None:
+def _judge_whole(file: StateFile, content: Answer, found: _Verdicts) -> None:
     """Judge one file by all its bytes."""
     if not isinstance(content, bytes):
-        unknown.add(file.path)
+        found.unknown.add(file.path)
         return
-    verdict = _judge_zip(file, content, snapshots) if file.kind is StateFileKind.ZIP else _judge_stream(content)
+    of_zip = file.kind is StateFileKind.ZIP
+    verdict = _judge_zip(file, content, found.snapshots) if of_zip else _judge_stream(content)
     if verdict is not None:
-        wrong[file.path] = verdict
+        found.wrong[file.path] = verdict
 
 
 def _judge_stream(content: bytes) -> Verdict | None:

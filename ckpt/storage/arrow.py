@@ -85,7 +85,8 @@ class ArrowPen:
     """Writes through pyarrow.
 
     A put to an object store shows the whole object at once; pyarrow offers no conditional put, so whether the name is
-    free is asked just before. HDFS gets a temporary file and a rename.
+    free is asked just before. HDFS gets a temporary file and a rename. After a removal pyarrow puts an empty object
+    named like the folder (``offsets/``) into S3, which Hadoop's clients do too and take for a folder.
     """
 
     def __init__(self, file_system: fs.FileSystem, join: Callable[[str], str]) -> None:

@@ -39,6 +39,7 @@ class FsspecDrive:
     def level(self, folder: str) -> Iterable[Entry]:
         """What lies directly in a folder, in one ``ls``."""
         base = self.join(folder)
+        self.file_system.invalidate_cache()  # some file systems remember listings, and never ask again
         return self._entries(base, self.file_system.ls(base, detail=True))
 
     def everything(self) -> Iterable[Entry] | None:
@@ -46,6 +47,7 @@ class FsspecDrive:
         if not _finds_by_itself(self.file_system):
             return None
         base = self.join("")
+        self.file_system.invalidate_cache()
         found = self.file_system.find(base, withdirs=True, detail=True)
         if not found and not self.file_system.exists(base):
             raise FileNotFoundError(base)
@@ -97,6 +99,7 @@ class FsspecPen:
     def put(self, path: str, data: bytes) -> None:
         """Write a whole file."""
         full = self._join(path)
+        self._fs.invalidate_cache()
         if self._fs.exists(full):
             raise FileExistsError(path)
         try:

@@ -64,7 +64,20 @@ class HdfsPen:
         unfinished = self._join(temporary(path))
         with self._client.create(unfinished, hdfs_native.WriteOptions(overwrite=True)) as file:
             file.write(data)
-        self._client.rename(unfinished, self._join(path), False)
+        try:
+            self._client.rename(unfinished, self._join(path), False)
+        except Exception:
+            self._client.delete(unfinished, False)
+            if self._is_there(path):
+                raise FileExistsError(path) from None
+            raise
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            self._client.get_file_info(self._join(path))
+        except FileNotFoundError:
+            return False
+        return True
 
     def delete(self, path: str) -> None:
         """Remove a file."""

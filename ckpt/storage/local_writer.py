@@ -49,18 +49,20 @@ class LocalWriter:
             os.close(handle)
 
     def make_root(self) -> None:
-        """Create the root; the folder above it must be there."""
+        """Create the root, for its owner only; the folder above it must be there."""
         with self._trouble(""):
-            os.mkdir(self._root)
+            if os.path.lexists(self._root):
+                raise AlreadyThere(f"{self._shown('')} exists already: name a folder that does not")
+            os.mkdir(self._root, 0o700)
             _flush_folder(os.path.dirname(os.path.abspath(self._root)))
 
     def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
         """Write under a temporary name, flush, link into place, flush the folder."""
         with self._folder(path) as (folder, name), self._trouble(path):
             unfinished = temporary(name)
-            with suppress(FileNotFoundError):
+            if _is_there(unfinished, folder):
                 os.unlink(unfinished, dir_fd=folder)
-            handle = os.open(unfinished, _NEW_FILE, 0o644, dir_fd=folder)
+            handle = os.open(unfinished, _NEW_FILE, 0o644 if attributes is None else 0o600, dir_fd=folder)
             try:
                 try:
                     _write_all(handle, data)
@@ -77,12 +79,13 @@ class LocalWriter:
 
     def remove(self, path: str) -> None:
         """Unlink, and flush the folder."""
-        with self._folder(path) as (folder, name), self._trouble(path), suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=folder)
-            _flush(folder)
+        with self._folder(path) as (folder, name), self._trouble(path):
+            if _is_there(name, folder):  # where nothing may be written, nothing may be unlinked, there or not
+                os.unlink(name, dir_fd=folder)
+                _flush(folder)
 
     def attributes(self, path: str) -> Attributes | None:
-        """Of an ordinary file; anything else is not for ckpt to touch."""
+        """Of an ordinary file of ours; anything else ckpt could not put back as it was, and so does not touch."""
         with self._folder(path) as (folder, name), self._trouble(path):
             try:
                 found = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -90,7 +93,9 @@ class LocalWriter:
                 return None
         if not stat.S_ISREG(found.st_mode):
             raise StorageError(f"{self._shown(path)} is no ordinary file: ckpt does not change what it cannot restore")
-        return Attributes(stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid, found.st_mtime_ns)
+        if os.geteuid() not in (0, found.st_uid):
+            raise StorageError(f"{self._shown(path)} belongs to another user: run ckpt as the user that runs the query")
+        return Attributes(found.st_mode & 0o777, found.st_uid, found.st_gid, found.st_mtime_ns)
 
     def discard_temporary(self, path: str) -> None:
         """Unlink the temporary name."""
@@ -139,6 +144,14 @@ class LocalWriter:
 
     def _shown(self, path: str) -> str:
         return one_line(os.path.abspath(f"{self._root}/{path}"))
+
+
+def _is_there(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _put_in_place(unfinished: str, name: str, folder: int) -> None:

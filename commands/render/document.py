@@ -6,7 +6,7 @@ from typing import Any
 import ckpt
 from ckpt.checkpoint import Checkpoint, Log
 from ckpt.inspection import Inspection, Judged
-from ckpt.model import Operator, QueryMetadata, StateInventory, Store, Unreadable
+from ckpt.model import Operator, StateInventory, Store, Unreadable
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.sources import SourceView
 
@@ -22,7 +22,7 @@ def document(inspection: Inspection) -> str:
         "checkpoint": checkpoint_entry(inspection),
         "batches": _batches(inspection),
         "latest": _latest(checkpoint),
-        "sources": [_source(source) for source in inspection.sources],
+        "sources": [source_entry(source) for source in inspection.sources],
         "restart": [restart_entry(forecast) for forecast in inspection.forecasts],
         "state": _state(checkpoint.state) if checkpoint.state is not None else None,
         "findings": [_finding(judged) for judged in inspection.findings],
@@ -41,7 +41,7 @@ def checkpoint_entry(inspection: Inspection) -> dict[str, Any]:
     return {
         "path": checkpoint.uri,
         "kind": checkpoint.kind,
-        "query_id": checkpoint.metadata.query_id if isinstance(checkpoint.metadata, QueryMetadata) else None,
+        "query_id": checkpoint.query_id,
         "written_by": {
             "at_least": inspection.written_by.at_least,
             "evidence": list(inspection.written_by.evidence),
@@ -97,7 +97,8 @@ def _latest(checkpoint: Checkpoint) -> dict[str, Any]:
     }
 
 
-def _source(source: SourceView) -> dict[str, Any]:
+def source_entry(source: SourceView) -> dict[str, Any]:
+    """Where one source stands."""
     return {
         "index": source.index,
         "name": source.name,
@@ -176,7 +177,7 @@ def _finding(judged: Judged) -> dict[str, Any]:
         "name": found.diagnosis.name,
         "severity": judged.severity,
         "path": found.path,
-        "meaning": found.diagnosis.meaning,
+        "meaning": judged.meaning,
         "detail": found.detail,
         "remedy": judged.remedy,
     }

@@ -1,5 +1,6 @@
 """How text is laid out on a page: folded, aligned, coloured."""
 
+import re
 import shutil
 import sys
 import textwrap
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from tabulate import tabulate
 
 from .text import coloured
+
+_COMMAND = re.compile(r"`((?:ckpt |mkdir |[.])[^`]*)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,11 @@ class Page:
             break_on_hyphens=False,
         )
         return "\n".join(folded) or start.rstrip()
+
+    def advise(self, text: str, indent: int, first: str | None = None) -> str:
+        """The same; a command, or code, in backquotes loses these, and stays on one line so that it can be copied."""
+        whole = _COMMAND.sub(lambda command: command[1].replace(" ", "\0"), text)
+        return self.wrap(whole, indent, first).replace("\0", " ")
 
     def columns(self, rows: Sequence[Sequence[str]], headers: Sequence[str] = ()) -> str:
         """Rows in aligned columns, indented by two."""

@@ -1,11 +1,12 @@
 """An inspection as a page for a tired person: the verdict, then the evidence, then what to do."""
 
+import os
 from collections.abc import Sequence
 
 from ckpt.findings import Severity
 from ckpt.history import Pattern
 from ckpt.inspection import Inspection
-from ckpt.model import Kind, QueryMetadata
+from ckpt.model import Kind
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.versions import Progress
 from ckpt.sources import Advance
@@ -35,21 +36,19 @@ def page(inspection: Inspection, layout: Page) -> str:
 def title(inspection: Inspection, layout: Page) -> str:
     """What checkpoint this is."""
     checkpoint = inspection.checkpoint
-    name = printable(checkpoint.uri.rstrip("/").rpartition("/")[2] or checkpoint.uri)
+    whole = os.path.abspath(checkpoint.uri) if checkpoint.uri in (".", "..", "./") else checkpoint.uri
+    name = printable(whole.rstrip("/").rpartition("/")[2] or checkpoint.uri)
     if checkpoint.kind is Kind.EMPTY:
         return layout.paint(name, "1") + "   empty"
     kinds = [source.type for source in inspection.sources]
     has = f"{plural(len(kinds), 'source')} ({', '.join(sorted(set(kinds)))})" if kinds else "sources unknown"
-    keeps = {True: "stateful", False: "stateless", None: "stateful or not: unknown"}[checkpoint.stateful]
+    never = "stateless" if inspection.pattern is Pattern.ASYNC_PROGRESS else "no state/ folder"
+    keeps = {True: "stateful", False: never, None: "stateful or not: unknown"}[checkpoint.stateful]
     continuous = ["continuous processing"] if checkpoint.kind is Kind.CONTINUOUS else []
     latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
     when = f", {instant(latest.metadata.timestamp_ms)}" if latest and latest.metadata else ""
     batch = f"batch {checkpoint.offsets.latest}{when}" if checkpoint.offsets.ids else "no batch planned"
-    query = (
-        f"query {printable(checkpoint.metadata.query_id)}"
-        if isinstance(checkpoint.metadata, QueryMetadata)
-        else "query id unknown"
-    )
+    query = "query id unknown" if checkpoint.query_id is None else f"query {printable(checkpoint.query_id)}"
     since = inspection.written_by.at_least
     writer = [f"written by Spark {since} or later"] if since else []
     facts = [f"{keeps}, {has}", *continuous, batch, *writer, query]
@@ -68,7 +67,8 @@ def _verdict(inspection: Inspection, layout: Page) -> str:
         if text.startswith(lead):
             text = lead.upper() + text[len(lead) :]
     worst = max((j.severity for j in inspection.findings), key=lambda s: s.rank, default=Severity.NOTE)
-    colour = "32;1" if inspection.sound else COLOURS[worst]
+    new = inspection.checkpoint.kind is Kind.EMPTY
+    colour = COLOURS[Severity.WARNING] if new else "32;1" if inspection.sound else COLOURS[worst]
     return "\n".join(layout.paint(line, colour) for line in layout.wrap(text, 0).splitlines())
 
 
@@ -114,7 +114,7 @@ def _said(forecast: Forecast) -> str:
         case Outcome.REFUSED:
             said = "refused: asynchronous tracking is for stateless queries"
         case Outcome.UNKNOWN:
-            said = "unknown"
+            said = "not known to ckpt"
     return said
 
 

@@ -52,18 +52,27 @@ def _operator(operator: Operator, layout: Page) -> Iterator[str]:
 
 
 def _store(store: Store) -> str:
-    replay = [p.replay_versions for p in store.partitions if p.replay_versions is not None]
     readable = ranges(list(store.readable_batches))
     facts = [
         plural(len(store.partitions), "partition"),
         "keys not recorded" if store.num_keys is None else plural(store.num_keys, "key"),
         size(store.bytes) + _skew(store),
         *(["changelog"] if store.changelog else []),
-        "no snapshot yet" if store.newest_snapshot_version is None else f"snapshot {store.newest_snapshot_version}",
-        *([f"a load replays {plural(max(replay), 'version')}"] if replay else []),
-        f"readable batches {readable}" if readable else "no batch is readable",
+        _loading(store),
+        f"state of batches {readable} is whole" if readable else "no batch has whole state",
     ]
     return ", ".join(facts)
+
+
+def _loading(store: Store) -> str:
+    """What a load reads: the newest snapshot that all partitions have, and how many versions of changes on top."""
+    newest = store.newest_snapshot_version
+    snapshot = "no snapshot yet" if newest is None else f"newest snapshot version {newest}"
+    replay = [p.replay_versions for p in store.partitions if p.replay_versions is not None]
+    if not replay:
+        return snapshot
+    changes = f"up to {plural(max(replay), 'version')} of changes" if max(replay) else "no changes"
+    return f"{snapshot}, a load replays {changes}"
 
 
 def _skew(store: Store) -> str:

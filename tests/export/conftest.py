@@ -27,7 +27,7 @@ def trace(root: Path) -> Trace:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The session; before and after it the samples are compared, which nothing may have touched."""
     if find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed")
@@ -35,7 +35,7 @@ def spark() -> Iterator[Any]:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     before = trace(SAMPLES)
-    started = session("ckpt-tests", **_delta(), spark__sql__warehouse__dir="/tmp/ckpt-tests-warehouse")
+    started = session("ckpt-tests", **_delta(), spark__sql__warehouse__dir=str(tmp_path_factory.mktemp("warehouse")))
     started.sparkContext.setLogLevel("OFF")
     yield started
     started.stop()

@@ -45,6 +45,7 @@ def test_what_spark_gets_round_is_read(damaged: str, spark: Any) -> None:
         "missing-changelog",
         "missing-delta",
         "missing-sst",
+        "missing-unique-ids",
         "missing-zip",
         "short-of-recorded-size",
         "truncated-sst",

@@ -88,7 +88,7 @@ def test_a_plan_imports_no_pyspark() -> None:
         ("damaged-missing-zip", [], ["CKPT30", "--batch 2"]),
         ("damaged-empty-delta", [], ["CKPT302", "--batch 4"]),
         ("damaged-missing-partition", [], ["CKPT304", "no batch can be read"]),
-        ("damaged-missing-unique-ids", [], ["CKPT30", "batch 7"]),
+        ("damaged-missing-unique-ids", [], ["CKPT111", "commits/7", "--batch 6"]),
         ("damaged-short-of-recorded-size", [], ["CKPT302", "--batch 6"]),
         ("damaged-missing-join-store", ["--side", "right"], ["CKPT304", "right-keyToNumValues"]),
         ("damaged-missing-state-schema", [], ["state schema", "state/0/0/", "copy of the checkpoint"]),

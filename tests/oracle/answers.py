@@ -15,16 +15,16 @@ FOLDER = Path(__file__).parent / "answers"
 VERSIONS = ("3.5", "4.0", "4.1", "4.2", "4.3")
 
 
-def read(minor: str) -> dict[str, Any]:
+def read(minor: str, folder: Path = FOLDER) -> dict[str, Any]:
     """Return {"spark", "recorded", "script", "answers": {"<case>/<mode>": answer}}, empty if unrecorded."""
-    path = FOLDER / f"{minor}.json"
+    path = folder / f"{minor}.json"
     if not path.is_file():
         return {"spark": None, "recorded": None, "script": None, "answers": {}}
     document: dict[str, Any] = json.loads(path.read_text())
     return document
 
 
-def write(minor: str, document: dict[str, Any]) -> None:
+def write(minor: str, document: dict[str, Any], folder: Path = FOLDER) -> None:
     """Write a file of answers, sorted, one record a line."""
     head = {key: value for key, value in document.items() if key != "answers"}
     lines = (
@@ -32,10 +32,10 @@ def write(minor: str, document: dict[str, Any]) -> None:
         for name, answer in sorted(document["answers"].items())
     )
     text = json.dumps(head, sort_keys=True)[:-1] + ', "answers": {\n' + ",\n".join(lines) + "\n}}\n"
-    FOLDER.mkdir(exist_ok=True)
-    scratch = FOLDER / f".{minor}.json.part"
+    folder.mkdir(exist_ok=True)
+    scratch = folder / f".{minor}.json.part"
     scratch.write_text(text)
-    scratch.replace(FOLDER / f"{minor}.json")
+    scratch.replace(folder / f"{minor}.json")
 
 
 def fingerprint(case: cases.Case) -> str:
@@ -48,17 +48,17 @@ def script() -> str:
     """Fingerprint of the code that makes answers."""
     here = Path(__file__).parent
     sources = (here / "observe.py", here / "worker.py", here.parent / "spark" / "mutations.py")
-    return _digest(source.read_bytes() for source in sources)
+    return digest(source.read_bytes() for source in sources)
 
 
 @cache
 def _sample(name: str) -> str:
     root = cases.SAMPLES / name
     files = sorted(path for path in root.rglob("*") if path.is_file())
-    return _digest(part for path in files for part in (str(path.relative_to(root)).encode(), path.read_bytes()))
+    return digest(part for path in files for part in (str(path.relative_to(root)).encode(), path.read_bytes()))
 
 
-def _digest(parts: Iterable[bytes]) -> str:
+def digest(parts: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
     for part in parts:
         digest.update(hashlib.sha256(part).digest())

@@ -87,10 +87,10 @@ def _watch(spark: Any, handle: Any, checkpoint: Path, batches: int) -> dict[str,
     if not _wait_for(lambda: not handle.isActive or _batches_over(handle) >= batches, PATIENCE_S):
         return _never_ran("timeout", None)
     failure = None if handle.isActive else _failure(execution, checkpoint)
-    progress = _progress(handle)
-    if not progress:
+    reports = progress(handle)
+    if not reports:
         return _unfinished(spark, handle, execution, failure)
-    first = progress[0]
+    first = reports[0]
     ran = {
         "outcome": "resumes",
         "batch": first["batchId"],
@@ -101,7 +101,7 @@ def _watch(spark: Any, handle: Any, checkpoint: Path, batches: int) -> dict[str,
     if failure is not None:
         ran["then"] = _unfinished(spark, handle, execution, failure, done=first["batchId"])
     elif batches > 1:
-        ran["then"] = {"outcome": "resumes", "batch": progress[1]["batchId"], "error": None}
+        ran["then"] = {"outcome": "resumes", "batch": reports[1]["batchId"], "error": None}
     return ran
 
 
@@ -165,14 +165,14 @@ def _json(offset: Any) -> Any:
     return json.loads(offset.json())
 
 
-def _progress(handle: Any) -> list[dict[str, Any]]:
+def progress(handle: Any) -> list[dict[str, Any]]:
     """The progress of the batches that ended; updates of an idle query are left out."""
     reports = (json.loads(one.json()) for one in handle._jsq.recentProgress())
     return [one for one in reports if "addBatch" in one["durationMs"]]
 
 
 def _batches_over(handle: Any) -> int:
-    return len(_progress(handle)) if len(handle._jsq.recentProgress()) else 0
+    return len(progress(handle)) if len(handle._jsq.recentProgress()) else 0
 
 
 def _failure(execution: Any, checkpoint: Path) -> list[str]:

@@ -11,9 +11,10 @@ import datetime
 import fnmatch
 import json
 import os
+import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from queue import Empty, Queue
@@ -28,13 +29,19 @@ START_S, CASE_S = 180.0, 150.0
 
 
 class Worker:
-    """A Spark session in another process that answers one job at a time."""
+    """A Spark session in another process that answers one job at a time; `module` is run there."""
 
-    def __init__(self, python: str, log: Path) -> None:
-        environment = os.environ | {"PYSPARK_PYTHON": python, "PYTHONPATH": str(ROOT)}
+    def __init__(
+        self,
+        python: str,
+        log: Path,
+        module: str = "tests.oracle.worker",
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        environment = os.environ | {"PYSPARK_PYTHON": python, "PYTHONPATH": str(ROOT)} | dict(settings or {})
         self._log = log.open("ab")
         self._process = subprocess.Popen(
-            [python, "-m", "tests.oracle.worker"],
+            [python, "-m", module],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.PIPE,
@@ -48,12 +55,17 @@ class Worker:
         self._reader.start()
         self.spark: str = self._answer(START_S)["spark"]
 
-    def ask(self, job: dict[str, str]) -> dict[str, Any]:
+    def ask(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to a job. Raises TimeoutError when none comes."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
         return self._answer(CASE_S)
+
+    def kill(self) -> None:
+        """SIGKILL for the Python process and its JVM, as at any moment."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
     def __enter__(self) -> Self:
         return self
@@ -65,8 +77,7 @@ class Worker:
         try:
             self._process.wait(30)
         except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, 9)
-            self._process.wait()
+            self.kill()
         self._reader.join(10)
         self._process.stdout.close()
         self._log.close()

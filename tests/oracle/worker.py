@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def run(spark: Any, case: cases.Case, mode: str, folder: Path) -> dict[str, Any]
         return answer
     finally:
         if case.stateful:
-            _forget_state(spark)
+            forget_state(spark)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -71,28 +72,35 @@ def _refusal(spark: Any, query: queries.Query, store: str | None, empty: Path) -
     return error
 
 
-def _forget_state(spark: Any) -> None:
+def forget_state(spark: Any) -> None:
     """Let go of loaded state stores, which would otherwise stay until the worker ends."""
     with contextlib.suppress(Exception):
         spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.unloadAll()
 
 
-def main() -> None:
+def serve(
+    answer_to: Callable[[Any, dict[str, Any], Path], dict[str, Any]],
+    open_session: Callable[[Path], Any] = session,
+) -> None:
+    """Answer jobs until standard input ends. `answer_to` gets the session, the job, and a folder not yet made."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     scratch = Path(tempfile.mkdtemp(prefix="ckpt-oracle-"))
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = session(scratch)
-    by_name = {case.name: case for case in cases.CASES}
+    spark = open_session(scratch)
     try:
         print(json.dumps({"spark": spark.version}), file=answers)
         for number, line in enumerate(sys.stdin):
-            job = json.loads(line)
-            answer = run(spark, by_name[job["case"]], job["mode"], scratch / f"{number}")
+            answer = answer_to(spark, json.loads(line), scratch / f"{number}")
             print(json.dumps(answer, sort_keys=True), file=answers)
     finally:
         spark.stop()
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def main() -> None:
+    by_name = {case.name: case for case in cases.CASES}
+    serve(lambda spark, job, folder: run(spark, by_name[job["case"]], job["mode"], folder))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.services.copying import copy_tree
+from tests.services.copying import copy_to_bucket
 from tests.services.process import Unavailable, free_port, listening, prepared, running
 
 if TYPE_CHECKING:
@@ -32,16 +32,9 @@ class Cloud:
     _numbers: Iterator[int]
 
     def upload(self, folder: Path, name: str = "check point") -> str:
-        """Copy a local folder into a new bucket; its URI. Only empty folders get a marker object."""
+        """Copy a local folder into a new bucket; its URI."""
         bucket = f"bucket-{next(self._numbers)}"
-        store = self.file_system()
-
-        def write(path: str, content: bytes) -> None:
-            with store.open_output_stream(f"{bucket}/{name}/{path}") as out:
-                out.write(content)
-
-        store.create_dir(bucket)
-        copy_tree(folder, lambda path: store.create_dir(f"{bucket}/{name}/{path}"), write)
+        copy_to_bucket(folder, self.file_system(), bucket, name)
         return self.uri(bucket, name)
 
 

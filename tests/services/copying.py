@@ -3,6 +3,10 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyarrow import fs
 
 
 def copy_tree(folder: Path, make_folder: Callable[[str], object], write: Callable[[str, bytes], object]) -> None:
@@ -17,3 +21,14 @@ def copy_tree(folder: Path, make_folder: Callable[[str], object], write: Callabl
 
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(copy, sorted(folder.rglob("*"))))
+
+
+def copy_to_bucket(folder: Path, store: "fs.FileSystem", bucket: str, name: str) -> None:
+    """Copy a local folder into a new bucket. Only empty folders get a marker object."""
+
+    def write(path: str, content: bytes) -> None:
+        with store.open_output_stream(f"{bucket}/{name}/{path}") as out:
+            out.write(content)
+
+    store.create_dir(bucket)
+    copy_tree(folder, lambda path: store.create_dir(f"{bucket}/{name}/{path}"), write)

@@ -9,6 +9,7 @@ import pytest
 from tests.services.clouds import azure, google_cloud
 from tests.services.copying import copy_tree
 from tests.services.hdfs import HdfsCluster, hdfs_cluster
+from tests.services.kafka import kafka_broker
 from tests.services.process import Unavailable
 from tests.services.s3 import S3Server, s3_server
 from tests.services.spark_cluster import SparkCluster, spark_cluster
@@ -46,6 +47,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
             yield found
     except Unavailable as reason:
         pytest.skip(f"no Spark cluster: {reason}")
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real Kafka broker on a loopback port: ``host:port``."""
+    try:
+        with kafka_broker(tmp_path_factory.mktemp("kafka")) as servers:
+            yield servers
+    except Unavailable as reason:
+        pytest.skip(f"no Kafka: {reason}")
 
 
 @pytest.fixture(scope="session")

@@ -32,12 +32,13 @@ def prepared(name: str, *steps: Sequence[str | Path]) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():
             for step in steps:
-                _run([str(word).replace("{}", str(folder)) for word in step])
+                run([str(word).replace("{}", str(folder)) for word in step])
             done.touch()
     return folder
 
 
-def _run(command: Sequence[str]) -> None:
+def run(command: Sequence[str]) -> None:
+    """Run a command to its end. Raises Unavailable with the last line of what it said where that fails."""
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=900)
     except FileNotFoundError as error:

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-from tests.services.copying import copy_tree
+from tests.services.copying import copy_to_bucket
 from tests.services.process import free_port, listening, prepared, running
 
 _MOTO = "moto[server]>=5.2,<6"
@@ -42,14 +42,7 @@ class S3Server:
     def upload(self, folder: Path, name: str = "check point") -> str:
         """Copy a local folder into a new bucket; its URI."""
         bucket = f"bucket-{next(self._numbers)}"
-        store = self.file_system()
-
-        def write(path: str, content: bytes) -> None:
-            with store.open_output_stream(f"{bucket}/{name}/{path}") as out:
-                out.write(content)
-
-        store.create_dir(bucket)
-        copy_tree(folder, lambda path: store.create_dir(f"{bucket}/{name}/{path}"), write)
+        copy_to_bucket(folder, self.file_system(), bucket, name)
         return f"s3://{bucket}/{name}"
 
     def requests(self) -> int:

@@ -29,29 +29,31 @@ def reader_of(version: str) -> str:
     return "4.2" if version == "3.5" else version
 
 
-def answer(spark: SparkSession, checkpoint: Path, format2: bool) -> dict[str, Any]:
+def answer(spark: SparkSession, checkpoint: Path, format2: bool, batch: int | None = None) -> dict[str, Any]:
     """Read all of `checkpoint`'s state: `{"reader", "batch", "operators": {id: {"name", "views": [...]}}}`.
 
     A view is one read with the `statestore` format: its `options`, the number of rows, and the rows
-    themselves as JSON objects, ordered. `batch` is the latest committed one, which is what was read.
+    themselves as JSON objects, ordered. `batch` is what is read, by default the latest committed one.
     """
     own = spark.newSession()
     own.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "2" if format2 else "1")
     assert not own.streams.active  # 4.2.0 cannot read state before its streams were touched
     state = checkpoint / "state"
     ids = sorted(int(path.name) for path in state.glob("[0-9]*")) if state.is_dir() else []
-    operators = {str(operator): _operator(own, checkpoint, operator) for operator in ids}
-    batch = max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))
-    return {"reader": spark.version, "batch": batch, "operators": operators}
+    latest = max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))
+    wanted = latest if batch is None else batch
+    operators = {str(operator): _operator(own, checkpoint, operator, wanted) for operator in ids}
+    return {"reader": spark.version, "batch": wanted, "operators": operators}
 
 
-def _operator(spark: SparkSession, checkpoint: Path, operator: int) -> dict[str, Any]:
+def _operator(spark: SparkSession, checkpoint: Path, operator: int, batch: int) -> dict[str, Any]:
     rows = spark.read.format("state-metadata").load(str(checkpoint)).collect()
     described = [row.asDict() for row in rows if row["operatorId"] == operator]
     name = described[0]["operatorName"] if described else None
     views = []
     for options in _views(checkpoint, operator, described[0] if described else {}):
         reader = spark.read.format("statestore").option("operatorId", operator).options(**options)
+        reader = reader.option("batchId", batch)
         content = sorted(row[0] for row in _declared_only(reader.load(str(checkpoint))).collect())
         views.append({"options": options, "count": len(content), "rows": [json.loads(row) for row in content]})
     return {"name": name, "views": views}

@@ -18,13 +18,14 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from . import answers, kafka, mutations, page
+from tests.services import kafka
+
+from . import answers, mutations, page
 from .damage import DAMAGED
 from .queries import QUERIES
 from .samples import FOLDER, ORIGIN, SAMPLES, Sample
 
 _ROOT = FOLDER.parent
-_JARS = _ROOT / ".cache" / "jars"
 
 
 def main() -> int:
@@ -88,8 +89,8 @@ def _services(needs: str) -> Iterator[dict[str, str]]:
     if needs != "kafka":
         yield {}
         return
-    jars = ",".join(map(str, kafka.connector_jars(_JARS)))
-    with tempfile.TemporaryDirectory() as data, kafka.broker(_JARS, Path(data) / "kafka") as servers:
+    jars = ",".join(map(str, kafka.connector_jars()))
+    with tempfile.TemporaryDirectory() as data, kafka.kafka_broker(Path(data)) as servers:
         yield {"CKPT_SPARK_JARS": jars, "CKPT_KAFKA": servers}
 
 

@@ -275,8 +275,28 @@ def _traps() -> Iterator[Case]:
     yield _case("no-offsets-folder", {"op": "delete_tree", "path": "offsets"})
 
 
+REMEDIED: dict[str, tuple[list[Mutation], list[Mutation]]] = {
+    "unreadable-latest-offsets": ([write(f"offsets/{L}", "")], delete_logs([L], [L])),
+    "unreadable-latest-offsets-uncommitted": (
+        [write(f"offsets/{L}", ""), *delete_logs(commits=[L])],
+        delete_logs([L]),
+    ),
+    "unreadable-latest-commit": ([write(f"commits/{L}", "")], delete_logs(commits=[L])),
+    "commits-ahead": (delete_logs([L]), delete_logs(commits=[L])),
+    "commits-ahead-by-two": (delete_logs([L - 1, L]), delete_logs(commits=[L - 1, L])),
+    "commits-behind": (delete_logs(commits=[L - 2, L - 1, L]), delete_logs([L - 1, L])),
+}
+"""Damage, and the files that a remedy of ``ckpt inspect`` says to move away: a test compares the two."""
+
+
+def _remedies() -> Iterator[Case]:
+    for name, (damaged, remedy) in REMEDIED.items():
+        yield Case(f"remedy-{name}", SAMPLE, (*damaged, *remedy), batches=2, sync_only=True)
+
+
 def damage() -> Iterator[Case]:
     """Every case of this module but the gaps."""
+    yield from _remedies()
     yield from _unreadable()
     yield from _metadata()
     yield from _traps()

@@ -50,6 +50,7 @@ def _logs(prefix: str, sample: str, query: str) -> Iterator[Case]:
         "predecessor-missing": delete_logs([L - 1]),
         "predecessor-missing-uncommitted": delete_logs([L - 1], [L]),
         "rewound-by-1": delete_logs([L], [L]),
+        "rewound-by-1-state-too": [*delete_logs([L], [L]), *latest_unwritten],
         "rewound-by-3": delete_logs([L - 2, L - 1, L], [L - 2, L - 1, L]),
         "rewound-to-0": delete_logs(range(1, L + 1), range(1, L + 1)),
         "logs-gone-state-left": delete_logs(range(L + 1), range(L + 1)),

@@ -1,0 +1,15 @@
+"""What can be said about a checkpoint: each diagnosis is declared here once, and nowhere else.
+
+Codes, names, severities, exit status, JSON and ``docs/findings.md`` all derive from these declarations. A code is
+never reused. In ``meaning`` and ``remedy`` stand ``{checkpoint}`` for the path that was inspected, ``{path}`` for the
+place of the finding and ``{batch}`` for the batch that this place belongs to.
+"""
+
+from ckpt.diagnoses import logs, others, state
+from ckpt.findings import Diagnosis
+
+
+def all_diagnoses() -> tuple[Diagnosis, ...]:
+    """Every diagnosis, in the order of its code."""
+    found = [value for room in (logs, state, others) for value in vars(room).values() if isinstance(value, Diagnosis)]
+    return tuple(sorted(found, key=lambda diagnosis: diagnosis.code))

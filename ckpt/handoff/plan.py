@@ -1,0 +1,171 @@
+"""``ckpt handoff``: what a new query has to be told to go on where an old one stopped."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ckpt.checkpoint import Checkpoint
+from ckpt.handoff.seen import seen_files
+from ckpt.handoff.starts import SourceStart, source_start
+from ckpt.handoff.words import SinkMeaning, doubts, sinks, warnings
+from ckpt.history import rate_sources
+from ckpt.inspection import Inspection, inspect
+from ckpt.model import Kind, OffsetLog, Unreadable
+from ckpt.reader import read_checkpoint
+from ckpt.restart.forecast import SourceRange, source_ranges
+from ckpt.sources import FileOffset, decode, source_views
+from ckpt.state.ranges import Ranges, common, ranges_of
+from ckpt.storage import Storage, open_storage
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A batch that the old query planned after the one that is handed over."""
+
+    batch: int
+    committed: bool
+    sources: tuple[SourceRange, ...]  # what it read, or was to read; empty where that is not known
+
+
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """How a new query goes on behind ``batch``; without a batch, or with ``refused``, it cannot."""
+
+    inspection: Inspection
+    possible: Ranges  # batches that can be handed over: committed, offsets there, and their state where there is any
+    batch: int | None = None
+    state_version: int | None = None  # of the state that belongs to the batch; None where there is none
+    watermark_ms: int | None = None  # that the next batch of the old query would have had; None: not recorded
+    sources: tuple[SourceStart, ...] = ()
+    later: tuple[Later, ...] = ()
+    sinks: tuple[SinkMeaning, ...] = ()
+    doubts: tuple[str, ...] = ()  # why rows may be read twice; none is ever left out
+    warnings: tuple[str, ...] = ()
+    refused: str | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether every row behind the batch is read by the new query, and none of those was read by the old one."""
+        return self.refused is None and not self.doubts
+
+
+def hand_off(uri: str, storage_options: Mapping[str, str] | None = None, *, batch: int | None = None) -> Handoff:
+    """All that ``ckpt handoff`` says.
+
+    Args:
+        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        storage_options: For the file system of the URI.
+        batch: The batch behind which the new query reads on; by default the newest that is committed, whose state can
+            be read where the query is stateful.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
+
+    """
+    return plan_handoff(open_storage(uri, storage_options or {}), batch)
+
+
+def plan_handoff(storage: Storage, batch: int | None = None) -> Handoff:
+    """The same through a door that is open already; the whole offset and commit logs are read, nothing is written."""
+    checkpoint = read_checkpoint(storage, batches=0)
+    found = inspect(checkpoint)
+    possible = _possible(checkpoint)
+    chosen = _default(checkpoint, possible) if batch is None else batch
+    refused = _refusal(checkpoint, chosen, possible)
+    log = checkpoint.offsets.readable(chosen)
+    if chosen is None or log is None or refused is not None:
+        return Handoff(found, possible, chosen, refused=refused or "no batch can be handed over")
+    starts = tuple(_starts(storage, checkpoint, log))
+    later = tuple(_later(checkpoint, chosen))
+    commit = checkpoint.commits.readable(chosen)
+    return Handoff(
+        found,
+        possible,
+        chosen,
+        state_version=chosen + 1 if checkpoint.stateful else None,
+        watermark_ms=commit.next_watermark_ms if commit else None,
+        sources=starts,
+        later=later,
+        sinks=sinks(checkpoint, chosen),
+        doubts=tuple(doubts(checkpoint, chosen, starts)),
+        warnings=tuple(warnings(checkpoint, chosen, state_readable=_within(chosen, possible))),
+        refused=_refused_sources(starts),
+    )
+
+
+def _default(checkpoint: Checkpoint, possible: Ranges) -> int | None:
+    """The newest committed batch, whatever is wrong with its offsets; an older one only where its state is lost."""
+    newest = next(iter(checkpoint.commits.ids[-1:]), None)
+    if checkpoint.offsets.readable(newest) is None:
+        return newest
+    return possible[-1][1] if possible else None
+
+
+def _possible(checkpoint: Checkpoint) -> Ranges:
+    """Committed batches whose offsets are there, as far as was seen readable, and whose state can be loaded."""
+    offsets = checkpoint.offsets
+    ids = [i for i in checkpoint.commits.ids if i in offsets and not isinstance(offsets.entries.get(i), Unreadable)]
+    found = ranges_of(ids)
+    for operator in checkpoint.state.operators if checkpoint.state else ():
+        for store in operator.stores:
+            found = common(found, store.readable_batches)
+    return found
+
+
+def _within(batch: int, ranges: Ranges) -> bool:
+    return any(first <= batch <= last for first, last in ranges)
+
+
+def _refusal(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str | None:
+    """Why a batch cannot be handed over, before its sources are looked at."""
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    if checkpoint.kind is Kind.EMPTY:
+        return "nothing was ever planned in this checkpoint: start the new query as if it were the first"
+    if checkpoint.kind is Kind.CONTINUOUS:
+        return "it is of continuous processing, whose epochs ckpt does not hand over"
+    if batch is None:
+        return _nothing_possible(checkpoint)
+    unreadable = offsets.entries.get(batch)
+    if batch not in offsets:
+        why = f"there is no offsets/{batch}"
+    elif isinstance(unreadable, Unreadable):
+        why = f"offsets/{batch} cannot be read: {unreadable.reason}"
+    elif batch not in commits:
+        why = f"batch {batch} is not committed, so nobody knows whether its rows are in the sink and in the state"
+    else:
+        return None
+    return f"{why}; {_can_be(possible)}"
+
+
+def _nothing_possible(checkpoint: Checkpoint) -> str:
+    if not checkpoint.commits.ids:
+        return "no batch is committed"
+    return "no committed batch has state that can be loaded in all partitions: see ckpt inspect"
+
+
+def _can_be(possible: Ranges) -> str:
+    told = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in possible[-4:])
+    return f"possible batches: {told}" if told else "no batch can be handed over"
+
+
+def _starts(storage: Storage, checkpoint: Checkpoint, log: OffsetLog) -> Iterator[SourceStart]:
+    for view in source_views(log, rate_sources(checkpoint)):
+        offset = decode(view.offset)
+        seen = None
+        if isinstance(offset, FileOffset):
+            seen = seen_files(storage, checkpoint.listing, view.index, offset.log_offset)
+        yield source_start(view, seen)
+
+
+def _refused_sources(starts: tuple[SourceStart, ...]) -> str | None:
+    told = [f"source {one.view.index} ({one.view.type}): {one.refused}" for one in starts if one.refused]
+    return "; ".join(told) or None
+
+
+def _later(checkpoint: Checkpoint, batch: int) -> Iterator[Later]:
+    before: int | None = batch
+    for later in (i for i in checkpoint.offsets.ids if i > batch):
+        ends = checkpoint.offsets.readable(later)
+        begins = checkpoint.offsets.readable(before)
+        ranges = source_ranges(begins, ends) if begins and ends else ()
+        yield Later(later, later in checkpoint.commits, ranges)
+        before = later

@@ -1,0 +1,46 @@
+"""The files that a file source had read by an entry of its log (Spark class ``FileStreamSourceLog``)."""
+
+from collections.abc import Iterator
+
+from ckpt.checkpoint import SOURCES
+from ckpt.formats.names import COMPACT, compactible_id
+from ckpt.formats.sourcelogs import parse_source_log
+from ckpt.handoff.starts import file_path
+from ckpt.model import Unreadable
+from ckpt.storage import Listing, ReadRequest, Storage
+
+
+def seen_files(storage: Storage, listing: Listing, source: int, entry: int) -> tuple[str, ...] | str:
+    """Every file of the entries up to ``entry``, as ``_metadata.file_path`` spells it; in words where one is missing.
+
+    ``N.compact`` names the files of all entries up to N. The log may have entries that no batch has read yet: those
+    behind ``entry`` are left out.
+    """
+    paths: list[str] = []
+    for name in _needed(listing, source, entry):
+        path = f"{SOURCES}/{source}/{name}"
+        if listing.info(path) is None:
+            return f"neither {path} nor {path}{COMPACT} is there: it named files that the old query had read"
+        paths.append(path)
+    found: dict[str, None] = {}
+    for path, data in zip(paths, storage.read_many([ReadRequest(path) for path in paths]), strict=True):
+        parsed = parse_source_log(path, data) if isinstance(data, bytes) else None
+        if parsed is None or isinstance(parsed, Unreadable):
+            why = parsed.reason if parsed else "it was gone when it was to be read"
+            return f"{path}, which names files that the old query had read, cannot be read: {why}"
+        found |= {file_path(one.path): None for one in parsed if one.log_offset <= entry}
+    return tuple(found)
+
+
+def _needed(listing: Listing, source: int, entry: int) -> Iterator[str]:
+    """The names of the log files that together name every file up to an entry."""
+    names = listing.in_folder(f"{SOURCES}/{source}")
+    compacted = sorted(i for name in names if name.endswith(COMPACT) and (i := compactible_id(name)) is not None)
+    behind = [i for i in compacted if i >= entry]
+    if behind:
+        yield f"{behind[0]}{COMPACT}"
+        return
+    base = compacted[-1] if compacted else -1
+    if base >= 0:
+        yield f"{base}{COMPACT}"
+    yield from (str(i) for i in range(base + 1, entry + 1))

@@ -1,0 +1,154 @@
+"""A hand-over as code to paste: one function per source, in Python or Scala."""
+
+import json
+from collections.abc import Iterator
+from enum import StrEnum
+from textwrap import wrap
+
+from ckpt.errors import CkptError
+from ckpt.handoff.plan import Handoff
+from ckpt.handoff.starts import Begin, SourceStart
+
+MOST_FILES = 5_000
+"""How many files a snippet names: the JVM takes no longer methods, and nobody reads longer lists."""
+
+
+class Language(StrEnum):
+    """What a snippet is written in."""
+
+    PYTHON = "python"
+    SCALA = "scala"
+
+
+def snippet(handoff: Handoff, language: Language) -> str:
+    """The whole file, without a line end at its end; only for a hand-over that is not refused.
+
+    Raises CkptError where a source has seen more than ``MOST_FILES`` files.
+    """
+    for start in handoff.sources:
+        if len(start.seen) > MOST_FILES:
+            raise CkptError(
+                f"{handoff.inspection.checkpoint.uri}: source {start.view.index} has read {len(start.seen):,} files, "
+                f"more than a snippet names ({MOST_FILES:,}); take them from sources[].seen of -o json and anti-join"
+            )
+    return "\n".join(_python(handoff) if language is Language.PYTHON else _scala(handoff)).rstrip()
+
+
+def _about(handoff: Handoff) -> Iterator[str]:
+    """What the code is, in lines of plain text."""
+    place = _plain(handoff.inspection.checkpoint.uri)
+    yield f"Reads on where the query of {place} stopped: behind batch {handoff.batch}."
+    yield ""
+    yield "Written by ckpt handoff. Give the new query a checkpoint of its own; `options` are those of the old reader."
+    if handoff.watermark_ms:
+        yield f"The old query would have called rows with an event time before {handoff.watermark_ms} ms late."
+
+
+def _told(start: SourceStart) -> Iterator[str]:
+    """What has to be known of a source, in lines of plain text."""
+    name = f"{start.view.index} {start.view.name}" if start.view.name else str(start.view.index)
+    yield f"Source {_plain(name)}: {start.view.type}."
+    for condition in start.conditions:
+        yield from wrap(_plain(condition), 100, initial_indent="- ", subsequent_indent="  ", break_long_words=False)
+
+
+def _plain(text: str) -> str:
+    """Text that ends no comment or string, whatever a checkpoint holds."""
+    shown = "".join(char if char.isprintable() else "?" for char in text)
+    return shown.replace("\\", "/").replace('"', "'").replace("*/", "* /").replace("/*", "/ *")
+
+
+def _python(handoff: Handoff) -> Iterator[str]:
+    filters = any(_is_filter(start) for start in handoff.sources)
+    readers = any(start.options for start in handoff.sources)
+    first, *rest = _about(handoff)
+    yield f'"""{first}'
+    yield from rest
+    yield '"""'
+    yield ""
+    if filters or readers:
+        yield f"from pyspark.sql import {', '.join(['DataFrame'] * filters + ['SparkSession'] * readers)}"
+    if filters:
+        yield "from pyspark.sql.functions import col"
+    if readers:
+        yield "from pyspark.sql.streaming import DataStreamReader"
+    for start in handoff.sources:
+        if filters or readers:
+            yield from ("", "")
+        yield from _python_source(start)
+
+
+def _python_source(start: SourceStart) -> Iterator[str]:
+    index = start.view.index
+    yield from (f"# {line}" for line in _told(start))
+    if _is_filter(start):
+        yield f"SEEN_{index} = ["
+        yield from (f"    {_python_text(path)}," for path in start.seen)
+        yield "]"
+        yield ""
+        yield ""
+        yield f"def source_{index}(rows: DataFrame) -> DataFrame:"
+        yield '    """Leave out the files that the old query had read; `rows` are what the reader loads."""'
+        yield f'    return rows.where(~col("_metadata.file_path").isin(SEEN_{index}))'
+    elif start.options:
+        replaced = ", ".join(_python_text(key.lower()) for key in (*start.options, *start.without))
+        yield f"def source_{index}(spark: SparkSession, options: dict[str, str]) -> DataStreamReader:"
+        yield '    """The reader, on which .load() or .table() is still to be called."""'
+        yield f"    replaced = {{{replaced}}}"
+        yield "    kept = {key: value for key, value in options.items() if key.lower() not in replaced}"
+        yield f'    reader = spark.readStream.format("{start.view.type}").options(**kept)'
+        chosen = "".join(f".option({_python_text(key)}, {_python_text(value)})" for key, value in start.options.items())
+        yield f"    return reader{chosen}"
+
+
+def _is_filter(start: SourceStart) -> bool:
+    return start.begin is Begin.EXACT and not start.options
+
+
+def _python_text(text: str) -> str:
+    """A literal, in double quotes where that needs no escape."""
+    literal = repr(text)
+    return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal and "\\'" not in literal else literal
+
+
+def _scala(handoff: Handoff) -> Iterator[str]:
+    yield "/*"
+    yield from (f" * {line}".rstrip() for line in _about(handoff))
+    yield " */"
+    yield "import org.apache.spark.sql.{DataFrame, SparkSession}"
+    yield "import org.apache.spark.sql.functions.col"
+    yield "import org.apache.spark.sql.streaming.DataStreamReader"
+    yield ""
+    yield "object Handoff {"
+    for start in handoff.sources:
+        yield from _scala_source(start)
+    yield "}"
+
+
+def _scala_source(start: SourceStart) -> Iterator[str]:
+    index = start.view.index
+    yield from (f"  // {line}" for line in _told(start))
+    if _is_filter(start):
+        yield f"  private val seen{index}: Seq[String] = Seq("
+        yield ",\n".join(f"    {_scala_text(path)}" for path in start.seen)
+        yield "  )"
+        yield ""
+        yield "  /** Leaves out the files that the old query had read; `rows` are what the reader loads. */"
+        yield f"  def source{index}(rows: DataFrame): DataFrame ="
+        yield f'    rows.where(!col("_metadata.file_path").isin(seen{index}: _*))'
+    elif start.options:
+        replaced = ", ".join(_scala_text(key.lower()) for key in (*start.options, *start.without))
+        yield "  /** The reader, on which load or table is still to be called. */"
+        yield f"  def source{index}(spark: SparkSession, options: Map[String, String]): DataStreamReader = {{"
+        yield f"    val replaced = Set({replaced})"
+        yield "    val kept = options.filter { case (key, _) => !replaced(key.toLowerCase) }"
+        yield f'    val reader = spark.readStream.format("{start.view.type}").options(kept)'
+        chosen = "".join(f".option({_scala_text(key)}, {_scala_text(value)})" for key, value in start.options.items())
+        yield f"    reader{chosen}"
+        yield "  }"
+    yield ""
+
+
+def _scala_text(text: str) -> str:
+    """A literal; JSON's escapes are Scala's."""
+    return json.dumps(text)

@@ -1,0 +1,138 @@
+"""Where a new query begins to read one source so that it reads on exactly behind a batch of the old one."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ckpt.model import Json
+from ckpt.sources import DeltaOffset, KafkaOffset, SourceType, SourceView, decode
+
+
+class Begin(StrEnum):
+    """How a new query comes to begin with a source."""
+
+    EXACT = "exact"  # by the options or the filter given here: exactly behind the batch
+    UNREAD = "unread"  # the old query had read nothing of it: as the old one began
+    FROM_ZERO = "from-zero"  # from its beginning, whatever is asked for: the source cannot do otherwise
+    REFUSED = "refused"  # no option says where
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStart:
+    """One source of the new query; ``options`` are those of ``DataStreamReader``."""
+
+    view: SourceView  # at the end of the batch
+    begin: Begin
+    options: Mapping[str, str] = field(default_factory=dict)
+    without: tuple[str, ...] = ()  # options of the old query that would win over these, or stand against them
+    seen: tuple[str, ...] = ()  # files that it must leave out: values of ``_metadata.file_path``
+    conditions: tuple[str, ...] = ()  # what must hold besides, and ckpt cannot see
+    refused: str | None = None  # why no option says where to begin, and the way out
+
+
+_TEST_SOURCES = {
+    SourceType.RATE: "a rate source counts from zero in every new checkpoint; no option says otherwise",
+    SourceType.RATE_MICRO_BATCH: "a rate-micro-batch source counts from row 0 in every new checkpoint; "
+    "no option says otherwise",
+}
+
+
+def source_start(view: SourceView, seen: Sequence[str] | str | None) -> SourceStart:
+    """How a new query begins with a source.
+
+    Args:
+        view: The source at the end of the batch behind which the new query reads on.
+        seen: Of a file source, the files read up to there, or in words why nobody can say.
+
+    """
+    offset = decode(view.offset)
+    if view.offset is None:
+        told = "begin as the old query did when it was new: it had read nothing of this source"
+        return SourceStart(view, Begin.UNREAD, conditions=(told,))
+    if view.type in _TEST_SOURCES:
+        return SourceStart(view, Begin.FROM_ZERO, conditions=(_TEST_SOURCES[view.type],))
+    if isinstance(offset, KafkaOffset):
+        return _kafka(view, offset)
+    if isinstance(offset, DeltaOffset):
+        return _delta(view, offset)
+    if view.type is SourceType.FILE:
+        return _files(view, "the files that it had read are not recorded" if seen is None else seen)
+    return SourceStart(view, Begin.REFUSED, refused=_unknown(view))
+
+
+def file_path(logged: str) -> str:
+    """A path of a file source's log as ``_metadata.file_path`` spells it.
+
+    The log has ``file:///in%20put/a.json``, the column ``file:/in%20put/a.json``: it went through Hadoop's ``Path``,
+    which drops an empty authority; both are percent-encoded (measured on Spark 3.5 to 4.3).
+    """
+    return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*):///(?!/)", r"\1:/", logged)
+
+
+def _kafka(view: SourceView, offset: KafkaOffset) -> SourceStart:
+    """The log has the next offset to be read of every partition, which is what ``startingOffsets`` wants."""
+    topics: dict[str, dict[str, int]] = {}
+    for (topic, partition), number in offset.partitions.items():
+        topics.setdefault(topic, {})[str(partition)] = number
+    return SourceStart(
+        view,
+        Begin.EXACT,
+        {"startingOffsets": json.dumps(topics, separators=(",", ":"), ensure_ascii=False)},
+        without=("startingTimestamp", "startingOffsetsByTimestamp"),
+        conditions=(
+            "every partition must be named: add those that a topic has gained since, with -2, their beginning",
+            "the broker must still have these offsets: leave failOnDataLoss on, so that the query fails if not",
+        ),
+    )
+
+
+def _delta(view: SourceView, offset: DeltaOffset) -> SourceStart:
+    """``startingVersion`` is inclusive, and nothing of the version of an offset at a boundary was read."""
+    if not offset.at_boundary:
+        inside = "the initial snapshot" if offset.initial_snapshot else "that version"
+        refused = (
+            f"the batch ended inside version {offset.version} of the table (file {offset.index} of {inside}), and "
+            "startingVersion can only name whole versions; start the old query once more with trigger availableNow "
+            "and without maxFilesPerTrigger and maxBytesPerTrigger, which ends between two versions"
+        )
+        return SourceStart(view, Begin.REFUSED, refused=refused)
+    return SourceStart(
+        view,
+        Begin.EXACT,
+        {"startingVersion": str(offset.version)},
+        without=("startingTimestamp",),
+        conditions=(
+            f"the table must be the one whose id is {offset.table_id} (DESCRIBE DETAIL)",
+            f"version {offset.version} may not exist yet (DESCRIBE HISTORY): the new query then fails with "
+            "DELTA_VERSION_NOT_FOUND; wait for the next write, or make a version without rows: "
+            "ALTER TABLE ... SET TBLPROPERTIES; startingVersion latest would skip rows",
+        ),
+    )
+
+
+def _files(view: SourceView, seen: Sequence[str] | str) -> SourceStart:
+    if isinstance(seen, str):
+        return SourceStart(view, Begin.REFUSED, refused=seen)
+    told = (
+        "no reader option says where to begin: filter what the reader loads by _metadata.file_path, before anything "
+        "else is done to it, as --snippet does",
+        "the new query must read the same folder under the same URI",
+    )
+    return SourceStart(view, Begin.EXACT, seen=tuple(seen), conditions=told)
+
+
+def _unknown(view: SourceView) -> str:
+    shown = json.dumps(view.offset, ensure_ascii=False)
+    shown = shown if len(shown) <= 200 else shown[:200] + "..."
+    if _is_number(view.offset):
+        return (
+            f"its offset is the number {shown}, as sockets and others write it: ckpt does not know which source this "
+            "is; what a socket sent is gone, and a new query reads what comes from then on"
+        )
+    return f"ckpt does not know a source whose offsets look like {shown}; its own documentation says how it can begin"
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,60 @@
+"""How the newest versions of a RocksDB store were written, partition by partition.
+
+With changelog checkpointing a batch writes ``V.changelog``, and maintenance uploads ``V.zip`` for some versions later;
+without it a batch writes ``V.zip`` alone (Spark class ``RocksDB``, ``commit``).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ckpt.model import Provider
+from ckpt.state.folders import StorePartition, find_operators
+from ckpt.storage import Listing
+
+_SHOWN = 5  # how many of the newest versions are told file by file
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The files of one version; paths are relative to the checkpoint."""
+
+    version: int
+    changelog: str | None
+    snapshot: str | None
+
+    def as_with(self, *, changelog: bool) -> bool:
+        """Whether a batch wrote it so; with both files it counts as written with changelogs."""
+        return changelog == (self.changelog is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One store in one partition."""
+
+    operator: int
+    store: str
+    partition: int
+    newest: int | None  # the highest version
+    since: int | None  # from which version on all were written as wanted; None: the newest was not
+    versions: tuple[Version, ...]  # the newest, in order
+
+
+def written(listing: Listing, *, changelog: bool) -> Iterator[Written]:
+    """Every store in every partition; ``changelog`` is how it is wanted."""
+    for operator in find_operators(listing, Provider.ROCKSDB):
+        for places in operator.stores.values():
+            for _, place in sorted(places.items()):
+                yield _written(place, changelog)
+
+
+def _written(place: StorePartition, changelog: bool) -> Written:
+    logs = {version: f"{place.folder}/{name}" for (version, _), name in place.names.logs.items()}
+    snapshots = {version: f"{place.folder}/{name}" for (version, _), name in place.names.snapshots.items()}
+    versions = [Version(v, logs.get(v), snapshots.get(v)) for v in sorted({*logs, *snapshots})]
+    since = None
+    for one in reversed(versions):
+        if not one.as_with(changelog=changelog):
+            break
+        since = one.version
+    newest = versions[-1].version if versions else None
+    return Written(place.operator, place.store, place.partition, newest, since, tuple(versions[-_SHOWN:]))

@@ -1,0 +1,76 @@
+"""Absolute paths that a checkpoint holds besides those of schemas: told, and never changed.
+
+A file source's log names the input files that were read, a file sink's log (``_spark_metadata`` in its output folder)
+the files that were written. Neither file belongs to the checkpoint, and neither moves with it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ckpt.checkpoint import Checkpoint
+from ckpt.formats.compaction import compactible_log
+from ckpt.formats.sourcelogs import SinkFile, SourceFile, parse_sink_log
+from ckpt.model import Unreadable
+from ckpt.storage import ReadRequest, Storage
+
+SINK_LOG = "_spark_metadata"
+
+
+class Holder(StrEnum):
+    """Whose log it is."""
+
+    FILE_SOURCE = "file-source"
+    FILE_SINK = "file-sink"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A log that holds absolute paths."""
+
+    holder: Holder
+    folder: str  # relative to the checkpoint
+    example: str | None  # a path that it names, as a percent-encoded URI; None where it cannot be read, or names none
+
+    @property
+    def meaning(self) -> str:
+        """What follows for somebody who moves things."""
+        named = f", such as {self.example}" if self.example else ""
+        if self.holder is Holder.FILE_SOURCE:
+            return (
+                f"{self.folder} names the input files that were read by absolute path{named}. The next start goes on "
+                'from there as long as the query reads the same folder as before. On another folder it fails ("Wrong '
+                'basePath"); on a glob of one it reads everything there again, or with fileNameOnly=true what has a '
+                "new name."
+            )
+        return (
+            f"{self.folder} names the output files of a file sink by absolute path{named}. Readers of that folder look "
+            "for them there, so output that is moved can only be read with its old place reachable, or by listing "
+            "its files."
+        )
+
+
+def held_elsewhere(checkpoint: Checkpoint, storage: Storage) -> Iterator[Held]:
+    """The logs that hold absolute paths."""
+    sources: dict[str, str | None] = {}
+    for path, entries in sorted(checkpoint.source_entries.items()):
+        folder = path.rpartition("/")[0]
+        sources[folder] = _newest(entries) or sources.get(folder)
+    for folder, example in sources.items():
+        yield Held(Holder.FILE_SOURCE, folder, example)
+    for folder in checkpoint.listing.folders:
+        if folder.rpartition("/")[2] == SINK_LOG:
+            yield Held(Holder.FILE_SINK, folder, _of_sink(checkpoint, storage, folder))
+
+
+def _of_sink(checkpoint: Checkpoint, storage: Storage, folder: str) -> str | None:
+    log = compactible_log(checkpoint.listing.in_folder(folder))
+    if log.latest is None or log.interval <= 0:
+        return None
+    path = f"{folder}/{log.name_of(log.latest)}"
+    (answer,) = storage.read_many([ReadRequest(path)])
+    return _newest(parse_sink_log(path, answer)) if isinstance(answer, bytes) else None
+
+
+def _newest(entries: tuple[SourceFile | SinkFile, ...] | Unreadable) -> str | None:
+    return entries[-1].path if isinstance(entries, tuple) and entries else None

@@ -1,0 +1,167 @@
+"""Ways out that depend on which files there are: the remedies of findings whose place matters.
+
+Each follows from the rules of a restart (``ckpt.restart.rules``): once the files named here are gone, these let the
+next start run. Where a stateful query goes back, the state files above have to go as well, or they are loaded later;
+without them its counts were those of a query that never went back (measured on 3.5.9 and 4.2.0, HDFS-backed and RocksDB
+stores, format 2 included).
+"""
+
+import shlex
+from collections.abc import Sequence
+
+from ckpt import diagnoses
+from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.restart.versions import RULES
+from ckpt.storage.uri import local_path
+
+RESTORE = "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one)."
+_REPAIR = "`ckpt repair-async {checkpoint}` plans a way out."
+_AGAIN = "what it had written is written again, and a sink that skips batch ids it has seen may drop rows."
+
+
+def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str:
+    """For a file of the logs that a start reads and cannot."""
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    latest = offsets.latest
+    if folder == COMMITS:
+        away = f"{_away([f'{COMMITS}/{batch_id}'])}; Spark then runs batch {latest} again: {_AGAIN}"
+        return f"{RESTORE} Without a copy, {away}"
+    if batch_id != latest or (latest and not _pair_below(checkpoint, latest)):
+        return RESTORE if checkpoint.stateful else f"{_REPAIR} Or: {_lower(RESTORE)}"
+    if not latest:
+        return RESTORE
+    files = [f"{COMMITS}/{latest}"] if latest in commits else []
+    away = _away([*files, f"{OFFSETS}/{latest}"]) + _state_above(checkpoint, latest)
+    anew = f"Spark then plans batch {latest} anew, from the end of batch {latest - 1}: {_AGAIN}"
+    return f"{RESTORE} Without a copy, {away}; {anew}"
+
+
+def _pair_below(checkpoint: Checkpoint, latest: int) -> bool:
+    """Whether a synchronous start finds what it looks for once the latest batch is not there."""
+    offsets = checkpoint.offsets
+    return latest - 1 in offsets and (latest == 1 or latest - 2 in offsets)
+
+
+def commit_without_ids(batch_id: int) -> str:
+    """For a commit that does not name the state files of format 2: the one before names those that it began with."""
+    away = _away([f"{COMMITS}/{batch_id}"])
+    return f"{RESTORE} Without a copy, {away}; Spark then runs batch {batch_id} again: {_AGAIN}"
+
+
+def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
+    """For offsets that are not there, where asynchronous tracking is no way out; None leaves it to the diagnosis."""
+    committed = latest in checkpoint.commits
+    if checkpoint.stateful and not committed:
+        return (
+            "Put {path} back from a copy of the checkpoint, or all of the checkpoint as it was before the loss: the "
+            f"state holds what was read before batch {latest}, and nobody can say where that batch begins."
+        )
+    if checkpoint.stateful or (not committed and latest - 1 in checkpoint.commits):
+        return f"{_REPAIR} Or: {_lower(RESTORE)}"
+    return None
+
+
+def commits_ahead(checkpoint: Checkpoint) -> str:
+    """For commits of batches whose offsets are gone."""
+    latest = checkpoint.offsets.latest
+    lost = [i for i in checkpoint.commits.ids if latest is None or i > latest]
+    restore = f"Stop the query and restore the offset files of {_batches(lost)} from a copy of the checkpoint."
+    if latest is None:
+        return restore
+    away = _away(_paths(COMMITS, sorted(lost, reverse=True))) + _state_above(checkpoint, latest + 1)
+    return f"{restore} Without a copy, {away}; sources are then read on from the end of batch {latest}: {_AGAIN}"
+
+
+def restore_offsets(batch_ids: Sequence[int]) -> str:
+    """For offset files that differ from those before them."""
+    named = " and ".join(_paths(OFFSETS, batch_ids)) if len(batch_ids) < 3 else f"offsets/ of {_batches(batch_ids)}"
+    return diagnoses.words.RESTORE.replace("{path}", named)
+
+
+def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> str:
+    """For planned batches that no start comes back to."""
+    asked = (
+        f"Find out from the sink or the driver log whether {_batches(lost)} had been written. If so, nothing is lost."
+    )
+    if checkpoint.stateful:
+        return asked
+    newer = sorted((i for i in checkpoint.offsets.ids if i > lost[0]), reverse=True)
+    away = _away(_paths(OFFSETS, newer))
+    return (
+        f"{asked} If not, stop the query and, before the next start, {away}; Spark then runs on from batch {lost[0]}."
+    )
+
+
+def nobody_reads(version: int) -> bool:
+    """Whether no known Spark version has log files with such a version line."""
+    return version > max(max(rules.newest_offset_log, rules.newest_commit_log) for rules in RULES.values())
+
+
+def newer_version(version: int) -> str:
+    """For a version line that some Spark version, or none that is known, reads."""
+    if not nobody_reads(version):
+        return "Start the query with a Spark version for which `ckpt inspect {checkpoint}` promises a restart."
+    return (
+        f"No Spark version up to {list(RULES)[-1]} writes v{version}: if a newer one wrote this checkpoint, start the "
+        "query with that one; otherwise the file is damaged: put {path} back from a copy of the checkpoint."
+    )
+
+
+def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
+    """For schemas that are recorded under another path; None where one of the two is not on this machine."""
+    root = recorded.rpartition(f"/state/{operator}/_stateSchema/")[0]
+    scheme, colon, path = root.partition(":")
+    here = local_path(checkpoint.uri)
+    if (colon and scheme != "file") or here is None:
+        return None
+    old = "/" + (path if colon else root).lstrip("/")
+    above = shlex.quote(old.rpartition("/")[0] or "/")
+    link = f'`mkdir -p {above} && ln -s "$(realpath {shlex.quote(here)})" {shlex.quote(old)}`'
+    return (
+        f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {shlex.quote(old)}, or make "
+        f"that path lead here (first remove the empty folders that a failed start leaves there): {link}"
+    )
+
+
+def abandoned_state(first: int) -> str:
+    """For state files above those that the logs account for; ``first`` is the lowest version of them."""
+    return f"If offsets or commits were removed by hand, stop the query and move away {_state_from(first)}."
+
+
+def moved_and_lost(folder: str) -> str:
+    """For schemas that are recorded under another path, and are not here either."""
+    return (
+        f"Put {folder} back from a copy of the checkpoint: it is gone from here as well. Then run "
+        "`ckpt inspect {checkpoint}` again, which says what is to be done about the path."
+    )
+
+
+def _state_above(checkpoint: Checkpoint, version: int) -> str:
+    """What else has to go so that a stateful query can go back to a version of its state."""
+    return f", and with them {_state_from(version + 1)}" if checkpoint.stateful else ""
+
+
+def _state_from(first: int) -> str:
+    return (
+        f"every state file of version {first} and above (in all folders below state/, names that begin with "
+        f'"{first}." or "{first}_" and so on, each with its .crc files), or old state is loaded later'
+    )
+
+
+def _paths(folder: str, ids: Sequence[int]) -> list[str]:
+    return [f"{folder}/{i}" for i in ids]
+
+
+def _away(paths: Sequence[str]) -> str:
+    """What to move away, newest first."""
+    named = " and ".join(paths) if len(paths) < 3 else f"{paths[0]} down to {paths[-1]} ({len(paths)} files)"
+    each = "" if len(paths) == 1 else "each "
+    return f"move {named} away, {each}with its hidden .crc file"
+
+
+def _batches(ids: Sequence[int]) -> str:
+    return f"batch {ids[0]}" if len(ids) == 1 else f"batches {ids[0]} to {ids[-1]}"
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]

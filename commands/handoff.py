@@ -1,0 +1,45 @@
+"""ckpt handoff."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from ckpt.handoff import Handoff, Language, hand_off, snippet
+
+from . import options
+from .render.handoff import handoff_document, handoff_page
+
+
+def handoff(
+    checkpoint: options.CheckpointArg,
+    batch: Annotated[
+        int | None,
+        typer.Option("--batch", min=0, metavar="N", help="Read on behind batch N. Default: the newest committed one."),
+    ] = None,
+    snippet_option: Annotated[
+        Language | None, typer.Option("--snippet", help="Print code that starts the sources there, and nothing else.")
+    ] = None,
+    storage_option: options.StorageOption = None,
+    output: options.OutputOption = options.Output.TABLE,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Say with which reader options a new query goes on exactly where the query of CHECKPOINT stopped.
+
+    Only reads, and starts no JVM. Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad
+    usage, 3 refused or could not look.
+    """
+    found = hand_off(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
+    code = snippet(found, snippet_option) if snippet_option and not found.refused else None
+    if output is options.Output.JSON:
+        typer.echo(handoff_document(found, code))
+    else:
+        typer.echo(code or handoff_page(found))
+    sys.stdout.flush()
+    raise typer.Exit(code=_status(found))
+
+
+def _status(found: Handoff) -> int:
+    if found.refused:
+        return 3
+    return 0 if found.exact else 1

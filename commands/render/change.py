@@ -1,0 +1,92 @@
+"""What the pages and documents of all plans share: a headline, the steps, warnings, and what to type next."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from ckpt.change.apply import Receipt
+from ckpt.change.steps import Step
+from ckpt.findings import Severity
+from ckpt.model import Json
+from ckpt.restart.forecast import Forecast
+
+from .findings import COLOURS
+from .layout import Page
+from .page import forecast_lines
+from .text import plural, printable
+
+_STEPS = 12  # how many steps are named
+
+
+def step_entry(step: Step) -> dict[str, Json]:
+    """A step in JSON."""
+    written = step.before if step.after is None else step.after
+    return {"action": step.action, "path": step.path, "bytes": len(written or b""), "from": step.source}
+
+
+def headline(said: str, layout: Page, *, bad: bool, waits: bool) -> str:
+    """What came of it, coloured: red for trouble, yellow for a plan that waits, green for all else."""
+    colour = COLOURS[Severity.ERROR] if bad else "33;1" if waits else "32;1"
+    return "\n".join(layout.paint(line, colour) for line in layout.wrap(said, 0).splitlines())
+
+
+def trouble(receipt: Receipt, refused: str | None) -> str | None:
+    """A headline that says why there is no plan, or why it was not done; None where nothing went wrong."""
+    reason = receipt.problem or refused
+    if reason is None:
+        return None
+    state = ", and everything is as it was" if receipt.undone else ""
+    return f"{'NO PLAN' if refused else 'NOT DONE'}{state}: {printable(reason)}"
+
+
+def undone(steps: Sequence[Step], what: str) -> str:
+    """A headline for a change that was taken back."""
+    return f"UNDONE: the checkpoint is as it was before {what}" if steps else "NOTHING TO UNDO: all is as it was"
+
+
+def before_and_after(before: Sequence[Forecast], after: Sequence[Forecast], receipt: Receipt, layout: Page) -> str:
+    """How it starts without the steps, and with them; once an undo is done, the other way round."""
+    first, then = ("Before", "Now") if _done(receipt) else ("Now", "After")
+    lines = [layout.heading(first), forecast_lines(before, layout)]
+    return "\n".join([*lines, layout.heading(then), forecast_lines(after, layout)])
+
+
+def _done(receipt: Receipt) -> bool:
+    """Whether files were changed, by the plan or by taking it back."""
+    return receipt.applied or receipt.undone
+
+
+def steps_section(steps: Sequence[Step], receipt: Receipt, layout: Page, fact: str = "") -> str:
+    """The steps, in their order; ``fact`` is what is said of all of them."""
+    if not steps:
+        return ""
+    rows = []
+    for step in steps[:_STEPS]:
+        size = "" if step.after is None else plural(len(step.after), "byte")
+        rows.append([step.action, printable(step.path), size, f"a copy of {step.source}" if step.source else ""])
+    lines = [layout.heading("Done" if _done(receipt) else "Steps", fact), layout.columns(rows)]
+    if len(steps) > _STEPS:
+        lines.append(f"  and {len(steps) - _STEPS} more, which -o json names")
+    return "\n".join(lines)
+
+
+def warnings_section(warnings: Sequence[str], receipt: Receipt, layout: Page) -> str:
+    """What to mind; none of it once all is as it was. The first is to stop the query, and too late once it is done."""
+    told = warnings[1:] if receipt.applied else warnings
+    if not told or receipt.undone:
+        return ""
+    return "\n".join([layout.heading("Mind"), *_items(told, layout)])
+
+
+def _items(told: Sequence[str], layout: Page) -> Iterator[str]:
+    return (layout.wrap(printable(one), 4, "  - ") for one in told)
+
+
+def next_section(said: str, command: str, layout: Page) -> str:
+    """What to do now; a command stands on a line of its own, to be copied."""
+    lines = [layout.wrap(said, 10, "Next")]
+    return "\n".join([*lines, f"          {command}"] if command else lines)
+
+
+def undo_command(command: str, receipt: Receipt) -> str:
+    """How a change is taken back; ``command`` names the command and the checkpoint."""
+    return f"{command} --undo {shlex.quote(receipt.backup or '')}"

@@ -1,0 +1,257 @@
+"""Runs old queries, hands them over with `ckpt handoff`, runs new ones: `python -m tests.handoff.continuity FOLDER`.
+
+Prints what each query read, scenario by scenario, as JSON for `test_continuity.py`. `CKPT_SPARK_JARS` names the jars of
+the Kafka connector and `CKPT_KAFKA` a broker; without them the Kafka scenario is left out. Every row has an id of its
+own, and every query notes the ids of each batch.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+Batches = dict[int, list[int]]
+
+_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.databricks.delta.stats.collect": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.python.authenticate.socketTimeout": "120s",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+
+
+def session(jars: str) -> SparkSession:
+    """A small local session with Delta, and with Kafka where its jars are given."""
+    builder = SparkSession.builder.appName("handoff").master("local[1]")
+    conf = _CONF | {"spark.jars.packages": f"io.delta:delta-spark_4.2_2.13:{version('delta-spark')}"}
+    for key, value in (conf | ({"spark.jars": jars} if jars else {})).items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def run(rows: DataFrame, checkpoint: Path) -> Batches:
+    """Read everything there is and stop; the ids of each batch that ran."""
+    found: Batches = {}
+
+    def note(batch: DataFrame, number: int) -> None:
+        found[number] = sorted(row.id for row in batch.select("id").collect())
+
+    writer = rows.writeStream.foreachBatch(note).option("checkpointLocation", str(checkpoint))
+    writer.trigger(availableNow=True).start().awaitTermination(300)
+    return found
+
+
+def error_of(action: Callable[[], Any]) -> str:
+    """What Spark says of an action that fails."""
+    try:
+        action()
+    except Exception as error:
+        return str(error)
+    return ""
+
+
+def handoff(checkpoint: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    """What `ckpt handoff` answers."""
+    command = [sys.executable, "-m", "ckpt", "handoff", str(checkpoint), *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def snippet(checkpoint: Path, *words: object) -> dict[str, Any]:
+    """The generated functions by name."""
+    answer = handoff(checkpoint, "--snippet", "python", *words)
+    if not answer.stdout:
+        raise RuntimeError(answer.stderr)
+    found: dict[str, Any] = {}
+    exec(compile(answer.stdout, "snippet", "exec"), found)
+    return found
+
+
+def cut_behind(checkpoint: Path, batch: int, to: Path) -> Path:
+    """A copy of a stateless checkpoint as it was when `batch` was the latest: the files of later ones are not there."""
+    shutil.copytree(checkpoint, to)
+    for log in ("offsets", "commits"):
+        for path in (to / log).glob("[0-9]*"):
+            if int(path.name) > batch:
+                path.unlink()
+                path.with_name(f".{path.name}.crc").unlink()
+    return to
+
+
+def kafka(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """A topic of two partitions that gains rows, and then a partition."""
+    servers, topic = os.environ["CKPT_KAFKA"], "handed-over"
+    options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "startingOffsets": "earliest"}
+    options |= {"startingOffsetsByTimestampStrategy": "latest", "maxOffsetsPerTrigger": "20"}
+
+    def add(first: int, last: int, partition: str = "NULL") -> None:
+        rows = spark.range(first, last).selectExpr(
+            "CAST(id AS STRING) AS key", "CAST(id AS STRING) AS value", f"CAST({partition} AS INT) AS partition"
+        )
+        rows.write.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", topic).save()
+
+    def ids(rows: DataFrame) -> DataFrame:
+        return rows.selectExpr("CAST(CAST(value AS STRING) AS BIGINT) AS id")
+
+    add(0, 70)
+    old = run(ids(spark.readStream.format("kafka").options(**options).load()), folder / "old")
+    add(70, 130)
+    stale = options | {"startingTimestamp": "0", "startingOffsetsByTimestamp": json.dumps({topic: {"0": 0, "1": 0}})}
+    new = run(ids(snippet(folder / "old")["source_0"](spark, stale).load()), folder / "new")
+    early = run(ids(snippet(folder / "old", "--batch", 1)["source_0"](spark, options).load()), folder / "early")
+    _add_partition(spark, servers, topic)
+    add(130, 140, "2")
+    grown = snippet(folder / "new")["source_0"](spark, options)
+    refusal = error_of(lambda: run(ids(grown.load()), folder / "grown"))
+    (start,) = json.loads(handoff(folder / "new", "-o", "json").stdout)["sources"]
+    offsets = json.loads(start["options"]["startingOffsets"])
+    offsets[topic]["2"] = -2
+    rest = run(ids(grown.option("startingOffsets", json.dumps(offsets)).load()), folder / "rest")
+    return {"old": old, "new": new, "early": early, "refusal": refusal, "rest": rest, "rows": 130}
+
+
+def _add_partition(spark: SparkSession, servers: str, topic: str) -> None:
+    jvm: Any = spark.sparkContext._jvm
+    settings, wanted = jvm.java.util.HashMap(), jvm.java.util.HashMap()
+    settings.put("bootstrap.servers", servers)
+    wanted.put(topic, jvm.org.apache.kafka.clients.admin.NewPartitions.increaseTo(3))
+    client = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
+    client.createPartitions(wanted).all().get()
+    client.close()
+
+
+def delta(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """A table that a query stops behind, with no newer version yet; and a batch that ends inside a version."""
+    table = str(folder / "table")
+
+    def add(first: int, last: int, files: int) -> None:
+        spark.range(first, last).repartition(files).write.format("delta").mode("append").save(table)
+
+    options = {"maxFilesPerTrigger": "1", "startingVersion": "0"}
+    add(0, 10, 1)
+    add(10, 40, 3)
+    old = run(spark.readStream.format("delta").options(**options).load(table), folder / "old")
+    inside = cut_behind(folder / "old", 1, folder / "inside")
+    refused = handoff(inside, "--snippet", "python")
+    whole = run(spark.readStream.format("delta").load(table), inside)
+
+    def start() -> DataFrame:
+        loaded: DataFrame = snippet(folder / "old")["source_0"](spark, {"startingTimestamp": "2020-01-01"}).load(table)
+        return loaded
+
+    too_early = error_of(lambda: run(start(), folder / "early"))
+    spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('handed.over' = 'yes')")
+    nothing = run(start(), folder / "new")
+    add(40, 60, 2)
+    new = run(start(), folder / "new")
+    after = run(snippet(inside)["source_0"](spark, {}).load(table), folder / "after")
+    return {
+        "old": old,
+        "new": new,
+        "rows": 60,
+        "inside": {"exit": refused.returncode, "page": refused.stdout, "more": whole, "after": after},
+        "too_early": too_early,
+        "nothing": nothing,
+    }
+
+
+# No "?" and no "[": Spark takes them for patterns, and then reads the rows of a batch several times (4.2, measured).
+_NAMES = ("plain", "with space", "pct%20x", "umlaut-äöü", "hash#x", "plus+x", "quote'x")
+
+
+def files(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Files with all kinds of names, enough of them that the source log is compacted."""
+    inputs = folder / "in put"
+    inputs.mkdir(parents=True)
+
+    def add(first: int, last: int) -> None:
+        for number in range(first, last):
+            name = f"{number:02}-{_NAMES[number % len(_NAMES)]}.json"
+            (inputs / name).write_text(f'{{"id": {2 * number}}}\n{{"id": {2 * number + 1}}}\n')
+
+    def load(most: int = 100) -> DataFrame:
+        reader = spark.readStream.schema("id BIGINT").option("maxFilesPerTrigger", most)
+        return reader.json(str(inputs))
+
+    add(0, 13)
+    old = run(load(1), folder / "old")
+    add(13, 24)
+    new = run(snippet(folder / "old")["source_0"](load()), folder / "new")
+    early = run(snippet(folder / "old", "--batch", 3)["source_0"](load()), folder / "early")
+    return {"old": old, "new": new, "early": early, "rows": 48}
+
+
+def sinks(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """What a file sink, a Delta sink and foreachBatch with a fixed txnAppId do with batches of a new checkpoint."""
+    table = str(folder / "table")
+
+    def add(first: int, last: int) -> None:
+        spark.range(first, last).coalesce(1).write.format("delta").mode("append").save(table)
+
+    def write(kind: str, rows: DataFrame, checkpoint: str) -> None:
+        writer = rows.writeStream.option("checkpointLocation", str(folder / kind / checkpoint))
+        if kind == "fixed":
+
+            def put(batch: DataFrame, number: int) -> None:
+                once = (
+                    batch.write.format("delta").mode("append").option("txnAppId", "mine").option("txnVersion", number)
+                )
+                once.save(str(folder / kind / "out"))
+
+            writer = writer.foreachBatch(put)
+        else:
+            writer = writer.format(kind).option("path", str(folder / kind / "out"))
+        writer.trigger(availableNow=True).start().awaitTermination(300)
+
+    found: dict[str, Any] = {}
+    add(0, 5)
+    add(5, 10)
+    kinds = ("parquet", "delta", "fixed")
+    for kind in kinds:
+        write(kind, spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(table), "old")
+    add(10, 15)
+    for kind in kinds:
+        checkpoint = folder / kind / "old"
+        write(kind, snippet(checkpoint)["source_0"](spark, {}).load(table), "new")
+        out = spark.read.format("delta" if kind == "fixed" else kind).load(str(folder / kind / "out"))
+        found[kind] = sorted(row.id for row in out.collect())
+    log = sorted((folder / "delta" / "out" / "_delta_log").glob("*.json"))
+    actions = [json.loads(line) for path in log for line in path.read_text().splitlines()]
+    found["txn"] = [[a["txn"]["appId"], a["txn"]["version"]] for a in actions if "txn" in a]
+    found["meanings"] = json.loads(handoff(folder / "delta" / "old", "-o", "json").stdout)["sinks"]
+    found["query_id"] = json.loads((folder / "delta" / "old" / "metadata").read_text())["id"]
+    return found
+
+
+def main(folder: Path) -> None:
+    """Run every scenario that can be run here."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    jars = os.environ.get("CKPT_SPARK_JARS", "")
+    spark = session(jars)
+    scenarios = [delta, files, sinks, *([kafka] if jars else [])]
+    for scenario in scenarios:
+        found = scenario(spark, folder / scenario.__name__)
+        (folder / f"{scenario.__name__}.json").write_text(json.dumps(found))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

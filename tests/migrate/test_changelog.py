@@ -1,0 +1,85 @@
+"""``ckpt migrate changelog`` against real Spark: queries that are switched on and off, and their state."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import contract
+from tests.migrate.switching import RUNS
+from tests.places import ROOT
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed"),
+]
+
+SWITCHES = [pytest.param(0, id="on"), pytest.param(1, id="off")]
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What was said and found of a query."""
+    folder: Path = tmp_path_factory.mktemp(request.param)
+    command = [sys.executable, "-m", "tests.migrate.switching", str(folder), request.param]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    told: dict[str, Any] = json.loads((folder / "found.json").read_text())
+    return told
+
+
+def views(state: dict[str, Any]) -> list[Any]:
+    """Every row of state, key and value, of every store."""
+    return [[view["options"], view["rows"]] for one in state["operators"].values() for view in one["views"]]
+
+
+@pytest.mark.parametrize("place", SWITCHES)
+def test_before_it_is_made_it_can_be_and_has_not_taken(place: int, found: dict[str, Any]) -> None:
+    one = found["switches"][place]
+    assert one["before"]["outcome"] == "ready"
+    assert one["too_early"]["outcome"] == "not-yet"
+    wanted = {"on": "true", "off": "false"}[one["to"]]
+    assert one["before"]["confs"] == {
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": wanted,
+    }
+    assert contract.disagreements(one["before"], "migrate changelog") == []
+
+
+@pytest.mark.parametrize("place", SWITCHES)
+def test_the_first_batch_writes_the_files_that_were_announced(place: int, found: dict[str, Any]) -> None:
+    one = found["switches"][place]
+    version, ending = one["before"]["next_version"], {"on": "changelog", "off": "zip"}[one["to"]]
+    names = [Path(path).name for path in one["files"] if not Path(path).name.startswith(".")]
+    written = Counter(
+        name.partition(".")[2] for name in names if name.partition(".")[0].partition("_")[0] == str(version)
+    )
+    assert written[ending] == len(one["before"]["written"])
+    assert set(written) - {f"{ending}.crc"} == {ending}
+
+
+@pytest.mark.parametrize("place", SWITCHES)
+def test_after_the_first_batch_and_later_ones_it_took(place: int, found: dict[str, Any]) -> None:
+    one = found["switches"][place]
+    for told in (one["after"], one["later"]):
+        assert told["outcome"] == "switched"
+        assert told["since_version"] == one["before"]["next_version"]
+        assert contract.disagreements(told, "migrate changelog") == []
+    assert one["again"]["outcome"] == "already"
+
+
+@pytest.mark.parametrize("place", SWITCHES)
+def test_state_of_the_batch_before_is_the_same_read_before_and_after(place: int, found: dict[str, Any]) -> None:
+    one = found["switches"][place]
+    assert any(rows for _, rows in views(one["state"]))
+    assert views(one["state_read_later"]) == views(one["state"])
+
+
+def test_a_query_that_was_switched_twice_ends_like_one_that_never_was(found: dict[str, Any]) -> None:
+    assert found["state"]["batch"] == found["control"]["batch"]
+    assert any(rows for _, rows in views(found["state"]))
+    assert views(found["state"]) == views(found["control"])

@@ -1,0 +1,78 @@
+"""``ckpt migrate changelog`` from the terminal, on real samples; what Spark then does is in test_changelog.py."""
+
+from typing import Any
+
+import pytest
+
+from tests import contract
+from tests.conftest import Ckpt, CopyOf
+from tests.places import SAMPLE_NAMES, SAMPLES
+from tests.repair.test_command import everything
+
+EXIT = {"already": 0, "nothing": 0, "switched": 0, "ready": 1, "partly": 1, "not-yet": 1, "refused": 3}
+
+
+def document(ckpt: Ckpt, checkpoint: object, *words: str) -> Any:
+    return ckpt("migrate", "changelog", checkpoint, "-o", "json", *words).json()
+
+
+@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+@pytest.mark.parametrize("words", [("--to", "on"), ("--to", "off", "--verify")], ids=" ".join)
+def test_every_sample_is_told_as_published_and_left_alone(sample: str, words: tuple[str, ...], ckpt: Ckpt) -> None:
+    before = everything(SAMPLES / sample)
+    run = ckpt("migrate", "changelog", f"sample_checkpoints/{sample}", "-o", "json", *words)
+    told = run.json()
+
+    assert contract.disagreements(told, "migrate changelog") == []
+    assert run.exit_code == EXIT[told["outcome"]]
+    assert everything(SAMPLES / sample) == before
+    page = ckpt("migrate", "changelog", f"sample_checkpoints/{sample}", *words)
+    assert page.exit_code == run.exit_code
+    assert page.stdout
+
+
+def test_every_published_key_is_used(ckpt: Ckpt) -> None:
+    seen = contract.keys_in(document(ckpt, "sample_checkpoints/aggregation-killed-changelog-4.3", "--to", "off"))
+    unused = {key for key in contract.shapes("migrate changelog").keys() - seen if not key.startswith("checkpoint.")}
+    assert unused == set()
+
+
+@pytest.mark.parametrize(
+    ("sample", "to", "outcome"),
+    [
+        ("join-rocksdb-4.0", "on", "ready"),
+        ("join-rocksdb-4.0", "off", "already"),
+        ("session-window-changelog-4.2", "on", "already"),
+        ("session-window-changelog-4.2", "off", "ready"),
+        ("tws-changelog-4.0", "off", "refused"),  # moved, so that it does not start at all
+        ("aggregation-format2-4.2", "off", "ready"),
+        ("stateless-4.2", "on", "nothing"),
+        ("aggregation-hdfs-4.2", "on", "refused"),
+        ("damaged-missing-sst", "on", "refused"),
+        ("damaged-missing-changelog", "off", "refused"),
+    ],
+)
+def test_what_can_be_switched(sample: str, to: str, outcome: str, ckpt: Ckpt) -> None:
+    assert document(ckpt, f"sample_checkpoints/{sample}", "--to", to)["outcome"] == outcome
+
+
+def test_hdfs_backed_state_is_refused_with_the_way_that_is_left(ckpt: Ckpt) -> None:
+    told = document(ckpt, "sample_checkpoints/join-hdfs-3.5", "--to", "on")
+    assert "HDFS-backed" in told["refused"]
+    assert "ckpt handoff" in told["refused"]
+
+
+def test_a_switch_that_took_in_one_partition_only(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-rocksdb-4.2")
+    part = checkpoint / "state/0/1"
+    newest = max(int(path.stem) for path in part.glob("*.zip"))
+    (part / f"{newest}.zip").rename(part / f"{newest}.changelog")
+    run = ckpt("migrate", "changelog", checkpoint, "--to", "on", "--verify")
+    assert run.exit_code == 1
+    assert "SWITCHED IN PART: 1 of 2" in run.stdout
+    assert f"from {newest} on" in run.stdout
+
+
+def test_a_batch_that_is_not_committed_is_to_be_finished_first(ckpt: Ckpt) -> None:
+    told = document(ckpt, "sample_checkpoints/aggregation-killed-changelog-4.3", "--to", "off")
+    assert any("Batch 4 is not committed" in warning for warning in told["warnings"])

@@ -1,0 +1,48 @@
+"""What the tests of the repair do again and again: look at a tree, apply a plan, take it back."""
+
+from pathlib import Path
+from typing import Any
+
+from ckpt.repair import Plan, Receipt, repair, repair_async
+from ckpt.storage import open_storage
+from ckpt.storage.writer import open_writer
+from tests.conftest import Run
+
+GAP = "async-kafka-4.2"
+NOW = ("--apply", "--accept-replay", "--grace", 0)
+Facts = dict[str, tuple[Any, ...]]
+
+
+def facts(top: Path) -> Facts:
+    """All that makes a tree: names, kinds, modes, owners, bytes, and the times of the files."""
+    return {str(path.relative_to(top)): _facts(path) for path in sorted(top.rglob("*"))}
+
+
+def _facts(path: Path) -> tuple[Any, ...]:
+    of = path.lstat()
+    owned = of.st_mode, of.st_uid, of.st_gid
+    if path.is_symlink():
+        return *owned, path.readlink()
+    return owned if path.is_dir() else (*owned, of.st_mtime_ns, path.read_bytes())
+
+
+def apply(plan: Plan, top: Path, backup: Path) -> Receipt:
+    """Perform a plan without waiting, and accept what it reads again."""
+    uri = str(top)
+    return repair(plan, open_storage(uri), open_writer(uri), open_writer(str(backup)), 0, accept_replay=True)
+
+
+def undo(top: Path, backup: Path) -> Receipt:
+    """Take a repair back, without waiting."""
+    return repair_async(str(top), undo=str(backup), grace_s=0)[1]
+
+
+def refused(run: Run) -> str:
+    """The reason of a run that did nothing: in the document, and in one line."""
+    assert run.exit_code == 3, run.stdout
+    document = run.json()
+    assert document["applied"] is False
+    reason = document["refused"]
+    assert isinstance(reason, str)
+    assert reason.isprintable(), reason
+    return reason

@@ -1,0 +1,92 @@
+"""A part asked again, on the installed Spark: the same answers as recorded, and nothing for ckpt to find later."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from ckpt.inspection import inspect
+from ckpt.reader import open_checkpoint
+from tests.oracle import answers as oracle
+from tests.oracle.record import Worker
+from tests.oracle.test_live import essence
+from tests.repair.oracle import record, repairing
+from tests.repair.oracle.test_repairs import broken_promises, named
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed"),
+]
+
+LIVE = (
+    "async-3.5-whole/fill",
+    "async-3.5-whole/rewind",
+    "async-3.5-uncommitted/fill",
+    "async-3.5-uncommitted/rewind",
+    "async-3.5-without-latest/fill",
+    "async-3.5-uncommitted-in-between/fill",
+    "async-3.5-commits-far-behind/fill",
+    "async-3.5-commits-ahead/fill",
+    "async-3.5-commits-ahead/rewind",
+    "async-3.5-latest-alone/fill",
+    "async-3.5-no-commits/rewind",
+    "async-far-gap/fill",
+    "predecessor-missing/fill",
+    "predecessor-missing-uncommitted/fill",
+    "predecessor-missing-both-logs-uncommitted/rewind",
+    "two-predecessors-missing-but-committed/fill",
+    "commits-ahead-predecessor-missing/fill",
+    "alone/fill",
+    "killed-predecessor-missing/fill",
+    "predecessor-empty/fill",
+    "predecessor-empty-stale-crc-uncommitted/fill",
+    "predecessor-truncated-uncommitted/rewind",
+    "latest-empty/fill",
+    "latest-truncated/rewind",
+    "nearest-earlier-empty/fill",
+    "orphan-crc-offsets-predecessor/fill",
+    "orphan-crc-offsets-next/fill",
+    "orphan-crc-commits-next/fill",
+    "orphan-crc-commits-latest/rewind",
+    "orphan-crc-both-latest/fill",
+    "stale-crc-latest/fill",
+    "no-crc-at-all/fill",
+    "two-sources-3.5-gap-uncommitted/fill",
+    "named-sources-4.2-gap/fill",
+    "file-source-3.5-gap-uncommitted/fill",
+    "v2-after-v1-uncommitted/fill",
+    "v1-after-v2-uncommitted/fill",
+    "aggregation-hdfs-3.5-gap/fill",
+    "aggregation-changelog-4.0-gap/fill",
+)
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    log: Path = tmp_path_factory.mktemp("repairs") / "worker.log"
+    with Worker(sys.executable, log, record.MODULE) as started:
+        yield started
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_spark_starts_a_repaired_checkpoint_as_promised(worker: Worker, name: str, tmp_path: Path) -> None:
+    minor, question = ".".join(worker.spark.split(".")[:2]), named()[name]
+    if minor not in oracle.VERSIONS:
+        pytest.skip(f"no answers are recorded for Spark {minor}")
+    plan = repairing.planned(repairing.damaged(question.case, tmp_path / "planned"), question.strategy)
+
+    answer = record.ask(worker, question, tmp_path / "repaired")
+
+    assert broken_promises(question, minor, plan, answer) == []
+    recorded = oracle.read(minor, record.ANSWERS)["answers"][name]
+    assert essence(answer["first"]) == essence(recorded["first"])
+    later = inspect(open_checkpoint(str(tmp_path / "repaired" / "ck")))
+    assert later.sound, [one.finding for one in later.findings]
+
+
+def test_enough_is_asked_again() -> None:
+    assert len(LIVE) == len(set(LIVE)) >= 30

@@ -1,0 +1,248 @@
+"""A repair, or an undo, that is killed after any change to the disk: undo restores, and the same command finishes."""
+
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ckpt.inspection import inspect
+from ckpt.reader import read_checkpoint
+from ckpt.repair import Plan, Strategy, plan_repair
+from ckpt.storage import open_storage
+from tests.places import ROOT, SAMPLES
+from tests.repair.doing import Facts, apply, facts, undo
+from tests.repair.gaps import Gap
+from tests.repair.killing import killed
+
+PATTERNS: dict[str, tuple[Gap | str, Strategy]] = {
+    "a sample": ("async-kafka-4.2", Strategy.FILL),
+    "no checksums": (Gap((0, 7), (0, 7)), Strategy.FILL),
+    "unreadable predecessor": (
+        Gap((0, 4, 6, 7), (0, 4), {"offsets/6": "truncated"}, checksums=True, stale=("offsets/6",)),
+        Strategy.FILL,
+    ),
+    "uncommitted batches between": (Gap((0, 3, 5, 9), (0, 1), checksums=True), Strategy.FILL),
+    "unreadable and ahead": (Gap((0, 4, 6), (0, 4, 6, 8), {"offsets/6": "empty"}, checksums=True), Strategy.FILL),
+    "orphan checksums": (
+        Gap((0, 5), (0,), checksums=True, orphans=("offsets/4", "commits/5", "offsets/6")),
+        Strategy.FILL,
+    ),
+    "rewind": (Gap((0, 1, 5), (0, 1, 5), checksums=True), Strategy.REWIND),
+    "rewind over batches never run": (Gap((0, 1, 4, 5, 9), (0, 1, 2)), Strategy.REWIND),
+}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A checkpoint and the backup beside it, as a crash left them."""
+
+    top: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.top / "checkpoint"
+
+    @property
+    def backup(self) -> Path:
+        return self.top / "backup"
+
+    def copy(self, name: str) -> "Scene":
+        to = self.top.with_name(name)
+        shutil.rmtree(to, ignore_errors=True)
+        shutil.copytree(self.top, to, symlinks=True)
+        return Scene(to)
+
+
+Make = Callable[[str], tuple[Scene, Plan]]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is such a thing: what a kill leaves is the same, and flushing it costs nothing."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="ckpt-test-", dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def scene(memory: Path) -> Make:
+    def make(pattern: str) -> tuple[Scene, Plan]:
+        gap, strategy = PATTERNS[pattern]
+        scene = Scene(memory / "first")
+        scene.top.mkdir()
+        if isinstance(gap, Gap):
+            gap.build(scene.checkpoint)
+        else:
+            shutil.copytree(SAMPLES / gap, scene.checkpoint)
+        for number, file in enumerate(sorted(path for path in scene.checkpoint.rglob("*") if path.is_file())):
+            file.chmod((0o644, 0o600, 0o664)[number % 3])
+        plan = planned(scene, strategy)
+        assert plan.steps
+        return scene, plan
+
+    return make
+
+
+def planned(scene: Scene, strategy: Strategy) -> Plan:
+    return plan_repair(open_storage(str(scene.checkpoint)), strategy)
+
+
+def restores(scene: Scene, before: Facts) -> None:
+    """Undo brings everything back; where nothing was changed yet, there may be nothing to undo by."""
+    manifest = (scene.backup / "manifest.json").exists()
+    receipt = undo(scene.checkpoint, scene.backup)
+    assert receipt.undone if manifest else "is no backup" in str(receipt.problem)
+    assert facts(scene.checkpoint) == before
+
+
+def finishes(scene: Scene, plan: Plan, before: Facts) -> None:
+    """The same command again does what is left; and both can be taken back, the last first."""
+    assert plan.strategy is not None
+    again = planned(scene, plan.strategy)
+    second = scene.top / "second backup"
+    if again.steps:
+        assert apply(again, scene.checkpoint, second).applied
+    assert not planned(scene, plan.strategy).needed
+    now = inspect(read_checkpoint(open_storage(str(scene.checkpoint)))).forecasts
+    assert [(f.outcome, f.batch_id, f.sources, f.error) for f in now] == [
+        (f.outcome, f.batch_id, f.sources, f.error) for f in plan.after
+    ]
+    if again.steps:
+        assert undo(scene.checkpoint, second).undone
+    if (scene.backup / "manifest.json").exists():
+        assert undo(scene.checkpoint, scene.backup).undone
+    assert facts(scene.checkpoint) == before
+
+
+LINKLESS = ("no checksums", "unreadable predecessor")  # enough of them for file systems without hard links
+
+
+@pytest.mark.parametrize(
+    ("pattern", "without_links"), [*((one, False) for one in PATTERNS), *((one, True) for one in LINKLESS)]
+)
+def test_a_repair_killed_anywhere_is_undone_or_finished(pattern: str, without_links: bool, scene: Make) -> None:
+    first, plan = scene(pattern)
+    before = facts(first.checkpoint)
+    begun = 0
+    for at in itertools.count(1):
+        crashed = first.copy("crashed")
+        if not killed(at, partial(repaired, crashed, plan), without_links=without_links):
+            break
+        if (crashed.backup / "manifest.json").exists():
+            begun += 1
+        else:
+            assert facts(crashed.checkpoint) == before, "nothing is changed before the backup is whole"
+            if at % 4:
+                continue  # one like the other
+        finishes(crashed.copy("again"), plan, before)
+        restores(crashed, before)
+    assert begun > 2
+    restores(crashed, before)
+
+
+@pytest.mark.parametrize("pattern", ["unreadable predecessor", "rewind"])
+def test_an_undo_killed_anywhere_is_finished_by_another(pattern: str, scene: Make) -> None:
+    first, plan = scene(pattern)
+    before = facts(first.checkpoint)
+    whole, halfway = first.copy("whole"), first.copy("halfway")
+    repaired(whole, plan)
+    assert killed(number_of_changes(first, plan) - 4, partial(repaired, halfway, plan))
+    for done in (whole, halfway):
+        for at in itertools.count(1):
+            crashed = done.copy("crashed")
+            if not killed(at, partial(undo, crashed.checkpoint, crashed.backup)):
+                break
+            restores(crashed, before)
+        assert at > 2
+        assert facts(crashed.checkpoint) == before
+
+
+def repaired(scene: Scene, plan: Plan) -> None:
+    """Plan anew, as the command does, and apply."""
+    assert plan.strategy is not None
+    assert apply(planned(scene, plan.strategy), scene.checkpoint, scene.backup).applied
+
+
+def number_of_changes(scene: Scene, plan: Plan) -> int:
+    for at in itertools.count(1):
+        trial = scene.copy("trial")
+        if not killed(at, partial(repaired, trial, plan)):
+            return at - 1
+    raise AssertionError
+
+
+# The same with the real command in a process of its own.
+
+
+def command(at: int, record: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    run = [sys.executable, "-m", "tests.repair.killing", str(at), str(record), *map(str, words)]
+    return subprocess.run(run, cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+def test_the_command_itself_killed_leaves_no_lock_and_finishes_the_second_time(scene: Make, tmp_path: Path) -> None:
+    first, _ = scene("unreadable predecessor")
+    before = facts(first.checkpoint)
+    record = tmp_path / "record"
+    whole = first.copy("whole")
+    words = ("repair-async", whole.checkpoint, "--apply", "--accept-replay", "--grace", 0)
+    assert command(0, record, *words, "--backup", whole.backup).returncode == 0
+    changes = json.loads(record.read_text())
+    for at in (len(changes) // 2, len(changes) - 8):
+        crashed = first.copy("crashed")
+        words = ("repair-async", crashed.checkpoint, "--apply", "--accept-replay", "--grace", 0)
+        assert command(at, record, *words, "--backup", crashed.backup).returncode == -9
+        same = command(0, record, *words, "--backup", crashed.backup)
+        assert same.returncode == 0 or "name another place with --backup" in " ".join(same.stdout.split())
+        again = crashed.copy("again")
+        done = command(0, record, "repair-async", again.checkpoint, *words[2:], "-o", "json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        if (crashed.backup / "manifest.json").exists():
+            undone = command(0, record, "repair-async", crashed.checkpoint, "--undo", crashed.backup, "--grace", 0)
+            assert undone.returncode == 0, undone.stdout + undone.stderr
+        assert facts(crashed.checkpoint) == before
+
+
+CHANGES = re.compile(
+    r"^\d+ +(?P<call>openat|write|fsync|linkat|unlinkat?|renameat2?|fchmod|fchown|utimensat|mkdir(?:at)?)\((?P<rest>.*)"
+)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_no_change_escapes_the_count(scene: Make, tmp_path: Path) -> None:
+    first, _ = scene("unreadable predecessor")
+    words = ("--apply", "--accept-replay", "--grace", 0)
+    counted, traced = first.copy("counted"), first.copy("traced")
+    record, trace = tmp_path / "record", tmp_path / "trace"
+    done = command(0, record, "repair-async", counted.checkpoint, *words, "--backup", counted.backup)
+    assert done.returncode == 0
+    watch = ["strace", "-f", "-y", "-o", str(trace), sys.executable, "-m", "ckpt", "repair-async"]
+    ran = subprocess.run(
+        [*watch, str(traced.checkpoint), *map(str, words), "--backup", str(traced.backup)],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=120,
+    )
+    if b"ptrace" in ran.stderr:
+        pytest.skip("strace may not trace here")
+    assert ran.returncode == 0, ran.stderr
+    found = [
+        match for line in trace.read_text().splitlines() if (match := CHANGES.match(line)) and str(traced.top) in line
+    ]
+    done_so = [match for match in found if " = -1 " not in match["rest"]]
+    calls = [match["call"] for match in done_so if match["call"] != "openat" or "O_CREAT" in match["rest"]]
+    names = {"openat": "open", "linkat": "link", "unlinkat": "unlink", "utimensat": "utime", "mkdirat": "mkdir"}
+    assert [names.get(call, call) for call in calls] == [
+        name for name in json.loads(record.read_text()) if name != "half a write"
+    ]

@@ -1,0 +1,250 @@
+"""Writing: a file appears whole, never over another one, and removing leaves nothing behind, wherever it lies."""
+
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from ckpt.errors import StorageError, UsageError
+from ckpt.storage import open_storage
+from ckpt.storage.base import temporary
+from ckpt.storage.writer import AlreadyThere, Attributes, open_writer
+from tests.services.fixtures import Upload
+
+KINDS = [
+    "local_uri",
+    "memory_uri",
+    "bridged_uri",
+    pytest.param("s3_uri", marks=pytest.mark.service),
+    pytest.param("hdfs_uri", marks=pytest.mark.service),
+    pytest.param("gcs_uri", marks=pytest.mark.service),
+    pytest.param("azure_uri", marks=pytest.mark.service),
+]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    top = tmp_path / "check point"
+    for name in ("offsets", "commits"):
+        (top / name).mkdir(parents=True)
+        for batch_id in (0, 5):
+            (top / name / str(batch_id)).write_bytes(b"v1")
+    (top / "metadata").write_bytes(b'{"id":"x"}')
+    return top
+
+
+@pytest.fixture
+def local_uri() -> Upload:
+    return lambda folder: (str(folder), {})
+
+
+@pytest.fixture
+def bridged_uri() -> Upload:
+    """An fsspec file system that is walked: fsspec's local one."""
+    return lambda folder: (f"local://{folder}", {})
+
+
+@pytest.fixture(params=KINDS)
+def upload(request: pytest.FixtureRequest) -> Upload:
+    """Each kind of storage in turn."""
+    found: Upload = request.getfixturevalue(request.param)
+    return found
+
+
+def paths(uri: str, options: dict[str, str]) -> set[str]:
+    return {path for path, _ in open_storage(uri, options).list_tree().walk()}
+
+
+def test_creates_removes_and_never_overwrites(tree: Path, upload: Upload) -> None:
+    uri, options = upload(tree)
+    writer, storage = open_writer(uri, options), open_storage(uri, options)
+    before = paths(uri, options)
+    data = bytes(range(256)) * 500
+
+    with writer.lock():
+        writer.create("offsets/4", data)
+        writer.create("offsets/.4.crc", b"")
+    assert storage.read("offsets/4") == data
+    assert paths(uri, options) == before | {"offsets/4", "offsets/.4.crc"}
+
+    with pytest.raises(AlreadyThere, match=r"offsets/4 exists already"):
+        writer.create("offsets/4", b"other")
+    assert storage.read("offsets/4") == data
+    assert paths(uri, options) == before | {"offsets/4", "offsets/.4.crc"}, "no temporary file is left"
+
+    for _ in range(2):
+        writer.remove("offsets/4")
+        writer.remove("offsets/.4.crc")
+        assert paths(uri, options) == before
+    writer.create("offsets/4", b"again")
+    assert storage.read("offsets/4") == b"again"
+
+
+def test_what_a_broken_off_write_left_is_discarded(tree: Path, upload: Upload) -> None:
+    uri, options = upload(tree)
+    writer = open_writer(uri, options)
+    before = paths(uri, options)
+    writer.create(temporary("offsets/4"), b"half")
+    writer.discard_temporary("offsets/4")
+    writer.discard_temporary("offsets/4")
+    assert paths(uri, options) == before
+    writer.create(temporary("offsets/4"), b"half")
+    writer.create("offsets/4", b"whole")
+    writer.discard_temporary("offsets/4")
+    assert paths(uri, options) == before | {"offsets/4"}
+    assert open_storage(uri, options).read("offsets/4") == b"whole"
+
+
+def test_the_last_file_of_a_folder_leaves_the_folder(tree: Path, upload: Upload) -> None:
+    uri, options = upload(tree)
+    writer, storage = open_writer(uri, options), open_storage(uri, options)
+    for batch_id in (0, 5):
+        writer.remove(f"commits/{batch_id}")
+    writer.create("commits/0", b"v1")
+    assert storage.list_tree().in_folder("commits").keys() == {"0"}
+
+
+def test_a_root_is_created_once(tree: Path, upload: Upload) -> None:
+    uri, options = upload(tree)
+    backup = f"{uri}.backup"
+    writer = open_writer(backup, options)
+    writer.make_root()
+    writer.create("manifest.json", b"{}")
+    assert paths(backup, options) == {"manifest.json"}
+    with pytest.raises(AlreadyThere, match="exists already"):
+        open_writer(backup, options).make_root()
+    with pytest.raises(AlreadyThere, match="exists already"):
+        open_writer(uri, options).make_root()
+
+
+@pytest.mark.service
+def test_s3_keeps_no_object_but_the_marker_of_the_folder(tree: Path, s3_uri: Upload, s3: Any) -> None:
+    from pyarrow import fs
+
+    uri, options = s3_uri(tree)
+    writer = open_writer(uri, options)
+    writer.create("offsets/4", b"x")
+    writer.remove("offsets/4")
+    found = s3.file_system().get_file_info(fs.FileSelector(uri.removeprefix("s3://"), recursive=True))
+    assert {item.base_name for item in found if item.type == fs.FileType.File} == {"0", "5", "metadata"}
+    assert {item.base_name for item in found if item.type == fs.FileType.Directory} == {"offsets", "commits"}
+    assert paths(uri, options) == {"metadata", "offsets/0", "offsets/5", "commits/0", "commits/5"}
+
+
+class Remembering(MemoryFileSystem):
+    """A file system that remembers listings, as several of fsspec do."""
+
+    protocol = "remembering"
+    remembered: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return str(super()._strip_protocol(path.replace("remembering://", "memory://")))
+
+    def ls(self, path: str, detail: bool = True, **kwargs: Any) -> Any:
+        path = self._strip_protocol(path)
+        if path not in self.remembered:
+            self.remembered[path] = super().ls(path, detail=True, **kwargs)
+        found = self.remembered[path]
+        return found if detail else [item["name"] for item in found]
+
+    def invalidate_cache(self, path: str | None = None) -> None:
+        self.remembered.clear()
+
+
+def test_a_second_look_sees_what_was_written_after_the_first() -> None:
+    fsspec.register_implementation("remembering", Remembering, clobber=True)
+    others = MemoryFileSystem()
+    others.pipe_file("/remembered/offsets/0", b"v1")
+    storage = open_storage("remembering://remembered")
+    assert "1" not in storage.list_tree().in_folder("offsets")
+    others.pipe_file("/remembered/offsets/1", b"v1")
+    assert "1" in storage.list_tree().in_folder("offsets")
+
+
+# Local disks.
+
+
+def test_owner_permissions_and_time_are_set(tree: Path) -> None:
+    writer = open_writer(str(tree))
+    wanted = Attributes(0o640, os.getuid(), os.getgid(), 1_600_000_000_123_456_789)
+    writer.create("offsets/4", b"x", wanted)
+    found = (tree / "offsets" / "4").stat()
+    assert (found.st_mode & 0o7777, found.st_mtime_ns, found.st_nlink) == (0o640, wanted.mtime_ns, 1)
+    assert writer.attributes("offsets/4") == wanted
+    assert writer.attributes("offsets/7") is None
+    writer.create("offsets/6", b"x")
+    assert (tree / "offsets" / "6").stat().st_mode & 0o777 == 0o644 & ~_umask()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_a_second_lock_is_refused_and_the_first_leaves_nothing(tree: Path) -> None:
+    first, second = open_writer(str(tree)), open_writer(str(tree))
+    before = paths(str(tree), {})
+    with first.lock():
+        assert first.exclusive
+        with pytest.raises(StorageError, match="is being changed by another ckpt"), second.lock():
+            raise AssertionError
+    with second.lock():
+        assert paths(str(tree), {}) == before
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("offsets", "no ordinary file"),
+        ("offsets/link", "no ordinary file"),
+        ("linked/0", "symbolic link"),
+        ("metadata/0", "symbolic link or no folder"),
+    ],
+)
+def test_what_is_no_ordinary_file_in_a_real_folder_is_left_alone(tree: Path, path: str, told: str) -> None:
+    (tree / "linked").symlink_to(tree / "offsets")
+    (tree / "offsets" / "link").symlink_to(tree / "metadata")
+    with pytest.raises(StorageError, match=told):
+        open_writer(str(tree)).attributes(path)
+    if told != "no ordinary file":
+        for action in (writer_of(tree).remove, lambda path: writer_of(tree).create(path, b"x")):
+            with pytest.raises(StorageError, match=told):
+                action(path)
+    assert (tree / "offsets" / "0").read_bytes() == b"v1"
+    assert (tree / "metadata").read_bytes() == b'{"id":"x"}'
+
+
+def writer_of(tree: Path) -> Any:
+    return open_writer(str(tree))
+
+
+def test_a_link_in_the_way_is_no_name_to_write_through(tree: Path) -> None:
+    target = tree.parent / "precious"
+    (tree / "offsets" / "4").symlink_to(target)
+    with pytest.raises(AlreadyThere):
+        writer_of(tree).create("offsets/4", b"x")
+    (tree / "offsets" / temporary("6")).symlink_to(target)
+    writer_of(tree).create("offsets/6", b"x")
+    assert not target.exists()
+    assert (tree / "offsets" / "6").read_bytes() == b"x"
+
+
+def test_a_root_that_is_not_there(tree: Path) -> None:
+    writer = open_writer(str(tree / "nowhere"))
+    for action in (
+        lambda: writer.remove("offsets/0"),
+        lambda: writer.create("offsets/0", b""),
+        writer.lock().__enter__,
+    ):
+        with pytest.raises(StorageError, match=r"/nowhere.* cannot be written: "):
+            action()
+
+
+def test_a_scheme_that_nobody_knows() -> None:
+    with pytest.raises(UsageError, match="unknown"):
+        open_writer("nothing://here")

@@ -1,0 +1,175 @@
+"""What a remedy says leads out: the same files are gone in cases of the oracle, where Spark restarted; and on a copy,
+where it is done by the letter, the trouble is gone.
+"""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ckpt, CopyOf
+from tests.oracle import answers
+from tests.oracle.cases.logs import REMEDIED, SAMPLE
+from tests.places import ROOT
+
+NAMED = re.compile(r"move ((?:offsets|commits)/\d+)(?: (and|down to) ((?:offsets|commits)/\d+))?")
+STATE = re.compile(r"every state file of version (\d+) and above")
+
+
+def moved_away(remedy: str) -> list[str]:
+    """The files that a remedy names, in its order."""
+    found = NAMED.search(remedy)
+    assert found is not None, remedy
+    first, how, last = found.groups()
+    if how == "down to":
+        folder, begin, end = first.split("/")[0], *(int(path.split("/")[1]) for path in (first, last))
+        return [f"{folder}/{i}" for i in range(begin, end - 1, -1)]
+    return [first] if last is None else [first, last]
+
+
+def obey(remedy: str, checkpoint: Path) -> None:
+    """Remove from a checkpoint what a remedy says is to be moved away."""
+    state = STATE.search(remedy)
+    for path in moved_away(remedy) if NAMED.search(remedy) else ():
+        remove(checkpoint / path)
+    for file in list(checkpoint.glob("state/**/*")) if state else ():
+        version = re.match(r"(\d+)[._]", file.name)
+        if state and version and file.is_file() and int(version[1]) >= int(state[1]):
+            remove(file)
+
+
+def remove(file: Path) -> None:
+    file.unlink(missing_ok=True)
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
+def remedy_of(code: str, checkpoint: Path, ckpt: Ckpt) -> str:
+    findings = ckpt("inspect", checkpoint, "-o", "json").json()["findings"]
+    (remedy,) = [found["remedy"] for found in findings if found["code"] == code]
+    return str(remedy)
+
+
+@pytest.mark.parametrize("name", REMEDIED)
+def test_the_files_that_a_remedy_names_are_those_without_which_spark_restarts(
+    name: str, ckpt: Ckpt, copy_of: CopyOf
+) -> None:
+    damage, remedy = REMEDIED[name]
+    checkpoint = copy_of(SAMPLE, *damage)
+    document = ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json").json()
+    worst = next(one for one in document["findings"] if one["severity"] == "error")
+    named = moved_away(worst["remedy"])
+    assert sorted(named) == sorted(str(one["path"]) for one in remedy)
+
+    obey(worst["remedy"], checkpoint)
+    assert ckpt("inspect", checkpoint, "--progress", "sync").exit_code == 0
+
+
+@pytest.mark.parametrize("minor", answers.VERSIONS)
+@pytest.mark.parametrize("name", REMEDIED)
+def test_spark_restarted_without_them(name: str, minor: str) -> None:
+    answer = answers.read(minor)["answers"][f"remedy-{name}/sync"]
+    assert (answer["outcome"], answer["then"]["outcome"]) == ("resumes", "resumes")
+
+
+STARTS = [
+    ("damaged-empty-offset", "CKPT101", "Restarts with new batch 5"),
+    ("damaged-truncated-offset", "CKPT101", "Restarts with new batch 5"),
+    ("damaged-empty-commit", "CKPT101", "Restarts by running batch 5 again"),
+    ("damaged-commits-ahead-of-offsets", "CKPT204", "Restarts with new batch 5"),
+    ("damaged-commits-far-behind", "CKPT205", "Restarts by running batch 3 again"),
+    ("damaged-no-commits", "CKPT205", "Restarts by running batch 0 again"),
+    ("damaged-missing-unique-ids", "CKPT111", "Restarts by running batch 7 again on Spark 4.2, 4.3"),
+    ("damaged-state-ahead", "CKPT306", "Restarts with new batch 4"),
+]
+
+
+@pytest.mark.parametrize(("sample", "code", "verdict"), STARTS)
+def test_what_a_remedy_says_leads_out(sample: str, code: str, verdict: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of(sample)
+    obey(remedy_of(code, checkpoint, ckpt), checkpoint)
+
+    after = ckpt("inspect", checkpoint, "-o", "json")
+    assert after.json()["verdict"] == verdict
+    assert after.exit_code == 0
+
+
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "aggregation-changelog-4.2", "aggregation-format2-4.2"])
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_stateful_query_goes_back_with_its_state(sample: str, committed: bool, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of(sample)
+    latest = max(int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*"))
+    (checkpoint / "offsets" / str(latest)).write_text("")
+    if not committed:
+        remove(checkpoint / "commits" / str(latest))
+    remedy = remedy_of("CKPT101", checkpoint, ckpt)
+    assert f"every state file of version {latest + 1} and above" in remedy
+    obey(remedy, checkpoint)
+
+    after = ckpt("inspect", checkpoint, "-o", "json")
+    assert after.json()["verdict"].startswith(f"Restarts with new batch {latest}")
+    assert after.exit_code == 0
+
+
+def test_a_commit_ahead_of_a_stateful_query_goes_back_with_its_state(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    for batch in (8, 9):
+        remove(checkpoint / "offsets" / str(batch))
+    remedy = remedy_of("CKPT204", checkpoint, ckpt)
+    assert "batches 8 to 9" in remedy
+    obey(remedy, checkpoint)
+
+    assert ckpt("inspect", checkpoint, "-o", "json").json()["verdict"] == "Restarts with new batch 8"
+
+
+def test_the_command_for_a_moved_checkpoint_links_it(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint = copy_of("tws-rocksdb-4.2", to="it's here; $(so) to say")
+    old = tmp_path / "old place" / "tws"
+    for file in (checkpoint / "state/0/_metadata/v2").glob("[0-9]*"):
+        file.write_text(file.read_text().replace("/tmp/ckpt-samples/tws-rocksdb-4.2", str(old)))
+    command = re.search("`(mkdir [^`]*)`", remedy_of("CKPT305", checkpoint, ckpt))
+    assert command
+    assert command[1] in ckpt("inspect", checkpoint).stdout.splitlines()[-1]
+    subprocess.run(["bash", "-c", command[1]], check=True, cwd=ROOT)
+
+    assert old.resolve() == checkpoint.resolve()
+
+
+@pytest.mark.parametrize("sample", ["async-kafka-4.2", "damaged-missing-predecessor"])
+def test_a_command_can_be_copied_from_the_page(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of(sample, to="a path with spaces " * 5)
+    page = ckpt("inspect", checkpoint).stdout
+    assert f"ckpt repair-async {shlex.quote(str(checkpoint))}" in page
+    assert "`" not in page
+
+
+def test_a_new_place_is_no_green_light(ckpt: Ckpt, tmp_path: Path) -> None:
+    result = ckpt("inspect", tmp_path)
+    assert result.exit_code == 0
+    assert "do NOT start it" in " ".join(result.stdout.split("\nNext")[1].split())
+
+
+def test_lost_state_is_told_in_the_last_lines(ckpt: Ckpt) -> None:
+    last = " ".join(ckpt("inspect", "sample_checkpoints/damaged-missing-state").stdout.split("\nNext")[1].split())
+    assert last.startswith("start the query as usual; but if it aggregates, joins or deduplicates, its state is lost")
+    for sample in ("async-kafka-4.2", "continuous-4.2", "aggregation-hdfs-4.2"):
+        assert "its state is lost" not in ckpt("inspect", f"sample_checkpoints/{sample}").stdout
+
+
+def test_the_other_progress_mode_gets_a_remedy_of_its_own(ckpt: Ckpt) -> None:
+    kafka = ckpt("inspect", "sample_checkpoints/async-kafka-4.2", "--progress", "async").stdout
+    assert '.writeStream.option("asyncProgressTrackingEnabled", "true")' in kafka.split("\nNext")[1]
+    moved = ckpt("inspect", "sample_checkpoints/tws-rocksdb-4.2", "--progress", "async")
+    assert moved.stdout.split("\nNext")[1].split()[:2] == ["ckpt", "relocate"]
+    assert "CKPT208" in moved.stdout
+
+
+def test_every_start_that_is_unknown_is_explained(ckpt: Ckpt) -> None:
+    for words in (("tws-rocksdb-4.2", "--spark", "3.5"), ("continuous-4.2",)):
+        result = ckpt("inspect", f"sample_checkpoints/{words[0]}", *words[1:], "-o", "json")
+        unknown = [told for told in result.json()["restart"] if told["outcome"] == "unknown"]
+        assert unknown
+        assert all(told["because"] for told in unknown)
+        assert result.exit_code == 1
+        assert any(one["severity"] != "note" for one in result.json()["findings"])
