@@ -26,7 +26,7 @@ from functools import partial
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from benchmarks.many_keys import PROVIDERS, is_made, place
+from benchmarks.many_keys import PROVIDERS
 from benchmarks.measure import Pairs, Run, alternated, circumstances
 from ckpt.export.reading import Question, plan_readings
 from ckpt.export.targets import Format, Mode, Shape, target
@@ -45,29 +45,31 @@ def main() -> None:
     print(circumstances())
     print("ratios of wall time and of CPU time: the middle one of several pairs of runs, taken by turns\n")
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as temporary:
-        folder = Path(asked.folder or temporary).resolve()
+        folder = Path(asked.folder or temporary)
         sizes = (asked.keys // 10, asked.keys)
-        _make(folder, sizes)
+        made = {(provider, keys): _checkpoint(folder, provider, keys) for provider in PROVIDERS for keys in sizes}
         with session(None, MEMORY, delta=False) as spark:
             for provider in PROVIDERS:
-                for row in _rows(spark, folder, provider, sizes, asked.pairs):
+                for row in _rows(spark, provider, {keys: made[provider, keys] for keys in sizes}, asked.pairs):
                     print(row, flush=True)
-        print(_limited(place(folder, "RocksDB", asked.keys), asked.keys, folder / "limited"))
+        print(_limited(made["RocksDB", asked.keys], asked.keys, folder / "limited"))
 
 
-def _make(folder: Path, sizes: tuple[int, int]) -> None:
-    """Have Spark write the checkpoints, but for those that an earlier run left in the folder."""
-    if all(is_made(place(folder, provider, keys)) for provider in PROVIDERS for keys in sizes):
-        return
-    command = [sys.executable, "-m", "benchmarks.many_keys", str(folder), *map(str, sizes)]
-    _done(subprocess.run(command, cwd=ROOT, capture_output=True, text=True))
+def _checkpoint(folder: Path, provider: str, keys: int) -> Path:
+    """A checkpoint, made unless an earlier run left it in the folder."""
+    where = folder / f"{provider}-{keys}"
+    if not (where / "commits" / "0").exists():
+        shutil.rmtree(where, ignore_errors=True)
+        command = [sys.executable, "-m", "benchmarks.many_keys", provider, str(keys), str(where)]
+        _done(subprocess.run(command, cwd=ROOT, capture_output=True, text=True))
+    return where
 
 
-def _rows(spark: SparkSession, folder: Path, provider: str, sizes: tuple[int, int], times: int) -> Iterator[str]:
+def _rows(spark: SparkSession, provider: str, checkpoints: dict[int, Path], times: int) -> Iterator[str]:
     """Export and script, for few keys and for many; and the time that a key takes in either."""
     per_key = []
-    for keys in sizes:
-        pairs = _compared(spark, place(folder, provider, keys), keys, times)
+    for keys, checkpoint in checkpoints.items():
+        pairs = _compared(spark, checkpoint, keys, times)
         wall, cpu = pairs.seconds
         per_key.append((wall / keys, cpu / keys))
         took = "wall {:.2f} to {:.2f}, ".format(*pairs.spread) + f"{wall:.2f} s, {cpu:.2f} s CPU"
@@ -92,10 +94,10 @@ def _compared(spark: SparkSession, checkpoint: Path, keys: int, times: int) -> P
 
 def _export(spark: SparkSession, checkpoint: Path, to: Path) -> None:
     """What ``ckpt export-state CHECKPOINT --to TO`` does besides starting a session, with somebody who watches."""
-    where = target(str(to), None, Format.PARQUET, Mode.ERROR, str(checkpoint))
+    place = target(str(to), None, Format.PARQUET, Mode.ERROR, str(checkpoint))
     readings = plan_readings(Question(str(checkpoint)), None, pyspark_version())
     shaped = [exporting.shaped(spark, one, Shape.FLAT) for one in readings]
-    exporting.export(spark, shaped, where, lambda done, total: None)
+    exporting.export(spark, shaped, place, lambda done, total: None)
 
 
 def _script(spark: SparkSession, checkpoint: Path, to: Path) -> None:
