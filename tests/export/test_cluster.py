@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.service]
         pytest.param("aggregation-changelog-4.2", "checkpoint", (), id="RocksDB changelog"),
         pytest.param("join-hdfs-3.5", "checkpoint", ("--side", "right"), id="HDFS-backed join side"),
         pytest.param("tws-rocksdb-4.2", "moved", ("--variable", "parityTtl"), id="moved transformWithState"),
-        pytest.param("tws-avro-changelog-4.2", "with space", ("--all",), id="all of it, at a path with a space"),
+        pytest.param("aggregation-hdfs-4.2", "with space", (), id="path with a space"),
     ],
 )
 def test_an_export_on_a_cluster_is_the_local_one(
