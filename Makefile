@@ -23,3 +23,4 @@ test: check  ## everything that CI runs
 docs: setup  ## write what is generated of the documentation again (the runbook wants Kafka, through Maven)
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m tests.repair.runbook
+	$(BIN)/python -m tests.relocate.runbook

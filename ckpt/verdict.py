@@ -17,13 +17,12 @@ def verdict(forecasts: Sequence[Forecast], others: Sequence[Forecast] = (), erro
 
     """
     running = [f for f in forecasts if f.outcome.runs]
-    versions = spell(list(dict.fromkeys(f.spark for f in forecasts)))
     if len(running) == len(forecasts):
         start = _capital(" or ".join(dict.fromkeys(_start(f) for f in running)))
-        which = f" on Spark {versions}" if any(not f.outcome.runs for f in others) else ""
+        which = _on([f for f in (*forecasts, *others) if f.outcome.runs], others)
         return start + which + (_losses(running) or _troubles(errors))
     if not running:
-        which = f" on Spark {versions}" if any(f.outcome.runs for f in others) else ""
+        which = _on([f for f in (*forecasts, *others) if not f.outcome.runs], others)
         return _none_runs(forecasts, which)
     by_mode = {mode: [f for f in forecasts if f.progress is mode] for mode in Progress}
     if by_mode[Progress.SYNC] and by_mode[Progress.ASYNC]:
@@ -38,6 +37,13 @@ def verdict(forecasts: Sequence[Forecast], others: Sequence[Forecast] = (), erro
     dead_on = {f.spark for f in forecasts} - {s for s in alive_on if _all_run(forecasts, s)}
     alive_text = f"restarts on Spark {spell(sorted(alive_on))}" if alive_on else ""
     return f"Will not restart on Spark {spell(sorted(dead_on))}; {alive_text}" + _losses(running)
+
+
+def _on(alike: Sequence[Forecast], others: Sequence[Forecast]) -> str:
+    """The versions that a sentence holds for, where it does not hold for all."""
+    if all(f in alike for f in others):
+        return ""
+    return f" on Spark {spell(list(dict.fromkeys(f.spark for f in alike)))}"
 
 
 def spell(versions: Sequence[Spark]) -> str:

@@ -21,6 +21,7 @@ def sinks(checkpoint: Checkpoint, batch: int) -> tuple[SinkMeaning, ...]:
     """Every kind there is: offsets and commits do not say which one the query had, but for commit log v3."""
     query = checkpoint.metadata.query_id if isinstance(checkpoint.metadata, QueryMetadata) else None
     written = f"appId {query or 'that is the id of the old query'} and version {batch + 1}"
+    last = max((batch, *checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:]))
     return (
         SinkMeaning(
             "delta",
@@ -30,8 +31,8 @@ def sinks(checkpoint: Checkpoint, batch: int) -> tuple[SinkMeaning, ...]:
         ),
         SinkMeaning(
             "file",
-            "take a new output folder, and let readers read both: _spark_metadata of the old one has seen batches 0 to "
-            f"{batch}, and skips those of the new query under the same ids without a word",
+            "take a new output folder, and let readers read both: _spark_metadata of the old one has seen batches up "
+            f"to {last}, and skips those of the new query under the same ids without a word",
         ),
         SinkMeaning("kafka", "it knows nothing of batches: what is read again is written again"),
         SinkMeaning(
@@ -71,7 +72,10 @@ def warnings(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Ite
     if checkpoint.state is not None and not state_readable:
         yield f"The state of batch {batch} can no longer be loaded from here: this only helps if it was taken before."
     if checkpoint.stateful:
-        yield f"The new query needs the state of batch {batch} too; nothing but its sources is handed over here."
+        yield (
+            f"The new query needs the state of batch {batch} too: ckpt export-state --batch {batch} gives it as data. "
+            "Nothing but the sources is handed over here."
+        )
     commit = checkpoint.commits.readable(batch)
     names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
     if names:

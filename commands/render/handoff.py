@@ -81,7 +81,9 @@ def _headline(found: Handoff, layout: Page) -> str:
     elif found.exact:
         said, colour = f"A NEW QUERY CAN GO ON exactly behind batch {found.batch}, the last that was planned", "32;1"
     else:
-        said, colour = f"A NEW QUERY CAN GO ON behind batch {found.batch}, but MAY READ ROWS AGAIN", "33;1"
+        begun = any(start.begin is Begin.FROM_ZERO for start in found.sources)
+        but = "but NOT ALL SOURCES CAN: some begin again" if begun else "but MAY READ ROWS AGAIN"
+        said, colour = f"A NEW QUERY CAN GO ON behind batch {found.batch}, {but}", "33;1"
     lines = [layout.paint(line, colour) for line in layout.wrap(said, 0).splitlines()]
     return "\n".join([*lines, *(layout.wrap(printable(doubt), 4, "  - ") for doubt in found.doubts)])
 
@@ -93,6 +95,7 @@ def _sources(found: Handoff, layout: Page) -> Iterator[str]:
     for start in found.sources[:_SHOWN]:
         name = f" {printable(start.view.name)}" if start.view.name else ""
         where = printable(offset(start.view.offset))
+        where = f"from zero (the old query stood at {where})" if start.begin is Begin.FROM_ZERO else where
         yield layout.wrap(f"{_BEGINS[start.begin]}: {where}", 24, f"  {start.view.index}  {start.view.type}{name}  ")
         for key, value in start.options.items():
             yield layout.wrap(printable(value), 7, f"     {key} = ")
