@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Ckpt, CopyOf, command
 from tests.places import GOLDENS, ROOT, SAMPLE_NAMES, golden_checkpoints
 
-TO_COPY = r"(Next)? +(→ )?(ckpt [a-z-]+|ln -s) "
+TO_COPY = r"(Next)? +(→ )?(ckpt [a-z-]+|mkdir -p) "
 NASTY = "\x1b[2J\x1b]0;owned\x07\x9b31m\r\u202e\u2028\x00\x7f end"
 
 
