@@ -80,7 +80,7 @@ STARTS = [
     ("damaged-commits-ahead-of-offsets", "CKPT204", "Restarts with new batch 5"),
     ("damaged-commits-far-behind", "CKPT205", "Restarts by running batch 3 again"),
     ("damaged-no-commits", "CKPT205", "Restarts by running batch 0 again"),
-    ("damaged-missing-unique-ids", "CKPT111", "Restarts by running batch 7 again on Spark 4.2, 4.3"),
+    ("damaged-missing-unique-ids", "CKPT111", "Restarts by running batch 7 again on Spark 4.0 to 4.3"),
     ("damaged-state-ahead", "CKPT306", "Restarts with new batch 4"),
 ]
 
