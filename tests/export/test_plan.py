@@ -120,7 +120,7 @@ def test_what_cannot_be_loaded_is_refused_with_inspects_finding(
         (["--plan", "--side", "left"], "there is: --operator 0"),
         (
             ["--plan", "--side", "middle"],
-            "Invalid value for '--side': 'middle' is not one of 'left', 'right'; see ckpt",
+            "Invalid value for '--side': 'middle' is not one of 'left', 'right'; see ",
         ),
         (["--plan", "--shape", "round"], "'round' is not one of 'raw', 'flat', 'initial-state'"),
         (["--plan", "--changes-from", "12"], "the changes end at batch 9"),
