@@ -9,6 +9,7 @@ import typer
 
 from ckpt.errors import CkptError, UsageError
 from ckpt.export.choose import Wanted
+from ckpt.export.place import check_export
 from ckpt.export.reading import NEWEST_SPARK, Question, Reading, plan_readings
 from ckpt.export.targets import Format, Mode, Shape, Target, target
 from ckpt.spark.needs import SparkMissing, pyspark_version
@@ -17,7 +18,7 @@ from . import options
 from .progress import bar
 from .render.export import Done, document, page
 from .render.layout import Page
-from .render.text import coloured
+from .render.text import coloured, printable
 
 
 def export_state(
@@ -76,9 +77,14 @@ def export_state(
         raise UsageError("--all writes one folder for each part: it goes with --to, and not with --changes-from")
     wanted = Wanted(operator, store, side, variable, timers)
     question = Question(checkpoint, wanted, all_units, batch, changes_from)
-    readings = plan_readings(question, options.pairs("--storage-option", storage_option), _spark(needed=not plan))
+    opened = options.pairs("--storage-option", storage_option)
+    readings = plan_readings(question, opened, _spark(needed=not plan))
     asked = _Asked(shape, place, partition_id, all_units, count, show)
     settings = options.pairs("--conf", conf)
+    if plan or asked.writes:
+        unseen = check_export(readings, shape, place, opened, partition_id=partition_id)
+        if unseen is not None and not quiet:
+            typer.echo(f"ckpt: --to is looked at only once Spark runs: {printable(unseen)}", err=True)
     if plan:
         action, found = "plan", tuple(Done(reading) for reading in readings)
     else:

@@ -63,6 +63,15 @@ def flat_columns(schema: Json, *, partition_id: bool = False, only_keys: bool = 
     return Columns(tuple(kept), tuple(dropped))
 
 
+def top_columns(schema: Json) -> tuple[Column, ...]:
+    """The columns of a StructType (Spark's JSON) as they are."""
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    found = [field for field in (fields if isinstance(fields, list) else ()) if isinstance(field, dict)]
+    return tuple(
+        Column(str(field["name"]), (str(field["name"]),), (place,), field["type"]) for place, field in enumerate(found)
+    )
+
+
 def _leaves(
     schema: Json, path: tuple[str, ...], places: tuple[int, ...]
 ) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], Json]]:
