@@ -2,47 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Ckpt
-from tests.places import ROOT
+from tests.export.runs import run_all
 from tests.services.fixtures import Upload
 
 AGGREGATION = "sample_checkpoints/windowed-aggregation-hdfs-4.2"
-RUNNER = """
-import json, sys
-from ckpt_commands.main import app
-from typer.testing import CliRunner
-told = []
-for words in json.load(sys.stdin):
-    for more in ([], ["--plan"]):
-        result = CliRunner().invoke(app, ["export-state", *words, *more], catch_exceptions=False)
-        told.append([result.exit_code, result.stdout, result.stderr])
-assert not {"pyspark", "py4j"} & {name.partition(".")[0] for name in sys.modules}, "Spark was asked"
-print(json.dumps(told))
-"""
 
 
 def refusals(cases: list[list[str]]) -> list[str]:
-    """What each case is refused with, run for real and as a plan: the same, and no Spark was so much as imported."""
-    done = subprocess.run(
-        [sys.executable, "-c", RUNNER], input=json.dumps(cases), capture_output=True, text=True, cwd=ROOT, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    """What each case is refused with, run for real and as a plan: the same, and Spark is not so much as imported."""
+    told = run_all([[*words, *more] for words in cases for more in ([], ["--plan"])])
+    assert not told.imported
     found = []
-    for words, real, plan in zip(cases, told[::2], told[1::2], strict=True):
+    for words, real, plan in zip(cases, told.all[::2], told.all[1::2], strict=True):
         assert real == plan, words
-        assert real[:2] == [2, ""], (words, real)
-        assert real[2].startswith("ckpt: "), words
-        assert real[2].count("\n") == 1, real[2]
-        found.append(real[2])
+        assert real.exit_code == 2, (words, real)
+        found.append(real.refusal())
     return found
 
 
