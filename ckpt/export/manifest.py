@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import ckpt
-from ckpt.export.columns import Columns
+from ckpt.export.columns import Column, Columns
 from ckpt.export.mount import spark_uri
 from ckpt.export.reading import Reading
 from ckpt.export.targets import Format, Shape
@@ -34,9 +34,7 @@ def describe(reading: Reading, shape: Shape, columns: Columns | None) -> dict[st
         "next_watermark_ms": moment.next_watermark_ms,
         "sources": [{"index": end.index, "name": end.name, "offset": end.offset} for end in moment.sources],
         "shape": shape,
-        "columns": None
-        if columns is None
-        else [_column(column.name, column.path, column.type) for column in columns.kept],
+        "columns": None if columns is None else [_column(column) for column in columns.kept],
         "dropped": [] if columns is None else [{"path": ".".join(d.path), "why": d.why} for d in columns.dropped],
         "options": dict(reading.options),
         "confs": [{"name": conf.name, "value": conf.value, "why": conf.why} for conf in reading.confs],
@@ -44,8 +42,8 @@ def describe(reading: Reading, shape: Shape, columns: Columns | None) -> dict[st
     }
 
 
-def _column(name: str, path: tuple[str, ...], kind: Json) -> dict[str, Any]:
-    return {"name": name, "path": ".".join(path), "type": kind}
+def _column(column: Column) -> dict[str, Any]:
+    return {"name": column.name, "path": ".".join(column.path), "type": column.type, "holds": column.holds}
 
 
 def manifest(

@@ -13,22 +13,20 @@ from ckpt.storage import open_storage
 
 
 def check_export(
-    readings: Iterable[Reading],
+    checkpoint: str,
+    promised: Iterable[tuple[Column, ...]],
     shape: Shape,
     target: Target,
     storage_options: Mapping[str, str],
-    *,
-    partition_id: bool = False,
 ) -> str | None:
     """Refuse an export that cannot be: the format lacks a type, or the target is taken or cannot be written.
 
-    Returns None, or why a remote target could not be looked at: then only Spark can. ``storage_options`` are those of
-    the checkpoint, and hold for a target of the same scheme. Raises UsageError.
+    ``promised`` are the columns of each part, as far as they are known; ``storage_options`` are those of the
+    checkpoint, and hold for a target of the same scheme. Returns None, or why a remote target could not be looked at:
+    then only Spark can. Raises UsageError.
     """
-    checkpoint = ""
-    for reading in readings:
-        checkpoint = reading.checkpoint
-        check_types(promised(reading, shape, partition_id=partition_id), target.format, shape)
+    for columns in promised:
+        check_types(columns, target.format, shape)
     if target.path is None:
         return None
     path = local_target(target.path)

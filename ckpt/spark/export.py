@@ -11,11 +11,13 @@ from pyspark.sql import functions as F
 
 from ckpt.errors import UsageError
 from ckpt.export.columns import Column, Columns, top_columns
+from ckpt.export.initial import InitialPlan
 from ckpt.export.manifest import manifest, manifest_of_all
 from ckpt.export.reading import Reading
 from ckpt.export.targets import MANIFEST, Format, Mode, Shape, Target, check_types
 from ckpt.model import Json
 from ckpt.spark.files import Files, Staged
+from ckpt.spark.initial import initial_frame
 from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame
 from ckpt.spark.shapes import flat, schema_of
@@ -56,6 +58,11 @@ def shaped(spark: SparkSession, reading: Reading, shape: Shape, *, partition_id:
         return Shaped(reading, shape, frame, None)
     columns = reading.columns(schema_of(frame), partition_id=partition_id)
     return Shaped(reading, shape, flat(frame, columns), columns)
+
+
+def shaped_initial(spark: SparkSession, plan: InitialPlan) -> Shaped:
+    """All state of an operator, one row for each grouping key. Raises SparkFailed."""
+    return Shaped(plan.together, Shape.INITIAL_STATE, initial_frame(spark, plan), plan.columns)
 
 
 def count(spark: SparkSession, one: Shaped, watcher: Watcher | None = None) -> int:

@@ -12,7 +12,7 @@ from ckpt.export.targets import Shape, Target
 
 from .document import tool
 from .layout import Page
-from .state import type_name
+from .state import sql_type
 from .text import instant, plural, printable, ranges
 
 
@@ -106,7 +106,7 @@ def _moment(one: Done) -> Iterator[tuple[str, str]]:
 def _columns(one: Done, shape: Shape, partition_id: bool) -> Iterator[tuple[str, str]]:
     columns = one.told_columns(shape, partition_id)
     if columns is not None:
-        yield "columns", ", ".join(f"{column.name} {type_name(column.type)}" for column in columns.kept)
+        yield "columns", ", ".join(f"{column.name} {sql_type(column.type)}" for column in columns.kept)
         for dropped in columns.dropped:
             yield "left out", f"{'.'.join(dropped.path)}: {dropped.why}"
     else:
