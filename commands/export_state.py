@@ -47,12 +47,8 @@ def export_state(
     all_units: Annotated[bool, typer.Option("--all", help="Everything, in one folder for each part.")] = False,
     partition_id: Annotated[bool, typer.Option("--partition-id", help="Keep the state partition of each row.")] = False,
     mode: Annotated[Mode, typer.Option("--mode", help="What becomes of data that is there already.")] = Mode.ERROR,
-    master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="Default: all cores of this machine.")
-    ] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
-    ] = None,
+    master: options.MasterOption = None,
+    conf: options.ConfOption = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be read, and how; starts no JVM.")] = False,
     count: Annotated[bool, typer.Option("--count", help="Count the rows; write nothing.")] = False,
     show: Annotated[int | None, typer.Option("--show", min=1, metavar="N", help="Show N rows; write nothing.")] = None,
