@@ -8,11 +8,22 @@ from typing import Annotated
 import typer
 
 from ckpt.errors import CkptError, UsageError
-from ckpt.migrate import ChangelogSwitch, Comparison, Outcome, To, Verdict, switch_changelog
+from ckpt.migrate import (
+    ChangelogSwitch,
+    Comparison,
+    MoveOutcome,
+    Outcome,
+    To,
+    ToProvider,
+    Verdict,
+    move_provider,
+    switch_changelog,
+)
 
 from . import options
 from .progress import bar
 from .render.changelog import changelog_document, changelog_page
+from .render.provider import provider_document, provider_page
 
 migrate = typer.Typer(no_args_is_help=True, help="Go over to another way of keeping state, without losing any.")
 
@@ -25,7 +36,34 @@ _STATUS = {
     Outcome.NOT_YET: 1,
     Outcome.REFUSED: 3,
 }
+_STATUS_OF_MOVE = {
+    MoveOutcome.ALREADY: 0,
+    MoveOutcome.NOTHING: 0,
+    MoveOutcome.POSSIBLE: 1,
+    MoveOutcome.NO_WAY: 3,
+    MoveOutcome.REFUSED: 3,
+}
 _STATUS_OF_STATE = {Verdict.SAME: 0, Verdict.DIFFERENT: 1, Verdict.UNKNOWN: 1, Verdict.NOT_COMPARED: 3}
+
+
+@migrate.command()
+def provider(
+    checkpoint: options.CheckpointArg,
+    to: Annotated[ToProvider, typer.Option("--to", help="The state store provider that is wanted.")],
+    storage_option: options.StorageOption = None,
+    output: options.OutputOption = options.Output.TABLE,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Say whether the state of CHECKPOINT can be taken to another state store provider, and how.
+
+    Only reads, and starts no JVM. Exit status: 0 it is so already, or there is no state; 1 there is a way; 2 bad
+    usage; 3 there is none, refused or could not look.
+    """
+    found = move_provider(checkpoint, to, options.pairs("--storage-option", storage_option))
+    render = provider_document if output is options.Output.JSON else provider_page
+    typer.echo(render(found))
+    sys.stdout.flush()
+    raise typer.Exit(code=_STATUS_OF_MOVE[found.outcome])
 
 
 @migrate.command()

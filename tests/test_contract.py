@@ -85,7 +85,7 @@ def test_published_words_are_all_the_words_there_are(path: str, words: type[StrE
     assert contract.shapes()[path].words == {str(word) for word in words}
 
 
-COMMANDS = ("export-state", "handoff", "inspect", "migrate changelog", "relocate", "repair-async")
+COMMANDS = ("export-state", "handoff", "inspect", "migrate changelog", "migrate provider", "relocate", "repair-async")
 
 
 def test_every_command_is_published(app: Any) -> None:
@@ -110,6 +110,10 @@ def test_published_words_of_a_hand_over_and_a_switch_are_all_there_are() -> None
     assert contract.shapes("handoff")["sources[].begin"].words == {str(word) for word in Begin}
     assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in migrate.Outcome}
     assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in migrate.To}
+    verdicts = contract.shapes("migrate changelog")["state_compared.verdict"].words
+    assert verdicts == {str(word) for word in migrate.Verdict}
+    assert contract.shapes("migrate provider")["outcome"].words == {str(word) for word in migrate.MoveOutcome}
+    assert contract.shapes("migrate provider")["to"].words == {str(word) for word in migrate.ToProvider}
 
 
 @pytest.mark.parametrize(

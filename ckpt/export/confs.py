@@ -12,7 +12,7 @@ from ckpt.state.units import StateUnit, UnitKind
 
 _PREFIX = "spark.sql.streaming."
 _STATE = "org.apache.spark.sql.execution.streaming.state."
-_PROVIDERS = {
+PROVIDER_CLASSES = {
     Provider.HDFS: _STATE + "HDFSBackedStateStoreProvider",
     Provider.ROCKSDB: _STATE + "RocksDBStateStoreProvider",
 }
@@ -46,7 +46,7 @@ class _Rule:
 
 def _provider(situation: Situation) -> str | None:
     recorded = _PREFIX + "stateStore.providerClass" in situation.recorded
-    return None if recorded else _PROVIDERS.get(situation.unit.provider)
+    return None if recorded else PROVIDER_CLASSES.get(situation.unit.provider)
 
 
 def _format_validation(situation: Situation) -> str | None:

@@ -111,8 +111,8 @@ def _refusal(found: Inspection, state: StateInventory | None, *, verify: bool) -
     if state.provider is Provider.HDFS:
         return (
             "the state is HDFS-backed, and changelog checkpointing is of RocksDB. Spark goes on with the provider that "
-            "the checkpoint records, whatever the session says, so RocksDB takes a new checkpoint: ckpt handoff says "
-            "where its sources begin"
+            "the checkpoint records, whatever the session says, so RocksDB takes a new checkpoint: ckpt migrate "
+            "provider says how"
         )
     if state.provider is Provider.UNKNOWN:
         return "neither the logs nor the files tell which state store provider wrote the state"

@@ -117,6 +117,8 @@ def _own(shape: InitialShape) -> Iterator[Variable]:
 
 def _fields(kind: Json) -> tuple[tuple[str, Json], ...]:
     found = kind.get("fields") if isinstance(kind, dict) else None
-    return tuple((str(one["name"]), one["type"]) for one in found or () if isinstance(one, dict)) if isinstance(
-        found, list
-    ) else ()
+    return (
+        tuple((str(one["name"]), one["type"]) for one in found or () if isinstance(one, dict))
+        if isinstance(found, list)
+        else ()
+    )

@@ -187,7 +187,10 @@ def _next(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
         Outcome.SWITCHED: next_of(found.comparison, verify),
         Outcome.PARTLY: ("let one more batch run, then", verify),
         Outcome.NOT_YET: ("see that the session has the setting, let a batch run, then", verify),
-        Outcome.REFUSED: ("see what is there", f"ckpt {'handoff' if hdfs else 'inspect'} {path}"),
+        Outcome.REFUSED: (
+            "see how RocksDB can be had" if hdfs else "see what is there",
+            f"ckpt migrate provider {path} --to rocksdb" if hdfs else f"ckpt inspect {path}",
+        ),
     }[found.outcome]
     yield layout.wrap(said, 10, "Next")
     if command:

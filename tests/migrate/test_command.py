@@ -62,7 +62,7 @@ def test_what_can_be_switched(sample: str, to: str, outcome: str, ckpt: Ckpt) ->
 def test_hdfs_backed_state_is_refused_with_the_way_that_is_left(ckpt: Ckpt) -> None:
     told = document(ckpt, "sample_checkpoints/join-hdfs-3.5", "--to", "on")
     assert "HDFS-backed" in told["refused"]
-    assert "ckpt handoff" in told["refused"]
+    assert "ckpt migrate provider" in told["refused"]
 
 
 def test_a_switch_that_took_in_one_partition_only(ckpt: Ckpt, copy_of: CopyOf) -> None:

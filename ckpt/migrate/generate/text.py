@@ -44,9 +44,7 @@ def columns(fields: Iterable[tuple[str, Json]]) -> str:
 
 def fields(kind: Json) -> list[tuple[str, Json]]:
     """The names and types of a StructType."""
-    return [
-        (name_and_type(field)[0], type_at(kind, (place,))) for place, field in enumerate(fields_of(kind) or ())
-    ]
+    return [(name_and_type(field)[0], type_at(kind, (place,))) for place, field in enumerate(fields_of(kind) or ())]
 
 
 def _type(kind: Json, named: Callable[[str], str]) -> str:
