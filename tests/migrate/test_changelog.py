@@ -1,6 +1,7 @@
 """``ckpt migrate changelog`` against real Spark: queries that are switched on and off, and their state."""
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests import contract
+from tests.migrate import runbook
 from tests.migrate.switching import RUNS
 from tests.places import ROOT
 
@@ -117,3 +119,8 @@ def test_a_query_that_was_switched_twice_ends_like_one_that_never_was(found: dic
     assert found["state"]["batch"] == found["control"]["batch"]
     assert any(rows for _, rows in views(found["state"]))
     assert views(found["state"]) == views(found["control"])
+
+
+def test_the_runbook_shows_what_ckpt_prints_with_spark() -> None:
+    told = re.sub(r"Spark [0-9.]+,", "Spark X,", runbook.page())
+    assert re.sub(r"Spark [0-9.]+,", "Spark X,", runbook.PAGE.read_text(encoding="utf-8")) == told, runbook.__name__

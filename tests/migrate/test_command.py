@@ -1,13 +1,13 @@
 """``ckpt migrate changelog`` from the terminal, on real samples; what Spark then does is in test_changelog.py."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
+from tests.migrate.runbook import as_switched
 from tests.places import SAMPLE_NAMES, SAMPLES
 from tests.repair.test_command import everything
 
@@ -74,14 +74,6 @@ def test_a_switch_that_took_in_one_partition_only(ckpt: Ckpt, copy_of: CopyOf) -
     assert run.exit_code == 1
     assert "SWITCHED IN PART: 1 of 2" in run.stdout
     assert f"from {newest} on" in run.stdout
-
-
-def as_switched(checkpoint: Path) -> Path:
-    """A copy of aggregation-changelog-4.2 as if versions 1 to 3 had been written without changelogs."""
-    for version in (1, 2, 3):
-        for log in checkpoint.glob(f"state/0/*/*{version}.changelog*"):
-            log.unlink()
-    return checkpoint
 
 
 def test_a_machine_without_java_sees_the_files_and_is_told_that_state_was_not_compared(
