@@ -1,140 +1,86 @@
 """ckpt migrate: a group of commands, one for each way of keeping state that a query can go over to."""
 
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from ckpt.errors import CkptError, UsageError
-from ckpt.migrate import (
-    ChangelogSwitch,
-    Comparison,
-    MoveOutcome,
-    Outcome,
-    To,
-    ToProvider,
-    Verdict,
-    move_provider,
-    switch_changelog,
-)
+from ckpt.errors import CkptError
+from ckpt.export.reading import NEWEST_SPARK
+from ckpt.export.targets import Format, Mode, Target, target
+from ckpt.migrate.transform import Api, TransformPlan, plan_transform
+from ckpt.spark.needs import SparkMissing, pyspark_version
 
 from . import options
+from .changelog import changelog
 from .progress import bar
-from .render.changelog import changelog_document, changelog_page
-from .render.provider import provider_document, provider_page
+from .provider import provider
+from .render.transform import Migration, transform_document, transform_page
 
 migrate = typer.Typer(no_args_is_help=True, help="Go over to another way of keeping state, without losing any.")
-
-_STATUS = {
-    Outcome.ALREADY: 0,
-    Outcome.NOTHING: 0,
-    Outcome.SWITCHED: 0,
-    Outcome.READY: 1,
-    Outcome.PARTLY: 1,
-    Outcome.NOT_YET: 1,
-    Outcome.REFUSED: 3,
-}
-_STATUS_OF_MOVE = {
-    MoveOutcome.ALREADY: 0,
-    MoveOutcome.NOTHING: 0,
-    MoveOutcome.POSSIBLE: 1,
-    MoveOutcome.NO_WAY: 3,
-    MoveOutcome.REFUSED: 3,
-}
-_STATUS_OF_STATE = {Verdict.SAME: 0, Verdict.DIFFERENT: 1, Verdict.UNKNOWN: 1, Verdict.NOT_COMPARED: 3}
+migrate.command()(changelog)
+migrate.command()(provider)
 
 
-@migrate.command()
-def provider(
+@migrate.command(name="transform-with-state")
+def transform_with_state(
     checkpoint: options.CheckpointArg,
-    to: Annotated[ToProvider, typer.Option("--to", help="The state store provider that is wanted.")],
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = options.Output.TABLE,
-    quiet: options.QuietOption = False,
-) -> None:
-    """Say whether the state of CHECKPOINT can be taken to another state store provider, and how.
-
-    Only reads, and starts no JVM. Exit status: 0 it is so already, or there is no state; 1 there is a way; 2 bad
-    usage; 3 there is none, refused or could not look.
-    """
-    found = move_provider(checkpoint, to, options.pairs("--storage-option", storage_option))
-    render = provider_document if output is options.Output.JSON else provider_page
-    typer.echo(render(found))
-    sys.stdout.flush()
-    raise typer.Exit(code=_STATUS_OF_MOVE[found.outcome])
-
-
-@migrate.command()
-def changelog(
-    checkpoint: options.CheckpointArg,
-    to: Annotated[To, typer.Option("--to", help="What changelog checkpointing is to be.")],
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Batches have run with the new setting: say whether it took.")
-    ] = False,
-    files_only: Annotated[
-        bool, typer.Option("--files-only", help="With --verify: leave out what needs Spark, comparing state.")
-    ] = False,
+    to: Annotated[str, typer.Option("--to", metavar="DIR", help="A folder that is not there yet, local or remote.")],
+    batch: Annotated[
+        int | None, typer.Option("--batch", min=0, metavar="N", help="Go on behind this batch. Default: the newest.")
+    ] = None,
+    operator: Annotated[int | None, typer.Option("--operator", min=0, metavar="ID", help="Of this operator.")] = None,
+    kind: Annotated[Format, typer.Option("--format", help="Form of the state: parquet or delta.")] = Format.PARQUET,
+    api: Annotated[
+        Api, typer.Option("--api", help="transformWithStateInPandas, or the one of rows, since Spark 4.1.")
+    ] = Api.PANDAS,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would be written; starts no JVM.")] = False,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = options.Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say whether changelog checkpointing of CHECKPOINT can be switched, with which setting, and whether it was.
+    """Write a transformWithState query that goes on where the stateful query of CHECKPOINT stopped.
 
-    Only reads: the switch is a setting of the session. Starts no JVM, but for --verify, which compares state with
-    Spark. Exit status: 0 it is so already, or took and state was compared; 1 it can be made, has not taken everywhere,
-    or state differs or cannot be compared yet; 2 bad usage; 3 refused, could not look, or Spark could not compare.
+    DIR gets the state as data, a processor that loads it, and a program that starts it. The checkpoint is only read.
+    Exit status: 0 written, 1 planned, 2 bad usage, 3 could not do it.
     """
-    if not verify and (files_only or master is not None or conf):
-        raise UsageError("--files-only, --master and --conf go with --verify; nothing else needs Spark")
+    place = target(to, None, kind, Mode.ERROR, checkpoint)
+    found = plan_transform(
+        checkpoint,
+        options.pairs("--storage-option", storage_option),
+        batch=batch,
+        operator=operator,
+        kind=kind,
+        api=api,
+        spark=_spark(needed=not plan),
+    )
     settings = options.pairs("--conf", conf)
-    storage_options = options.pairs("--storage-option", storage_option)
-    found = switch_changelog(checkpoint, to, storage_options, verify=verify)
-    if found.outcome is Outcome.SWITCHED and not files_only:
-        found = replace(found, comparison=_compared(found, storage_options, master, settings, quiet=quiet))
-    render = changelog_document if output is options.Output.JSON else changelog_page
-    typer.echo(render(found))
+    keys = None if plan else _write(found, place, master, settings, quiet=quiet)
+    render = transform_document if output is options.Output.JSON else transform_page
+    typer.echo(render(Migration(found, place, keys)))
     sys.stdout.flush()
-    raise typer.Exit(code=_STATUS[found.outcome] or _status_of(found.comparison))
+    raise typer.Exit(code=1 if plan else 0)
 
 
-def _status_of(comparison: Comparison | None) -> int:
-    return 0 if comparison is None else _STATUS_OF_STATE[comparison.verdict]
+def _spark(*, needed: bool) -> tuple[int, int]:
+    """The version of Spark that will read; a plan can be made without one."""
+    try:
+        return pyspark_version()
+    except SparkMissing:
+        if needed:
+            raise
+        return NEWEST_SPARK
 
 
-def _compared(
-    found: ChangelogSwitch,
-    storage_options: Mapping[str, str],
-    master: str | None,
-    settings: Mapping[str, str],
-    *,
-    quiet: bool,
-) -> Comparison:
-    """What Spark says of state; imports pyspark, where there is something to compare."""
-    told = Comparison(found.ways)
-    if all(way.why is not None for way in found.ways):
-        return told
-    from ckpt.spark.needs import pyspark_version
+def _write(found: TransformPlan, place: Target, master: str | None, settings: dict[str, str], *, quiet: bool) -> int:
+    """Write it, and say how many keys there are; imports pyspark."""
+    from ckpt.spark.session import session
+    from ckpt.spark.transform import write_transform
 
     try:
-        pyspark_version()
-        from ckpt.spark.compare import Comparing
-        from ckpt.spark.session import session
-
-        with session(master, settings, delta=False) as spark, bar(quiet=quiet) as watcher:
-            told = replace(told, spark=spark.version)
-            comparing = Comparing(spark, found.inspection.checkpoint, storage_options, watcher)
-            for compared in comparing.compared(found.ways):
-                told = replace(told, compared=(*told.compared, compared))
-            for carried in comparing.carried(found.ways):
-                told = replace(told, carried=(*told.carried, carried))
-    except UsageError:
-        raise
-    except CkptError as error:
-        return replace(told, failed=str(error))
+        with session(master, settings, delta=found.format is Format.DELTA) as spark, bar(quiet=quiet) as watcher:
+            return write_transform(spark, found, place.name, watcher)
     except KeyboardInterrupt:
-        return replace(told, failed="interrupted")
-    return told
+        raise CkptError("interrupted; nothing was written") from None

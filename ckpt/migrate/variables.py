@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from ckpt.export.gather import Holds, InitialColumn
 from ckpt.export.initial import InitialShape
+from ckpt.formats.types import named_fields
 from ckpt.model import Json
 
 
@@ -102,7 +103,12 @@ def _own(shape: InitialShape) -> Iterator[Variable]:
         match column.holds:
             case Holds.VALUE:
                 yield Variable(
-                    name, Form.VALUE, _fields(column.type), (column.name,), ttl=column.ttl, expires=expires.get(name)
+                    name,
+                    Form.VALUE,
+                    tuple(named_fields(column.type)),
+                    (column.name,),
+                    ttl=column.ttl,
+                    expires=expires.get(name),
                 )
             case Holds.LIST:
                 inner = column.inner[:-1] if column.ttl else column.inner
@@ -111,14 +117,10 @@ def _own(shape: InitialShape) -> Iterator[Variable]:
             case Holds.MAP:
                 key, value = column.inner[:2]
                 yield Variable(
-                    name, Form.MAP, _fields(value.type), (column.name,), key=_fields(key.type), ttl=column.ttl
+                    name,
+                    Form.MAP,
+                    tuple(named_fields(value.type)),
+                    (column.name,),
+                    key=tuple(named_fields(key.type)),
+                    ttl=column.ttl,
                 )
-
-
-def _fields(kind: Json) -> tuple[tuple[str, Json], ...]:
-    found = kind.get("fields") if isinstance(kind, dict) else None
-    return (
-        tuple((str(one["name"]), one["type"]) for one in found or () if isinstance(one, dict))
-        if isinstance(found, list)
-        else ()
-    )

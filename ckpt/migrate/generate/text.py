@@ -4,7 +4,7 @@ import keyword
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from ckpt.formats.types import fields_of, name_and_type, type_at
+from ckpt.formats.types import named_fields
 from ckpt.model import Json
 
 _DDL = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}  # JSON's name and SQL's
@@ -42,17 +42,14 @@ def columns(fields: Iterable[tuple[str, Json]]) -> str:
     return ", ".join(f"{quoted(name)} {ddl(kind)}" for name, kind in fields)
 
 
-def fields(kind: Json) -> list[tuple[str, Json]]:
-    """The names and types of a StructType."""
-    return [(name_and_type(field)[0], type_at(kind, (place,))) for place, field in enumerate(fields_of(kind) or ())]
-
-
 def _type(kind: Json, named: Callable[[str], str]) -> str:
     if not isinstance(kind, dict):
         return _DDL.get(str(kind), str(kind))
     match kind.get("type"):
         case "struct":
-            return "struct<" + ",".join(f"{named(name)}:{_type(inner, named)}" for name, inner in fields(kind)) + ">"
+            return (
+                "struct<" + ",".join(f"{named(name)}:{_type(inner, named)}" for name, inner in named_fields(kind)) + ">"
+            )
         case "array":
             return f"array<{_type(kind.get('elementType'), named)}>"
         case "map":
