@@ -1,6 +1,7 @@
 """``ckpt migrate provider``: what is said of every sample, and that Spark does with a provider what is said."""
 
 import json
+import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -72,6 +73,17 @@ def test_what_can_be_moved(sample: str, to: str, outcome: str, carries: list[str
     assert [one["carry"] for one in told["operators"]] == carries
     assert bool(told["steps"]) == (outcome == "possible")
     assert bool(told["remains"]) == (outcome == "no-way")
+
+
+@pytest.mark.parametrize("sample", [name for name in SAMPLE_NAMES if "hdfs" in name])
+def test_the_command_that_is_printed_plans_a_query_on_that_batch(sample: str, ckpt: Ckpt) -> None:
+    told = document(ckpt, sample, "rocksdb")
+    commands = [one["command"] for one in told["steps"] if one["command"] and one["command"].startswith("ckpt ")]
+    assert len(commands) == (told["outcome"] == "possible")
+    for command in commands:
+        plan = ckpt(*shlex.split(command)[1:], "--plan", "-o", "json")
+        assert plan.exit_code == 1
+        assert plan.json()["batch"] == told["handoff"]["batch"]
 
 
 def test_a_query_that_runs_on_rocksdb_only_is_not_told_to_begin_anew_without_it(ckpt: Ckpt) -> None:
