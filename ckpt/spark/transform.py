@@ -32,9 +32,8 @@ def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watche
         undo.callback(staged.give_up)
         keys = _write_state(spark, plan, f"{staged.path}/{INITIAL_STATE}", watcher)
         local = place.startswith("file:")
-        files.write(f"{staged.path}/{PROCESSOR}", processor_code(plan))
-        files.write(f"{staged.path}/{START}", start_code(plan, None if local else f"{place}/{INITIAL_STATE}"))
-        staged.finish()
+        start = start_code(plan, None if local else f"{place}/{INITIAL_STATE}")
+        staged.finish({PROCESSOR: processor_code(plan), START: start})
         undo.pop_all()
     return keys
 
