@@ -11,6 +11,7 @@ import typer
 from ckpt.errors import CkptError, UsageError
 from ckpt.export.choose import Wanted
 from ckpt.export.initial import InitialPlan, plan_initial_states
+from ckpt.export.place import check_export, promised
 from ckpt.export.reading import NEWEST_SPARK, Question, Reading, plan_readings
 from ckpt.export.targets import Format, Mode, Shape, Target, target
 from ckpt.spark.needs import SparkMissing, pyspark_version
@@ -19,7 +20,7 @@ from . import options
 from .progress import bar
 from .render.export import Done, document, page
 from .render.layout import Page
-from .render.text import coloured
+from .render.text import coloured, printable
 
 _Planned = Reading | InitialPlan
 
@@ -92,6 +93,14 @@ def export_state(
         planned = plan_readings(question, storage, version)
     asked = _Asked(shape, place, partition_id, all_units, count, show)
     settings = options.pairs("--conf", conf)
+    if plan or asked.writes:
+        columns = [
+            promised(one, shape, partition_id=partition_id) if isinstance(one, Reading) else one.columns.kept
+            for one in planned
+        ]
+        unseen = check_export(checkpoint, columns, shape, place, storage)
+        if unseen is not None and not quiet:
+            typer.echo(f"ckpt: --to is looked at only once Spark runs: {printable(unseen)}", err=True)
     if plan:
         action, found = "plan", tuple(map(_told, planned))
     else:

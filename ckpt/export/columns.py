@@ -80,6 +80,14 @@ def flat_columns(schema: Json, *, partition_id: bool = False, only_keys: bool = 
     return Columns(tuple(kept), tuple(dropped))
 
 
+def top_columns(schema: Json) -> tuple[Column, ...]:
+    """The columns of a StructType (Spark's JSON) as they are."""
+    found = [field for field in fields_of(schema) or () if isinstance(field, dict)]
+    return tuple(
+        Column(str(field["name"]), (str(field["name"]),), (place,), field["type"]) for place, field in enumerate(found)
+    )
+
+
 def leaves(
     schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], Json]]:

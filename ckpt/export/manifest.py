@@ -1,5 +1,6 @@
 """What an export says of itself: ``_ckpt_export.json`` beside the data, and the JSON of the command."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import ckpt
@@ -69,5 +70,23 @@ def manifest(
         "format": kind,
         "rows": rows,
         "schema": schema,
+        "spark": spark,
+    }
+
+
+def manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spark: str) -> dict[str, Any]:
+    """The manifest above the folders of an export of everything: which there are, and how many rows each has.
+
+    ``exports`` are the readings of one checkpoint at one moment.
+    """
+    first = exports[0][0]
+    return {
+        "ckpt": {"version": ckpt.__version__, "schema": SCHEMA},
+        "checkpoint": first.checkpoint,
+        "location": spark_uri(first.checkpoint),
+        "query_id": first.moment.query_id,
+        "batch": first.moment.batch,
+        "format": kind,
+        "folders": [{"folder": one.unit.folder, "unit": one.unit.label, "rows": rows} for one, rows in exports],
         "spark": spark,
     }

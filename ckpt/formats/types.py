@@ -1,6 +1,6 @@
 """Spark's types as it writes them in JSON (``DataType.json``): a name, or an object for a struct, an array or a map."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ckpt.model import Json
 
@@ -9,6 +9,12 @@ def fields_of(kind: Json) -> list[Json] | None:
     """The fields of a StructType; None for anything else."""
     fields = kind.get("fields") if isinstance(kind, dict) else None
     return fields if isinstance(fields, list) else None
+
+
+def named_fields(kind: Json) -> Iterator[tuple[str, Json]]:
+    """The names and types of the fields of a StructType; nothing for anything else."""
+    for place, field in enumerate(fields_of(kind) or ()):
+        yield name_and_type(field)[0], type_at(kind, (place,))
 
 
 def name_and_type(field: Json) -> tuple[str, str]:

@@ -47,10 +47,19 @@ def test_rows_are_those_of_an_independent_reading(sample: str, unit: StateUnit, 
     frame = ckpt.read_state(spark, path, **rows.choice(unit))
 
     columns = _columns(unit)
-    assert frame.columns == [column.name for column in columns.kept]
+    assert [(field.name, _type(field.dataType.jsonValue())) for field in frame.schema] == [
+        (column.name, _type(column.type)) for column in columns.kept
+    ]
     assert rows.content(frame) == rows.flattened(answer, columns)
     told = {column.path for column in columns.kept} | {dropped.path for dropped in columns.dropped}
     assert told == {path for row in answer for path in rows.all_leaves(row)} - {("partition_id",)}
+
+
+def _type(kind: Any) -> Any:
+    """A type in Spark's JSON without what it says of nulls."""
+    if isinstance(kind, dict):
+        return {name: _type(inner) for name, inner in kind.items() if name not in ("nullable", "metadata")}
+    return [_type(inner) for inner in kind] if isinstance(kind, list) else kind
 
 
 def _columns(unit: StateUnit) -> Any:
@@ -223,12 +232,20 @@ def test_nothing_is_collected_before_it_is_asked_for(spark: Any) -> None:
 def test_all_writes_a_folder_for_each_unit(ckpt: Ckpt, spark: Any, tmp_path: Path) -> None:
     result = ckpt("export-state", "sample_checkpoints/tws-rocksdb-4.2", "--all", "--to", tmp_path / "all", "-o", "json")
     assert result.exit_code == 0, result.stderr
-    names = {path.name for path in (tmp_path / "all").iterdir()}
+    names = {path.name for path in (tmp_path / "all").iterdir() if path.is_dir()}
     variables = {"recent", "last", "recentTtl", "parity", "parityTtl", "rows"}
     assert names == {f"operator-0-variable-{name}" for name in variables} | {"operator-0-timers"}
     counts = {one["to"].rpartition("/")[2]: one["rows"] for one in result.json()["exports"]}
     for name in names:
         assert spark.read.parquet(str(tmp_path / "all" / name)).count() == counts[name]
+    manifest = json.loads((tmp_path / "all" / "_ckpt_export.json").read_text())
+    assert {one["folder"]: one["rows"] for one in manifest["folders"]} == counts
+    assert manifest["batch"] == 2
+
+    words = ["--all", "--batch", "1", "--to", tmp_path / "all", "--mode", "overwrite"]
+    over = ckpt("export-state", "sample_checkpoints/tws-rocksdb-4.2", *words)
+    assert over.exit_code == 0, over.stderr
+    assert json.loads((tmp_path / "all" / "_ckpt_export.json").read_text())["batch"] == 1
 
 
 def test_the_readme_example_of_the_api(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,8 +133,8 @@ def test_a_table(ckpt: Ckpt, spark: Any) -> None:
         assert ckpt("export-state", SAMPLE, "--table", "exported_state").exit_code == 0
         assert spark.table("exported_state").count() == 14
         again = ckpt("export-state", SAMPLE, "--table", "exported_state")
-        assert again.exit_code == 3
-        assert "exported_state" in again.refusal()
+        assert again.exit_code == 2
+        assert "--table exported_state is there already: --mode overwrite replaces it" in again.refusal()
         assert ckpt("export-state", SAMPLE, "--table", "exported_state", "--mode", "overwrite").exit_code == 0
         assert spark.table("exported_state").count() == 14
     finally:
