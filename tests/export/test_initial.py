@@ -166,7 +166,7 @@ def test_csv_refuses_arrays_by_name(ckpt: Ckpt, spark: Any, tmp_path: Path) -> N
 
 def test_damage_of_one_part_is_damage(spark: Any) -> None:
     """All state of a key, or none: a frame without a side of a join would pass for the whole."""
-    with pytest.raises(CkptError, match="CKPT304 .*right side"):
+    with pytest.raises(CkptError, match=r"CKPT304 .*right side"):
         ckpt.read_initial_state(spark, str(SAMPLES / "damaged-missing-join-store"))
 
 
