@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.units import SIDES, StateUnit, UnitKind
 from tests.export import rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 Row = dict[str, Any]
 Read = Callable[[StateUnit], list[Row]]
@@ -98,3 +101,26 @@ def _flat_ttl(value: Row, unit: StateUnit) -> Row:
 def as_text(found: Iterable[Row]) -> list[str]:
     """Rows that can be compared; the entries of maps in one order."""
     return sorted(json.dumps(row, sort_keys=True) for row in found)
+
+
+def wanted_of(sample: str, units: Iterable[StateUnit]) -> list[str]:
+    """What ``answers.json`` says of all units of an operator, as text that can be compared with ``found_in``."""
+    return _in_no_order(by_key(units, lambda unit: rows.answer(sample, unit)))
+
+
+def found_in(frame: DataFrame) -> list[str]:
+    """A frame as text: without whether rows of a join matched, and with lists in no order: the answers lack both."""
+    found = [json.loads(line) for line in rows.content(frame)]
+    for entry in found:
+        for side in SIDES:
+            for row in entry.get(side, ()):
+                assert row.pop("matched") in (True, False)
+    return _in_no_order(found)
+
+
+def _in_no_order(found: list[Row]) -> list[str]:
+    for row in found:
+        for value in row.values():
+            if isinstance(value, list):
+                value.sort(key=lambda one: json.dumps(one, sort_keys=True))
+    return as_text(found)

@@ -47,27 +47,13 @@ def test_every_key_has_all_its_state_and_nothing_else(sample: str, operator: int
 
     frame = ckpt.read_initial_state(spark, str(path), operator=operator)
 
-    found = [json.loads(line) for line in rows.content(frame)]
-    wanted = grouped.by_key(units, lambda unit: rows.answer(sample, unit))
-    for entry in found:
-        for row in (*entry.get("left", ()), *entry.get("right", ())):
-            assert row.pop("matched") in (True, False)
-    assert sorted_lists(found) == sorted_lists(wanted)
+    assert grouped.found_in(frame) == grouped.wanted_of(sample, units)
     plan = plan_initial_state(Question(str(path), Wanted(operator)))
     columns = [*plan.shape.keys, *plan.shape.state]
     assert frame.columns == [column.name for column in columns]
     types = [field["type"] for field in json.loads(frame.schema.json())["fields"]]
     assert list(map(bare, types)) == [bare(column.type) for column in columns]
     assert all(field["metadata"] == {} for field in json.loads(frame.schema.json())["fields"])
-
-
-def sorted_lists(found: list[dict[str, Any]]) -> list[str]:
-    """Rows as text; ``answers.json`` has the elements of a list in no order."""
-    for row in found:
-        for value in row.values():
-            if isinstance(value, list):
-                value.sort(key=lambda one: json.dumps(one, sort_keys=True))
-    return grouped.as_text(found)
 
 
 def bare(kind: Any) -> Any:

@@ -192,7 +192,7 @@ def test_one_operator_at_a_time() -> None:
         (("--variable", "rows"), "leave out --store, --side, --variable, --timers and --changes-from"),
         (("--changes-from", "1"), "leave out --store, --side, --variable, --timers and --changes-from"),
         (("--partition-id",), "--partition-id"),
-        (("--operator", "3"), "it has no such state"),
+        (("--operator", "3"), "there is no --operator 3"),
         (("--batch", "99"), "99"),
     ],
 )
