@@ -17,7 +17,7 @@ from ckpt.migrate.generate.text import Identifiers, ddl, literal, plain, simple
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform
 from tests import contract
 from tests.conftest import Ckpt
-from tests.migrate.transforming import STATEFUL
+from tests.migrate.transforming import OPERATORS, STATEFUL
 from tests.places import SAMPLES
 from tests.repair.test_command import everything
 
@@ -36,7 +36,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for sample in STATEFUL:
             place = folder / f"{sample}-{api}"
             place.mkdir()
-            found = plan(sample, api=api)
+            found = plan(sample, api=api, operator=OPERATORS.get(sample))
             (place / "processor.py").write_text(processor_code(found))
             (place / "start.py").write_text(start_code(found, None))
     return folder
@@ -58,7 +58,17 @@ def test_it_is_formatted_and_clean(generated: Path) -> None:
 def test_it_is_typed(sample: str, generated: Path) -> None:
     folder = generated / sample
     ran = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--config-file=", *_UNTYPED, "start.py", "processor.py"],
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--no-incremental",
+            "--config-file=",
+            *_UNTYPED,
+            "start.py",
+            "processor.py",
+        ],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -112,6 +122,7 @@ def test_code_survives_names_from_a_checkpoint(name: str) -> None:
 def test_a_plan_is_told_as_published_and_nothing_is_written(sample: str, tmp_path: Path, ckpt: Ckpt) -> None:
     before = everything(SAMPLES / sample)
     words = ("migrate", "transform-with-state", f"sample_checkpoints/{sample}", "--to", tmp_path / "new", "--plan")
+    words += ("--operator", OPERATORS[sample]) if sample in OPERATORS else ()
     run = ckpt(*words, "-o", "json")
     if run.exit_code == 3:
         assert "Spark reads since" in run.stderr

@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 _BIG = 2**53 + 1
-_RUNS = [f"{name}-pandas" for name in (*STATEFUL, "dedup-aggregation-hdfs-4.2")] + [f"{name}-row" for name in ROW_API]
+_RUNS = [f"{name}-pandas" for name in STATEFUL] + [f"{name}-row" for name in ROW_API]
 
 
 @pytest.fixture(scope="module")
