@@ -1,0 +1,167 @@
+"""Runs what comes before a migration, and then the migration: `python -m tests.migrate.continuity PHASE FOLDER CASE...`.
+
+A case is `kind-source-stop`. The phase `old` writes the input before the stop, runs the old queries of the cases that
+stop cleanly, writes the rest, runs the controls, and starts the old queries of the cases that are killed: each hangs in
+the batch behind the stop, with its offsets logged and its state written, and nothing in its sink. Then it says `ready`
+and waits for its SIGKILL. The phase `new` migrates every case and runs the generated query to the end of the input.
+
+A control is the same query that nobody stops. Whether a batch without rows runs where the other one stops, as after a
+clean stop, or none, as after a kill, makes a difference to Spark, so there is one for either.
+
+`CKPT_KAFKA` names a broker, and PYSPARK_SUBMIT_ARGS the jars (see `environment`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.migrate.continuity_input import STOP
+from tests.migrate.continuity_old import KINDS
+from tests.migrate.continuity_sources import Input
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+STOPS = ("clean", "killed")
+ALL = 6
+PATIENCE_S = 300
+
+_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.databricks.delta.stats.collect": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.python.authenticate.socketTimeout": "120s",
+    "spark.sql.streaming.pollingDelay": "1000",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+
+
+def environment(kafka: str, jars: list[Path]) -> dict[str, str]:
+    """What a process needs that starts Spark for a case: every session in it has Delta and Kafka."""
+    words = ["--master", "local[2]", "--driver-memory", "2g"]
+    words += ["--packages", f"io.delta:delta-spark_4.2_2.13:{version('delta-spark')}"]
+    if jars:
+        words += ["--jars", ",".join(map(str, jars))]
+    words += [f"--conf '{key}={value}'" for key, value in _CONF.items()]
+    return os.environ | {
+        "CKPT_KAFKA": kafka,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": " ".join([*words, "pyspark-shell"]),
+    }
+
+
+def split(case: str) -> tuple[str, str, str]:
+    """Kind, source and stop."""
+    kind, source, stop = case.rsplit("-", 2)
+    return kind, source, stop
+
+
+class Run:
+    """An old query, or its control, whose rows go to a file for each batch."""
+
+    def __init__(self, spark: SparkSession, folder: Path, case: str, control: bool) -> None:
+        kind, source, _ = split(case)
+        self._spark, self._kind = spark, KINDS[kind]
+        self._rows = self._kind.build(Input(folder / "input").read(spark, source))
+        self._folder = folder / case / ("control" if control else "old")
+        self._folder.mkdir(parents=True)
+        self.hangs = threading.Event()
+
+    def start(self, hang_at: int | None = None, **trigger: Any) -> StreamingQuery:
+        """Start it; batch `hang_at` computes its rows and state and hands them to nobody."""
+
+        def put(batch: DataFrame, number: int) -> None:
+            rows = [json.dumps(row.asDict(), sort_keys=True) for row in batch.collect()]
+            if number == hang_at:
+                self.hangs.set()
+                time.sleep(3 * PATIENCE_S)
+            (self._folder / f"{number}.json").write_text("".join(f"{row}\n" for row in rows))
+
+        writer = self._rows.writeStream.foreachBatch(put).outputMode(self._kind.output_mode)
+        writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
+        with _set(self._spark, self._kind.conf):
+            return writer.trigger(**trigger).start() if trigger else writer.start()
+
+    def all(self) -> None:
+        """Run it over everything that there is, to its end."""
+        query = self.start(availableNow=True)
+        if not query.awaitTermination(PATIENCE_S):
+            raise TimeoutError(f"{self._folder} does not end")
+
+
+@contextmanager
+def _set(spark: SparkSession, conf: dict[str, str]) -> Iterator[None]:
+    """Settings for a query: it takes those of its start."""
+    before = {key: spark.conf.get(key, None) for key in conf}
+    try:
+        for key, value in conf.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, old in before.items():
+            spark.conf.unset(key) if old is None else spark.conf.set(key, old)
+
+
+def old(spark: SparkSession, folder: Path, cases: list[str]) -> None:
+    """The phase `old`."""
+    sources = {split(case)[1] for case in cases}
+    clean, killed = ([case for case in cases if split(case)[2] == stop] for stop in STOPS)
+    place = Input(folder / "input")
+    place.add(spark, 0, STOP, sources)
+    controls = []
+    for case in clean:
+        Run(spark, folder, case, control=False).all()
+        controls.append(Run(spark, folder, case, control=True).start())
+        controls[-1].processAllAvailable()
+    place.add(spark, STOP, ALL, sources)
+    for control in controls:
+        control.processAllAvailable()
+        control.stop()
+    for case in killed:
+        Run(spark, folder, case, control=True).all()
+    for case in killed:
+        run = Run(spark, folder, case, control=False)
+        query = run.start(hang_at=STOP, availableNow=True)
+        if not run.hangs.wait(PATIENCE_S):
+            raise TimeoutError(f"{case} does not come to batch {STOP}: {query.exception()}")
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    time.sleep(PATIENCE_S)
+
+
+def session() -> SparkSession:
+    """What `environment` says."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.appName("continuity").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def main(phase: str, folder: Path, cases: list[str]) -> None:
+    """Run a phase."""
+    {"old": old}[phase](session(), folder, cases)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
