@@ -1,4 +1,4 @@
-"""Runs what comes before a migration, and then the migration: `python -m tests.migrate.continuity PHASE FOLDER CASE...`.
+"""Runs what comes before a migration, and the migration: `python -m tests.migrate.continuity PHASE FOLDER CASE...`.
 
 A case is `kind-source-stop`. The phase `old` writes the input before the stop, runs the old queries of the cases that
 stop cleanly, writes the rest, runs the controls, and starts the old queries of the cases that are killed: each hangs in
@@ -15,17 +15,19 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from typer.testing import CliRunner
+
 from tests.migrate.continuity_input import STOP
+from tests.migrate.continuity_new import fill_in, imported
 from tests.migrate.continuity_old import KINDS
 from tests.migrate.continuity_sources import Input
 
@@ -149,6 +151,28 @@ def old(spark: SparkSession, folder: Path, cases: list[str]) -> None:
     time.sleep(PATIENCE_S)
 
 
+def new(spark: SparkSession, folder: Path, cases: list[str]) -> None:
+    """The phase `new`."""
+    for case in cases:
+        kind, source, _ = split(case)
+        place, run, generated = Input(folder / "input"), folder / case / "new", folder / case / "generated"
+        told = ckpt("migrate", "transform-with-state", folder / case / "old" / "checkpoint", "--to", generated)
+        (folder / case / "migrate.txt").write_text(told)
+        fill_in(generated, kind, source, place, run)
+        query = imported(generated).start(spark.newSession())
+        if not query.awaitTermination(PATIENCE_S):
+            raise TimeoutError(f"{case} does not end")
+
+
+def ckpt(*words: object) -> str:
+    """Run the command in this process, so that it works with the session that is there."""
+    (script,) = entry_points(group="console_scripts", name="ckpt")
+    done = CliRunner().invoke(script.load(), [str(word) for word in words], catch_exceptions=False)
+    if done.exit_code > 1:
+        raise RuntimeError(done.output)
+    return done.output
+
+
 def session() -> SparkSession:
     """What `environment` says."""
     from pyspark.sql import SparkSession
@@ -160,7 +184,7 @@ def session() -> SparkSession:
 
 def main(phase: str, folder: Path, cases: list[str]) -> None:
     """Run a phase."""
-    {"old": old}[phase](session(), folder, cases)
+    {"old": old, "new": new}[phase](session(), folder, cases)
 
 
 if __name__ == "__main__":

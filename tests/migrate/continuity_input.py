@@ -2,7 +2,7 @@
 
 A unit is read by one batch. Event time is given in seconds after `BEGIN`; the delay of every watermark is 10 seconds,
 so that the watermark after units 0, 1, 2 is 10, 30, 53. The units before `STOP` are read by the old query, the others
-by the new one, whose own watermark starts at zero and is 50 after unit 3, below the old one. What the rows are for:
+by the new one, whose own watermark starts at zero and is 52 after unit 3, below the old one. What the rows are for:
 
 - 5, 8 in unit 2, 25, 29 in unit 3, 45, 49 in unit 4, 40, 48 in unit 5 are late however event time is looked at;
 - 51, 53 in unit 4 and 50 in unit 5 lie behind the watermark of the export, but their window does not;
@@ -41,7 +41,7 @@ _UNITS: tuple[tuple[Places, Places], ...] = (
         ((1, 44), (3, 55), (5, 46), (5, 8), (3, 60), (1, 47)),
     ),
     (
-        ((0, 25), (0, 60), (4, 58), (8, 56), (2, 54), (2, 58)),
+        ((0, 25), (0, 62), (4, 58), (8, 56), (2, 54), (2, 58)),
         ((1, 29), (1, 57), (3, 59), (9, 55), (5, 54), (5, 58)),
     ),
     (

@@ -1,6 +1,6 @@
 """The old queries of the continuity cases, one for each kind of state that goes over to transformWithState.
 
-Each row that a query puts out is an answer of its own: it has no time of its own making in it, and it does not matter in
+Each row that a query puts out is an answer: there is no time in it that depends on the run, and it does not matter in
 which batch it comes. The user functions are made inside functions, so that they are shipped by value.
 """
 
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.migrate.continuity_input import DELAY
+from tests.spark.queries import STATE_STORES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-ROCKSDB = {
-    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-}
+_ROCKSDB = STATE_STORES["rocksdb"]
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -136,7 +136,7 @@ KINDS = {
     "windows": Kind(windows, "append"),
     "group-state": Kind(group_state, "append"),
     "processing-time": Kind(
-        processing_time, "append", ROCKSDB | {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
+        processing_time, "append", _ROCKSDB | {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
     ),
-    "event-time": Kind(event_time, "append", ROCKSDB),
+    "event-time": Kind(event_time, "append", _ROCKSDB),
 }
