@@ -68,6 +68,7 @@ def environment(kafka: str, jars: list[Path]) -> dict[str, str]:
     return os.environ | {
         "CKPT_KAFKA": kafka,
         "PYSPARK_PYTHON": sys.executable,
+        "TZ": "UTC",
         "PYSPARK_SUBMIT_ARGS": " ".join([*words, "pyspark-shell"]),
     }
 
