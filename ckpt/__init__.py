@@ -8,15 +8,23 @@ from ckpt.reader import open_checkpoint
 from ckpt.state.units import state_units
 
 if TYPE_CHECKING:
-    from ckpt.spark.api import read_changes, read_state
+    from ckpt.spark.api import read_changes, read_initial_state, read_state
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "inspect", "open_checkpoint", "read_changes", "read_state", "state_units"]
+__all__ = [
+    "__version__",
+    "inspect",
+    "open_checkpoint",
+    "read_changes",
+    "read_initial_state",
+    "read_state",
+    "state_units",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Find what needs pyspark only when it is asked for."""
-    if name in ("read_changes", "read_state"):
+    if name in ("read_changes", "read_initial_state", "read_state"):
         return getattr(import_module("ckpt.spark.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,9 +6,10 @@ Arrays and maps are leaves.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ckpt.formats.types import fields_of
 from ckpt.model import Json
 
 PARTITION = "partition_id"
@@ -49,36 +50,34 @@ def flat_columns(schema: Json, *, partition_id: bool = False, only_keys: bool = 
     """
     kept: list[Column] = []
     dropped: list[Dropped] = []
-    taken: set[str] = set()
-    for path, places, kind in _leaves(schema, (), ()):
+    names = Names()
+    for path, places, kind in leaves(schema):
         if path == (PARTITION,) and not partition_id:
             continue
-        why = _why_not(path, kind, only_keys)
+        why = why_not(path, kind, only_keys)
         if why is not None:
             dropped.append(Dropped(path, why))
-            continue
-        name = _free(_NOT_IN_NAMES.sub("_", "_".join(path)), taken)
-        taken.add(name.lower())  # Spark tells no upper case from lower
-        kept.append(Column(name, path, places, kind))
+        else:
+            kept.append(Column(names.free(path), path, places, kind))
     return Columns(tuple(kept), tuple(dropped))
 
 
-def _leaves(
-    schema: Json, path: tuple[str, ...], places: tuple[int, ...]
+def leaves(
+    schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], Json]]:
-    fields = schema.get("fields") if isinstance(schema, dict) else None
-    for place, field in enumerate(fields if isinstance(fields, list) else ()):
+    """Every field that is no struct, of a StructType and of all structs in it: path, positions, type."""
+    for place, field in enumerate(fields_of(schema) or ()):
         if not isinstance(field, dict):
             continue
         kind = field.get("type")
         here, at = (*path, str(field.get("name"))), (*places, place)
-        if isinstance(kind, dict) and kind.get("type") == "struct" and kind.get("fields"):
-            yield from _leaves(kind, here, at)
+        if fields_of(kind):
+            yield from leaves(kind, here, at)
         else:
             yield here, at, kind
 
 
-def _why_not(path: tuple[str, ...], kind: Json, only_keys: bool) -> str | None:
+def why_not(path: tuple[str, ...], kind: Json, only_keys: bool = False) -> str | None:
     """Why a leaf is not exported."""
     if only_keys and path[0] == "value":
         return "Spark before 3.5 recorded columns here that its rows do not have"
@@ -89,13 +88,22 @@ def _why_not(path: tuple[str, ...], kind: Json, only_keys: bool) -> str | None:
     return None
 
 
-def _free(name: str, taken: set[str]) -> str:
-    """The name, or the first of ``name_2``, ``name_3`` ... that is not taken."""
-    free, number = name, 1
-    while free.lower() in taken:
-        number += 1
-        free = f"{name}_{number}"
-    return free
+class Names:
+    """Names for columns, each given once; Spark tells no upper case from lower."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        """Some may be taken already."""
+        self._taken = {name.lower() for name in taken}
+
+    def free(self, path: Iterable[str]) -> str:
+        """The path as a name, or the first of ``name_2``, ``name_3`` ... that is not taken; then it is."""
+        name = free = _NOT_IN_NAMES.sub("_", "_".join(path))
+        number = 1
+        while free.lower() in self._taken:
+            number += 1
+            free = f"{name}_{number}"
+        self._taken.add(free.lower())
+        return free
 
 
 def holds_void(kind: Json) -> bool:

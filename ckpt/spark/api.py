@@ -1,4 +1,4 @@
-"""State as DataFrames, for programs and notebooks: ``ckpt.read_state`` and ``ckpt.read_changes``."""
+"""State as DataFrames, for programs and notebooks: ``read_state``, ``read_changes``, ``read_initial_state``."""
 
 from collections.abc import Mapping
 
@@ -6,9 +6,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
 from ckpt.export.choose import Wanted
+from ckpt.export.initial import plan_initial_state
 from ckpt.export.reading import Question, Reading, plan_readings
 from ckpt.export.targets import Shape
 from ckpt.spark.export import shaped
+from ckpt.spark.initial import initial_frame
 from ckpt.spark.needs import pyspark_version
 
 
@@ -66,6 +68,28 @@ def read_changes(
     wanted = Wanted(operator, store, None, variable)
     reading = _planned(Question(path, wanted, batch=last, changes_from=first), storage_options)
     return shaped(spark, reading, _shape(shape), partition_id=partition_id).frame
+
+
+def read_initial_state(
+    spark: SparkSession,
+    path: str,
+    *,
+    batch: int | None = None,
+    operator: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """All state of an operator, one row for each grouping key, as a lazy DataFrame: initial state for another query.
+
+    The key columns come first, in the types of the state schema and named as in ``flat`` without ``key_``; what the
+    others hold says ``ckpt.export.initial.Holds``. ``batch`` is the id of a committed batch, by default the newest;
+    ``operator`` has to be given where there are several. Values whose time to live is over, but which Spark has not
+    removed yet, are among them, with their expiry. Write the frame to Parquet or Delta and start the new query on that:
+    Spark plans it again and again, also when the old checkpoint is gone. Raises as ``read_state`` does.
+
+    >>> ckpt.read_initial_state(spark, "/data/checkpoints/orders").write.parquet("/data/initial")  # doctest: +SKIP
+    """
+    question = Question(path, Wanted(operator), batch=batch)
+    return initial_frame(spark, plan_initial_state(question, storage_options, pyspark_version()))
 
 
 def _shape(name: str) -> Shape:

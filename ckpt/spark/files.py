@@ -33,6 +33,12 @@ class Files:
         names = [status.getPath().getName() for status in system.listStatus(where)]
         return not names or any(mark in names for mark in _MARKS)
 
+    def is_empty(self, path: str) -> bool:
+        """Whether a path is a folder with nothing in it."""
+        where = self._path(path)
+        system = self._system(where)
+        return bool(system.getFileStatus(where).isDirectory()) and len(system.listStatus(where)) == 0
+
     def rename(self, path: str, to: str) -> None:
         """Rename a folder, on most file systems at once. Raises CkptError where that fails."""
         where, target = self._path(path), self._path(to)

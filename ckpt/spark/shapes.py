@@ -1,6 +1,7 @@
 """The shapes of an export, from what Spark's reader gives."""
 
 import json
+from collections.abc import Sequence
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -19,20 +20,21 @@ def schema_of(frame: DataFrame) -> Json:
 
 def flat(frame: DataFrame, columns: Columns) -> DataFrame:
     """One column for each leaf."""
-    by_place = {name: _distinct(frame.schema[name]) for name in frame.columns}
-    picked = []
-    for column in columns.kept:
-        top = frame.schema.names[column.places[0]]
-        renamed = by_place[top]
-        value: SparkColumn = F.col(f"`{top}`")
-        if renamed != frame.schema[top]:
-            value = value.cast(renamed.dataType)
-        kind = renamed.dataType
-        for place in column.places[1:]:
-            field = kind.fields[place]
-            value, kind = value.getField(field.name), field.dataType
-        picked.append(value.alias(column.name))
-    return frame.select(*picked)
+    return frame.select(*(leaf(frame, column.places).alias(column.name) for column in columns.kept))
+
+
+def leaf(frame: DataFrame, places: Sequence[int]) -> SparkColumn:
+    """A field of a field ..., by position: names may repeat."""
+    field = frame.schema.fields[places[0]]
+    renamed = _distinct(field)
+    value: SparkColumn = F.col(f"`{field.name}`")
+    if renamed != field:
+        value = value.cast(renamed.dataType)
+    kind = renamed.dataType
+    for place in places[1:]:
+        inner = kind.fields[place]
+        value, kind = value.getField(inner.name), inner.dataType
+    return value
 
 
 def _distinct(field: StructField) -> StructField:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
+from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
 from ckpt.model import ColumnFamily, Json, Operator, Provider, StateDamage, StateInventory, Store
 from ckpt.state.folders import OperatorFolder, find_operators
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
@@ -40,6 +41,15 @@ _KINDS_OF_VARIABLES = {"ValueState": UnitKind.VALUE, "ListState": UnitKind.LIST,
 
 
 @dataclass(frozen=True, slots=True)
+class Buffer:
+    """Where the rows of a join side are stored, and everything that is stored of them."""
+
+    name: str  # of the store, or in join state formats 3 and 4 of the column family
+    schema: Json  # key with an index (in format 4 the event time) at its end; value with ``matched`` where it has one
+    matched: bool  # the last field of the value says whether the row has found a match
+
+
+@dataclass(frozen=True, slots=True)
 class StateUnit:
     """One view of an operator's state: what Spark's reader gives for one choice of its options.
 
@@ -63,6 +73,7 @@ class StateUnit:
     change_batches: Ranges  # whose changes are there as delta or changelog files; empty where Spark reads none
     damages: tuple[StateDamage, ...]  # of the version that the next start loads
     oldest_spark: tuple[int, int] | None = None  # the first version that reads state of this kind, where not all do
+    buffer: Buffer | None = None  # of a join side
     shown_elsewhere: bool = False  # other units show its content already: left out when all are asked for
 
     @property
@@ -115,6 +126,12 @@ def state_units(checkpoint: Checkpoint) -> tuple[StateUnit, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Side:
+    schema: Json
+    buffer: Buffer
+
+
+@dataclass(frozen=True, slots=True)
 class _Building:
     """The units of one operator."""
 
@@ -134,9 +151,9 @@ class _Building:
             yield from (self._plain(store) for store in self.operator.stores)
 
     def _plain(self, store: Store) -> StateUnit:
-        key, value = _fields(store.key_schema), _fields(store.value_schema)
+        key, value = fields_of(store.key_schema), fields_of(store.value_schema)
         kind = UnitKind.DEDUPLICATION if self._keeps_only_keys(key, value) else UnitKind.KEY
-        schema = _struct(key=store.key_schema, value=store.value_schema)
+        schema = _entry(store.key_schema, store.value_schema)
         unit = self._unit(kind, [store], schema if key is not None and value is not None else None)
         return replace(unit, prefix_columns=self._lost_prefix(key))
 
@@ -148,7 +165,7 @@ class _Building:
         """
         if self.operator.has_metadata or not key or not value:
             return False
-        repeated = {_name_and_type(field) for field in key} <= {_name_and_type(field) for field in value}
+        repeated = {name_and_type(field) for field in key} <= {name_and_type(field) for field in value}
         return repeated and self._recorded.get("spark.sql.streaming.aggregation.stateFormatVersion") == "2"
 
     def _lost_prefix(self, key: list[Json] | None) -> int | None:
@@ -159,33 +176,36 @@ class _Building:
         """
         if self.operator.has_metadata or self.state.provider is not Provider.ROCKSDB or not key or len(key) < 2:
             return None
-        return len(key) - 1 if _name_and_type(key[-1]) == ("sessionStartTime", '"timestamp"') else None
+        return len(key) - 1 if name_and_type(key[-1]) == ("sessionStartTime", '"timestamp"') else None
 
     def _join(self, stores: Mapping[str, Store]) -> Iterator[StateUnit]:
         families = {family.name: family for store in stores.values() for family in store.column_families}
         together = DEFAULT_STORE in stores  # join state formats 3 and 4: column families of one store
         for side in SIDES:
             named = [store for name, store in stores.items() if together or name.startswith(f"{side}-")]
-            schema = self._side_schema(side, stores, families)
+            found = self._side(side, stores, families)
+            schema = found.schema if found else None
             unit = self._unit(UnitKind.SIDE, named, schema, all(map(_is_described, named)))
             if together:
                 unit = replace(unit, oldest_spark=(4, 3) if f"{side}-{_TIMED}" in families else (4, 1))
-            yield replace(unit, side=side, change_batches=())
+            yield replace(unit, side=side, change_batches=(), buffer=found.buffer if found else None)
         if not together:
             for store in self.operator.stores:
-                schema = _struct(key=store.key_schema, value=store.value_schema)
+                schema = _entry(store.key_schema, store.value_schema)
                 yield replace(self._unit(UnitKind.STORE, [store], schema), shown_elsewhere=True)
 
-    def _side_schema(self, side: str, stores: Mapping[str, Store], families: Mapping[str, ColumnFamily]) -> Json:
-        """The columns of one side: a buffered row without what Spark adds, its index and whether it was matched."""
+    def _side(self, side: str, stores: Mapping[str, Store], families: Mapping[str, ColumnFamily]) -> _Side | None:
+        """The rows of one side: as they are stored, and without what Spark adds, an index and whether one matched."""
         entries = {store.name: (store.key_schema, store.value_schema) for store in stores.values()}
         entries |= {family.name: (family.key_schema, family.value_schema) for family in families.values()}
         for name, extra in ((f"{side}-{_INDEXED}", 1), (f"{side}-{_TIMED}", 0)):
-            keys, values = map(_fields, entries.get(name, (None, None)))
+            key, value = entries.get(name, (None, None))
+            keys, values = fields_of(key), fields_of(value)
             if keys is not None and values is not None:
                 matched = self._recorded.get("spark.sql.streaming.join.stateFormatVersion", "1") != "1"
-                key: Json = {"type": "struct", "fields": keys[: len(keys) - extra]}
-                return _struct(key=key, value={"type": "struct", "fields": values[: len(values) - matched]})
+                own_key: Json = {"type": "struct", "fields": keys[: len(keys) - extra]}
+                own_value: Json = {"type": "struct", "fields": values[: len(values) - matched]}
+                return _Side(_entry(own_key, own_value), Buffer(name, _entry(key, value), matched))
         return None
 
     @property
@@ -253,45 +273,21 @@ def _is_described(store: Store) -> bool:
     return bool(store.column_families) or (store.key_schema is not None and store.value_schema is not None)
 
 
-def _fields(schema: Json) -> list[Json] | None:
-    fields = schema.get("fields") if isinstance(schema, dict) else None
-    return fields if isinstance(fields, list) else None
-
-
-def _name_and_type(field: Json) -> tuple[str, str]:
-    """What tells two fields apart, as text that can be compared."""
-    if not isinstance(field, dict):
-        return "", ""
-    kind = field.get("type")
-    return str(field.get("name")), f'"{kind}"' if isinstance(kind, str) else repr(kind)
-
-
-def _struct(**columns: Json) -> Json:
-    """A StructType of nullable columns, in Spark's JSON."""
-    fields: list[Json] = [
-        {"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns.items()
-    ]
-    return {"type": "struct", "fields": fields}
+def _entry(key: Json, value: Json) -> Json:
+    return struct_of([("key", key), ("value", value)])
 
 
 def _variable_schema(kind: UnitKind, family: ColumnFamily) -> Json:
     """The columns that Spark gives for a transformWithState variable (``SchemaUtil.generateSchemaForStateVar``)."""
     match kind:
         case UnitKind.VALUE:
-            return _struct(key=family.key_schema, value=family.value_schema)
+            return _entry(family.key_schema, family.value_schema)
         case UnitKind.LIST:
-            return _struct(key=family.key_schema, list_element=family.value_schema)
+            return struct_of([("key", family.key_schema), ("list_element", family.value_schema)])
         case UnitKind.MAP:
-            grouping = _type_of(family.key_schema, "key")
-            return _struct(key=grouping, user_map_key=family.user_key_schema, user_map_value=family.value_schema)
+            grouping = type_named(family.key_schema, "key")
+            entry = [("user_map_key", family.user_key_schema), ("user_map_value", family.value_schema)]
+            return struct_of([("key", grouping), *entry])
         case UnitKind.TIMERS:
-            return _struct(key=_type_of(family.key_schema, "key"), expiration_timestamp_ms="long")
-    return None
-
-
-def _type_of(schema: Json, name: str) -> Json:
-    """The type of a field of a StructType; None where it has no such field."""
-    for field in _fields(schema) or ():
-        if isinstance(field, dict) and field.get("name") == name:
-            return field.get("type")
+            return struct_of([("key", type_named(family.key_schema, "key")), ("expiration_timestamp_ms", "long")])
     return None

@@ -1,0 +1,121 @@
+"""The frame that a new transformWithState query can be started with: one row for each grouping key of an operator.
+
+All state of a key stands in its row: first the key, in the types of the state schema, then its buffers, its variables,
+its timers ... Everything here is known from the files of the checkpoint; ``ckpt.spark.initial`` makes the frame.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from ckpt.errors import CkptError, UsageError
+from ckpt.export.choose import Wanted
+from ckpt.export.columns import Dropped, Names
+from ckpt.export.gather import Holds, InitialColumn, keys_of, state_of
+from ckpt.export.moment import Moment
+from ckpt.export.reading import NEWEST_SPARK, Question, Reading, plan_readings
+from ckpt.formats.types import array_of, fields_of, map_of, struct_of, type_at
+from ckpt.state.units import UnitKind
+
+__all__ = ["Holds", "InitialColumn", "InitialPlan", "InitialShape", "plan_initial_state", "plan_initial_states"]
+
+
+@dataclass(frozen=True, slots=True)
+class InitialShape:
+    """The columns of the frame, keys first. An operator without a grouping key has one row and no key."""
+
+    operator: int
+    operator_name: str | None
+    keys: tuple[InitialColumn, ...]
+    state: tuple[InitialColumn, ...]
+    dropped: tuple[Dropped, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InitialPlan:
+    """How to read all state of an operator, and what becomes of it. There is at least one reading."""
+
+    readings: tuple[Reading, ...]
+    shape: InitialShape
+
+    @property
+    def grouped(self) -> bool:
+        """Whether rows have to be brought together: otherwise each row that is read is all there is of its key."""
+        return len(self.readings) > 1 or any(column.gathered for column in self.shape.state)
+
+    @property
+    def checkpoint(self) -> str:
+        """The checkpoint as it was given."""
+        return self.readings[0].checkpoint
+
+    @property
+    def moment(self) -> Moment:
+        """The batch that the state belongs to."""
+        return self.readings[0].moment
+
+
+def plan_initial_state(
+    question: Question,
+    storage_options: Mapping[str, str] | None = None,
+    spark: tuple[int, int] = NEWEST_SPARK,
+) -> InitialPlan:
+    """Plan the frame of the one operator that there is or that was asked for; raises as ``plan_readings`` does."""
+    (plan,) = plan_initial_states(replace(question, all_units=False), storage_options, spark)
+    return plan
+
+
+def plan_initial_states(
+    question: Question,
+    storage_options: Mapping[str, str] | None = None,
+    spark: tuple[int, int] = NEWEST_SPARK,
+) -> tuple[InitialPlan, ...]:
+    """The same for every operator if ``question.all_units`` says so; of ``wanted`` only the operator may be given."""
+    wanted = question.wanted
+    if wanted != Wanted(wanted.operator) or question.changes_from is not None:
+        raise UsageError(
+            "initial state is all state of an operator: leave out --store, --side, --variable, --timers and "
+            "--changes-from, or use --shape flat"
+        )
+    readings = plan_readings(replace(question, all_units=True), storage_options, spark)
+    plans = tuple(_plan(tuple(found)) for _, found in groupby(readings, lambda reading: reading.unit.operator))
+    if len(plans) > 1 and not question.all_units:
+        listed = ", ".join(f"--operator {plan.shape.operator} ({plan.shape.operator_name})" for plan in plans)
+        raise UsageError(f"{question.checkpoint}: one operator at a time: {listed}; or --all")
+    return plans
+
+
+def _plan(readings: tuple[Reading, ...]) -> InitialPlan:
+    first, names = readings[0].unit, Names()
+    keys = list(keys_of(first, names))
+    state: list[InitialColumn | Dropped] = []
+    for place, reading in enumerate(readings):
+        if reading.unit.schema is None:
+            raise CkptError(f"{reading.checkpoint}: no state schema says what the rows of {reading.unit.label} are")
+        state += (_placed(found, place) for found in state_of(reading.unit, names))
+    shape = InitialShape(
+        first.operator,
+        first.operator_name,
+        tuple(found for found in keys if isinstance(found, InitialColumn)),
+        tuple(found for found in state if isinstance(found, InitialColumn)),
+        tuple(found for found in (*keys, *state) if isinstance(found, Dropped)),
+    )
+    return InitialPlan(tuple(map(_whole, readings)), shape)
+
+
+def _placed(found: InitialColumn | Dropped, place: int) -> InitialColumn | Dropped:
+    return replace(found, reading=place) if isinstance(found, InitialColumn) else found
+
+
+def _whole(reading: Reading) -> Reading:
+    """The reading that gives a list or a map as one row, and a row of a join side with all that is stored of it."""
+    unit, options = reading.unit, dict(reading.options)
+    if unit.kind is UnitKind.SIDE and unit.buffer is not None:
+        options.pop("joinSide", None)
+        options["storeName"] = unit.buffer.name
+        return replace(reading, unit=replace(unit, schema=unit.buffer.schema), options=options)
+    if unit.kind not in (UnitKind.LIST, UnitKind.MAP):
+        return reading
+    key, *inner = (type_at(unit.schema, (place,)) for place in range(len(fields_of(unit.schema) or ())))
+    held = ("list_value", array_of(inner[0])) if unit.kind is UnitKind.LIST else ("map_value", map_of(*inner))
+    schema = struct_of([("key", key), held])
+    return replace(reading, unit=replace(unit, schema=schema), options=options | {"flattenCollectionTypes": "false"})

@@ -1,0 +1,74 @@
+"""What a user may write into ``Processor.update``, for each kind of operator: shown, never run."""
+
+from ckpt.migrate.transform import Api
+from ckpt.migrate.variables import Family
+
+_COUNTED = """\
+count = (self.buffers.get() or (0,))[0]
+count += sum(len(frame) for frame in rows)
+self.buffers.update((count,))
+yield pd.DataFrame([(*key, count)])"""
+
+_SEEN = """\
+if self.seen.get() is None:
+    self.seen.update((True,))
+    yield pd.DataFrame([key])"""
+
+_SEEN_UNTIL = """\
+first = next(rows)
+if self.seen.get() is None:
+    until = first["event_time"][0].value // 1000 + DELAY_MICROS
+    self.seen.update((until,))
+    yield pd.DataFrame([key])"""
+
+_SESSIONS = """\
+sessions = list(self.sessions.get())  # (start, end, buffers ...), merge rows into them
+self.sessions.put(sessions)"""
+
+_STATE = """\
+count = (self.state.get() or (0,))[0]
+count += sum(len(frame) for frame in rows)
+self.state.update((count,))
+self.handle.registerTimer(timers.getCurrentWatermarkInMs() + 10_000)
+yield pd.DataFrame([key])"""
+
+_OWN = """\
+what handleInputRows of the old query did"""
+
+_JOINED = """\
+for frame in rows:
+    for one in frame.to_dict("records"):
+        mine, others = (
+            (self.left, self.right) if one["side"] == "left" else (self.right, self.left)
+        )
+        mine.appendValue((one["time"], one["value"]))
+        yield from (pd.DataFrame([(*key, *other)]) for other in others.get())"""
+
+_PANDAS = {
+    Family.AGGREGATION: _COUNTED,
+    Family.WINDOWS: _COUNTED,
+    Family.SESSIONS: _SESSIONS,
+    Family.DEDUPLICATION: _SEEN,
+    Family.WITHIN_WATERMARK: _SEEN_UNTIL,
+    Family.GROUP_STATE: _STATE,
+    Family.TRANSFORM: _OWN,
+    Family.JOIN: _JOINED,
+}
+
+
+def _as_rows(text: str) -> str:
+    """The same for the API whose rows are ``Row``."""
+    for old, new in (
+        ("sum(len(frame) for frame in rows)", "sum(1 for _ in rows)"),
+        ("pd.DataFrame([(*key, count)])", "Row(user=key[0], count=count)"),
+        ("pd.DataFrame([(*key, *other)])", "Row(user=key[0], other=other[0])"),
+        ("pd.DataFrame([key])", "Row(user=key[0])"),
+        ('first["event_time"][0].value // 1000', 'int(first["event_time"].timestamp() * 1_000_000)'),
+        ('for frame in rows:\n    for one in frame.to_dict("records"):\n', "for row in rows:\n    for one in [row.asDict()]:\n"),
+    ):
+        text = text.replace(old, new)
+    return text
+
+
+EXAMPLES = {Api.PANDAS: _PANDAS, Api.ROW: {family: _as_rows(text) for family, text in _PANDAS.items()}}
+"""The body of ``update`` in Python, by API and family."""

@@ -1,0 +1,128 @@
+"""The parts of ``start.py`` that are the same in all: guards against what Spark does without a word."""
+
+SINK = '''
+
+def sink(writer: DataStreamWriter) -> DataStreamWriter:
+    """Where the results go; for foreachBatch write it here."""
+    return writer.format(SINK_FORMAT).options(**SINK_OPTIONS)'''
+
+START_ERROR = '''
+
+class StartError(Exception):
+    """The query was not started; the text says what to do."""'''
+
+WINDOWED = '''\
+    rows = rows.withColumn("window", F.window(EVENT_TIME, WINDOW, SLIDE or None))
+    rows = rows.withColumn("window_start", F.col("window.start"))
+    rows = rows.withColumn("window_end", F.col("window.end"))
+    # Spark takes a row's lateness from the one column that is marked as event time:
+    # let that be the window, as it was when the old query grouped by it
+    rows = rows.withMetadata(EVENT_TIME, {})'''
+
+SESSION = '''\
+    marked = rows.schema[EVENT_TIME].metadata
+    end = F.col(EVENT_TIME) + F.expr(f"INTERVAL {GAP}")
+    session = F.struct(F.col(EVENT_TIME).alias("start"), end.alias("end"))
+    # Spark takes a row's lateness from the one column that is marked as event time:
+    # let that be the session, as it was when the old query grouped by it
+    rows = rows.select("*", session.alias("session", metadata=marked))
+    rows = rows.withMetadata(EVENT_TIME, {})'''
+
+CHECKS = '''
+
+def filled_in() -> None:
+    """Nothing that is needed may be empty."""
+    empty = [name for name in NEEDED if not globals()[name]]
+    if empty:
+        raise StartError(f"fill in {', '.join(empty)} in start.py")
+    times = getattr(processor, "TTL_MS", {})
+    empty = [name for name, duration in times.items() if duration <= 0]
+    if empty:
+        raise StartError(f"fill in TTL_MS of {', '.join(empty)} in processor.py")
+
+
+def committed(spark: SparkSession) -> bool:
+    """Whether the new query has committed a batch, and so has loaded the state.
+
+    Until then it must be started with the state, however often it fails: started
+    without it, all of it would be missing without a word.
+    """
+    hadoop = spark.sparkContext._jvm.org.apache.hadoop.fs
+    path = hadoop.Path(f"{CHECKPOINT}/commits")
+    system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    found = system.listStatus(path) if system.exists(path) else []
+    return any(status.getPath().getName().isdigit() for status in found)
+
+
+def keys_fit(rows: DataFrame) -> None:
+    """Spark does not compare the key of rows and state: another type is another key."""
+    for name, wanted in KEYS.items():
+        if name not in rows.columns:
+            raise StartError(f"prepare() gives no column {name}: the key has {wanted}")
+        found = rows.schema[name].dataType.simpleString()
+        if found != wanted:
+            raise StartError(
+                f"key column {name} is {found} in prepare() and {wanted} in the state: cast it"
+            )
+
+
+def one_row_a_key(frame: DataFrame) -> None:
+    """Spark would take one of two rows of a key and forget the other."""
+    counted = frame.groupBy(*KEYS).agg(F.count(F.lit(1)).alias("rows_of_key"))
+    twice = counted.where("rows_of_key > 1").first()
+    if twice is not None:
+        key = {name: twice[name] for name in KEYS}
+        raise StartError(f"the initial state has {twice['rows_of_key']} rows for {key}")'''
+
+EVENT_TIME = '''
+
+def has_event_time(rows: DataFrame) -> None:
+    """Without it Spark would complain of something else."""
+    if EVENT_TIME not in rows.columns:
+        raise StartError(f"prepare() gives no column {EVENT_TIME}, named by EVENT_TIME")
+    found = rows.schema[EVENT_TIME].dataType.simpleString()
+    if found != "timestamp":
+        raise StartError(f"EVENT_TIME {EVENT_TIME} is {found}, and must be timestamp")'''
+
+NULLS = '''
+
+# Key types whose NULL pandas keeps apart from all other keys. Of the others Spark makes
+# one NULL key of all keys that come with it, or 1970-01-01, or it fails.
+NULL_IS_SAFE = ("string", "boolean", "binary", "decimal")
+
+
+def unsafe_keys() -> list[str]:
+    """Key columns that may hold no NULL."""
+    return [name for name, kind in KEYS.items() if not kind.startswith(NULL_IS_SAFE)]
+
+
+def no_null_keys(frame: DataFrame) -> None:
+    """The state may have no NULL in them."""
+    for name in unsafe_keys():
+        if frame.where(F.col(name).isNull()).first() is not None:
+            raise StartError(
+                f"the state has NULL in key column {name}, which transformWithStateInPandas "
+                "mixes up with other keys: write it anew with --api row"
+            )
+
+
+def fail_at_null_keys(rows: DataFrame) -> DataFrame:
+    """Rows neither: the query fails rather than mix up keys."""
+    for name in unsafe_keys():
+        told = F.raise_error(F.lit(f"key column {name} is NULL: see start.py"))
+        rows = rows.withColumn(name, F.coalesce(name, told.cast(KEYS[name])))
+    return rows'''
+
+MAIN = '''\
+    builder = SparkSession.builder.appName("transformWithState")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    try:
+        start(spark).awaitTermination()
+    except StartError as error:
+        sys.exit(f"start.py: {error}")
+
+
+if __name__ == "__main__":
+    main()'''

@@ -1,0 +1,305 @@
+"""``processor.py``: the state of the new query, how it is loaded, and the place for the user's logic."""
+
+from collections.abc import Iterator
+from textwrap import indent
+
+from ckpt.export.gather import Holds
+from ckpt.migrate.generate.examples import EXAMPLES
+from ckpt.migrate.generate.text import Identifiers, columns, exploded, literal, plain
+from ckpt.migrate.transform import Api, TimeMode, TransformPlan
+from ckpt.migrate.variables import Family, Form, Variable
+
+_TAKEN = ("handle", "init", "update", "expired", "close", "handleInitialState", "handleInputRows", "handleExpiredTimer")
+_GETTERS = {Form.VALUE: "getValueState", Form.LIST: "getListState", Form.MAP: "getMapState"}
+_CLOSED = {  # families whose operator removed state by the watermark, and the variable that it removed
+    Family.WINDOWS: "buffers",
+    Family.WITHIN_WATERMARK: "seen",
+}
+
+
+def processor_code(plan: TransformPlan) -> str:
+    """The whole file, with a line end at its end."""
+    return "\n".join(_Writing(plan).lines()) + "\n"
+
+
+class _Writing:
+    """One file."""
+
+    def __init__(self, plan: TransformPlan) -> None:
+        self.plan = plan
+        self.variables = plan.variables
+        names = Identifiers(_TAKEN)
+        self.attributes = {variable.name: names.of(variable.name) for variable in self.variables}
+        self.pandas = plan.api is Api.PANDAS
+        self.rows = "pd.DataFrame" if self.pandas else "Row"
+        self.closes = _CLOSED.get(plan.family) if plan.time_mode is TimeMode.EVENT_TIME else None
+        self.ttl = [variable for variable in self.variables if variable.ttl]
+
+    def lines(self) -> Iterator[str]:
+        yield from self._head()
+        yield from self._output()
+        yield from ("", "", "class Processor(StatefulProcessor):")
+        keys = ", ".join(plain(key.name) for key in self.plan.shape.keys) or "none: all rows are one group"
+        yield f'    """Keeps for each key what the old query kept. Key: {keys}."""'
+        yield from self._init()
+        yield from self._logic()
+        yield from self._initial_state()
+        yield from self._spark_calls()
+        yield from self._helpers()
+
+    def _head(self) -> Iterator[str]:
+        plan = self.plan
+        yield '"""State and logic of the query that goes on where an old one stopped.'
+        yield ""
+        yield f"Written by ckpt migrate transform-with-state from {plain(plan.initial.checkpoint)},"
+        yield f"operator {plan.shape.operator}, batch {plan.initial.moment.batch}: {plan.family}."
+        yield "Your logic goes into Processor.update and Processor.expired; the rest loads what"
+        yield "the old query kept. start.py starts it."
+        yield '"""'
+        yield ""
+        if self.pandas and plan.times:
+            yield "import time"
+        yield "from collections.abc import Iterator"
+        if self._milliseconds:
+            yield "from datetime import datetime, timedelta"
+        yield "from typing import Any"
+        yield ""
+        if self.pandas:
+            yield "import pandas as pd"
+        else:
+            yield "from pyspark.sql import Row"
+        yield "from pyspark.sql.streaming.stateful_processor import ("
+        yield from ("    ExpiredTimerInfo,", "    StatefulProcessor,", "    StatefulProcessorHandle,", "    TimerValues,")
+        yield ")"
+
+    def _output(self) -> Iterator[str]:
+        shape = self.plan.shape
+        emitted = [(key.name, key.type) for key in shape.keys]
+        if self.plan.family in (Family.AGGREGATION, Family.WINDOWS):
+            emitted += self.variables[0].fields
+        yield ""
+        yield "# What update and expired emit: change it as you like."
+        yield f"OUTPUT_SCHEMA = {literal(columns(emitted) or '`everything` int')}"
+        if self.ttl:
+            yield ""
+            yield "# Time to live of each variable in ms, as the old query had it: FILL IN, no checkpoint"
+            yield "# records it. Loading a value begins its time anew, so the new query answers as the"
+            yield "# old one would until the first of them expires, and keeps loaded values longer."
+            yield "TTL_MS = {"
+            yield from (f"    {literal(variable.name)}: 0," for variable in self.ttl)
+            yield "}"
+
+    def _method(self, name: str, *parameters: str, returns: str | None = None) -> Iterator[str]:
+        """The first lines of a method that is about a key."""
+        words = ("self", "key: tuple[Any, ...]", *parameters)
+        yield from exploded(f"def {name}(", words, f") -> {returns or f'Iterator[{self.rows}]'}:", 4)
+
+    def _init(self) -> Iterator[str]:
+        yield ""
+        yield "    def init(self, handle: StatefulProcessorHandle) -> None:"
+        yield '        """Declare the state, in the types of the old query."""'
+        if self.pandas and self.plan.times:
+            yield "        utc()"
+        yield "        self.handle = handle"
+        for variable in self.variables:
+            words = [literal(variable.name)]
+            words += [literal(columns(variable.key))] if variable.form is Form.MAP else []
+            words.append(literal(columns(variable.fields)))
+            words += [f"TTL_MS[{literal(variable.name)}]"] if variable.ttl else []
+            opening = f"self.{self.attributes[variable.name]} = handle.{_GETTERS[variable.form]}("
+            yield from exploded(opening, words, ")", 8)
+
+    def _logic(self) -> Iterator[str]:
+        example = indent(EXAMPLES[self.plan.api][self.plan.family], " " * 8)
+        yield ""
+        yield "    # ---- your logic: these two methods ----"
+        yield ""
+        yield from self._method("update", f"rows: Iterator[{self.rows}]", "timers: TimerValues")
+        yield '        """Take the rows of a key that have come, and emit what is to be emitted.'
+        yield ""
+        yield "        As written here the state stays as it is, and nothing is emitted. For example::"
+        yield ""
+        yield from (line.rstrip() for line in indent(example, "    ").splitlines())
+        yield '        """'
+        yield "        for _ in rows:"
+        yield "            pass"
+        yield "        return iter(())"
+        yield ""
+        yield from self._method("expired", "timer_ms: int", "timers: TimerValues")
+        yield from self._expired_doc()
+        yield "        return iter(())"
+        yield ""
+        yield "    # ---- as Spark calls it ----"
+
+    def _expired_doc(self) -> Iterator[str]:
+        if self.closes is None:
+            yield '        """A timer has gone off: emit what is to be emitted."""'
+            return
+        yield '        """The watermark has passed what is kept of a key: emit what is to be emitted.'
+        yield ""
+        yield f"        Afterwards self.{self.closes} is removed, as the old operator did."
+        yield '        """'
+
+    def _initial_state(self) -> Iterator[str]:
+        yield ""
+        state = f"initialState: {self.rows}"
+        yield from self._method("handleInitialState", state, "timerValues: TimerValues", returns="None")
+        yield '        """Load what the old query kept of a key; Spark calls it in the first batch only."""'
+        first = 'initialState["state"].iloc[0]' if self.pandas else 'initialState["state"]'
+        if self.plan.shape.state:
+            yield f"        row = plain({first})"
+        if self.ttl:
+            yield "        now = timerValues.getCurrentProcessingTimeInMs()"
+        for variable in self.variables:
+            yield from self._load(variable)
+        yield from self._timers()
+
+    def _load(self, variable: Variable) -> Iterator[str]:
+        target = f"self.{self.attributes[variable.name]}"
+        if variable.spread:
+            yield from self._load_spread(variable, target)
+            return
+        held = f"row[{literal(variable.columns[0])}]"
+        match variable.form:
+            case Form.VALUE:
+                alive = f" and row[{literal(variable.expires)}] > now" if variable.expires else ""
+                yield f"        value = {held}"
+                yield f"        if value is not None{alive}:"
+                yield f"            {target}.update(tuple(value.values()))"
+            case Form.LIST:
+                cut = "[:-1]" if variable.ttl else ""
+                alive = " if one[-1] > now" if variable.ttl else ""
+                yield f"        elements = [tuple(one.values()) for one in {held}]"
+                if variable.ttl:
+                    yield f"        elements = [one{cut} for one in elements{alive}]"
+                yield "        if elements:"
+                yield f"            {target}.put(elements)"
+            case Form.MAP:
+                yield f"        for one in {held}:"
+                deeper = ""
+                if variable.ttl:
+                    yield '            if one["expires_at_ms"] > now:'
+                    deeper = "    "
+                yield f'            {deeper}entry = tuple(one["key"].values()), tuple(one["value"].values())'
+                yield f"            {deeper}{target}.updateValue(*entry)"
+
+    def _load_spread(self, variable: Variable, target: str) -> Iterator[str]:
+        if self.plan.family is Family.DEDUPLICATION:
+            yield f"        {target}.update((True,))"
+            return
+        values = [f"row[{literal(column)}]" for column in variable.columns]
+        yield from exploded("value = [", values, "]", 8)
+        if self.plan.family is Family.GROUP_STATE:
+            yield "        if any(one is not None for one in value):"
+            yield f"            {target}.update(tuple(value))"
+        else:
+            yield f"        {target}.update(tuple(value))"
+
+    def _timers(self) -> Iterator[str]:
+        """Timers that stand in the state, or that the operator had without registering them."""
+        columns = {column.holds: literal(column.name) for column in self.plan.shape.state}
+        if Holds.TIMERS in columns:
+            yield f"        for moment in row[{columns[Holds.TIMERS]}]:"
+            yield "            self.handle.registerTimer(moment)"
+        if Holds.TIMEOUT in columns and self.plan.time_mode is not TimeMode.NONE:
+            yield f"        if row[{columns[Holds.TIMEOUT]}] > 0:"
+            yield f"            self.handle.registerTimer(row[{columns[Holds.TIMEOUT]}])"
+        if self.closes is not None:
+            yield "        self._close_in_time(key)"
+        if self.plan.family is Family.SESSIONS and self.plan.time_mode is TimeMode.EVENT_TIME:
+            yield '        for session in row["sessions"]:'
+            yield "            # a timer goes off once it lies before the watermark, a session ends at it"
+            yield '            self.handle.registerTimer(milliseconds(session["end"]) - 1)'
+
+    def _spark_calls(self) -> Iterator[str]:
+        yield ""
+        rows = f"rows: Iterator[{self.rows}]"
+        yield from self._method("handleInputRows", rows, "timerValues: TimerValues")
+        yield '        """Rows of a key have come."""'
+        if self.closes is not None:
+            yield "        yield from self.update(key, rows, timerValues)"
+            yield "        self._close_in_time(key)"
+        else:
+            yield "        return self.update(key, rows, timerValues)"
+        yield ""
+        last = "expiredTimerInfo: ExpiredTimerInfo"
+        yield from self._method("handleExpiredTimer", "timerValues: TimerValues", last)
+        yield '        """A timer has gone off; Spark passes the parameters by these names."""'
+        yield "        moment = expiredTimerInfo.getExpiryTimeInMs()"
+        if self.closes is not None:
+            yield "        yield from self.expired(key, moment, timerValues)"
+            yield f"        self.{self.closes}.clear()"
+            yield from self._close_in_time()
+        else:
+            yield "        return self.expired(key, moment, timerValues)"
+        yield ""
+        yield "    def close(self) -> None:"
+        yield '        """Nothing is held open."""'
+
+    def _close_in_time(self) -> Iterator[str]:
+        """When the old operator would have removed the state of a key."""
+        yield ""
+        yield "    def _close_in_time(self, key: tuple[Any, ...]) -> None:"
+        yield '        """Have what is kept of a key closed when the old operator would have removed it.'
+        yield ""
+        yield "        That is once the watermark has reached it; a timer goes off once it is passed."
+        yield '        """'
+        if self.plan.family is Family.WINDOWS:
+            place = [key.name for key in self.plan.shape.keys].index("window_end")
+            yield f"        self.handle.registerTimer(milliseconds(key[{place}]) - 1)"
+        else:
+            yield "        seen = self.seen.get()"
+            yield "        if seen is not None:"
+            yield "            self.handle.registerTimer(-(-seen[0] // 1000) - 1)"
+
+    @property
+    def _milliseconds(self) -> bool:
+        sessions = self.plan.family is Family.SESSIONS and self.plan.time_mode is TimeMode.EVENT_TIME
+        return sessions or (self.closes is not None and self.plan.family is Family.WINDOWS)
+
+    def _helpers(self) -> Iterator[str]:
+        if self.plan.shape.state:
+            yield _PLAIN_PANDAS if self.pandas else _PLAIN_ROW
+        if self._milliseconds:
+            yield _MILLISECONDS
+        if self.pandas and self.plan.times:
+            yield _UTC
+
+
+_PLAIN_PANDAS = '''
+
+def plain(value: Any) -> Any:
+    """What pandas and NumPy made of a value, as Python's own types again."""
+    if isinstance(value, dict):
+        return {plain(name): plain(one) for name, one in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return value.to_pydatetime() if isinstance(value, pd.Timestamp) else value'''
+
+_PLAIN_ROW = '''
+
+def plain(value: Any) -> Any:
+    """A value with its maps as dictionaries: they come as lists of pairs."""
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, list):
+        if value and isinstance(value[0], tuple):
+            return {key: plain(one) for key, one in value}
+        return [plain(one) for one in value]
+    return value'''
+
+_MILLISECONDS = '''
+
+def milliseconds(moment: datetime) -> int:
+    """A time in the zone of the session, which is UTC, in ms since 1970."""
+    since = moment.replace(tzinfo=None) - datetime(1970, 1, 1)
+    return since // timedelta(milliseconds=1)'''
+
+_UTC = '''
+
+def utc() -> None:
+    """Times would be shifted in keys and state if Python took them for local ones."""
+    if time.timezone or time.daylight:
+        raise RuntimeError("Python workers need TZ=UTC in their environment")'''

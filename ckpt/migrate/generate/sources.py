@@ -1,0 +1,112 @@
+"""The part of ``start.py`` that reads the sources from where the old query stopped."""
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from ckpt.handoff import Begin, SourceStart
+from ckpt.migrate.generate.text import exploded, literal, plain
+from ckpt.sources import KafkaOffset, SourceType, decode
+
+_FROM_PATH = (SourceType.DELTA, SourceType.FILE)
+
+
+def constants(start: SourceStart) -> Iterator[str]:
+    """What is to be filled in of one source."""
+    index, kind = start.view.index, start.view.type
+    name = f" {plain(start.view.name)}" if start.view.name else ""
+    yield ""
+    yield f"# Source {index}{name}: {kind}. Its options, as the old query's reader had them; what says where it"
+    yield "# begins is added below."
+    for condition in start.conditions:
+        for line in wrap(plain(condition), 84, initial_indent="- ", subsequent_indent="  ", break_long_words=False):
+            yield f"# {line}"
+    if start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN or kind is SourceType.FILE:
+        yield f'SOURCE_{index}_FORMAT = "{"json" if kind is SourceType.FILE else ""}"'
+    if kind is SourceType.FILE:
+        yield f'SOURCE_{index}_SCHEMA = ""  # DDL: "id BIGINT, name STRING"'
+    if kind in _FROM_PATH:
+        yield f'SOURCE_{index}_PATH = ""'
+    known = list(_options(start))
+    if known:
+        yield from exploded(f"SOURCE_{index}_OPTIONS: dict[str, str] = {{", known, "}", 0)
+    else:
+        yield f"SOURCE_{index}_OPTIONS: dict[str, str] = {{}}"
+    if start.seen:
+        yield f"# Files that the old query has read, as _metadata.file_path names them."
+        yield from exploded(f"SOURCE_{index}_SEEN = [", [literal(path) for path in start.seen], "]", 0)
+
+
+def to_fill_in(start: SourceStart) -> Iterator[str]:
+    """The names of constants that may not stay empty."""
+    index, kind = start.view.index, start.view.type
+    if start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN:
+        yield f"SOURCE_{index}_FORMAT"
+    if kind is SourceType.FILE:
+        yield f"SOURCE_{index}_SCHEMA"
+    if kind in _FROM_PATH:
+        yield f"SOURCE_{index}_PATH"
+
+
+def _options(start: SourceStart) -> Iterator[str]:
+    offset = decode(start.view.offset)
+    if start.view.type is SourceType.KAFKA:
+        topics = sorted({topic for topic, _ in offset.partitions}) if isinstance(offset, KafkaOffset) else []
+        yield '"kafka.bootstrap.servers": ""'
+        yield f'"subscribe": {literal(",".join(topics))}'
+
+
+def reader(start: SourceStart) -> Iterator[str]:
+    """The function that reads one source."""
+    index, kind = start.view.index, start.view.type
+    path = f"SOURCE_{index}_PATH" if kind in _FROM_PATH else ""
+    named = f"SOURCE_{index}_FORMAT" if kind in (SourceType.FILE, SourceType.UNKNOWN) else literal(kind.value)
+    yield from ("", "", f"def source_{index}(spark: SparkSession) -> DataFrame:")
+    yield f'    """{_begins(start)}"""'
+    if start.options:
+        replaced = ", ".join(literal(key.lower()) for key in (*start.options, *start.without))
+        yield f"    replaced = ({replaced},)"
+        yield f"    options = {{key: value for key, value in SOURCE_{index}_OPTIONS.items() if key.lower() not in replaced}}"
+        yield "    options |= {"
+        yield from (f"        {literal(key)}: {literal(value)}," for key, value in start.options.items())
+        yield "    }"
+        yield f"    reader = spark.readStream.format({named}).options(**options)"
+    else:
+        yield f"    reader = spark.readStream.format({named}).options(**SOURCE_{index}_OPTIONS)"
+    if kind is SourceType.FILE:
+        yield f"    rows = reader.schema(SOURCE_{index}_SCHEMA).load({path})"
+        seen = f'rows.where(~F.col("_metadata.file_path").isin(SOURCE_{index}_SEEN))' if start.seen else "rows"
+        yield f"    return {seen}"
+    else:
+        yield f"    return reader.load({path})"
+
+
+def _begins(start: SourceStart) -> str:
+    match start.begin:
+        case Begin.EXACT:
+            return "Reads on exactly where the old query stopped."
+        case Begin.UNREAD:
+            return "Begins as the old query did: it had read nothing of this source."
+    return "Begins again: this source cannot go on where it stood."
+
+
+def prepare(starts: Sequence[SourceStart], keys: Sequence[tuple[str, str]], *, join: bool, event_time: bool) -> Iterator[str]:
+    """The function that makes rows of the new query from those of the sources."""
+    names = [f"rows_{start.view.index}" for start in starts] if len(starts) > 1 else ["rows"]
+    yield from ("", "", f"def prepare({', '.join(f'{name}: DataFrame' for name in names)}) -> DataFrame:")
+    yield '    """Make rows with the key of the state, in its types, from what the sources bring.'
+    yield ""
+    yield "    YOUR LOGIC: what the old query did before it grouped. Needed columns:"
+    yield from (f"    - {plain(name)} {plain(kind)}" for name, kind in keys)
+    if event_time:
+        yield "    - EVENT_TIME timestamp"
+    yield '    """'
+    if len(names) == 1:
+        yield "    return rows"
+        return
+    sides = ("left", "right") if join and len(names) == 2 else (None,) * len(names)
+    for name, side in zip(names, sides, strict=True):
+        if side:
+            yield f'    {name} = {name}.withColumn("side", F.lit("{side}"))'
+    for name in names[1:]:
+        yield f"    {names[0]} = {names[0]}.unionByName({name}, allowMissingColumns=True)"
+    yield f"    return {names[0]}"

@@ -1,0 +1,245 @@
+"""``start.py``: a runnable query with the sources, the guards, and what is to be filled in."""
+
+from collections.abc import Iterator
+from textwrap import wrap
+
+from ckpt.migrate.generate import guards, sources
+from ckpt.migrate.generate.text import literal, plain, simple
+from ckpt.migrate.transform import Api, TimeMode, TransformPlan
+from ckpt.migrate.variables import WINDOW, Family
+
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_SAFE = ("string", "boolean", "binary", "decimal")  # key types of which pandas keeps NULL apart
+_ALL = "everything"  # the key of an operator that has none
+
+
+def start_code(plan: TransformPlan, initial_state: str | None) -> str:
+    """The whole file, with a line end at its end.
+
+    ``initial_state`` is where the state was written, or None where it lies beside the file.
+    """
+    return "\n".join(_Writing(plan, initial_state).lines()) + "\n"
+
+
+class _Writing:
+    """One file."""
+
+    def __init__(self, plan: TransformPlan, initial_state: str | None) -> None:
+        self.plan = plan
+        self.initial_state = initial_state
+        self.starts = plan.handoff.sources
+        self.timed = plan.time_mode is TimeMode.EVENT_TIME
+        self.windows = plan.family is Family.WINDOWS
+        self.sessions = plan.family is Family.SESSIONS and self.timed
+        self.keys = [(key.name, simple(key.type)) for key in plan.shape.keys] or [(_ALL, "int")]
+
+    def lines(self) -> Iterator[str]:
+        yield from self._head()
+        yield from self._fill_in()
+        yield from self._fixed()
+        for start in self.starts:
+            yield from sources.reader(start)
+        given = [key for key in self.keys if not (self.windows and key[0] in WINDOW) and key[0] != _ALL]
+        join = self.plan.family is Family.JOIN
+        yield from sources.prepare(self.starts, given, join=join, event_time=self.timed or self.windows)
+        yield guards.SINK
+        yield guards.START_ERROR
+        yield from self._in_time()
+        yield from self._initial_state()
+        yield guards.CHECKS
+        if self.timed or self.windows:
+            yield guards.EVENT_TIME
+        if self.plan.api is Api.PANDAS:
+            yield guards.NULLS
+        yield from self._start()
+        yield from self._main()
+
+    def _head(self) -> Iterator[str]:
+        plan = self.plan
+        yield '"""Starts the query that goes on where an old one stopped.'
+        yield ""
+        yield f"Written by ckpt migrate transform-with-state from {plain(plan.initial.checkpoint)},"
+        yield f"behind batch {plan.initial.moment.batch}: {plan.family}, operator {plan.shape.operator}."
+        yield "Fill in what no checkpoint records, put your logic into processor.py, then run"
+        yield "python start.py, or spark-submit --py-files processor.py start.py with the packages"
+        yield "that sources and sink need. The old checkpoint is not touched."
+        for told in self._told():
+            yield ""
+            yield from wrap(plain(told), 88, break_long_words=False, break_on_hyphens=False)
+        yield '"""'
+        yield ""
+        yield from ("import os", "import sys")
+        if self.initial_state is None:
+            yield "from pathlib import Path"
+        yield from ("from typing import Any", "", "import processor", "from pyspark import cloudpickle")
+        yield "from pyspark.sql import DataFrame, SparkSession"
+        yield "from pyspark.sql import functions as F"
+        yield "from pyspark.sql.streaming import DataStreamWriter, StreamingQuery"
+
+    def _told(self) -> Iterator[str]:
+        plan = self.plan
+        if any(variable.ttl for variable in plan.variables):
+            yield (
+                "Loading restarts the time to live: Spark has no way to hand over what is left of it. The new query "
+                "answers as the old one would until the first value expires; values that had expired are not loaded."
+            )
+        if self.timed:
+            yield (
+                "A new query begins with watermark 0. Rows that the old query would have called late are left out "
+                "here; timers that lie behind the old watermark go off as soon as the new one has passed them."
+            )
+        yield from plan.handoff.doubts
+
+    def _fill_in(self) -> Iterator[str]:
+        yield from ("", "# ---- fill in: no checkpoint records it ----", "")
+        yield 'CHECKPOINT = ""  # a new folder, not that of the old query'
+        for start in self.starts:
+            yield from sources.constants(start)
+        yield ""
+        if self.timed or self.windows:
+            yield 'EVENT_TIME = ""  # the column of prepare() that says when a row happened'
+        if self.timed:
+            yield "# As in withWatermark of the old query: \"10 minutes\"."
+            yield 'DELAY = ""'
+        if self.windows:
+            yield "# As in window() of the old query; SLIDE stays empty where windows do not overlap."
+            yield from ('WINDOW = ""', 'SLIDE = ""')
+        if self.sessions:
+            yield 'GAP = ""  # as in session_window() of the old query: "5 minutes"'
+        yield f'OUTPUT_MODE = "{self.plan.output_mode}"'
+        yield 'SINK_FORMAT = "console"'
+        yield "SINK_OPTIONS: dict[str, str] = {}"
+        yield 'TRIGGER: dict[str, Any] = {"availableNow": True}'
+
+    def _fixed(self) -> Iterator[str]:
+        plan = self.plan
+        yield from ("", "# ---- from the checkpoint ----", "")
+        if self.initial_state is None:
+            yield 'INITIAL_STATE = f"file:{Path(__file__).resolve().parent}/initial_state"'
+        else:
+            yield f"INITIAL_STATE = {literal(self.initial_state)}"
+        yield f'INITIAL_STATE_FORMAT = "{plan.format}"'
+        yield "# The grouping key: rows must have these columns in exactly these types."
+        yield "KEYS = {"
+        yield from (f"    {literal(name)}: {literal(kind)}," for name, kind in self.keys)
+        yield "}"
+        yield from self._time_mode()
+        yield "SETTINGS = {"
+        yield "    # transformWithState keeps its state in RocksDB"
+        yield '    "spark.sql.streaming.stateStore.providerClass": ('
+        yield f'        "{_ROCKSDB}"'
+        yield "    ),"
+        if plan.times:
+            yield "    # in any zone with summer time two hours of keys would become one"
+            yield '    "spark.sql.session.timeZone": "UTC",'
+            yield '    "spark.executorEnv.TZ": "UTC",'
+        yield "}"
+        names = ["CHECKPOINT", *(name for start in self.starts for name in sources.to_fill_in(start))]
+        names += ["EVENT_TIME"] * (self.timed or self.windows) + ["DELAY"] * self.timed
+        names += ["WINDOW"] * self.windows + ["GAP"] * self.sessions
+        yield "NEEDED = ["
+        yield from (f'    "{name}",' for name in names)
+        yield "]"
+
+    def _time_mode(self) -> Iterator[str]:
+        plan = self.plan
+        recorded = plan.family is Family.TRANSFORM
+        why = "as recorded" if recorded else "a guess: None, ProcessingTime or EventTime"
+        yield f'TIME_MODE = "{plan.time_mode}"  # {why}'
+        if self.timed:
+            yield "# Rows up to here (ms) are late: those of the first batches, and those after."
+            yield f"LATE_MS = {plan.late_ms}"
+            yield f"WATERMARK_MS = {plan.watermark_ms}"
+
+    def _in_time(self) -> Iterator[str]:
+        if not (self.timed or self.windows):
+            return
+        yield from ("", "", "def in_time(rows: DataFrame, first: bool) -> DataFrame:")
+        what = {Family.WINDOWS: "the end of their window", Family.SESSIONS: "the end of a session of their own"}
+        by = what.get(self.plan.family, "their event time")
+        if not self.timed:
+            yield '    """Give rows the window that the old query grouped them by."""'
+        else:
+            yield f'    """Leave out rows that the old query would have called late: by {by}."""'
+            yield "    rows = rows.withWatermark(EVENT_TIME, DELAY)"
+        if self.windows:
+            yield guards.WINDOWED
+            end = 'F.col("window_end")'
+        elif self.sessions:
+            yield guards.SESSION
+            end = 'F.col("session.end")'
+        else:
+            end = "F.col(EVENT_TIME)"
+        if self.timed:
+            yield "    until = F.timestamp_millis(F.lit(LATE_MS if first else WATERMARK_MS))"
+            yield f"    return rows.where(F.coalesce({end} > until, F.lit(True)))"
+        else:
+            yield "    return rows"
+
+    def _initial_state(self) -> Iterator[str]:
+        yield from ("", "", "def initial_state(spark: SparkSession) -> DataFrame:")
+        yield '    """The state that was written, one row a key; all that is no key in one struct.'
+        yield ""
+        yield "    A struct keeps numbers exact: pandas makes floats of a column with NULLs."
+        yield '    """'
+        yield "    frame = spark.read.format(INITIAL_STATE_FORMAT).load(INITIAL_STATE)"
+        if not self.plan.shape.keys:
+            yield f'    frame = frame.withColumn("{_ALL}", F.lit(0))'
+        yield "    one_row_a_key(frame)"
+        if self.plan.api is Api.PANDAS:
+            yield "    no_null_keys(frame)"
+        if self.plan.shape.state:
+            yield "    state = F.struct("
+            yield from (f"        F.col({literal(_column(column.name))})," for column in self.plan.shape.state)
+            yield "    )"
+        else:
+            yield '    state = F.lit("seen")'
+        yield '    return frame.select(*KEYS, state.alias("state"))'
+
+    def _start(self) -> Iterator[str]:
+        yield from ("", "", "def start(spark: SparkSession) -> StreamingQuery:")
+        yield '    """Look whether everything fits together, then start the query."""'
+        yield "    filled_in()"
+        yield "    for name, value in SETTINGS.items():"
+        yield "        spark.conf.set(name, value)"
+        if self.plan.time_mode is TimeMode.PROCESSING_TIME:
+            yield '    if TRIGGER.get("availableNow") or TRIGGER.get("once"):'
+            yield "        # otherwise batches without rows would follow one another for ever"
+            yield '        spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")'
+        yield "    first = not committed(spark)"
+        read = ", ".join(f"source_{start.view.index}(spark)" for start in self.starts)
+        yield f"    rows = prepare({read})"
+        if not self.plan.shape.keys:
+            yield f'    rows = rows.withColumn("{_ALL}", F.lit(0))'
+        if self.timed or self.windows:
+            yield "    has_event_time(rows)"
+            yield "    rows = in_time(rows, first)"
+        yield "    keys_fit(rows)"
+        if self.plan.api is Api.PANDAS:
+            yield "    rows = fail_at_null_keys(rows)"
+        yield "    state = initial_state(spark).groupBy(*KEYS) if first else None"
+        yield "    cloudpickle.register_pickle_by_value(processor)"
+        method = "transformWithStateInPandas" if self.plan.api is Api.PANDAS else "transformWithState"
+        yield f"    found = rows.groupBy(*KEYS).{method}("
+        yield from (
+            "        processor.Processor(),",
+            "        processor.OUTPUT_SCHEMA,",
+            "        OUTPUT_MODE,",
+            "        TIME_MODE,",
+            "        state,",
+            "    )",
+        )
+        yield "    writer = sink(found.writeStream).outputMode(OUTPUT_MODE)"
+        yield '    writer = writer.option("checkpointLocation", CHECKPOINT)'
+        yield "    return writer.trigger(**TRIGGER).start()"
+
+    def _main(self) -> Iterator[str]:
+        yield from ("", "", "def main() -> None:", '    """Run the query until it ends."""')
+        yield '    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)'
+        if self.plan.times:
+            yield '    os.environ["TZ"] = "UTC"'
+        yield from guards.MAIN.splitlines()
+
+
+def _column(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

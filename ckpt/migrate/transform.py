@@ -1,0 +1,165 @@
+"""``ckpt migrate transform-with-state``: from a stateful query to one of transformWithState, without losing a row.
+
+Spark takes state into a new query only as "initial state": one row for each key, handed to the processor in the first
+batch. The plan brings together the frame of that state, where the sources go on, and what the new query is told.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ckpt.errors import CkptError, UsageError
+from ckpt.export.choose import Wanted
+from ckpt.export.columns import Column, type_names
+from ckpt.export.gather import Holds
+from ckpt.export.initial import InitialPlan, InitialShape, plan_initial_state
+from ckpt.export.reading import NEWEST_SPARK, Question
+from ckpt.export.targets import Format
+from ckpt.handoff import Handoff, hand_off
+from ckpt.migrate.variables import Family, Variable, family_of, variables_of
+from ckpt.model import Json, Operator
+
+
+class Api(StrEnum):
+    """How the processor is handed rows."""
+
+    PANDAS = "pandas"  # transformWithStateInPandas
+    ROW = "row"  # transformWithState, since Spark 4.1
+
+
+class TimeMode(StrEnum):
+    """Spark's ``TimeMode``: what its timers go by."""
+
+    NONE = "None"
+    PROCESSING_TIME = "ProcessingTime"
+    EVENT_TIME = "EventTime"
+
+
+INITIAL_STATE, PROCESSOR, START = "initial_state", "processor.py", "start.py"
+"""What a migration writes, below the folder that was asked for."""
+
+OLDEST_ROW_API = (4, 1)
+_FORMATS = (Format.PARQUET, Format.DELTA)
+
+
+@dataclass(frozen=True, slots=True)
+class TransformPlan:
+    """A new query before it is written. With ``refused`` there is no plan beyond the hand-over."""
+
+    handoff: Handoff
+    api: Api
+    format: Format
+    initial: InitialPlan
+    operators: tuple[Operator, ...]  # all that the old query had
+    refused: str | None = None
+
+    @property
+    def shape(self) -> InitialShape:
+        """The columns of the initial state."""
+        return self.initial.shape
+
+    @property
+    def family(self) -> Family:
+        """What kind of operator the state is of."""
+        return family_of(self.shape)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The state variables of the new query."""
+        return variables_of(self.shape)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the initial state as a file format has to hold them."""
+        found = (*self.shape.keys, *self.shape.state)
+        return tuple(Column(column.name, column.path, column.places, column.type) for column in found)
+
+    @property
+    def late_ms(self) -> int:
+        """Up to where rows are late in the first batch: Spark holds rows against the watermark of the batch before."""
+        return self.initial.moment.watermark_ms or 0
+
+    @property
+    def watermark_ms(self) -> int:
+        """Up to where rows are late after that; 0 where the old query had no watermark."""
+        return max(self.initial.moment.next_watermark_ms or 0, self.late_ms)
+
+    @property
+    def time_mode(self) -> TimeMode:
+        """As recorded of transformWithState, and otherwise as the state suggests."""
+        recorded = _property(self.operator, "timeMode")
+        if recorded is not None and self.family is Family.TRANSFORM:
+            found = {mode.lower(): mode for mode in TimeMode}.get(recorded.lower())
+            return found or TimeMode.NONE
+        if self.family in (Family.WINDOWS, Family.SESSIONS, Family.WITHIN_WATERMARK, Family.DEDUPLICATION, Family.JOIN):
+            return TimeMode.EVENT_TIME if self.watermark_ms else TimeMode.NONE
+        if any(column.holds is Holds.TIMEOUT for column in self.shape.state):
+            return TimeMode.EVENT_TIME if self.watermark_ms else TimeMode.PROCESSING_TIME
+        return TimeMode.NONE
+
+    @property
+    def output_mode(self) -> str:
+        """As recorded of transformWithState; no other operator says."""
+        recorded = _property(self.operator, "outputMode")
+        if recorded is not None and self.family is Family.TRANSFORM:
+            return recorded
+        return "Update" if self.family is Family.AGGREGATION else "Append"
+
+    @property
+    def operator(self) -> Operator:
+        """The operator whose state is taken."""
+        return next(one for one in self.operators if one.id == self.shape.operator)
+
+    @property
+    def times(self) -> bool:
+        """Whether key or state hold times that depend on a time zone in Python."""
+        columns = (*self.shape.keys, *self.shape.state)
+        return any("timestamp" in type_names(column.type) for column in columns)
+
+
+def _property(operator: Operator, name: str) -> str | None:
+    found: Json = operator.properties.get(name) if isinstance(operator.properties, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def plan_transform(
+    uri: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    batch: int | None = None,
+    operator: int | None = None,
+    kind: Format = Format.PARQUET,
+    api: Api = Api.PANDAS,
+    spark: tuple[int, int] = NEWEST_SPARK,
+) -> TransformPlan:
+    """Plan a new query that goes on behind a batch; reads the checkpoint's small files, and starts no JVM.
+
+    Args:
+        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        storage_options: For the file system of the URI.
+        batch: The batch whose state is taken, by default the newest that can be handed over.
+        operator: The stateful operator, where there are several.
+        kind: In which form the state is written: Parquet or Delta.
+        api: The API of the new query.
+        spark: The version of Spark that reads the state, and is to run the new query.
+
+    Raises:
+        UsageError: For a request that makes no sense.
+        CkptError: Where the state cannot be read, or the API is not there; and what ``hand_off`` raises.
+
+    """
+    if kind not in _FORMATS:
+        raise UsageError(f"--format {kind}: initial state is written as parquet or delta")
+    if api is Api.ROW and spark < OLDEST_ROW_API:
+        raise CkptError(
+            f"--api row needs pyspark {'.'.join(map(str, OLDEST_ROW_API))} or later, and this is "
+            f"{'.'.join(map(str, spark))}: pip install 'pyspark>=4.1', or --api pandas"
+        )
+    handoff = hand_off(uri, storage_options, batch=batch)
+    chosen = batch if handoff.batch is None else handoff.batch
+    initial = plan_initial_state(Question(uri, Wanted(operator), batch=chosen), storage_options, spark)
+    for column in (*initial.shape.keys, *initial.shape.state):
+        if "`" in column.name:
+            raise CkptError(f"{uri}: column {column.name}: ckpt writes no code for a name with a backquote")
+    state = handoff.inspection.checkpoint.state
+    return TransformPlan(handoff, api, kind, initial, state.operators if state else (), handoff.refused)

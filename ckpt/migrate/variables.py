@@ -1,0 +1,117 @@
+"""State of a transformWithState query that holds what another query kept: its variables, and how they are loaded."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ckpt.export.gather import Holds, InitialColumn
+from ckpt.export.initial import InitialShape
+from ckpt.formats.types import named_fields
+from ckpt.model import Json
+
+
+class Family(StrEnum):
+    """What kind of operator the state is of."""
+
+    AGGREGATION = "aggregation"  # also limit, which counts
+    WINDOWS = "windowed aggregation"
+    SESSIONS = "session windows"
+    DEDUPLICATION = "deduplication"
+    WITHIN_WATERMARK = "deduplication within watermark"
+    GROUP_STATE = "group state"  # mapGroupsWithState and its kin
+    TRANSFORM = "transformWithState"
+    JOIN = "stream-stream join"
+
+
+class Form(StrEnum):
+    """The kind of a state variable."""
+
+    VALUE = "value"
+    LIST = "list"
+    MAP = "map"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A state variable of the new query."""
+
+    name: str
+    form: Form
+    fields: tuple[tuple[str, Json], ...]  # of the value, or of an element
+    columns: tuple[str, ...]  # of the frame: one for each field, or the one that holds it all
+    spread: bool = False  # the fields of the value stand in columns of their own
+    key: tuple[tuple[str, Json], ...] = ()  # of a map: the fields of its key
+    ttl: bool = False
+    expires: str | None = None  # of a value under TTL: the column with its expiry in ms
+
+
+WINDOW = ("window_start", "window_end")
+
+
+def family_of(shape: InitialShape) -> Family:
+    """Told from what the columns hold; the name of the operator is not known of Spark before 4.0."""
+    holds = {column.holds for column in shape.state}
+    if any(column.variable is not None for column in shape.state) or Holds.TIMERS in holds:
+        return Family.TRANSFORM
+    for one, family in (
+        (Holds.ROWS, Family.JOIN),
+        (Holds.SESSIONS, Family.SESSIONS),
+        (Holds.STATE, Family.GROUP_STATE),
+        (Holds.TIMEOUT, Family.GROUP_STATE),
+        (Holds.EXPIRY, Family.WITHIN_WATERMARK),
+    ):
+        if one in holds:
+            return family
+    if Holds.BUFFER not in holds:
+        return Family.DEDUPLICATION
+    windowed = {key.name for key in shape.keys if key.type == "timestamp"} >= set(WINDOW)
+    return Family.WINDOWS if windowed else Family.AGGREGATION
+
+
+def variables_of(shape: InitialShape) -> tuple[Variable, ...]:
+    """The variables, in the order of the frame."""
+    match family_of(shape):
+        case Family.TRANSFORM:
+            return tuple(_own(shape))
+        case Family.DEDUPLICATION:
+            return (Variable("seen", Form.VALUE, (("seen", "boolean"),), (), spread=True),)
+        case Family.WITHIN_WATERMARK:
+            return (_spread("seen", shape, Holds.EXPIRY),)
+        case Family.GROUP_STATE:
+            return (_spread("state", shape, Holds.STATE),)
+        case Family.SESSIONS | Family.JOIN:
+            return tuple(_listed(column) for column in shape.state)
+    return (_spread("buffers", shape, Holds.BUFFER),)
+
+
+def _spread(name: str, shape: InitialShape, holds: Holds) -> Variable:
+    """One value whose fields are columns of the frame."""
+    fields = tuple((column.name, column.type) for column in shape.state if column.holds is holds)
+    return Variable(name, Form.VALUE, fields, tuple(name for name, _ in fields), spread=True)
+
+
+def _listed(column: InitialColumn) -> Variable:
+    fields = tuple((inner.name, inner.type) for inner in column.inner)
+    return Variable(column.side or column.name, Form.LIST, fields, (column.name,))
+
+
+def _own(shape: InitialShape) -> Iterator[Variable]:
+    """The variables that the old transformWithState query had."""
+    expires = {column.variable: column.name for column in shape.state if column.holds is Holds.EXPIRY}
+    for column in shape.state:
+        name = column.variable or column.name
+        match column.holds:
+            case Holds.VALUE:
+                yield Variable(
+                    name, Form.VALUE, tuple(named_fields(column.type)), (column.name,), ttl=column.ttl, expires=expires.get(name)
+                )
+            case Holds.LIST:
+                inner = column.inner[:-1] if column.ttl else column.inner
+                fields = tuple((one.name, one.type) for one in inner)
+                yield Variable(name, Form.LIST, fields, (column.name,), ttl=column.ttl)
+            case Holds.MAP:
+                key, value = column.inner[:2]
+                yield Variable(
+                    name, Form.MAP, tuple(named_fields(value.type)), (column.name,), key=tuple(named_fields(key.type)), ttl=column.ttl
+                )
+

@@ -1,0 +1,96 @@
+"""The frame of initial state, from its plan: one row for each grouping key, lazy, and with one shuffle at most."""
+
+from collections.abc import Callable
+from functools import reduce
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ckpt.export.columns import Column, type_names
+from ckpt.export.initial import Holds, InitialColumn, InitialPlan
+from ckpt.model import Json
+from ckpt.spark.reading import raw_frame
+from ckpt.spark.shapes import leaf
+
+_UNORDERED = frozenset({"map", "variant", "interval"})
+
+
+def initial_frame(spark: SparkSession, plan: InitialPlan) -> DataFrame:
+    """All state of each key in its row. Raises SparkFailed; nothing is collected.
+
+    What an operator keeps for a key lies in several readings (variables, timers, sides of a join). Their rows are put
+    below one another and grouped once, so that a key is there if any of them has it, and NULL keys are one group.
+    """
+    parts = [_part(raw_frame(spark, reading), plan, place) for place, reading in enumerate(plan.readings)]
+    if not plan.grouped:
+        return parts[0]
+    rows = reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), parts)
+    together = [_together(column).alias(column.name) for column in plan.shape.state]
+    return rows.groupBy(*(F.col(key.name) for key in plan.shape.keys)).agg(*together)
+
+
+def _part(frame: DataFrame, plan: InitialPlan, place: int) -> DataFrame:
+    """One reading: the key, and what it holds of the state."""
+    keys = [leaf(frame, key.places).alias(key.name, metadata={}) for key in plan.shape.keys]
+    state = [
+        _held(frame, column).alias(column.name, metadata={}) for column in plan.shape.state if column.reading == place
+    ]
+    return frame.select(*keys, *state)
+
+
+def _held(frame: DataFrame, column: InitialColumn) -> SparkColumn:
+    """What one row holds: the value of a column, or an element of its array."""
+    match column.holds:
+        case Holds.LIST:
+            elements = leaf(frame, column.places)
+            return F.transform(elements, _struct(column.inner)) if column.ttl else elements
+        case Holds.MAP:
+            entries = F.transform(F.map_entries(leaf(frame, column.places)), _struct(column.inner))
+            return _ordered(entries, lambda entry: entry["key"]) if _has_order(column.inner[0].type) else entries
+        case Holds.SESSIONS:
+            return F.struct(*(leaf(frame, field.places).alias(field.name) for field in column.inner))
+        case Holds.ROWS:
+            key = frame.schema.fields[0].dataType
+            came = F.struct(leaf(frame, (0, len(key.fields) - 1)), F.monotonically_increasing_id())
+            row = F.struct(*(leaf(frame, field.places).alias(field.name) for field in column.inner))
+            return F.struct(came.alias("came"), row.alias("row"))
+    return leaf(frame, column.places)
+
+
+def _together(column: InitialColumn) -> SparkColumn:
+    """Everything that the rows of a key hold of a column."""
+    held = F.col(column.name)
+    match column.holds:
+        case Holds.LIST | Holds.MAP:
+            return F.flatten(F.collect_list(held))  # at most one, and an empty array for none
+        case Holds.TIMERS:
+            return F.sort_array(F.collect_list(held))
+        case Holds.SESSIONS:
+            return _ordered(F.collect_list(held), lambda session: session["start"])
+        case Holds.ROWS:
+            rows = _ordered(F.collect_list(held), lambda row: row["came"])
+            return F.transform(rows, lambda row: row["row"])
+    return F.first(held, ignorenulls=True)
+
+
+def _struct(inner: tuple[Column, ...]) -> Callable[[SparkColumn], SparkColumn]:
+    """Make a struct of the parts of an element, which are named alike in no struct of Spark's."""
+
+    def built(element: SparkColumn) -> SparkColumn:
+        return F.struct(*(reduce(SparkColumn.getField, part.path, element).alias(part.name) for part in inner))
+
+    return built
+
+
+def _ordered(array: SparkColumn, key: Callable[[SparkColumn], SparkColumn]) -> SparkColumn:
+    """Sort by part of each element only: not everything that state holds has an order."""
+
+    def compared(one: SparkColumn, other: SparkColumn) -> SparkColumn:
+        return F.when(key(one) < key(other), -1).when(key(one) > key(other), 1).otherwise(0)
+
+    return F.array_sort(array, compared)
+
+
+def _has_order(kind: Json) -> bool:
+    return _UNORDERED.isdisjoint(type_names(kind))

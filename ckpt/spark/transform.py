@@ -1,0 +1,57 @@
+"""Writing a planned migration: the initial state by Spark, and the code beside it; all of it or nothing."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from pyspark.sql import Observation, SparkSession
+from pyspark.sql import functions as F
+
+from ckpt.errors import UsageError
+from ckpt.export.targets import Mode, Target, check_types
+from ckpt.migrate.generate import processor_code, start_code
+from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan
+from ckpt.spark.files import Files, Staged
+from ckpt.spark.initial import initial_frame
+from ckpt.spark.progress import Watcher, watched
+from ckpt.spark.trouble import told
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A migration that was written."""
+
+    place: str  # as Spark was given it
+    keys: int  # rows of the initial state, as Spark counted them
+
+
+def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watcher: Watcher | None = None) -> Written:
+    """Write a migration to a folder that is not there yet, or empty; it appears whole or not at all.
+
+    ``place`` is a path as Spark is given it (``ckpt.export.targets.target``). Raises UsageError where something is
+    there already or the format cannot hold a column, SparkFailed where Spark fails.
+    """
+    check_types(plan.columns, plan.format)
+    files = Files(spark)
+    with told(f"looking at {place}"):
+        if files.exists(place) and not files.is_empty(place):
+            raise UsageError(f"--to {place}: something is there already, and is left alone: name a new folder")
+    staged = Staged(files, Target(place, None, plan.format, Mode.OVERWRITE))
+    with ExitStack() as undo:
+        undo.callback(staged.give_up)
+        keys = _write_state(spark, plan, f"{staged.path}/{INITIAL_STATE}", watcher)
+        local = place.startswith("file:")
+        files.write(f"{staged.path}/{PROCESSOR}", processor_code(plan))
+        files.write(f"{staged.path}/{START}", start_code(plan, None if local else f"{place}/{INITIAL_STATE}"))
+        staged.finish()
+        undo.pop_all()
+    return Written(place, keys)
+
+
+def _write_state(spark: SparkSession, plan: TransformPlan, path: str, watcher: Watcher | None) -> int:
+    """Write the initial state, and count its rows on the way."""
+    rows = Observation()
+    frame = initial_frame(spark, plan.initial).observe(rows, F.count(F.lit(1)).alias("rows"))
+    doing = f"writing the initial state of operator {plan.shape.operator}"
+    with told(doing), watched(spark, doing, watcher):
+        frame.write.format(plan.format).save(path)
+        return int(rows.get["rows"])
