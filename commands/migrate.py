@@ -5,10 +5,17 @@ from typing import Annotated
 
 import typer
 
+from ckpt.errors import CkptError
+from ckpt.export.reading import NEWEST_SPARK
+from ckpt.export.targets import Format, Mode, Target, target
 from ckpt.migrate import Outcome, To, switch_changelog
+from ckpt.migrate.transform import Api, TransformPlan, plan_transform
+from ckpt.spark.needs import SparkMissing, pyspark_version
 
 from . import options
+from .progress import bar
 from .render.changelog import changelog_document, changelog_page
+from .render.transform import Migration, transform_document, transform_page
 
 migrate = typer.Typer(no_args_is_help=True, help="Go over to another way of keeping state, without losing any.")
 
@@ -44,3 +51,71 @@ def changelog(
     typer.echo(render(found))
     sys.stdout.flush()
     raise typer.Exit(code=_STATUS[found.outcome])
+
+
+@migrate.command(name="transform-with-state")
+def transform_with_state(
+    checkpoint: options.CheckpointArg,
+    to: Annotated[str, typer.Option("--to", metavar="DIR", help="A folder that is not there yet, local or remote.")],
+    batch: Annotated[
+        int | None, typer.Option("--batch", min=0, metavar="N", help="Go on behind this batch. Default: the newest.")
+    ] = None,
+    operator: Annotated[int | None, typer.Option("--operator", min=0, metavar="ID", help="Of this operator.")] = None,
+    kind: Annotated[Format, typer.Option("--format", help="Form of the state: parquet or delta.")] = Format.PARQUET,
+    api: Annotated[
+        Api, typer.Option("--api", help="transformWithStateInPandas, or the one of rows, since Spark 4.1.")
+    ] = Api.PANDAS,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would be written; starts no JVM.")] = False,
+    master: Annotated[
+        str | None, typer.Option("--master", metavar="URL", help="Default: all cores of this machine.")
+    ] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
+    ] = None,
+    storage_option: options.StorageOption = None,
+    output: options.OutputOption = options.Output.TABLE,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Write a transformWithState query that goes on where the stateful query of CHECKPOINT stopped.
+
+    DIR gets the state as data, a processor that loads it, and a program that starts it. The checkpoint is only read.
+    Exit status: 0 written, 1 planned, 2 bad usage, 3 could not do it.
+    """
+    place = target(to, None, kind, Mode.ERROR, checkpoint)
+    found = plan_transform(
+        checkpoint,
+        options.pairs("--storage-option", storage_option),
+        batch=batch,
+        operator=operator,
+        kind=kind,
+        api=api,
+        spark=_spark(needed=not plan),
+    )
+    settings = options.pairs("--conf", conf)
+    keys = None if plan else _write(found, place, master, settings, quiet=quiet)
+    render = transform_document if output is options.Output.JSON else transform_page
+    typer.echo(render(Migration(found, place, keys)))
+    sys.stdout.flush()
+    raise typer.Exit(code=1 if plan else 0)
+
+
+def _spark(*, needed: bool) -> tuple[int, int]:
+    """The version of Spark that will read; a plan can be made without one."""
+    try:
+        return pyspark_version()
+    except SparkMissing:
+        if needed:
+            raise
+        return NEWEST_SPARK
+
+
+def _write(found: TransformPlan, place: Target, master: str | None, settings: dict[str, str], *, quiet: bool) -> int:
+    """Write it, and say how many keys there are; imports pyspark."""
+    from ckpt.spark.session import session
+    from ckpt.spark.transform import write_transform
+
+    try:
+        with session(master, settings, delta=found.format is Format.DELTA) as spark, bar(quiet=quiet) as watcher:
+            return write_transform(spark, found, place.name, watcher)
+    except KeyboardInterrupt:
+        raise CkptError("interrupted; nothing was written") from None

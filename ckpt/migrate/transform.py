@@ -4,7 +4,7 @@ Spark takes state into a new query only as "initial state": one row for each key
 batch. The plan brings together the frame of that state, where the sources go on, and what the new query is told.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -44,14 +44,13 @@ _FORMATS = (Format.PARQUET, Format.DELTA)
 
 @dataclass(frozen=True, slots=True)
 class TransformPlan:
-    """A new query before it is written. With ``refused`` there is no plan beyond the hand-over."""
+    """A new query before it is written."""
 
     handoff: Handoff
     api: Api
     format: Format
     initial: InitialPlan
     operators: tuple[Operator, ...]  # all that the old query had
-    refused: str | None = None
 
     @property
     def shape(self) -> InitialShape:
@@ -117,6 +116,34 @@ class TransformPlan:
         return any("timestamp" in type_names(column.type) for column in columns)
 
 
+def mind(plan: TransformPlan) -> Iterator[str]:
+    """What has to be known before the new query is started, in words."""
+    yield from plan.handoff.doubts
+    others = [one for one in plan.operators if one.id != plan.shape.operator]
+    if others:
+        listed = ", ".join(f"{one.id} ({one.name or 'unknown'})" for one in others)
+        yield (
+            f"The old query had more stateful operators: {listed}. Their state is not in here: generate each with "
+            "--operator into a folder of its own, and chain the processors in one query."
+        )
+    if plan.family is Family.JOIN:
+        yield (
+            "transformWithState has one input: prepare() puts both sides below one another, told apart by a column "
+            "side, which source is which is for you to say; joining and dropping old rows is up to update()."
+        )
+    if plan.family is Family.SESSIONS:
+        yield "Merging rows into sessions, and removing those that have ended, is up to update() and expired()."
+    if any(variable.ttl for variable in plan.variables):
+        yield (
+            "Loading restarts the time to live: the new query answers as the old one would until the first value "
+            "expires. What has expired is not loaded."
+        )
+    if plan.family is not Family.TRANSFORM and plan.time_mode is not TimeMode.NONE:
+        yield f"That time goes by {plan.time_mode} is a guess from the state: no checkpoint of {plan.family} says so."
+    for dropped in plan.shape.dropped:
+        yield f"Left out of the state: {'.'.join(dropped.path)}: {dropped.why}."
+
+
 def _property(operator: Operator, name: str) -> str | None:
     found: Json = operator.properties.get(name) if isinstance(operator.properties, dict) else None
     return found if isinstance(found, str) else None
@@ -145,7 +172,7 @@ def plan_transform(
 
     Raises:
         UsageError: For a request that makes no sense.
-        CkptError: Where the state cannot be read, or the API is not there; and what ``hand_off`` raises.
+        CkptError: Where the state cannot be read or handed over, or the API is not there; and what ``hand_off`` raises.
 
     """
     if kind not in _FORMATS:
@@ -156,10 +183,12 @@ def plan_transform(
             f"{'.'.join(map(str, spark))}: pip install 'pyspark>=4.1', or --api pandas"
         )
     handoff = hand_off(uri, storage_options, batch=batch)
+    if handoff.refused is not None:
+        raise CkptError(f"{uri}: no new query can go on here: {handoff.refused}; see ckpt handoff")
     chosen = batch if handoff.batch is None else handoff.batch
     initial = plan_initial_state(Question(uri, Wanted(operator), batch=chosen), storage_options, spark)
     for column in (*initial.shape.keys, *initial.shape.state):
         if "`" in column.name:
             raise CkptError(f"{uri}: column {column.name}: ckpt writes no code for a name with a backquote")
     state = handoff.inspection.checkpoint.state
-    return TransformPlan(handoff, api, kind, initial, state.operators if state else (), handoff.refused)
+    return TransformPlan(handoff, api, kind, initial, state.operators if state else ())

@@ -103,7 +103,12 @@ def _own(shape: InitialShape) -> Iterator[Variable]:
         match column.holds:
             case Holds.VALUE:
                 yield Variable(
-                    name, Form.VALUE, tuple(named_fields(column.type)), (column.name,), ttl=column.ttl, expires=expires.get(name)
+                    name,
+                    Form.VALUE,
+                    tuple(named_fields(column.type)),
+                    (column.name,),
+                    ttl=column.ttl,
+                    expires=expires.get(name),
                 )
             case Holds.LIST:
                 inner = column.inner[:-1] if column.ttl else column.inner
@@ -112,6 +117,10 @@ def _own(shape: InitialShape) -> Iterator[Variable]:
             case Holds.MAP:
                 key, value = column.inner[:2]
                 yield Variable(
-                    name, Form.MAP, tuple(named_fields(value.type)), (column.name,), key=tuple(named_fields(key.type)), ttl=column.ttl
+                    name,
+                    Form.MAP,
+                    tuple(named_fields(value.type)),
+                    (column.name,),
+                    key=tuple(named_fields(key.type)),
+                    ttl=column.ttl,
                 )
-

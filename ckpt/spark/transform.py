@@ -1,7 +1,6 @@
 """Writing a planned migration: the initial state by Spark, and the code beside it; all of it or nothing."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
@@ -16,17 +15,10 @@ from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.trouble import told
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A migration that was written."""
-
-    place: str  # as Spark was given it
-    keys: int  # rows of the initial state, as Spark counted them
-
-
-def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watcher: Watcher | None = None) -> Written:
+def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watcher: Watcher | None = None) -> int:
     """Write a migration to a folder that is not there yet, or empty; it appears whole or not at all.
 
+    Returns how many keys there are: rows of the initial state, as Spark counted them.
     ``place`` is a path as Spark is given it (``ckpt.export.targets.target``). Raises UsageError where something is
     there already or the format cannot hold a column, SparkFailed where Spark fails.
     """
@@ -44,7 +36,7 @@ def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watche
         files.write(f"{staged.path}/{START}", start_code(plan, None if local else f"{place}/{INITIAL_STATE}"))
         staged.finish()
         undo.pop_all()
-    return Written(place, keys)
+    return keys
 
 
 def _write_state(spark: SparkSession, plan: TransformPlan, path: str, watcher: Watcher | None) -> int:

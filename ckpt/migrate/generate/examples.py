@@ -64,7 +64,10 @@ def _as_rows(text: str) -> str:
         ("pd.DataFrame([(*key, *other)])", "Row(user=key[0], other=other[0])"),
         ("pd.DataFrame([key])", "Row(user=key[0])"),
         ('first["event_time"][0].value // 1000', 'int(first["event_time"].timestamp() * 1_000_000)'),
-        ('for frame in rows:\n    for one in frame.to_dict("records"):\n', "for row in rows:\n    for one in [row.asDict()]:\n"),
+        (
+            'for frame in rows:\n    for one in frame.to_dict("records"):\n',
+            "for row in rows:\n    for one in [row.asDict()]:\n",
+        ),
     ):
         text = text.replace(old, new)
     return text

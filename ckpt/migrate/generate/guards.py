@@ -11,22 +11,22 @@ START_ERROR = '''
 class StartError(Exception):
     """The query was not started; the text says what to do."""'''
 
-WINDOWED = '''\
+WINDOWED = """\
     rows = rows.withColumn("window", F.window(EVENT_TIME, WINDOW, SLIDE or None))
     rows = rows.withColumn("window_start", F.col("window.start"))
     rows = rows.withColumn("window_end", F.col("window.end"))
     # Spark takes a row's lateness from the one column that is marked as event time:
     # let that be the window, as it was when the old query grouped by it
-    rows = rows.withMetadata(EVENT_TIME, {})'''
+    rows = rows.withMetadata(EVENT_TIME, {})"""
 
-SESSION = '''\
+SESSION = """\
     marked = rows.schema[EVENT_TIME].metadata
     end = F.col(EVENT_TIME) + F.expr(f"INTERVAL {GAP}")
     session = F.struct(F.col(EVENT_TIME).alias("start"), end.alias("end"))
     # Spark takes a row's lateness from the one column that is marked as event time:
     # let that be the session, as it was when the old query grouped by it
     rows = rows.select("*", session.alias("session", metadata=marked))
-    rows = rows.withMetadata(EVENT_TIME, {})'''
+    rows = rows.withMetadata(EVENT_TIME, {})"""
 
 CHECKS = '''
 
@@ -113,7 +113,7 @@ def fail_at_null_keys(rows: DataFrame) -> DataFrame:
         rows = rows.withColumn(name, F.coalesce(name, told.cast(KEYS[name])))
     return rows'''
 
-MAIN = '''\
+MAIN = """\
     builder = SparkSession.builder.appName("transformWithState")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
@@ -125,4 +125,4 @@ MAIN = '''\
 
 
 if __name__ == "__main__":
-    main()'''
+    main()"""

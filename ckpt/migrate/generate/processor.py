@@ -69,7 +69,12 @@ class _Writing:
         else:
             yield "from pyspark.sql import Row"
         yield "from pyspark.sql.streaming.stateful_processor import ("
-        yield from ("    ExpiredTimerInfo,", "    StatefulProcessor,", "    StatefulProcessorHandle,", "    TimerValues,")
+        yield from (
+            "    ExpiredTimerInfo,",
+            "    StatefulProcessor,",
+            "    StatefulProcessorHandle,",
+            "    TimerValues,",
+        )
         yield ")"
 
     def _output(self) -> Iterator[str]:

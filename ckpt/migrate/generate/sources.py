@@ -20,7 +20,7 @@ def constants(start: SourceStart) -> Iterator[str]:
     for condition in start.conditions:
         for line in wrap(plain(condition), 84, initial_indent="- ", subsequent_indent="  ", break_long_words=False):
             yield f"# {line}"
-    if start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN or kind is SourceType.FILE:
+    if kind is SourceType.FILE or (start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN):
         yield f'SOURCE_{index}_FORMAT = "{"json" if kind is SourceType.FILE else ""}"'
     if kind is SourceType.FILE:
         yield f'SOURCE_{index}_SCHEMA = ""  # DDL: "id BIGINT, name STRING"'
@@ -32,7 +32,7 @@ def constants(start: SourceStart) -> Iterator[str]:
     else:
         yield f"SOURCE_{index}_OPTIONS: dict[str, str] = {{}}"
     if start.seen:
-        yield f"# Files that the old query has read, as _metadata.file_path names them."
+        yield "# Files that the old query has read, as _metadata.file_path names them."
         yield from exploded(f"SOURCE_{index}_SEEN = [", [literal(path) for path in start.seen], "]", 0)
 
 
@@ -63,9 +63,13 @@ def reader(start: SourceStart) -> Iterator[str]:
     yield from ("", "", f"def source_{index}(spark: SparkSession) -> DataFrame:")
     yield f'    """{_begins(start)}"""'
     if start.options:
-        replaced = ", ".join(literal(key.lower()) for key in (*start.options, *start.without))
-        yield f"    replaced = ({replaced},)"
-        yield f"    options = {{key: value for key, value in SOURCE_{index}_OPTIONS.items() if key.lower() not in replaced}}"
+        replaced = [literal(key.lower()) for key in (*start.options, *start.without)]
+        yield from exploded("replaced = [", replaced, "]", 4)
+        yield "    options = {"
+        yield "        key: value"
+        yield f"        for key, value in SOURCE_{index}_OPTIONS.items()"
+        yield "        if key.lower() not in replaced"
+        yield "    }"
         yield "    options |= {"
         yield from (f"        {literal(key)}: {literal(value)}," for key, value in start.options.items())
         yield "    }"
@@ -89,7 +93,9 @@ def _begins(start: SourceStart) -> str:
     return "Begins again: this source cannot go on where it stood."
 
 
-def prepare(starts: Sequence[SourceStart], keys: Sequence[tuple[str, str]], *, join: bool, event_time: bool) -> Iterator[str]:
+def prepare(
+    starts: Sequence[SourceStart], keys: Sequence[tuple[str, str]], *, join: bool, event_time: bool
+) -> Iterator[str]:
     """The function that makes rows of the new query from those of the sources."""
     names = [f"rows_{start.view.index}" for start in starts] if len(starts) > 1 else ["rows"]
     yield from ("", "", f"def prepare({', '.join(f'{name}: DataFrame' for name in names)}) -> DataFrame:")

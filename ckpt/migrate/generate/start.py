@@ -9,7 +9,6 @@ from ckpt.migrate.transform import Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import WINDOW, Family
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_SAFE = ("string", "boolean", "binary", "decimal")  # key types of which pandas keeps NULL apart
 _ALL = "everything"  # the key of an operator that has none
 
 
@@ -19,6 +18,14 @@ def start_code(plan: TransformPlan, initial_state: str | None) -> str:
     ``initial_state`` is where the state was written, or None where it lies beside the file.
     """
     return "\n".join(_Writing(plan, initial_state).lines()) + "\n"
+
+
+def to_fill_in(plan: TransformPlan) -> tuple[str, ...]:
+    """The names of constants in the file that may not stay empty."""
+    timed, windows = plan.time_mode is TimeMode.EVENT_TIME, plan.family is Family.WINDOWS
+    names = ["CHECKPOINT", *(name for start in plan.handoff.sources for name in sources.to_fill_in(start))]
+    names += ["EVENT_TIME"] * (timed or windows) + ["DELAY"] * timed + ["WINDOW"] * windows
+    return (*names, *["GAP"] * (timed and plan.family is Family.SESSIONS))
 
 
 class _Writing:
@@ -99,7 +106,7 @@ class _Writing:
         if self.timed or self.windows:
             yield 'EVENT_TIME = ""  # the column of prepare() that says when a row happened'
         if self.timed:
-            yield "# As in withWatermark of the old query: \"10 minutes\"."
+            yield '# As in withWatermark of the old query: "10 minutes".'
             yield 'DELAY = ""'
         if self.windows:
             yield "# As in window() of the old query; SLIDE stays empty where windows do not overlap."
@@ -134,11 +141,8 @@ class _Writing:
             yield '    "spark.sql.session.timeZone": "UTC",'
             yield '    "spark.executorEnv.TZ": "UTC",'
         yield "}"
-        names = ["CHECKPOINT", *(name for start in self.starts for name in sources.to_fill_in(start))]
-        names += ["EVENT_TIME"] * (self.timed or self.windows) + ["DELAY"] * self.timed
-        names += ["WINDOW"] * self.windows + ["GAP"] * self.sessions
         yield "NEEDED = ["
-        yield from (f'    "{name}",' for name in names)
+        yield from (f'    "{name}",' for name in to_fill_in(self.plan))
         yield "]"
 
     def _time_mode(self) -> Iterator[str]:

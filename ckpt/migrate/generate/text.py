@@ -47,7 +47,9 @@ def _type(kind: Json, named: Callable[[str], str]) -> str:
         return _DDL.get(str(kind), str(kind))
     match kind.get("type"):
         case "struct":
-            return "struct<" + ",".join(f"{named(name)}:{_type(inner, named)}" for name, inner in named_fields(kind)) + ">"
+            return (
+                "struct<" + ",".join(f"{named(name)}:{_type(inner, named)}" for name, inner in named_fields(kind)) + ">"
+            )
         case "array":
             return f"array<{_type(kind.get('elementType'), named)}>"
         case "map":
