@@ -20,9 +20,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from typer.testing import CliRunner
 
 from tests.migrate.continuity_input import STOP
 from tests.migrate.continuity_new import fill_in, imported
@@ -155,19 +157,19 @@ def new(spark: SparkSession, folder: Path, cases: list[str]) -> None:
     for case in cases:
         kind, source, _ = split(case)
         place, run, generated = Input(folder / "input"), folder / case / "new", folder / case / "generated"
-        migrate(spark, folder / case / "old" / "checkpoint", generated)
+        ckpt("migrate", "transform-with-state", folder / case / "old" / "checkpoint", "--to", generated)
         fill_in(generated, kind, source, place, run)
         query = imported(generated).start(spark.newSession())
         if not query.awaitTermination(PATIENCE_S):
             raise TimeoutError(f"{case} does not end")
 
 
-def migrate(spark: SparkSession, checkpoint: Path, generated: Path) -> None:
-    """What `ckpt migrate transform-with-state` does, in the session that is there."""
-    from ckpt.migrate.transform import plan_transform
-    from ckpt.spark.transform import write_transform
-
-    write_transform(spark, plan_transform(str(checkpoint)), generated.as_uri().replace("file://", "file:"))
+def ckpt(*words: object) -> None:
+    """Run the command in this process, so that it works with the session that is there."""
+    (script,) = entry_points(group="console_scripts", name="ckpt")
+    done = CliRunner().invoke(script.load(), [str(word) for word in words], catch_exceptions=False)
+    if done.exit_code:
+        raise RuntimeError(done.output)
 
 
 def session() -> SparkSession:
