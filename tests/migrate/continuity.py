@@ -97,7 +97,8 @@ class Run:
             rows = [json.dumps(row.asDict(), sort_keys=True) for row in batch.collect()]
             if number == hang_at:
                 self.hangs.set()
-                time.sleep(3 * PATIENCE_S)
+                time.sleep(4 * PATIENCE_S)
+                raise TimeoutError("nobody came with a SIGKILL")
             (self._folder / f"{number}.json").write_text("".join(f"{row}\n" for row in rows))
 
         writer = self._rows.writeStream.foreachBatch(put).outputMode(self._kind.output_mode)

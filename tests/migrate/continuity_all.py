@@ -1,7 +1,7 @@
-"""Runs every continuity case and records what came of it: `python -m tests.migrate.continuity_all`.
+"""Runs every continuity case and records what came of it: `python -m tests.migrate.continuity_all [CASE ...]`.
 
-Needs what the test needs: Java, Maven for Kafka and its connector, pyspark and delta-spark. Takes a quarter of an hour.
-With arguments only those cases are run, and nothing is recorded. `--keep FOLDER` keeps what was written.
+Needs what the test needs: Java, Maven for Kafka and its connector, pyspark and delta-spark. All of them take a quarter
+of an hour. With arguments only those cases are run; what is recorded of the others stays.
 """
 
 from __future__ import annotations
@@ -25,39 +25,34 @@ RECORD = Path(__file__).with_name("continuity.json")
 def told(one: Outcome) -> dict[str, Any]:
     """What is recorded of a case."""
     return {
-        "case": one.case,
+        "versions": {name: version(name) for name in ("pyspark", "delta-spark")},
         "rows": one.rows(),
         "answers": {"old": one.old.total(), "new": one.new.total(), "control": one.control.total()},
-        "lost": len(one.lost),
-        "surplus": len(one.surplus),
+        "lost": one.lost,
+        "surplus": one.surplus,
         "batches": one.batches,
     }
 
 
-def main(folder: Path, cases: list[str]) -> list[Outcome]:
-    """Run cases, those of a source together."""
-    found: list[Outcome] = []
+def main(folder: Path, cases: list[str]) -> None:
+    """Run cases, those of a source together, and record them."""
     for source in SOURCES:
         some = [case for case in cases if split(case)[1] == source]
-        place = folder / f"by-{source}"
-        place.mkdir(parents=True)
-        broker = place / "kafka"
-        broker.mkdir()
-        if some:
-            with kafka_broker(broker) as servers:
-                found += run(place, servers, connector_jars(), some)
-        for one in found[len(found) - len(some) :]:
+        if not some:
+            continue
+        broker = folder / source / "broker"
+        broker.mkdir(parents=True)
+        with kafka_broker(broker) as servers:
+            found = run(folder / source, servers, connector_jars(), some)
+        recorded = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+        recorded |= {one.case: told(one) for one in found}
+        RECORD.write_text(json.dumps({case: recorded[case] for case in EVERY if case in recorded}, indent=1) + "\n")
+        for one in found:
             sys.stdout.write(f"{one.case}: {one.rows()} rows, lost {one.lost}, surplus {one.surplus}\n")
-    return found
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", metavar="CASE")
-    parser.add_argument("--keep", type=Path)
-    asked = parser.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", metavar="CASE", choices=[*EVERY, []], help="kind-source-stop")
     with tempfile.TemporaryDirectory() as scratch:
-        outcomes = main(asked.keep or Path(scratch), asked.cases or EVERY)
-    if not asked.cases:
-        document = {"spark": version("pyspark"), "delta": version("delta-spark"), "cases": [*map(told, outcomes)]}
-        RECORD.write_text(json.dumps(document, indent=1) + "\n")
+        main(Path(scratch), parser.parse_args().cases or EVERY)
