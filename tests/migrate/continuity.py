@@ -6,7 +6,8 @@ the batch behind the stop, with its offsets logged and its state written, and no
 and waits for its SIGKILL. The phase `new` migrates every case and runs the generated query to the end of the input.
 
 A control is the same query that nobody stops. Whether a batch without rows runs where the other one stops, as after a
-clean stop, or none, as after a kill, makes a difference to Spark, so there is one for either.
+clean stop, or none, as after a kill, makes a difference to Spark, so there is one for either: the control of a clean
+stop waits in its batch without rows until the rest of the input is there.
 
 `CKPT_KAFKA` names a broker, and PYSPARK_SUBMIT_ARGS the jars (see `environment`).
 """
@@ -52,7 +53,6 @@ _CONF = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.authenticate.socketTimeout": "120s",
-    "spark.sql.streaming.pollingDelay": "1000",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
@@ -88,23 +88,30 @@ class Run:
         self._rows = self._kind.build(Input(folder / "input").read(spark, source))
         self._folder = folder / case / ("control" if control else "old")
         self._folder.mkdir(parents=True)
-        self.hangs = threading.Event()
+        self.hangs, self.goes_on = threading.Event(), threading.Event()
 
     def start(self, hang_at: int | None = None, **trigger: Any) -> StreamingQuery:
-        """Start it; batch `hang_at` computes its rows and state and hands them to nobody."""
+        """Start it; batch `hang_at` computes its rows and state, and hands them to nobody until it `goes_on`."""
 
         def put(batch: DataFrame, number: int) -> None:
             rows = [json.dumps(row.asDict(), sort_keys=True) for row in batch.collect()]
             if number == hang_at:
                 self.hangs.set()
-                time.sleep(4 * PATIENCE_S)
-                raise TimeoutError("nobody came with a SIGKILL")
+                if not self.goes_on.wait(4 * PATIENCE_S):
+                    raise TimeoutError("neither went on nor was killed")
             (self._folder / f"{number}.json").write_text("".join(f"{row}\n" for row in rows))
 
         writer = self._rows.writeStream.foreachBatch(put).outputMode(self._kind.output_mode)
         writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
         with _set(self._spark, self._kind.conf):
             return writer.trigger(**trigger).start() if trigger else writer.start()
+
+    def until_it_hangs(self, **trigger: Any) -> StreamingQuery:
+        """Start it, and wait until batch `STOP` hangs."""
+        query = self.start(STOP, **trigger)
+        if not self.hangs.wait(PATIENCE_S):
+            raise TimeoutError(f"{self._folder} does not come to batch {STOP}: {query.exception()}")
+        return query
 
     def all(self) -> None:
         """Run it over everything that there is, to its end."""
@@ -132,22 +139,22 @@ def old(spark: SparkSession, folder: Path, cases: list[str]) -> None:
     clean, killed = ([case for case in cases if split(case)[2] == stop] for stop in STOPS)
     place = Input(folder / "input")
     place.add(spark, 0, STOP, sources)
-    controls = []
+    waiting = []
     for case in clean:
         Run(spark, folder, case, control=False).all()
-        controls.append(Run(spark, folder, case, control=True).start())
-        controls[-1].processAllAvailable()
+        if KINDS[split(case)[0]].watermark:
+            control = Run(spark, folder, case, control=True)
+            waiting.append((control, control.until_it_hangs()))
     place.add(spark, STOP, ALL, sources)
-    for control in controls:
-        control.processAllAvailable()
-        control.stop()
+    for control, query in waiting:
+        control.goes_on.set()
+        query.processAllAvailable()
+        query.stop()
+    for case in cases:
+        if case in killed or not KINDS[split(case)[0]].watermark:
+            Run(spark, folder, case, control=True).all()
     for case in killed:
-        Run(spark, folder, case, control=True).all()
-    for case in killed:
-        run = Run(spark, folder, case, control=False)
-        query = run.start(hang_at=STOP, availableNow=True)
-        if not run.hangs.wait(PATIENCE_S):
-            raise TimeoutError(f"{case} does not come to batch {STOP}: {query.exception()}")
+        Run(spark, folder, case, control=False).until_it_hangs(availableNow=True)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     time.sleep(PATIENCE_S)

@@ -21,10 +21,14 @@ _ROCKSDB = STATE_STORES["rocksdb"]
 
 @dataclass(frozen=True)
 class Kind:
-    """An old query: from the rows of `continuity_input` to its answers."""
+    """An old query: from the rows of `continuity_input` to its answers.
+
+    With a watermark it runs a batch without rows when it is idle.
+    """
 
     build: Callable[[DataFrame], DataFrame]
     output_mode: str
+    watermark: bool
     conf: dict[str, str] = field(default_factory=dict)
 
 
@@ -131,12 +135,13 @@ def everything(a_day_ms: int | None) -> Any:
     return Everything()
 
 
+_NO_EMPTY_BATCHES = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
+"""In processing time they would follow one another for ever."""
+
 KINDS = {
-    "counts": Kind(counts, "update"),
-    "windows": Kind(windows, "append"),
-    "group-state": Kind(group_state, "append"),
-    "processing-time": Kind(
-        processing_time, "append", _ROCKSDB | {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
-    ),
-    "event-time": Kind(event_time, "append", _ROCKSDB),
+    "counts": Kind(counts, "update", watermark=False),
+    "windows": Kind(windows, "append", watermark=True),
+    "group-state": Kind(group_state, "append", watermark=True),
+    "processing-time": Kind(processing_time, "append", watermark=False, conf=_ROCKSDB | _NO_EMPTY_BATCHES),
+    "event-time": Kind(event_time, "append", watermark=True, conf=_ROCKSDB),
 }
