@@ -31,9 +31,10 @@ def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watche
     with ExitStack() as undo:
         undo.callback(staged.give_up)
         keys = _write_state(spark, plan, f"{staged.path}/{INITIAL_STATE}", watcher)
-        local = place.startswith("file:")
-        files.write(f"{staged.path}/{PROCESSOR}", processor_code(plan))
-        files.write(f"{staged.path}/{START}", start_code(plan, None if local else f"{place}/{INITIAL_STATE}"))
+        beside = None if place.startswith("file:") else f"{place}/{INITIAL_STATE}"
+        for name, code in ((PROCESSOR, processor_code(plan)), (START, start_code(plan, beside))):
+            files.write(f"{staged.path}/{name}", code)
+            files.remove(f"{staged.path}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited
         staged.finish()
         undo.pop_all()
     return keys
