@@ -44,6 +44,7 @@ class Outcome:
     new: Counter[str]
     control: Counter[str]
     batches: dict[str, dict[str, list[int]]]  # of the old and the new query: "offsets" and "commits"
+    state_version: int  # the newest that the old query wrote
 
     @property
     def lost(self) -> list[str]:
@@ -122,6 +123,11 @@ def _outcome(folder: Path) -> Outcome:
             one.name: {log: _ids(one / "checkpoint" / log) for log in ("offsets", "commits")} for one in (old, new)
         },
     )
+
+
+def _state_version(checkpoint: Path) -> int:
+    files = (checkpoint / "state").rglob("[0-9]*.*")
+    return max(int(file.name.partition(".")[0]) for file in files if file.suffix in (".delta", ".zip", ".changelog"))
 
 
 def _answers(files: Iterable[Path]) -> Counter[str]:

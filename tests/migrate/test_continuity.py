@@ -42,6 +42,7 @@ def test_the_new_query_goes_on_as_if_nothing_had_happened(case: str, outcomes: d
     assert commits[:STOP] == list(range(STOP))
     assert offsets == (list(range(STOP + 1)) if stop == "killed" else commits)
     assert commits[STOP:] == [] or stop == "clean"
+    assert one.state_version == max(offsets) + 1, "state of the batch that was killed is there, and is not to be taken"
     assert one.batches["new"]["offsets"] == one.batches["new"]["commits"]
     sys.stdout.write(f"{case}: {one.old.total()} answers before, {one.new.total()} after, {one.rows()} rows\n")
 
