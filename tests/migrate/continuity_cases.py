@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.migrate.continuity import STOPS, environment, split
-from tests.migrate.continuity_input import LATE_BY_TIME, LATE_BY_WINDOW, ROWS, everything
+from tests.migrate.continuity_input import LAST_WATERMARK, LATE_BY_TIME, LATE_BY_WINDOW, ROWS, everything
 from tests.migrate.continuity_old import KINDS
 from tests.migrate.continuity_sources import SOURCES
 from tests.places import ROOT
@@ -64,14 +64,18 @@ class Outcome:
 def counted(kind: str, answers: list[dict[str, Any]]) -> int:
     """The input rows that answers of a kind account for."""
     if kind == "windows":
-        return sum(int(one["n"]) for one in answers) + sum(row.second >= 290 for row in everything())
-    closed = [one for one in answers if one.get("expired")]
-    open_keys = {row.key for row in everything() if row.second >= 275} if kind == "group-state" else None
-    latest: dict[int, int] = {}
-    for one in answers:
-        if open_keys is None or one["key"] in open_keys:
-            latest[one["key"]] = max(latest.get(one["key"], 0), one["n"])
-    return sum(int(one["n"]) for one in closed) + sum(latest.values())
+        return _sum(answers) + sum(row.second >= LAST_WATERMARK for row in everything())
+    closed, latest = [one for one in answers if one.get("expired")], {}
+    for one in sorted(answers, key=lambda one: int(one["n"])):
+        latest[one["key"]] = one
+    if kind == "group-state":  # other sessions than those of the last rows have expired
+        open_keys = {row.key for row in everything() if row.second + 15 >= LAST_WATERMARK}
+        latest = {key: latest[key] for key in open_keys}
+    return _sum([*closed, *latest.values()])
+
+
+def _sum(answers: list[dict[str, Any]]) -> int:
+    return sum(int(one["n"]) for one in answers)
 
 
 def expected(kind: str) -> int:
@@ -122,6 +126,7 @@ def _outcome(folder: Path) -> Outcome:
         batches={
             one.name: {log: _ids(one / "checkpoint" / log) for log in ("offsets", "commits")} for one in (old, new)
         },
+        state_version=_state_version(old / "checkpoint"),
     )
 
 

@@ -23,6 +23,7 @@ BEGIN = 1_704_067_200
 STOP = 3
 """The unit before which the old query stops."""
 DELAY = "10 seconds"
+LAST_WATERMARK = 290
 BIG = 2**53
 """Values lie above it and are odd and even: none survives a detour through float64 unharmed."""
 SCHEMA = "id BIGINT, key BIGINT, ts TIMESTAMP, value BIGINT"
