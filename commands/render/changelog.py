@@ -105,12 +105,13 @@ def _state(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
         return
     loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
     yield layout.heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
+    seen = f", but of {plural(state.unverified, 'file')} their ends do not tell" if state.unverified else ""
     for operator in state.operators:
         for store in operator.stores:
             replay = _replayed(store)
             newest = store.newest_snapshot_version
             facts = [
-                f"{plural(len(store.partitions), 'partition')}, all of them loadable",
+                f"{plural(len(store.partitions), 'partition')}, all of them loadable{seen}",
                 "no snapshot yet" if newest is None else f"newest snapshot {newest}",
                 *([f"a load replays {plural(replay, 'version')}"] if replay is not None else []),
             ]
