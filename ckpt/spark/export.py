@@ -1,6 +1,7 @@
 """Exporting state: read, shape, write, and say what was written. Also counting, and showing a few rows."""
 
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -151,22 +152,41 @@ def _is_delta_table(files: Files, target: Target) -> bool:
 
 
 def _to_table(spark: SparkSession, one: Shaped, name: str, target: Target, watcher: Watcher | None) -> Exported:
-    """Write a table of the session's catalog."""
+    """Write a table of the session's catalog; one that is there stays until the new one is whole."""
+    with told(f"looking for {name}"):
+        there = spark.catalog.tableExists(name)
+    if there and target.mode is Mode.ERROR:
+        raise UsageError(f"--table {name} is there already: --mode overwrite replaces it")
+    aside = there and target.format is not Format.DELTA  # Delta replaces a table in one commit, others drop it first
+    written = _beside(name) if aside else name
     rows = Observation()
     frame = one.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
     doing = f"exporting {one.reading.unit.label}"
     with told(doing), watched(spark, doing, watcher):
-        if target.mode is Mode.ERROR and spark.catalog.tableExists(name):
-            raise UsageError(f"--table {name} is there already: --mode overwrite replaces it")
         writer = frame.write.format(target.format).options(**_metadata(spark, one, target.format))
         if target.mode is Mode.OVERWRITE and target.format is Format.DELTA:
             writer = writer.option("overwriteSchema", "true")
-        writer.mode(target.mode).saveAsTable(name)
-        done = Exported(one, name, int(rows.get["rows"]), schema_of(one.frame))
-        told_by = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").collect()
-        for row in told_by:
-            Files(spark).write(f"{row['data_type']}/{MANIFEST}", _text(spark, done, target.format))
+        try:
+            writer.mode(target.mode).saveAsTable(written)
+            done = Exported(one, name, int(rows.get["rows"]), schema_of(one.frame))
+            for row in spark.sql(f"DESCRIBE TABLE EXTENDED {written}").where("col_name = 'Location'").collect():
+                Files(spark).write(f"{row['data_type']}/{MANIFEST}", _text(spark, done, target.format))
+            if aside:
+                spark.sql(f"DROP TABLE {name}")
+        except BaseException:
+            if aside:
+                spark.sql(f"DROP TABLE IF EXISTS {written}")
+            raise
+    if aside:
+        with told(f"renaming {written}, which is whole, to {name}"):
+            spark.sql(f"ALTER TABLE {written} RENAME TO {name}")
     return done
+
+
+def _beside(name: str) -> str:
+    """A name for a table that is to take the place of another: in the same schema, and not taken."""
+    quote = "`" if name.endswith("`") else ""
+    return f"{name.removesuffix('`')}_ckpt_{uuid.uuid4().hex[:12]}{quote}"
 
 
 def _metadata(spark: SparkSession, one: Shaped, kind: Format) -> dict[str, str]:
