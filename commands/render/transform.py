@@ -23,6 +23,7 @@ class Migration:
 
     plan: TransformPlan
     target: Target
+    given: str  # the target as it was asked for
     keys: int | None = None
 
 
@@ -101,7 +102,7 @@ def _form(one: Variable) -> str:
 
 def _files(found: Migration, layout: Page) -> Iterator[str]:
     rows = "one row a key" if found.keys is None else f"{plural(found.keys, 'row')}, one a key"
-    yield layout.heading("Files", printable(f"in {found.target.name}"))
+    yield layout.heading("Files", printable(f"in {found.given}"))
     yield f"  {INITIAL_STATE}/   the state as {found.plan.format}, {rows}"
     yield f"  {PROCESSOR}     loads it; your logic goes into update and expired"
     yield f"  {START}         sources, guards, the query"
@@ -126,7 +127,7 @@ def _mind(found: Migration, layout: Page) -> Iterator[str]:
 def _next(found: Migration, layout: Page) -> Iterator[str]:
     plan = found.plan
     old = shlex.quote(plan.initial.checkpoint)
-    folder = shlex.quote(found.target.name.removeprefix("file:"))
+    folder = shlex.quote(found.given)
     if found.keys is None:
         yield layout.wrap("stop the old query, then the same command without --plan", 10, "Next")
         return
@@ -138,7 +139,10 @@ def _next(found: Migration, layout: Page) -> Iterator[str]:
     yield layout.wrap(told, 5, "  1.")
     yield f"     ckpt handoff {old}"
     yield layout.wrap("Fill in the constants, put your logic into processor.py, and start it:", 5, "  2.")
-    yield f"     cd {folder} && python {START}"
+    if found.target.name.startswith("file:"):
+        yield f"     cd {folder} && python {START}"
+    else:
+        yield f"     spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}"
     told = (
         "Until the new checkpoint has its first commit, start it again in the same way: start.py hands over the state "
         "as long as it has none, and never after."
