@@ -9,12 +9,15 @@ from typing import Any
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from ckpt.export.columns import Column, Columns
-from ckpt.export.manifest import manifest
+from ckpt.errors import UsageError
+from ckpt.export.columns import Column, Columns, top_columns
+from ckpt.export.initial import InitialPlan
+from ckpt.export.manifest import manifest, manifest_of_all
 from ckpt.export.reading import Reading
 from ckpt.export.targets import MANIFEST, Format, Mode, Shape, Target, check_types
 from ckpt.model import Json
 from ckpt.spark.files import Files, Staged
+from ckpt.spark.initial import initial_frame
 from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame
 from ckpt.spark.shapes import flat, schema_of
@@ -35,8 +38,7 @@ class Shaped:
         """The columns as a file format has to hold them."""
         if self.columns is not None:
             return self.columns.kept
-        fields: Any = schema_of(self.frame)
-        return tuple(Column(f["name"], (f["name"],), (i,), f["type"]) for i, f in enumerate(fields["fields"]))
+        return top_columns(schema_of(self.frame))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,11 @@ def shaped(spark: SparkSession, reading: Reading, shape: Shape, *, partition_id:
         return Shaped(reading, shape, frame, None)
     columns = reading.columns(schema_of(frame), partition_id=partition_id)
     return Shaped(reading, shape, flat(frame, columns), columns)
+
+
+def shaped_initial(spark: SparkSession, plan: InitialPlan) -> Shaped:
+    """All state of an operator, one row for each grouping key. Raises SparkFailed."""
+    return Shaped(plan.together, Shape.INITIAL_STATE, initial_frame(spark, plan), plan.columns)
 
 
 def count(spark: SparkSession, one: Shaped, watcher: Watcher | None = None) -> int:
@@ -85,7 +92,7 @@ def export(
     Raises UsageError where the target is there already or cannot hold a column, SparkFailed where Spark fails.
     """
     for one in found:
-        check_types(one.written_columns, target.format)
+        check_types(one.written_columns, target.format, one.shape)
     if target.table is not None:
         (one,) = found
         return (_to_table(spark, one, target.table, target, watcher),)
@@ -95,13 +102,18 @@ def export(
     staged = Staged(files, target)
     with ExitStack() as undo:
         undo.callback(staged.give_up)
-        done = []
+        done, texts = [], {}
         for one in found:
-            inside = f"/{one.reading.unit.folder}" if apart else ""
-            exported = _write(spark, one, staged.path + inside, target.format, {}, watcher)
-            files.write(f"{staged.path}{inside}/{MANIFEST}", _text(spark, exported, target.format))
-            done.append(Exported(one, target.name + inside, exported.rows, exported.schema))
-        staged.finish()
+            inside = f"{one.reading.unit.folder}/" if apart else ""
+            exported = _write(spark, one, f"{staged.path}/{inside}".rstrip("/"), target.format, {}, watcher)
+            texts[f"{inside}{MANIFEST}"] = _text(spark, exported, target.format)
+            done.append(Exported(one, f"{target.name}/{inside}".rstrip("/"), exported.rows, exported.schema))
+        if apart:
+            listed = [(one.shaped.reading, one.rows) for one in done]
+            texts[MANIFEST] = (
+                json.dumps(manifest_of_all(listed, kind=target.format, spark=spark.version), indent=2) + "\n"
+            )
+        staged.finish(texts)
         undo.pop_all()
     return tuple(done)
 
@@ -144,6 +156,8 @@ def _to_table(spark: SparkSession, one: Shaped, name: str, target: Target, watch
     frame = one.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
     doing = f"exporting {one.reading.unit.label}"
     with told(doing), watched(spark, doing, watcher):
+        if target.mode is Mode.ERROR and spark.catalog.tableExists(name):
+            raise UsageError(f"--table {name} is there already: --mode overwrite replaces it")
         writer = frame.write.format(target.format).options(**_metadata(spark, one, target.format))
         if target.mode is Mode.OVERWRITE and target.format is Format.DELTA:
             writer = writer.option("overwriteSchema", "true")

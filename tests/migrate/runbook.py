@@ -1,116 +1,41 @@
-"""``docs/runbooks/transform-with-state.md`` as it is now: ``python -m tests.migrate.runbook``, which takes a minute.
+"""What ``docs/runbooks/changelog.md`` shows of Spark, as it is now: ``python -m tests.migrate.runbook``."""
 
-Runs the old query, the commands of the page in their order, fills in the blocks of code that it shows, and starts what
-was generated. Prints the new query's answer as JSON. What differs from run to run is shown as it was once.
-"""
-
-import json
-import os
 import re
-import shlex
+import shutil
 import subprocess
 import sys
-import time
-from contextlib import chdir
-from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from typer.testing import CliRunner
+from tests.places import ROOT, SAMPLES
 
-from tests.places import ROOT
-from tests.spark.queries import session
-
-PAGE = ROOT / "docs" / "runbooks" / "transform-with-state.md"
-_CONSOLE = re.compile(r"```console\n\$ (?P<words>[^\n]*)\n.*?```", re.S)
-_CODE = re.compile(r"```python\n(.*?)```", re.S)
-_MASKS = (
-    (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "6f2d2b1c-5b57-4c3e-9d0b-2f1f6a3c7a55"),
-    (r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", "2026-11-21T17:00:00Z"),
-)
+PAGE = ROOT / "docs" / "runbooks" / "changelog.md"
+_BLOCK = re.compile(r"```text\n\$ ckpt (?P<words>[^\n]*)\n.*?```", re.S)
 
 
-def clicks(number: int, rows: list[tuple[str, int]]) -> None:
-    """A file that the query is to read."""
-    Path("clicks").mkdir(exist_ok=True)
-    lines = (json.dumps({"user": user, "amount": amount}) for user, amount in rows)
-    path = Path("clicks", f"{number}.json")
-    path.write_text("\n".join(lines))
-    os.utime(path, (time.time() - 100 + number,) * 2)
+def as_switched(checkpoint: Path) -> Path:
+    """A copy of aggregation-changelog-4.2 as if versions 1 to 3 had been written without changelogs."""
+    for version in (1, 2, 3):
+        for log in checkpoint.glob(f"state/0/*/*{version}.changelog*"):
+            log.unlink()
+    return checkpoint
 
 
-def old_query(spark: Any) -> None:
-    """The query of the page, stopped after it has read all there is."""
-    from pyspark.sql import functions as F
+def page() -> str:
+    """The page with the output of the commands that need Spark."""
+    with TemporaryDirectory() as scratch:
+        as_switched(Path(shutil.copytree(SAMPLES / "aggregation-changelog-4.2", Path(scratch, "checkpoints/orders"))))
 
-    clicks(0, [("ann", 5), ("bob", 1)])
-    clicks(1, [("ann", 2), ("cid", 40)])
-    rows = spark.readStream.schema("user STRING, amount BIGINT").option("maxFilesPerTrigger", 1).json("clicks")
-    totals = rows.groupBy("user").agg(F.count("*"), F.sum("amount"))
-    writer = totals.writeStream.outputMode("update").format("noop").option("checkpointLocation", "checkpoints/clicks")
-    writer.trigger(availableNow=True).start().awaitTermination(120)
-    clicks(2, [("bob", 10), ("dan", 3)])
+        def filled(block: re.Match[str]) -> str:
+            small = ["--master", "local[1]", "--conf", "spark.driver.host=127.0.0.1"]
+            command = [sys.executable, "-m", "ckpt", *block["words"].split(), *small, "--quiet"]
+            output = subprocess.run(
+                command, cwd=scratch, capture_output=True, text=True, timeout=600, check=True
+            ).stdout
+            return f"```text\n$ ckpt {block['words']}\n{output.rstrip()}\n```"
 
-
-def fill_in(page: str) -> None:
-    """Edit the generated files as the page says."""
-    _, constants, update = _CODE.findall(page)
-    start = Path("migrated/start.py").read_text()
-    for line in constants.splitlines():
-        name = re.match(r"\w+", line)
-        assert name
-        start, found = re.subn(rf"^{name[0]}\b.*$", lambda _, line=line: line, start, count=1, flags=re.M)
-        assert found == 1, line
-    Path("migrated/start.py").write_text(start)
-    processor = Path("migrated/processor.py").read_text()
-    begin, end = processor.index("    def update("), processor.index("    def expired(")
-    Path("migrated/processor.py").write_text(f"{processor[:begin]}{update}\n{processor[end:]}")
-
-
-def answer() -> list[list[Any]]:
-    """What the new query wrote."""
-    rows = [json.loads(line) for path in Path("totals").glob("*.json") for line in path.read_text().splitlines()]
-    return sorted([row["user"], *list(row.values())[1:]] for row in rows)
-
-
-def run(words: list[str]) -> str:
-    """What a command prints."""
-    if words[0] == "python":
-        ran = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, ran.stderr[-3000:]
-        return ran.stdout
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    result = CliRunner().invoke(script.load(), [*words[1:], "--quiet"])
-    return result.stdout + result.stderr
-
-
-def page() -> tuple[str, list[list[Any]]]:
-    """The page with the output of its commands as it is now, and the answer of the new query."""
-    text = PAGE.read_text(encoding="utf-8")
-    with TemporaryDirectory() as scratch, chdir(scratch):
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        spark = session(master="local[1]", spark__sql__shuffle__partitions="1")
-        spark.sparkContext.setLogLevel("OFF")
-        old_query(spark)
-
-        def shown(block: re.Match[str]) -> str:
-            words = shlex.split(block["words"])
-            if words[0] == "python":
-                fill_in(text)
-            output = run(words).rstrip()
-            for pattern, stable in _MASKS:
-                output = re.sub(pattern, stable, output)
-            return "\n".join(["```console", f"$ {block['words']}", *([output] if output else []), "```"])
-
-        filled = _CONSOLE.sub(shown, text)
-        spark.stop()
-        return filled, answer()
+        return _BLOCK.sub(filled, PAGE.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
-    written, found = page()
-    if sys.argv[1:] == ["--show"]:
-        sys.stdout.write(json.dumps({"page": written, "answer": found}))
-    else:
-        PAGE.write_text(written, encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
