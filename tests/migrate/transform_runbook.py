@@ -1,4 +1,4 @@
-"""``docs/runbooks/transform-with-state.md`` as it is now: ``python -m tests.migrate.transform_runbook``, which takes a minute.
+"""``docs/runbooks/transform-with-state.md`` as it is now: ``python -m tests.migrate.transform_runbook``. Takes a minute.
 
 Runs the old query, the commands of the page in their order, fills in the blocks of code that it shows, and starts what
 was generated. Prints the new query's answer as JSON. What differs from run to run is shown as it was once.
@@ -60,8 +60,8 @@ def fill_in(page: str) -> None:
     for line in constants.splitlines():
         name = re.match(r"\w+", line)
         assert name
-        start, found = re.subn(rf"^{name[0]}\b.*$", lambda _, line=line: line, start, count=1, flags=re.M)
-        assert found == 1, line
+        (old,) = re.findall(rf"^{name[0]}\b.*$", start, flags=re.M)
+        start = start.replace(old, line, 1)
     Path("migrated/start.py").write_text(start)
     processor = Path("migrated/processor.py").read_text()
     begin, end = processor.index("    def update("), processor.index("    def expired(")
