@@ -133,9 +133,7 @@ def _next(found: Migration, layout: Page) -> Iterator[str]:
         return
     yield layout.heading("Next")
     latest = plan.handoff.inspection.checkpoint.offsets.latest
-    told = (
-        f"Stop the old query. If it has run since, batch {latest} is no longer its latest, and this is to be done anew:"
-    )
+    told = f"Stop the old query. If its newest batch is no longer {latest} then, do all this anew into another folder:"
     yield layout.wrap(told, 5, "  1.")
     yield f"     ckpt handoff {old}"
     yield layout.wrap("Fill in the constants, put your logic into processor.py, and start it:", 5, "  2.")
@@ -149,11 +147,12 @@ def _next(found: Migration, layout: Page) -> Iterator[str]:
     )
     yield layout.wrap(told, 5, "  3.")
     variable = shlex.quote(plan.variables[0].name)
-    yield layout.wrap(f"See that the state of all {plural(found.keys, 'key')} is there:", 5, "  4.")
+    yield layout.wrap(f"See that {plural(found.keys, 'key')} were loaded; keys that are new come on top:", 5, "  4.")
     yield f"     ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count"
     yield layout.wrap(f"Then {INITIAL_STATE}/ is not needed any more.", 5, "  5.")
+    yield ""
     told = (
-        "The way back: stop the new query, and start the old one on its checkpoint, which nothing has touched. What "
-        "the new one has written to the sink is then written again."
+        "Stop the new query, and start the old one on its checkpoint, which nothing has touched. What the new one has "
+        "written to the sink is then written again."
     )
-    yield layout.wrap(told, 5, "  ")
+    yield layout.heading("Back", told)

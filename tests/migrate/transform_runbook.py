@@ -1,4 +1,4 @@
-"""``docs/runbooks/transform-with-state.md`` as it is now: ``python -m tests.migrate.transform_runbook``. Takes a minute.
+"""``docs/runbooks/transform-with-state.md`` as it is now: ``python -m tests.migrate.transform_runbook``; takes long.
 
 Runs the old query, the commands of the page in their order, fills in the blocks of code that it shows, and starts what
 was generated. Prints the new query's answer as JSON. What differs from run to run is shown as it was once.
