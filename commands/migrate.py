@@ -59,7 +59,7 @@ def transform_with_state(
     settings = options.pairs("--conf", conf)
     keys = None if plan else _write(found, place, master, settings, quiet=quiet)
     render = transform_document if output is options.Output.JSON else transform_page
-    typer.echo(render(Migration(found, place, keys)))
+    typer.echo(render(Migration(found, place, to, keys)))
     sys.stdout.flush()
     raise typer.Exit(code=1 if plan else 0)
 
