@@ -1,4 +1,6 @@
-"""Migrates samples to transformWithState and starts what was generated: `python -m tests.migrate.transforming FOLDER`.
+"""Migrates samples to transformWithState and starts what was generated.
+
+    python -m tests.migrate.transforming FOLDER [SAMPLE ...]
 
 One session for everything. Writes `FOLDER/found.json`: for each sample what its new checkpoint holds after batch 0 and
 what the initial state had, and what the guards of `start.py` said. Nothing here knows how code is generated: constants
@@ -10,6 +12,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -24,11 +27,7 @@ from ckpt.spark.transform import write_transform
 from tests.places import SAMPLE_NAMES, SAMPLES
 from tests.spark.queries import session
 
-STATEFUL = [
-    name
-    for name in SAMPLE_NAMES
-    if not name.startswith(("damaged", "dedup-aggregation")) and (SAMPLES / name / "state").is_dir()
-]
+STATEFUL = [name for name in SAMPLE_NAMES if not name.startswith("damaged") and (SAMPLES / name / "state").is_dir()]
 ROW_API = [
     "aggregation-hdfs-4.2",
     "windowed-aggregation-hdfs-4.2",
@@ -38,7 +37,11 @@ ROW_API = [
     "tws-rocksdb-4.2",
     "join-changelog-4.2",
 ]
+OPERATORS = {"dedup-aggregation-hdfs-4.2": 1}
+"""Of samples with several operators the one that is taken."""
+
 _DAY_MS = 24 * 60 * 60 * 1000
+_LATER = int(time.time() * 1000) + 3650 * _DAY_MS
 _AGGREGATION = "aggregation-hdfs-4.2"
 _BIG = 2**53 + 1
 
@@ -134,11 +137,25 @@ def held_by(variable: Variable, row: Any) -> Iterator[list[Any]]:
         held = row[variable.columns[0]]
         match variable.form:
             case Form.VALUE if held is not None:
-                yield flat(held)
-            case Form.LIST:
-                yield from (flat(one)[: -1 if variable.ttl else None] for one in held)
-            case Form.MAP:
-                yield from ([*flat(one["key"]), *flat(one["value"])] for one in held)
+                yield from [flat(held)] * (not variable.ttl or row[variable.expires] == _LATER)
+            case Form.LIST | Form.MAP if variable.ttl:
+                yield from (flat(one)[:-1] for one in held if one["expires_at_ms"] == _LATER)
+            case Form.LIST | Form.MAP:
+                yield from map(flat, held)
+
+
+def alive(plan: TransformPlan, frame: Any) -> Any:
+    """The initial state with times to live that end in ten years, but for key 3, whose are over."""
+    from pyspark.sql import functions as F
+
+    ends = F.when(F.col("key") == 3, 1).otherwise(_LATER)
+    for variable in plan.variables:
+        if variable.expires:
+            frame = frame.withColumn(variable.expires, ends)
+        elif variable.ttl:
+            changed = F.transform(variable.columns[0], lambda one: one.withField("expires_at_ms", ends))
+            frame = frame.withColumn(variable.columns[0], changed)
+    return frame
 
 
 def flat(value: Any) -> list[Any]:
@@ -173,20 +190,20 @@ def ordered(rows: Any) -> list[str]:
     return sorted(repr(list(row)) for row in rows)
 
 
-def samples(spark: Any, folder: Path) -> dict[str, Any]:
-    """Every stateful sample, migrated and started."""
+def samples(spark: Any, folder: Path, pandas: list[str]) -> dict[str, Any]:
+    """Samples, migrated and started."""
     found = {}
-    for api, names in ((Api.PANDAS, [*STATEFUL, "dedup-aggregation-hdfs-4.2"]), (Api.ROW, ROW_API)):
-        if api is Api.ROW and pyspark_version() < (4, 1):
-            continue
-        for name in names:
+    for api in apis():
+        for name in pandas if api is Api.PANDAS else ROW_API:
             place = folder / f"{name}-{api}"
             try:
-                plan = written(spark, name, place, api, 1 if name.startswith("dedup-aggregation") else None)
+                plan = written(spark, name, place, api, OPERATORS.get(name))
             except CkptError as error:
                 found[place.name] = {"refused": str(error)}
                 continue
             start = imported(place)
+            if any(variable.ttl for variable in plan.variables):
+                replace(spark, start, lambda frame, plan=plan: alive(plan, frame))
             rows = spark.read.parquet(str(place / "initial_state")).collect()
             error = run(start, spark)
             found[place.name] = {
@@ -283,19 +300,23 @@ def crash(spark: Any, start: ModuleType) -> dict[str, Any]:
     return said
 
 
-def main(folder: Path) -> None:
-    """Ask everything."""
+def main(folder: Path, *names: str) -> None:
+    """Ask everything, or only of some samples."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = session(
         master="local[2]",
+        spark__sql__shuffle__partitions="1",
         spark__python__authenticate__socketTimeout="120s",
         spark__sql__streaming__noDataMicroBatches__enabled="false",
     )
     spark.sparkContext.setLogLevel("OFF")
-    found = {"guards": guards(spark, folder / "guards"), "samples": samples(spark, folder / "samples")}
+    found = {
+        "guards": guards(spark, folder / "guards"),
+        "samples": samples(spark, folder / "samples", [*names] or STATEFUL),
+    }
     (folder / "found.json").write_text(json.dumps(found, default=str))
     spark.stop()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -81,7 +81,8 @@ class _Writing:
         yield from ("from typing import Any", "", "import processor", "from pyspark import cloudpickle")
         yield "from pyspark.sql import DataFrame, SparkSession"
         yield "from pyspark.sql import functions as F"
-        yield "from pyspark.sql.streaming import DataStreamWriter, StreamingQuery"
+        yield "from pyspark.sql.streaming.query import StreamingQuery"
+        yield "from pyspark.sql.streaming.readwriter import DataStreamWriter"
 
     def _told(self) -> Iterator[str]:
         plan = self.plan
