@@ -60,14 +60,14 @@ def provider_page(found: ProviderMove) -> str:
 
 
 def _headline(found: ProviderMove, layout: Page) -> str:
-    to = _NAMES[Provider(found.to)]
+    to, of = _NAMES[Provider(found.to)], _NAMES[found.provider or Provider.UNKNOWN]
     lost = [one for one in found.operators if one.carry is Carry.NONE]
     said, colour = {
         MoveOutcome.ALREADY: (f"ALREADY SO: its state is {to}", "32;1"),
         MoveOutcome.NOTHING: ("NOTHING TO MOVE: there is no state here", "32;1"),
         MoveOutcome.POSSIBLE: (f"NOT ON THIS CHECKPOINT, but a new query on {to} can be given its state", "33;1"),
         MoveOutcome.NO_WAY: (
-            f"NO WAY for its state from {_NAMES[found.provider or Provider.UNKNOWN]} to {to}: {printable(lost[0].why) if lost else ''}",
+            f"NO WAY for its state from {of} to {to}: {printable(lost[0].why) if lost else ''}",
             COLOURS[Severity.ERROR],
         ),
         MoveOutcome.REFUSED: (f"NO ANSWER: {printable(found.refused or '')}", COLOURS[Severity.ERROR]),
