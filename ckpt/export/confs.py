@@ -93,7 +93,7 @@ RULES = (
     ),
     _Rule(
         _PREFIX + "checkpointFileManagerClass",
-        "the default one cannot follow a mount table to a percent-encoded path",
+        "it is read through a mount table; the default one fails there before Spark 4.2, or where a path is encoded",
         _file_manager,
     ),
 )

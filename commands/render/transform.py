@@ -49,7 +49,6 @@ def transform_document(found: Migration) -> str:
         ],
         "time_mode": plan.time_mode,
         "output_mode": plan.output_mode,
-        "late_ms": plan.late_ms,
         "watermark_ms": plan.watermark_ms,
         "keys": found.keys,
         "files": [INITIAL_STATE, PROCESSOR, START],

@@ -54,6 +54,23 @@ def test_targets_and_types(tmp_path: Path) -> None:
     assert not Path(free).exists()
 
 
+def test_damaged_units(tmp_path: Path, ckpt: Ckpt) -> None:
+    """With a finding of inspect, by code and path, and the newest batch that can be read, which is let through."""
+    names = ["missing-sst", "missing-delta", "missing-changelog", "missing-zip", "empty-delta", "truncated-sst"]
+    samples = [f"sample_checkpoints/damaged-{name}" for name in names]
+    words = ["--to", str(tmp_path / "out")]
+    told = run_all([[sample, *words] for sample in samples])
+    assert not told.imported
+    for sample, run in zip(samples, told.all, strict=True):
+        assert run.exit_code == 3
+        findings = ckpt("inspect", sample, "-o", "json").json()["findings"]
+        assert any(f"{one['code']} {one['name']}, {one['path']}: " in run.refusal() for one in findings), run
+        newest = run.refusal().rpartition("--batch ")[2]
+        assert ckpt("export-state", sample, *words, "--batch", newest, "--plan").exit_code == 0
+        later = ckpt("export-state", sample, *words, "--batch", str(int(newest) + 1), "--plan")
+        assert later.exit_code != 0
+
+
 def test_a_folder_that_may_not_be_written_to(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     try:

@@ -47,8 +47,8 @@ def committed(spark: SparkSession) -> bool:
     Until then it must be started with the state, however often it fails: started
     without it, all of it would be missing without a word.
     """
-    hadoop = spark.sparkContext._jvm.org.apache.hadoop.fs
-    path = hadoop.Path(f"{CHECKPOINT}/commits")
+    jvm: Any = spark.sparkContext._jvm
+    path = jvm.org.apache.hadoop.fs.Path(f"{CHECKPOINT}/commits")
     system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     found = system.listStatus(path) if system.exists(path) else []
     return any(status.getPath().getName().isdigit() for status in found)

@@ -81,7 +81,8 @@ class _Writing:
         yield from ("from typing import Any", "", "import processor", "from pyspark import cloudpickle")
         yield "from pyspark.sql import DataFrame, SparkSession"
         yield "from pyspark.sql import functions as F"
-        yield "from pyspark.sql.streaming import DataStreamWriter, StreamingQuery"
+        yield "from pyspark.sql.streaming.query import StreamingQuery"
+        yield "from pyspark.sql.streaming.readwriter import DataStreamWriter"
 
     def _told(self) -> Iterator[str]:
         plan = self.plan
@@ -151,14 +152,12 @@ class _Writing:
         why = "as recorded" if recorded else "a guess: None, ProcessingTime or EventTime"
         yield f'TIME_MODE = "{plan.time_mode}"  # {why}'
         if self.timed:
-            yield "# Rows up to here (ms) are late: those of the first batches, and those after."
-            yield f"LATE_MS = {plan.late_ms}"
-            yield f"WATERMARK_MS = {plan.watermark_ms}"
+            yield f"WATERMARK_MS = {plan.watermark_ms}  # that the old query's next batch would have had"
 
     def _in_time(self) -> Iterator[str]:
         if not (self.timed or self.windows):
             return
-        yield from ("", "", "def in_time(rows: DataFrame, first: bool) -> DataFrame:")
+        yield from ("", "", "def in_time(rows: DataFrame) -> DataFrame:")
         what = {Family.WINDOWS: "the end of their window", Family.SESSIONS: "the end of a session of their own"}
         by = what.get(self.plan.family, "their event time")
         if not self.timed:
@@ -175,7 +174,7 @@ class _Writing:
         else:
             end = "F.col(EVENT_TIME)"
         if self.timed:
-            yield "    until = F.timestamp_millis(F.lit(LATE_MS if first else WATERMARK_MS))"
+            yield "    until = F.timestamp_millis(F.lit(WATERMARK_MS))"
             yield f"    return rows.where(F.coalesce({end} > until, F.lit(True)))"
         else:
             yield "    return rows"
@@ -217,7 +216,7 @@ class _Writing:
             yield f'    rows = rows.withColumn("{_ALL}", F.lit(0))'
         if self.timed or self.windows:
             yield "    has_event_time(rows)"
-            yield "    rows = in_time(rows, first)"
+            yield "    rows = in_time(rows)"
         yield "    keys_fit(rows)"
         if self.plan.api is Api.PANDAS:
             yield "    rows = fail_at_null_keys(rows)"
