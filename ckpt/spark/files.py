@@ -83,7 +83,7 @@ class Staged:
         with told(f"looking at {self._place}"):
             self._replaces = files.exists(self._place)
             if self._replaces:
-                check_what_is_there(target.shown, target.mode, files.names(self._place))
+                check_what_is_there(target, files.names(self._place))
 
     def finish(self, texts: Mapping[str, str]) -> None:
         """Put the whole folder in its place, with small files that say so: path below it, and text.
