@@ -225,6 +225,8 @@ def guards(spark: Any, folder: Path) -> dict[str, Any]:
     start = fresh("empty")
     start.CHECKPOINT = ""
     said["empty"] = run(start, spark)
+    start.CHECKPOINT = str(SAMPLES / _AGGREGATION)
+    said["old"] = run(start, spark)
     start = fresh("ttl", "tws-changelog-4.0")
     start.processor.TTL_MS["last"] = 0
     said["ttl"] = run(start, spark)

@@ -150,7 +150,8 @@ class _Writing:
         state = f"initialState: {self.rows}"
         yield from self._method("handleInitialState", state, "timerValues: TimerValues", returns="None")
         yield '        """Load what the old query kept of a key; Spark calls it in the first batch only."""'
-        first = 'initialState["state"].iloc[0]' if self.pandas else 'initialState["state"]'
+        packed = f'initialState["{self.plan.packed}"]'
+        first = f"{packed}.iloc[0]" if self.pandas else packed
         if self.plan.shape.state:
             yield f"        row = plain({first})"
         if self.ttl:
