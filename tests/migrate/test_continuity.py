@@ -16,7 +16,7 @@ from tests.migrate.continuity_cases import EVERY, SOME, Outcome, expected, run
 from tests.migrate.continuity_input import STOP
 from tests.services.kafka import connector_jars
 
-real = [
+real = [  # marks of the tests that start something
     pytest.mark.spark,
     pytest.mark.service,
     pytest.mark.skipif(find_spec("delta") is None, reason="delta-spark is not installed"),
