@@ -124,11 +124,6 @@ class StateFileKind(StrEnum):
     ZIP = "zip"  # RocksDB: a snapshot of one version, naming its SST files
     SST = "sst"  # RocksDB: a sorted table that snapshots share, in ``SSTs/``
 
-    @property
-    def is_snapshot(self) -> bool:
-        """Whether a load can begin with such a file."""
-        return self in (StateFileKind.SNAPSHOT, StateFileKind.ZIP)
-
 
 @dataclass(frozen=True, slots=True)
 class StateFile:

@@ -33,6 +33,9 @@ def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, 
 
     ``batches`` is how many of the newest offset and commit files are read besides those that a start looks at; 0 reads
     them all. Raises NotACheckpoint, NotFound, StorageError or UsageError (all CkptError), each one line.
+
+    >>> open_checkpoint("s3://bucket/checkpoints/orders", {"region": "eu-west-1"}).commits.latest  # doctest: +SKIP
+    129
     """
     return read_checkpoint(open_storage(uri, storage_options or {}), batches=batches)
 

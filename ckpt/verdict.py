@@ -19,11 +19,11 @@ def verdict(forecasts: Sequence[Forecast], others: Sequence[Forecast] = (), erro
     running = [f for f in forecasts if f.outcome.runs]
     if len(running) == len(forecasts):
         start = _capital(" or ".join(dict.fromkeys(_start(f) for f in running)))
-        which = _on([f for f in (*forecasts, *others) if f.outcome.runs], others)
+        which = _on(forecasts, [f for f in others if f.outcome.runs], others)
         return start + which + (_losses(running) or _troubles(errors))
     if not running:
-        which = _on([f for f in (*forecasts, *others) if not f.outcome.runs], others)
-        return _none_runs(forecasts, which)
+        failing = [f for f in others if not f.outcome.runs and f.outcome is not Outcome.UNKNOWN]
+        return _none_runs(forecasts, _on(forecasts, failing, others))
     by_mode = {mode: [f for f in forecasts if f.progress is mode] for mode in Progress}
     if by_mode[Progress.SYNC] and by_mode[Progress.ASYNC]:
         alive = [mode for mode, these in by_mode.items() if all(f.outcome.runs for f in these)]
@@ -39,11 +39,12 @@ def verdict(forecasts: Sequence[Forecast], others: Sequence[Forecast] = (), erro
     return f"Will not restart on Spark {spell(sorted(dead_on))}; {alive_text}" + _losses(running)
 
 
-def _on(alike: Sequence[Forecast], others: Sequence[Forecast]) -> str:
-    """The versions that a sentence holds for, where it does not hold for all."""
-    if all(f in alike for f in others):
+def _on(forecasts: Sequence[Forecast], alike: Sequence[Forecast], others: Sequence[Forecast]) -> str:
+    """The versions that a sentence holds for, where it does not hold for all: these, and others alike in all modes."""
+    unlike = {f.spark for f in others if f not in alike}
+    if not unlike:
         return ""
-    return f" on Spark {spell(list(dict.fromkeys(f.spark for f in alike)))}"
+    return f" on Spark {spell(list(dict.fromkeys(f.spark for f in (*forecasts, *alike) if f.spark not in unlike)))}"
 
 
 def spell(versions: Sequence[Spark]) -> str:

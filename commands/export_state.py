@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -9,6 +10,8 @@ import typer
 
 from ckpt.errors import CkptError, UsageError
 from ckpt.export.choose import Wanted
+from ckpt.export.initial import InitialPlan, plan_initial_states
+from ckpt.export.place import check_export, promised
 from ckpt.export.reading import NEWEST_SPARK, Question, Reading, plan_readings
 from ckpt.export.targets import Format, Mode, Shape, Target, target
 from ckpt.spark.needs import SparkMissing, pyspark_version
@@ -17,7 +20,9 @@ from . import options
 from .progress import bar
 from .render.export import Done, document, page
 from .render.layout import Page
-from .render.text import coloured
+from .render.text import coloured, printable
+
+_Planned = Reading | InitialPlan
 
 
 def export_state(
@@ -26,7 +31,11 @@ def export_state(
     table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="A table of the catalog.")] = None,
     kind: Annotated[Format, typer.Option("--format", help="Spark's word for the form of the data.")] = Format.PARQUET,
     shape: Annotated[
-        Shape, typer.Option("--shape", help="flat: a column for each leaf; raw: as Spark gives it.")
+        Shape,
+        typer.Option(
+            "--shape",
+            help="flat: a column for each leaf; raw: as Spark gives it; initial-state: a row for each grouping key.",
+        ),
     ] = Shape.FLAT,
     batch: Annotated[
         int | None, typer.Option("--batch", min=0, metavar="N", help="After this batch. Default: the newest committed.")
@@ -47,12 +56,8 @@ def export_state(
     all_units: Annotated[bool, typer.Option("--all", help="Everything, in one folder for each part.")] = False,
     partition_id: Annotated[bool, typer.Option("--partition-id", help="Keep the state partition of each row.")] = False,
     mode: Annotated[Mode, typer.Option("--mode", help="What becomes of data that is there already.")] = Mode.ERROR,
-    master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="Default: all cores of this machine.")
-    ] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
-    ] = None,
+    master: options.MasterOption = None,
+    conf: options.ConfOption = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be read, and how; starts no JVM.")] = False,
     count: Annotated[bool, typer.Option("--count", help="Count the rows; write nothing.")] = False,
     show: Annotated[int | None, typer.Option("--show", min=1, metavar="N", help="Show N rows; write nothing.")] = None,
@@ -64,8 +69,8 @@ def export_state(
 
     The checkpoint is only read. Exit status: 0 done, 2 bad usage, 3 could not do it.
     """
-    if shape is Shape.INITIAL_STATE:
-        raise UsageError("--shape initial-state is not built yet; flat has the same state, a column for each leaf")
+    if shape is Shape.INITIAL_STATE and partition_id:
+        raise UsageError("--partition-id: a grouping key has no partition once its query keeps its state elsewhere")
     looks = [name for name, on in (("--plan", plan), ("--count", count), ("--show", show is not None)) if on]
     if len(looks) > 1:
         raise UsageError(f"{' and '.join(looks)}: one of them")
@@ -76,13 +81,26 @@ def export_state(
         raise UsageError("--all writes one folder for each part: it goes with --to, and not with --changes-from")
     wanted = Wanted(operator, store, side, variable, timers)
     question = Question(checkpoint, wanted, all_units, batch, changes_from)
-    readings = plan_readings(question, options.pairs("--storage-option", storage_option), _spark(needed=not plan))
+    storage, version = options.pairs("--storage-option", storage_option), _spark(needed=not plan)
+    planned: Sequence[_Planned]
+    if shape is Shape.INITIAL_STATE:
+        planned = plan_initial_states(question, storage, version)
+    else:
+        planned = plan_readings(question, storage, version)
     asked = _Asked(shape, place, partition_id, all_units, count, show)
     settings = options.pairs("--conf", conf)
+    if plan or asked.writes:
+        columns = [
+            promised(one, shape, partition_id=partition_id) if isinstance(one, Reading) else one.columns.kept
+            for one in planned
+        ]
+        unseen = check_export(checkpoint, columns, shape, place, storage)
+        if unseen is not None and not quiet:
+            typer.echo(f"ckpt: --to is looked at only once Spark runs: {printable(unseen)}", err=True)
     if plan:
-        action, found = "plan", tuple(Done(reading) for reading in readings)
+        action, found = "plan", tuple(map(_told, planned))
     else:
-        action, found = _with_spark(readings, asked, master, settings, quiet=quiet)
+        action, found = _with_spark(planned, asked, master, settings, quiet=quiet)
     if output is options.Output.JSON:
         typer.echo(document(found, action, shape, place, partition_id))
     else:
@@ -117,8 +135,13 @@ def _spark(*, needed: bool) -> tuple[int, int]:
         return NEWEST_SPARK
 
 
+def _told(planned: _Planned) -> Done:
+    """What is known before Spark reads anything."""
+    return Done(planned) if isinstance(planned, Reading) else Done(planned.together, planned.columns)
+
+
 def _with_spark(
-    readings: tuple[Reading, ...], asked: _Asked, master: str | None, settings: dict[str, str], *, quiet: bool
+    planned: Sequence[_Planned], asked: _Asked, master: str | None, settings: dict[str, str], *, quiet: bool
 ) -> tuple[str, tuple[Done, ...]]:
     """Count, show or export; imports pyspark."""
     from ckpt.spark import export as exporting
@@ -127,7 +150,12 @@ def _with_spark(
     delta = asked.writes and asked.target.format is Format.DELTA
     try:
         with session(master, settings, delta=delta) as spark, bar(quiet=quiet) as watcher:
-            shaped = [exporting.shaped(spark, one, asked.shape, partition_id=asked.partition_id) for one in readings]
+            shaped = [
+                exporting.shaped(spark, one, asked.shape, partition_id=asked.partition_id)
+                if isinstance(one, Reading)
+                else exporting.shaped_initial(spark, one)
+                for one in planned
+            ]
             if asked.writes:
                 done = exporting.export(spark, shaped, asked.target, watcher, apart=asked.apart)
                 return "export", tuple(Done(d.shaped.reading, d.shaped.columns, d.rows, d.place) for d in done)

@@ -68,6 +68,11 @@ class _Group(TyperGroup):
         except CkptError as error:
             typer.echo(f"ckpt: {printable(str(error))}", err=True)
             raise typer.Exit(code=USAGE if isinstance(error, UsageError) else FAILED) from error
+        except typer.BadParameter as error:  # a word that an option does not know, or an argument that is missing
+            told = " ".join(error.format_message().replace(": Value error, ", ": ").split()).rstrip(".")
+            help_for = f"; see {error.ctx.command_path} --help" if error.ctx else ""
+            typer.echo(f"ckpt: {printable(told + help_for)}", err=True)
+            raise typer.Exit(code=USAGE) from error
         except BrokenPipeError:
             _give_up(sys.stdout)  # whoever read our output has gone
             raise typer.Exit(code=FAILED) from None

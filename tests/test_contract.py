@@ -92,6 +92,7 @@ COMMANDS = (
     "handoff",
     "inspect",
     "migrate changelog",
+    "migrate provider",
     "migrate transform-with-state",
     "relocate",
     "repair-async",
@@ -120,6 +121,10 @@ def test_published_words_of_a_hand_over_and_a_switch_are_all_there_are() -> None
     assert contract.shapes("handoff")["sources[].begin"].words == {str(word) for word in Begin}
     assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in migrate.Outcome}
     assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in migrate.To}
+    verdicts = contract.shapes("migrate changelog")["state_compared.verdict"].words
+    assert verdicts == {str(word) for word in migrate.Verdict}
+    assert contract.shapes("migrate provider")["outcome"].words == {str(word) for word in migrate.MoveOutcome}
+    assert contract.shapes("migrate provider")["to"].words == {str(word) for word in migrate.ToProvider}
     written = contract.shapes("migrate transform-with-state")
     assert written["api"].words == {str(word) for word in Api}
     assert written["time_mode"].words == {str(word) for word in TimeMode}

@@ -34,17 +34,20 @@ def apply(
     """Perform a change.
 
     ``check`` looks at the result and says what is wrong with it. The change is taken back then, where a step fails, and
-    before an interrupt ends it.
+    before an interrupt ends it; a second interrupt ends that as well, and leaves it to ``undo``.
     """
+    receipt = Receipt(problem="nothing was changed: interrupted; a backup that was begun can be deleted")
     try:
         with writer.lock():
             must_be_quiet(storage, change.listing, grace_s)
             manifest = save(change, storage.uri, writer, backup)
-            return _perform(change.steps, manifest, storage, writer, backup.uri, check)
+            receipt = Receipt(backup=backup.uri, problem="interrupted before all was done or taken back")
+            receipt = _perform(change.steps, manifest, storage, writer, backup.uri, check)
     except CkptError as error:
-        return Receipt(problem=f"nothing was changed: {error}")
+        return receipt if receipt.backup else Receipt(problem=f"nothing was changed: {error}")
     except KeyboardInterrupt:
-        return Receipt(problem="nothing was changed: interrupted; a backup that was begun can be deleted")
+        return receipt
+    return receipt
 
 
 def _perform(
@@ -113,6 +116,8 @@ def undo(
             return Receipt(undone=True, backup=backup.uri, steps=steps)
     except CkptError as error:
         return Receipt(backup=backup.uri, problem=str(error))
+    except KeyboardInterrupt:
+        return Receipt(backup=backup.uri, problem="interrupted: the same command goes on with it")
 
 
 def _must_be_untouched(manifest: Manifest, now: Listing, storage: Storage) -> None:

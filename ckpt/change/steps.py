@@ -38,11 +38,6 @@ class Step:
             return Action.CREATE
         return Action.REMOVE if self.after is None else Action.REPLACE
 
-    @property
-    def inverse(self) -> "Step":
-        """The step that takes this one back."""
-        return Step(self.path, self.after, self.before)
-
 
 def removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
     """Steps that remove files, each after its checksum file, as far as they are there. Raises StorageError."""

@@ -49,10 +49,26 @@ def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool = 
         raise CkptError(f"{checkpoint.uri}: there is no state to read: {keeps}")
     found = tuple(unit for unit in units if wanted.fits(unit))
     if not found:
-        raise UsageError(f"{checkpoint.uri}: it has no such state; there is: {_listed(units)}")
+        raise UsageError(f"{checkpoint.uri}: {_no_such(wanted, units)}")
     if len(found) > 1 and not all_of_them:
         raise UsageError(f"{checkpoint.uri}: which one? {_listed(found)}; or --all")
     return found
+
+
+def _no_such(wanted: Wanted, units: Sequence[StateUnit]) -> str:
+    """Which word of what was asked for names nothing, and what could stand there."""
+    within = [unit for unit in units if wanted.operator in (None, unit.operator)]
+    stores = [store for unit in within if unit.kind is not UnitKind.SIDE for store in unit.stores]
+    for option, asked, there in (
+        ("--operator", wanted.operator, [unit.operator for unit in units]),
+        ("--store", wanted.store, stores),
+        ("--side", wanted.side, [unit.side for unit in within]),
+        ("--variable", wanted.variable, [unit.variable for unit in within]),
+    ):
+        known = list(dict.fromkeys(name for name in there if name is not None))
+        if asked is not None and asked not in known and known:
+            return f"there is no {option} {asked}; there is: " + ", ".join(f"{option} {name}" for name in known)
+    return f"it has no such state; there is: {_listed(within)}"
 
 
 def option_for(unit: StateUnit) -> str:
@@ -91,9 +107,8 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
             continue
         readable = _without(chosen, unit.readable_batches) if broken else unit.readable_batches
         if batch is not None and not broken:
-            raise UsageError(
-                f"{checkpoint.uri}: the state of batch {chosen} cannot be read of {_offer(unit, readable)}"
-            )
+            instead = f": --batch {readable[-1][1]}" if readable else ""
+            raise UsageError(f"{checkpoint.uri}: there is no batch {chosen} to read; {_offer(unit, readable)}{instead}")
         raise Damaged(
             f"{checkpoint.uri}: the state of batch {chosen} cannot be read: {_finding(checkpoint, unit, chosen)}; "
             f"{_offer(unit, readable)}" + (f": --batch {readable[-1][1]}" if readable else "")

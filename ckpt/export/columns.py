@@ -8,6 +8,7 @@ Arrays and maps are leaves.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ckpt.formats.types import fields_of
 from ckpt.model import Json
@@ -15,6 +16,22 @@ from ckpt.model import Json
 PARTITION = "partition_id"
 _NOT_IN_NAMES = re.compile(r"[\s,;{}()=.`\x00-\x1f\x7f]+")  # what Parquet, Delta or SQL would have quoted or refuse
 _EVENT_TIME = "__event_time"
+
+
+class Holds(StrEnum):
+    """What a column of initial state is."""
+
+    KEY = "key"  # part of the grouping key
+    BUFFER = "buffer"  # of an aggregation
+    STATE = "state"  # of mapGroupsWithState and its kin
+    TIMEOUT = "timeout"  # of the same: ms since 1970, -1 for none
+    EXPIRY = "expiry"  # of the column before it, in ms since 1970; of a deduplication in microseconds
+    VALUE = "value"  # a value variable of transformWithState: a struct, NULL for a key that has none
+    LIST = "list"  # a list variable: an array of structs, in the order of the list
+    MAP = "map"  # a map variable: an array of structs {key, value}, ordered by key where keys have an order
+    TIMERS = "timers"  # an array of ms since 1970, ascending
+    SESSIONS = "sessions"  # an array of structs {start, end, buffers ...}, ordered by start
+    ROWS = "rows"  # that a join side buffers: an array of structs, in the order in which Spark keeps them
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +42,7 @@ class Column:
     path: tuple[str, ...]  # where Spark gives it: ("key", "window", "start")
     places: tuple[int, ...]  # the same by position, for names may repeat
     type: Json  # as Spark writes types in JSON
+    holds: Holds | None = None  # in initial state
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +78,14 @@ def flat_columns(schema: Json, *, partition_id: bool = False, only_keys: bool = 
         else:
             kept.append(Column(names.free(path), path, places, kind))
     return Columns(tuple(kept), tuple(dropped))
+
+
+def top_columns(schema: Json) -> tuple[Column, ...]:
+    """The columns of a StructType (Spark's JSON) as they are."""
+    found = [field for field in fields_of(schema) or () if isinstance(field, dict)]
+    return tuple(
+        Column(str(field["name"]), (str(field["name"]),), (place,), field["type"]) for place, field in enumerate(found)
+    )
 
 
 def leaves(

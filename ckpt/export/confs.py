@@ -11,8 +11,9 @@ from ckpt.model import Provider
 from ckpt.state.units import StateUnit, UnitKind
 
 _PREFIX = "spark.sql.streaming."
+_FORMAT = _PREFIX + "stateStore.checkpointFormatVersion"
 _STATE = "org.apache.spark.sql.execution.streaming.state."
-_PROVIDERS = {
+PROVIDER_CLASSES = {
     Provider.HDFS: _STATE + "HDFSBackedStateStoreProvider",
     Provider.ROCKSDB: _STATE + "RocksDBStateStoreProvider",
 }
@@ -44,9 +45,13 @@ class _Rule:
     value: Callable[[Situation], str | None]  # None: not needed
 
 
+def _is_format_1(situation: Situation) -> bool:
+    return situation.unit.format_version == 1
+
+
 def _provider(situation: Situation) -> str | None:
     recorded = _PREFIX + "stateStore.providerClass" in situation.recorded
-    return None if recorded else _PROVIDERS.get(situation.unit.provider)
+    return None if recorded else PROVIDER_CLASSES.get(situation.unit.provider)
 
 
 def _format_validation(situation: Situation) -> str | None:
@@ -62,28 +67,33 @@ def _file_manager(situation: Situation) -> str | None:
 
 RULES = (
     _Rule(
-        _PREFIX + "stateStore.checkpointFormatVersion",
-        "the files carry unique ids, and are found under no other",
+        _FORMAT,
+        "the names of its state files carry unique ids, and a session set to 1 finds none of them",
         lambda situation: "2" if situation.unit.format_version == 2 else None,
     ),
     _Rule(
-        _PREFIX + "stateStore.checkpointFormatVersion",
-        "so that a session set to 2 reads them too: it refuses HDFS-backed state",
-        lambda situation: "1" if situation.unit.format_version == 1 else None,
+        _FORMAT,
+        "its state is HDFS-backed, which a session set to 2 refuses",
+        lambda situation: "1" if _is_format_1(situation) and situation.unit.provider is Provider.HDFS else None,
+    ),
+    _Rule(
+        _FORMAT,
+        "the names of its state files carry no unique ids, which a session set to 2 looks for",
+        lambda situation: "1" if _is_format_1(situation) and situation.unit.provider is not Provider.HDFS else None,
     ),
     _Rule(
         _PREFIX + "stateStore.providerClass",
-        "the offset log does not record it, and the session's may be another",
+        "its offset log does not record it, and the session's may be another",
         _provider,
     ),
     _Rule(
         _PREFIX + "stateStore.formatValidation.enabled",
-        "deduplication in Spark before 3.5 recorded a value schema that its rows lack",
+        "it is a deduplication of Spark before 3.5, which recorded a value schema that its rows lack",
         _format_validation,
     ),
     _Rule(
         _PREFIX + "checkpointFileManagerClass",
-        "the default one cannot follow a mount table to a percent-encoded path",
+        "it is read through a mount table; the default one fails there before Spark 4.2, or where a path is encoded",
         _file_manager,
     ),
 )

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
-from ckpt.export.columns import Column, Dropped, Names, leaves, why_not
+from ckpt.export.columns import Column, Dropped, Holds, Names, leaves, why_not
 from ckpt.formats.types import array_of, fields_of, name_and_type, struct_of, type_at, type_named
 from ckpt.model import Json
 from ckpt.state.units import StateUnit, UnitKind
@@ -15,22 +14,6 @@ _GROUP_STATE = "groupState"  # of mapGroupsWithState and its kin (``FlatMapGroup
 _TIMEOUT = "timeoutTimestamp"
 _EXPIRES_MICROS = "expiresAtMicros"  # of dropDuplicatesWithinWatermark
 _SESSION_START = "sessionStartTime"  # ends the key of session windows (``StreamingSessionWindowStateManager``)
-
-
-class Holds(StrEnum):
-    """What a column is."""
-
-    KEY = "key"  # part of the grouping key
-    BUFFER = "buffer"  # of an aggregation
-    STATE = "state"  # of mapGroupsWithState and its kin
-    TIMEOUT = "timeout"  # of the same: ms since 1970, -1 for none
-    EXPIRY = "expiry"  # of the column before it, in ms since 1970; of a deduplication in microseconds
-    VALUE = "value"  # a value variable of transformWithState: a struct, NULL for a key that has none
-    LIST = "list"  # a list variable: an array of structs, in the order of the list
-    MAP = "map"  # a map variable: an array of structs {key, value}, ordered by key where keys have an order
-    TIMERS = "timers"  # an array of ms since 1970, ascending
-    SESSIONS = "sessions"  # an array of structs {start, end, buffers ...}, ordered by start
-    ROWS = "rows"  # that a join side buffers: an array of structs, in the order in which they came
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +30,11 @@ class InitialColumn:
     ttl: bool = False  # the last field of each struct in the array is the expiry; or the next column is
     reading: int = 0  # which reading of the plan gives it: keys are given by all
     inner: tuple[Column, ...] = ()  # of an array of structs: its fields, placed from the row or the element
+
+    @property
+    def column(self) -> Column:
+        """The column as exports tell of it."""
+        return Column(self.name, self.path, self.places, self.type, self.holds)
 
     @property
     def gathered(self) -> bool:

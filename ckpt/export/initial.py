@@ -6,15 +6,17 @@ its timers ... Everything here is known from the files of the checkpoint; ``ckpt
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import groupby
 
 from ckpt.errors import CkptError, UsageError
 from ckpt.export.choose import Wanted
-from ckpt.export.columns import Dropped, Names
-from ckpt.export.gather import Holds, InitialColumn, keys_of, state_of
+from ckpt.export.columns import Columns, Dropped, Holds, Names
+from ckpt.export.gather import InitialColumn, keys_of, state_of
 from ckpt.export.moment import Moment
 from ckpt.export.reading import NEWEST_SPARK, Question, Reading, plan_readings
 from ckpt.formats.types import array_of, fields_of, map_of, struct_of, type_at
+from ckpt.state.ranges import common
 from ckpt.state.units import UnitKind
 
 __all__ = ["Holds", "InitialColumn", "InitialPlan", "InitialShape", "plan_initial_state", "plan_initial_states"]
@@ -42,6 +44,39 @@ class InitialPlan:
     def grouped(self) -> bool:
         """Whether rows have to be brought together: otherwise each row that is read is all there is of its key."""
         return len(self.readings) > 1 or any(column.gathered for column in self.shape.state)
+
+    @property
+    def columns(self) -> Columns:
+        """The columns as exports tell of them."""
+        kept = tuple(found.column for found in (*self.shape.keys, *self.shape.state))
+        return Columns(kept, self.shape.dropped)
+
+    @property
+    def together(self) -> Reading:
+        """The readings as if they were one, for telling of them: a row of it is a key."""
+        units = [reading.unit for reading in self.readings]
+        mounts = [reading.mount for reading in self.readings if reading.mount is not None]
+        unit = replace(
+            units[0],
+            kind=UnitKind.KEY,
+            stores=tuple(dict.fromkeys(store for unit in units for store in unit.stores)),
+            side=None,
+            variable=None,
+            ttl=any(unit.ttl for unit in units),
+            schema=None,
+            readable_batches=reduce(common, (unit.readable_batches for unit in units)),
+            change_batches=(),
+            oldest_spark=max((unit.oldest_spark for unit in units if unit.oldest_spark), default=None),
+            buffer=None,
+        )
+        options = [reading.options for reading in self.readings]
+        return replace(
+            self.readings[0],
+            unit=unit,
+            options={name: value for name, value in options[0].items() if all(o.get(name) == value for o in options)},
+            confs=tuple(dict.fromkeys(conf for reading in self.readings for conf in reading.confs)),
+            mount=mounts[0] if mounts else None,
+        )
 
     @property
     def checkpoint(self) -> str:
@@ -79,7 +114,8 @@ def plan_initial_states(
     readings = plan_readings(replace(question, all_units=True), storage_options, spark)
     plans = tuple(_plan(tuple(found)) for _, found in groupby(readings, lambda reading: reading.unit.operator))
     if len(plans) > 1 and not question.all_units:
-        listed = ", ".join(f"--operator {plan.shape.operator} ({plan.shape.operator_name})" for plan in plans)
+        names = [f" ({plan.shape.operator_name})" if plan.shape.operator_name else "" for plan in plans]
+        listed = ", ".join(f"--operator {plan.shape.operator}{name}" for plan, name in zip(plans, names, strict=True))
         raise UsageError(f"{question.checkpoint}: one operator at a time: {listed}; or --all")
     return plans
 

@@ -1,9 +1,10 @@
 """What an export says of itself: ``_ckpt_export.json`` beside the data, and the JSON of the command."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import ckpt
-from ckpt.export.columns import Columns
+from ckpt.export.columns import Column, Columns
 from ckpt.export.mount import spark_uri
 from ckpt.export.reading import Reading
 from ckpt.export.targets import Format, Shape
@@ -33,9 +34,7 @@ def describe(reading: Reading, shape: Shape, columns: Columns | None) -> dict[st
         "next_watermark_ms": moment.next_watermark_ms,
         "sources": [{"index": end.index, "name": end.name, "offset": end.offset} for end in moment.sources],
         "shape": shape,
-        "columns": None
-        if columns is None
-        else [_column(column.name, column.path, column.type) for column in columns.kept],
+        "columns": None if columns is None else [_column(column) for column in columns.kept],
         "dropped": [] if columns is None else [{"path": ".".join(d.path), "why": d.why} for d in columns.dropped],
         "options": dict(reading.options),
         "confs": [{"name": conf.name, "value": conf.value, "why": conf.why} for conf in reading.confs],
@@ -43,8 +42,8 @@ def describe(reading: Reading, shape: Shape, columns: Columns | None) -> dict[st
     }
 
 
-def _column(name: str, path: tuple[str, ...], kind: Json) -> dict[str, Any]:
-    return {"name": name, "path": ".".join(path), "type": kind}
+def _column(column: Column) -> dict[str, Any]:
+    return {"name": column.name, "path": ".".join(column.path), "type": column.type, "holds": column.holds}
 
 
 def manifest(
@@ -71,5 +70,23 @@ def manifest(
         "format": kind,
         "rows": rows,
         "schema": schema,
+        "spark": spark,
+    }
+
+
+def manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spark: str) -> dict[str, Any]:
+    """The manifest above the folders of an export of everything: which there are, and how many rows each has.
+
+    ``exports`` are the readings of one checkpoint at one moment.
+    """
+    first = exports[0][0]
+    return {
+        "ckpt": {"version": ckpt.__version__, "schema": SCHEMA},
+        "checkpoint": first.checkpoint,
+        "location": spark_uri(first.checkpoint),
+        "query_id": first.moment.query_id,
+        "batch": first.moment.batch,
+        "format": kind,
+        "folders": [{"folder": one.unit.folder, "unit": one.unit.label, "rows": rows} for one, rows in exports],
         "spark": spark,
     }

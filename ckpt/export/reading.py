@@ -16,7 +16,8 @@ from ckpt.reader import open_checkpoint
 from ckpt.state.units import StateUnit, UnitKind
 from ckpt.storage import open_storage
 
-NEWEST_SPARK = (4, 3)
+OLDEST_SPARK, NEWEST_SPARK = (4, 0), (4, 3)
+"""The versions of Spark whose state reader reads what is planned here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +79,10 @@ def plan_readings(
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
     for unit in units:
         if unit.oldest_spark is not None and spark < unit.oldest_spark:
-            needed = ".".join(map(str, unit.oldest_spark))
+            needed = version_of(unit.oldest_spark)
             raise CkptError(
                 f"{checkpoint.uri}: {unit.label} is stored in a way that Spark reads since {needed}, and this is "
-                f"{'.'.join(map(str, spark))}: pip install 'pyspark>={needed}'"
+                f"{version_of(spark)}: pip install 'pyspark>={needed}'"
             )
     batch = choose_batch(checkpoint, units, question.batch)
     if question.changes_from is not None:
@@ -94,6 +95,11 @@ def plan_readings(
     return tuple(
         _plan(checkpoint, unit, moment, question.changes_from, recorded, spark, storage.read) for unit in units
     )
+
+
+def version_of(spark: tuple[int, int]) -> str:
+    """A version of Spark as it is written: ``4.2``."""
+    return ".".join(map(str, spark))
 
 
 def _open_at(uri: str, options: Mapping[str, str], batch: int | None) -> Checkpoint:
@@ -165,7 +171,7 @@ def _check_changes(uri: str, unit: StateUnit, first: int, last: int) -> None:
     else:
         spans = ", ".join(f"{a} to {b}" for a, b in unit.change_batches) or "none"
         why = f"changes are there of batches: {spans}"
-    raise UsageError(f"{uri}: the changes of batches {first} to {last} cannot be read of {unit.label}: {why}")
+    raise UsageError(f"{uri}: {unit.label}: the changes of batches {first} to {last} cannot be read: {why}")
 
 
 def _with_rows(stores: Sequence[str]) -> list[str]:

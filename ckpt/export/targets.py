@@ -1,8 +1,10 @@
-"""Where an export goes, and which types each format stores."""
+"""Where an export goes, what may be replaced there, and which types each format stores."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from os.path import realpath
 
 from ckpt.errors import UsageError
 from ckpt.export.columns import Column, holds_void, type_names
@@ -10,6 +12,8 @@ from ckpt.export.mount import spark_uri
 
 MANIFEST = "_ckpt_export.json"
 """The file beside the data that says what it is; readers of Spark ignore names that begin with ``_``."""
+
+_MARKS = (MANIFEST, "_SUCCESS", "_delta_log")  # one of them lies in every folder that Spark or ckpt has written
 
 
 class Shape(StrEnum):
@@ -44,21 +48,17 @@ class Target:
     table: str | None
     format: Format = Format.PARQUET
     mode: Mode = Mode.ERROR
+    given: str | None = None  # the path as it was given
 
     @property
     def name(self) -> str:
         """The path or table, for showing."""
         return self.path or self.table or ""
 
-
-_COMPLEX = frozenset({"array", "map", "struct"})
-_INTERVALS = ("interval", "calendarinterval")
-_CURES = {
-    Format.CSV: "use --format parquet, delta or json, or leave the column out",
-    Format.DELTA: "use --format parquet",
-    Format.PARQUET: "use --format json",
-    Format.JSON: "use --format parquet",
-}
+    @property
+    def shown(self) -> str:
+        """The same as it was given."""
+        return self.given or self.name
 
 
 def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoint: str) -> Target:
@@ -67,28 +67,76 @@ def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoi
         raise UsageError("--to and --table: one of them")
     if to is None:
         return Target(None, table, kind, mode)
-    path, home = spark_uri(to), spark_uri(checkpoint)
-    if f"{path}/".startswith(f"{home}/") or f"{home}/".startswith(f"{path}/"):
+    path = spark_uri(to)
+    folder_and_name(path)
+    place, home = f"{_followed(path)}/", f"{_followed(spark_uri(checkpoint))}/"
+    if place.startswith(home) or home.startswith(place):
         raise UsageError(f"--to {to} lies in the checkpoint, or the checkpoint in it: a checkpoint is never written to")
-    return Target(path, None, kind, mode)
+    return Target(path, None, kind, mode, to)
 
 
-def check_types(columns: Iterable[Column], kind: Format) -> None:
-    """Raise UsageError for a column whose type a format does not store, naming it."""
+def _followed(uri: str) -> str:
+    """A place as Spark is given it, behind symbolic links where it is local."""
+    path = local_target(uri)
+    return uri if path is None else f"file:{realpath(path)}"
+
+
+def local_target(uri: str) -> str | None:
+    """The local path of a place as Spark is given it, or None where it is remote."""
+    return uri.removeprefix("file:") if uri.startswith("file:") else None
+
+
+def folder_and_name(path: str) -> tuple[str, str]:
+    """The folder that a place lies in, and its name there. Raises UsageError for the top of a file system or bucket."""
+    found = re.fullmatch(r"([\w+.-]+:(?://[^/]*)?+(?:/+[^/]+)*)/+([^/]+)", path.rstrip("/"))
+    if found is None:
+        raise UsageError(f"--to {path}: write below a folder, for the export is written beside it first")
+    return found[1], found[2]
+
+
+def check_what_is_there(place: str, mode: Mode, names: Collection[str] | None) -> None:
+    """Raise UsageError where a place is taken by something that is not to be, or may not be, replaced.
+
+    ``names`` are those of what lies in the folder there; None where it is a file.
+    """
+    if names is None or (names and not any(mark in names for mark in _MARKS)):
+        raise UsageError(f"{place} is there and was not exported: it is not overwritten; name another place")
+    if mode is Mode.ERROR:
+        raise UsageError(f"{place} is there already: --mode overwrite replaces it")
+
+
+_NESTED = frozenset({"array", "map", "struct"})
+_INTERVALS = ("interval", "calendarinterval")
+_OTHERS = {
+    Format.CSV: "--format parquet, delta or json",
+    Format.DELTA: "--format parquet",
+    Format.PARQUET: "--format json",
+    Format.JSON: "--format parquet",
+}
+
+
+def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FLAT) -> None:
+    """Raise UsageError for a column whose type a format does not store, naming it and the options that help."""
     for column in columns:
         refused = _refused(column, kind)
-        if refused is not None:
-            raise UsageError(f"--format {kind} cannot hold column {column.name} ({refused}): {_CURES[kind]}")
+        if refused is None:
+            continue
+        cures = ["--shape flat"] if refused == _VOID or (shape is Shape.RAW and refused == "struct") else []
+        if refused != _VOID:
+            cures.append(_OTHERS[kind])
+        raise UsageError(f"--format {kind} cannot hold column {column.name} ({refused}): use {' or '.join(cures)}")
+
+
+_VOID = "void"
 
 
 def _refused(column: Column, kind: Format) -> str | None:
     """The type inside a column that a format does not store."""
-    names = list(type_names(column.type))
     if holds_void(column.type):
-        return "void"
-    for name in names:
+        return _VOID
+    for name in type_names(column.type):
         interval = name.startswith(_INTERVALS)
-        if kind is Format.CSV and (name in _COMPLEX or name == "binary" or name.startswith("variant")):
+        if kind is Format.CSV and (name in _NESTED or name == "binary" or name.startswith("variant")):
             return name
         if kind is Format.DELTA and interval:
             return name

@@ -10,8 +10,7 @@ from enum import StrEnum
 
 from ckpt.errors import CkptError, UsageError
 from ckpt.export.choose import Wanted
-from ckpt.export.columns import Column, type_names
-from ckpt.export.gather import Holds
+from ckpt.export.columns import Column, Holds, type_names
 from ckpt.export.initial import InitialPlan, InitialShape, plan_initial_state
 from ckpt.export.reading import NEWEST_SPARK, Question
 from ckpt.export.targets import Format

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.export.gather import Holds, InitialColumn
+from ckpt.export.columns import Holds
+from ckpt.export.gather import InitialColumn
 from ckpt.export.initial import InitialShape
 from ckpt.formats.types import named_fields
 from ckpt.model import Json

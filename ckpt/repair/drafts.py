@@ -35,7 +35,8 @@ class Draft:
 def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
     """Give the latest batch the predecessor that a synchronous start looks for.
 
-    It gets the offsets of the newest earlier batch that is committed and readable, so that no row can be skipped.
+    If that has to run, these are the offsets of the newest earlier batch that is committed and readable, so that no
+    row can be skipped; if it is committed, of the newest that is readable: then nothing is read from them.
     Raises NoWay, or StorageError where a file cannot be read.
     """
     offsets, commits = checkpoint.offsets, checkpoint.commits

@@ -14,7 +14,7 @@ from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.restart.versions import RULES
 from ckpt.storage.uri import local_path
 
-RESTORE = "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one)."
+_PUT_BACK = "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one)."
 _REPAIR = "`ckpt repair-async {checkpoint}` plans a way out."
 _AGAIN = "what it had written is written again, and a sink that skips batch ids it has seen may drop rows."
 
@@ -25,15 +25,15 @@ def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str:
     latest = offsets.latest
     if folder == COMMITS:
         away = f"{_away([f'{COMMITS}/{batch_id}'])}; Spark then runs batch {latest} again: {_AGAIN}"
-        return f"{RESTORE} Without a copy, {away}"
+        return f"{_PUT_BACK} Without a copy, {away}"
     if batch_id != latest or (latest and not _pair_below(checkpoint, latest)):
-        return RESTORE if checkpoint.stateful else f"{_REPAIR} Or: {_lower(RESTORE)}"
+        return _PUT_BACK if checkpoint.stateful else f"{_REPAIR} Or: {_lower(_PUT_BACK)}"
     if not latest:
-        return RESTORE
+        return _PUT_BACK
     files = [f"{COMMITS}/{latest}"] if latest in commits else []
     away = _away([*files, f"{OFFSETS}/{latest}"]) + _state_above(checkpoint, latest)
     anew = f"Spark then plans batch {latest} anew, from the end of batch {latest - 1}: {_AGAIN}"
-    return f"{RESTORE} Without a copy, {away}; {anew}"
+    return f"{_PUT_BACK} Without a copy, {away}; {anew}"
 
 
 def _pair_below(checkpoint: Checkpoint, latest: int) -> bool:
@@ -45,7 +45,7 @@ def _pair_below(checkpoint: Checkpoint, latest: int) -> bool:
 def commit_without_ids(batch_id: int) -> str:
     """For a commit that does not name the state files of format 2: the one before names those that it began with."""
     away = _away([f"{COMMITS}/{batch_id}"])
-    return f"{RESTORE} Without a copy, {away}; Spark then runs batch {batch_id} again: {_AGAIN}"
+    return f"{_PUT_BACK} Without a copy, {away}; Spark then runs batch {batch_id} again: {_AGAIN}"
 
 
 def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
@@ -57,7 +57,7 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
             f"state holds what was read before batch {latest}, and nobody can say where that batch begins."
         )
     if checkpoint.stateful or (not committed and latest - 1 in checkpoint.commits):
-        return f"{_REPAIR} Or: {_lower(RESTORE)}"
+        return f"{_REPAIR} Or: {_lower(_PUT_BACK)}"
     return None
 
 
@@ -84,7 +84,10 @@ def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> str:
         f"Find out from the sink or the driver log whether {_batches(lost)} had been written. If so, nothing is lost."
     )
     if checkpoint.stateful:
-        return asked
+        return (
+            f"{asked} If not, stop the query before it runs on, and put the whole checkpoint, with its state, back "
+            f"from a copy of the time before {_batches(lost)}; without a copy, begin anew from the sources' beginning."
+        )
     newer = sorted((i for i in checkpoint.offsets.ids if i > lost[0]), reverse=True)
     away = _away(_paths(OFFSETS, newer))
     return (

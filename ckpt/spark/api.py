@@ -63,7 +63,10 @@ def read_changes(
 
     One row for each change: ``batch_id``, ``change_type`` (update, append, delete), then the columns of
     ``read_state``. HDFS-backed stores and RocksDB with changelog checkpointing have them, for as long as the files of
-    these batches are there (``StateUnit.change_batches``); joins by ``store``. Raises as ``read_state`` does.
+    these batches are there (``StateUnit.change_batches``); joins by ``store``. Raises as ``read_state`` does, and
+    ``UsageError`` where the changes of one of these batches are not there, saying of which they are.
+
+    >>> ckpt.read_changes(spark, "/data/checkpoints/orders", 120, 129).where("key_user = 7").show()  # doctest: +SKIP
     """
     wanted = Wanted(operator, store, None, variable)
     reading = _planned(Question(path, wanted, batch=last, changes_from=first), storage_options)

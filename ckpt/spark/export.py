@@ -1,6 +1,7 @@
 """Exporting state: read, shape, write, and say what was written. Also counting, and showing a few rows."""
 
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -9,12 +10,15 @@ from typing import Any
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from ckpt.export.columns import Column, Columns
-from ckpt.export.manifest import manifest
+from ckpt.errors import UsageError
+from ckpt.export.columns import Column, Columns, top_columns
+from ckpt.export.initial import InitialPlan
+from ckpt.export.manifest import manifest, manifest_of_all
 from ckpt.export.reading import Reading
 from ckpt.export.targets import MANIFEST, Format, Mode, Shape, Target, check_types
 from ckpt.model import Json
 from ckpt.spark.files import Files, Staged
+from ckpt.spark.initial import initial_frame
 from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame
 from ckpt.spark.shapes import flat, schema_of
@@ -35,8 +39,7 @@ class Shaped:
         """The columns as a file format has to hold them."""
         if self.columns is not None:
             return self.columns.kept
-        fields: Any = schema_of(self.frame)
-        return tuple(Column(f["name"], (f["name"],), (i,), f["type"]) for i, f in enumerate(fields["fields"]))
+        return top_columns(schema_of(self.frame))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,11 @@ def shaped(spark: SparkSession, reading: Reading, shape: Shape, *, partition_id:
         return Shaped(reading, shape, frame, None)
     columns = reading.columns(schema_of(frame), partition_id=partition_id)
     return Shaped(reading, shape, flat(frame, columns), columns)
+
+
+def shaped_initial(spark: SparkSession, plan: InitialPlan) -> Shaped:
+    """All state of an operator, one row for each grouping key. Raises SparkFailed."""
+    return Shaped(plan.together, Shape.INITIAL_STATE, initial_frame(spark, plan), plan.columns)
 
 
 def count(spark: SparkSession, one: Shaped, watcher: Watcher | None = None) -> int:
@@ -85,7 +93,7 @@ def export(
     Raises UsageError where the target is there already or cannot hold a column, SparkFailed where Spark fails.
     """
     for one in found:
-        check_types(one.written_columns, target.format)
+        check_types(one.written_columns, target.format, one.shape)
     if target.table is not None:
         (one,) = found
         return (_to_table(spark, one, target.table, target, watcher),)
@@ -95,13 +103,18 @@ def export(
     staged = Staged(files, target)
     with ExitStack() as undo:
         undo.callback(staged.give_up)
-        done = []
+        done, texts = [], {}
         for one in found:
-            inside = f"/{one.reading.unit.folder}" if apart else ""
-            exported = _write(spark, one, staged.path + inside, target.format, {}, watcher)
-            files.write(f"{staged.path}{inside}/{MANIFEST}", _text(spark, exported, target.format))
-            done.append(Exported(one, target.name + inside, exported.rows, exported.schema))
-        staged.finish()
+            inside = f"{one.reading.unit.folder}/" if apart else ""
+            exported = _write(spark, one, f"{staged.path}/{inside}".rstrip("/"), target.format, {}, watcher)
+            texts[f"{inside}{MANIFEST}"] = _text(spark, exported, target.format)
+            done.append(Exported(one, f"{target.name}/{inside}".rstrip("/"), exported.rows, exported.schema))
+        if apart:
+            listed = [(one.shaped.reading, one.rows) for one in done]
+            texts[MANIFEST] = (
+                json.dumps(manifest_of_all(listed, kind=target.format, spark=spark.version), indent=2) + "\n"
+            )
+        staged.finish(texts)
         undo.pop_all()
     return tuple(done)
 
@@ -139,7 +152,13 @@ def _is_delta_table(files: Files, target: Target) -> bool:
 
 
 def _to_table(spark: SparkSession, one: Shaped, name: str, target: Target, watcher: Watcher | None) -> Exported:
-    """Write a table of the session's catalog."""
+    """Write a table of the session's catalog; one that is there stays until the new one is whole."""
+    with told(f"looking for {name}"):
+        there = spark.catalog.tableExists(name)
+    if there and target.mode is Mode.ERROR:
+        raise UsageError(f"--table {name} is there already: --mode overwrite replaces it")
+    aside = there and target.format is not Format.DELTA  # Delta replaces a table in one commit, others drop it first
+    written = _beside(name) if aside else name
     rows = Observation()
     frame = one.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
     doing = f"exporting {one.reading.unit.label}"
@@ -147,12 +166,27 @@ def _to_table(spark: SparkSession, one: Shaped, name: str, target: Target, watch
         writer = frame.write.format(target.format).options(**_metadata(spark, one, target.format))
         if target.mode is Mode.OVERWRITE and target.format is Format.DELTA:
             writer = writer.option("overwriteSchema", "true")
-        writer.mode(target.mode).saveAsTable(name)
-        done = Exported(one, name, int(rows.get["rows"]), schema_of(one.frame))
-        told_by = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").collect()
-        for row in told_by:
-            Files(spark).write(f"{row['data_type']}/{MANIFEST}", _text(spark, done, target.format))
+        try:
+            writer.mode(target.mode).saveAsTable(written)
+            done = Exported(one, name, int(rows.get["rows"]), schema_of(one.frame))
+            for row in spark.sql(f"DESCRIBE TABLE EXTENDED {written}").where("col_name = 'Location'").collect():
+                Files(spark).write(f"{row['data_type']}/{MANIFEST}", _text(spark, done, target.format))
+            if aside:
+                spark.sql(f"DROP TABLE {name}")
+        except BaseException:
+            if aside:
+                spark.sql(f"DROP TABLE IF EXISTS {written}")
+            raise
+    if aside:
+        with told(f"renaming {written}, which is whole, to {name}"):
+            spark.sql(f"ALTER TABLE {written} RENAME TO {name}")
     return done
+
+
+def _beside(name: str) -> str:
+    """A name for a table that is to take the place of another: in the same schema, and not taken."""
+    quote = "`" if name.endswith("`") else ""
+    return f"{name.removesuffix('`')}_ckpt_{uuid.uuid4().hex[:12]}{quote}"
 
 
 def _metadata(spark: SparkSession, one: Shaped, kind: Format) -> dict[str, str]:

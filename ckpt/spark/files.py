@@ -1,16 +1,18 @@
 """The file system that an export goes to, through Hadoop as Spark sees it."""
 
 import uuid
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from ckpt.errors import CkptError, UsageError
-from ckpt.export.targets import MANIFEST, Mode, Target
-from ckpt.spark.trouble import told
+from ckpt.errors import CkptError
+from ckpt.export.targets import Target, check_what_is_there, folder_and_name
+from ckpt.spark.trouble import SparkFailed, told
 
-_MARKS = (MANIFEST, "_SUCCESS", "_delta_log")  # one of them lies in every folder that Spark or ckpt has written
+_RENAMED_AT_ONCE = ("file:", "hdfs:")  # elsewhere renaming a folder may be copying its files one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +26,13 @@ class Files:
         where = self._path(path)
         return bool(self._system(where).exists(where))
 
-    def is_export(self, path: str) -> bool:
-        """Whether a folder is empty, or holds what Spark or ckpt has written."""
+    def names(self, path: str) -> list[str] | None:
+        """What lies in a folder; None for a file."""
         where = self._path(path)
         system = self._system(where)
         if not system.getFileStatus(where).isDirectory():
-            return False
-        names = [status.getPath().getName() for status in system.listStatus(where)]
-        return not names or any(mark in names for mark in _MARKS)
+            return None
+        return [status.getPath().getName() for status in system.listStatus(where)]
 
     def is_empty(self, path: str) -> bool:
         """Whether a path is a folder with nothing in it."""
@@ -76,34 +77,52 @@ class Staged:
         """Look at the place. Raises UsageError where something is there that is not to be, or may not be, replaced."""
         self._files = files
         self._place = target.name.rstrip("/")
-        parent, _, name = self._place.rpartition("/")
-        if not name or parent.endswith(":/") or parent.endswith(":"):
-            raise UsageError(f"--to {target.name}: write below a folder, for the export is written beside it first")
+        parent, name = folder_and_name(self._place)
         self.path = f"{parent}/.{name}.ckpt-{uuid.uuid4().hex[:12]}"
+        self._at_once = self._place.startswith(_RENAMED_AT_ONCE)
         with told(f"looking at {self._place}"):
             self._replaces = files.exists(self._place)
-            if self._replaces and target.mode is Mode.ERROR:
-                raise UsageError(f"{self._place} is there already: --mode overwrite replaces it")
-            if self._replaces and not files.is_export(self._place):
-                raise UsageError(f"{self._place} holds something that was not exported, and is not overwritten")
+            if self._replaces:
+                check_what_is_there(target.shown, target.mode, files.names(self._place))
 
-    def finish(self) -> None:
-        """Put the whole folder in its place."""
+    def finish(self, texts: Mapping[str, str]) -> None:
+        """Put the whole folder in its place, with small files that say so: path below it, and text.
+
+        Where renaming is copying these are written last, so that nothing has them that is not whole.
+        """
         with told(f"putting {self._place} in its place"):
+            if self._at_once:
+                self._write(self.path, texts)
             if not self._replaces:
                 if self._files.exists(self._place):  # a rename would move the folder into it
                     raise CkptError(f"{self._place} appeared while it was being written, and is left as it is")
-                self._files.rename(self.path, self._place)
+                self._swap(texts)
                 return
             old = f"{self.path}-old"
             self._files.rename(self._place, old)
             try:
-                self._files.rename(self.path, self._place)
+                self._swap(texts)
             except BaseException:
                 self._files.rename(old, self._place)
                 raise
             self._files.remove(old)
 
+    def _swap(self, texts: Mapping[str, str]) -> None:
+        """Rename the folder to its place, which is free; leave that free where it fails."""
+        try:
+            self._files.rename(self.path, self._place)
+            if not self._at_once:
+                self._write(self._place, texts)
+        except BaseException:
+            if not self._at_once:
+                self._files.remove(self._place)  # a copy that was cut short
+            raise
+
+    def _write(self, folder: str, texts: Mapping[str, str]) -> None:
+        for path, text in texts.items():
+            self._files.write(f"{folder}/{path}", text)
+
     def give_up(self) -> None:
-        """Remove what was written."""
-        self._files.remove(self.path)
+        """Remove what was written, as far as the file system still answers."""
+        with suppress(SparkFailed), told(f"removing {self.path}"):
+            self._files.remove(self.path)

@@ -9,9 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ckpt.errors import CkptError
-
-OLDEST = (4, 0)
-"""The first pyspark whose state reader reads what ckpt exports."""
+from ckpt.export.reading import OLDEST_SPARK, version_of
 
 OLDEST_JAVA = 17
 """The first Java that Spark 4 runs on."""
@@ -28,12 +26,12 @@ def pyspark_version() -> tuple[int, int]:
     except PackageNotFoundError:
         text = ""
     if find_spec("pyspark") is None:
-        raise SparkMissing("exporting state needs pyspark, which is not installed: pip install 'spark-ckpt[spark]'")
+        raise SparkMissing("reading state needs pyspark, which is not installed: pip install 'spark-ckpt[spark]'")
     parts = re.match(r"(\d+)\.(\d+)", text)  # none where pyspark lies on the path without having been installed
-    found = (int(parts[1]), int(parts[2])) if parts else OLDEST
-    if found < OLDEST:
+    found = (int(parts[1]), int(parts[2])) if parts else OLDEST_SPARK
+    if found < OLDEST_SPARK:
         raise SparkMissing(
-            f"pyspark {text} has no state reader that ckpt can use: pip install 'pyspark>={OLDEST[0]}.{OLDEST[1]}.1'"
+            f"pyspark {text} has no state reader that ckpt can use: pip install 'pyspark>={version_of(OLDEST_SPARK)}.1'"
         )
     return found
 

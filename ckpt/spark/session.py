@@ -14,7 +14,7 @@ from ckpt.spark.trouble import SparkFailed, told
 
 _QUIET = Path(__file__).parent / "log4j2.properties"
 _LOCAL = {
-    "spark.app.name": "ckpt export-state",
+    "spark.app.name": "ckpt",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -32,10 +32,10 @@ def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watche
         undo.callback(staged.give_up)
         keys = _write_state(spark, plan, f"{staged.path}/{INITIAL_STATE}", watcher)
         beside = None if place.startswith("file:") else f"{place}/{INITIAL_STATE}"
-        for name, code in ((PROCESSOR, processor_code(plan)), (START, start_code(plan, beside))):
-            files.write(f"{staged.path}/{name}", code)
-            files.remove(f"{staged.path}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited
-        staged.finish()
+        code = {PROCESSOR: processor_code(plan), START: start_code(plan, beside)}
+        staged.finish(code)
+        for name in code:
+            files.remove(f"{place}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited
         undo.pop_all()
     return keys
 

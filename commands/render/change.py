@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from ckpt.change.apply import Receipt
+from ckpt.change.backup import Content
 from ckpt.change.steps import Step
 from ckpt.findings import Severity
 from ckpt.model import Json
@@ -19,8 +20,20 @@ _STEPS = 12  # how many steps are named
 
 def step_entry(step: Step) -> dict[str, Json]:
     """A step in JSON."""
-    written = step.before if step.after is None else step.after
-    return {"action": step.action, "path": step.path, "bytes": len(written or b""), "from": step.source}
+    before, after = Content.of(step.before), Content.of(step.after)
+    moved = after or before
+    return {
+        "action": step.action,
+        "path": step.path,
+        "bytes": moved.size if moved else 0,
+        "from": step.source,
+        "before": _content_entry(before),
+        "after": _content_entry(after),
+    }
+
+
+def _content_entry(content: Content | None) -> Json:
+    return None if content is None else {"bytes": content.size, "sha256": content.sha256}
 
 
 def headline(said: str, layout: Page, *, bad: bool, waits: bool) -> str:
@@ -85,6 +98,11 @@ def next_section(said: str, command: str, layout: Page) -> str:
     """What to do now; a command stands on a line of its own, to be copied."""
     lines = [layout.wrap(said, 10, "Next")]
     return "\n".join([*lines, f"          {command}"] if command else lines)
+
+
+def half_done(steps: Sequence[Step], receipt: Receipt) -> bool:
+    """Whether a change was begun, and neither finished nor taken back; an undo has steps only where it was done."""
+    return bool(receipt.problem and receipt.backup and steps) and not receipt.undone
 
 
 def undo_command(command: str, receipt: Receipt) -> str:

@@ -7,12 +7,12 @@ from typing import Any
 
 from ckpt.export.columns import Columns
 from ckpt.export.manifest import describe
-from ckpt.export.reading import Reading
+from ckpt.export.reading import OLDEST_SPARK, Reading, version_of
 from ckpt.export.targets import Shape, Target
 
 from .document import tool
 from .layout import Page
-from .state import type_name
+from .state import sql_type
 from .text import instant, plural, printable, ranges
 
 
@@ -39,6 +39,7 @@ def document(found: Sequence[Done], action: str, shape: Shape, target: Target, p
     exports = [
         describe(one.reading, shape, one.told_columns(shape, partition_id))
         | {"readable_batches": [list(span) for span in one.reading.unit.readable_batches]}
+        | {"oldest_spark": version_of(one.reading.unit.oldest_spark or OLDEST_SPARK)}
         | {"to": one.place, "rows": one.rows, "shown": one.shown}
         for one in found
     ]
@@ -105,7 +106,7 @@ def _moment(one: Done) -> Iterator[tuple[str, str]]:
 def _columns(one: Done, shape: Shape, partition_id: bool) -> Iterator[tuple[str, str]]:
     columns = one.told_columns(shape, partition_id)
     if columns is not None:
-        yield "columns", ", ".join(f"{column.name} {type_name(column.type)}" for column in columns.kept)
+        yield "columns", ", ".join(f"{column.name} {sql_type(column.type)}" for column in columns.kept)
         for dropped in columns.dropped:
             yield "left out", f"{'.'.join(dropped.path)}: {dropped.why}"
     else:
@@ -119,6 +120,8 @@ def _needs(one: Done) -> Iterator[tuple[str, str]]:
         "state",
         f"{unit.provider}, checkpoint format {unit.format_version}, version {one.reading.moment.state_version}",
     )
+    if unit.oldest_spark is not None:
+        yield "spark", f"{version_of(unit.oldest_spark)} or later: no earlier one reads such state"
     yield "readable", f"batches {ranges(list(unit.readable_batches))}"
     if unit.change_batches:
         yield "changes", f"batches {ranges(list(unit.change_batches))}"

@@ -11,6 +11,7 @@ from ckpt.verdict import verdict
 
 from .change import (
     before_and_after,
+    half_done,
     headline,
     next_section,
     step_entry,
@@ -133,7 +134,7 @@ def _next_step(plan: Plan, receipt: Receipt) -> tuple[str, str]:
     repair = f"ckpt repair-async {path}"
     if receipt.applied:
         return "start the query; or, before that, take the repair back with", undo_command(repair, receipt)
-    if receipt.problem and receipt.backup and plan.steps and not receipt.undone:
+    if half_done(plan.steps, receipt):
         return "put back what was changed", undo_command(repair, receipt)
     if plan.steps and not receipt.undone:
         chosen = f" --strategy {plan.strategy}" if plan.strategy is Strategy.REWIND else ""

@@ -8,6 +8,7 @@ from ckpt.restart.versions import Progress
 
 from .change import (
     before_and_after,
+    half_done,
     headline,
     next_section,
     step_entry,
@@ -114,7 +115,7 @@ def _next_step(plan: Plan, receipt: Receipt, checkpoint: str, to: str | None) ->
     if receipt.applied:
         first = "start the query" if not plan.away else f"bring the checkpoint to {plan.to}, and start the query there"
         return printable(f"{first}; or, before that, take this back with"), undo_command(relocate, receipt)
-    if receipt.problem and receipt.backup and not receipt.undone:
+    if half_done(plan.steps, receipt):
         return "put back what was changed", undo_command(relocate, receipt)
     if plan.steps and not receipt.undone:
         target = "" if to is None else f" --to {shlex.quote(to)}"

@@ -90,26 +90,27 @@ def type_name(schema: Json) -> str:
         case {"type": "struct", "fields": list(fields)}:
             return ", ".join(_field(field) for field in fields)
         case _:
-            return _nested(schema)
+            return sql_type(schema)
 
 
 def _field(field: Json) -> str:
     match field:
         case {"name": str(name), "type": kind}:
-            return f"{name} {_nested(kind)}"
+            return f"{name} {sql_type(kind)}"
     return "?"
 
 
-def _nested(kind: Json) -> str:
+def sql_type(kind: Json) -> str:
+    """The type of a column in the words of Spark SQL."""
     match kind:
         case {"type": "struct"}:
             return f"struct<{type_name(kind)}>"
         case {"type": "array", "elementType": element}:
-            return f"array<{_nested(element)}>"
+            return f"array<{sql_type(element)}>"
         case {"type": "map", "keyType": key, "valueType": value}:
-            return f"map<{_nested(key)}, {_nested(value)}>"
+            return f"map<{sql_type(key)}, {sql_type(value)}>"
         case {"type": "udt", "sqlType": stored}:
-            return _nested(stored)
+            return sql_type(stored)
         case str(name):
             return {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(name, name)
     return "?"

@@ -111,9 +111,18 @@ def test_what_cannot_be_loaded_is_refused_with_inspects_finding(
         ([], "where to? --to PATH or --table NAME"),
         (["--to", "x", "--table", "y"], "--to and --table"),
         (["--plan", "--count"], "--plan and --count"),
-        (["--plan", "--batch", "99"], "batches 0 to 9 can be read"),
+        (
+            ["--plan", "--batch", "99"],
+            "there is no batch 99 to read; operator 0: batches 0 to 9 can be read: --batch 9",
+        ),
         (["--plan", "--operator", "7"], "there is: --operator 0"),
         (["--plan", "--timers"], "there is: --operator 0"),
+        (["--plan", "--side", "left"], "there is: --operator 0"),
+        (
+            ["--plan", "--side", "middle"],
+            "Invalid value for '--side': 'middle' is not one of 'left', 'right'; see ",
+        ),
+        (["--plan", "--shape", "round"], "'round' is not one of 'raw', 'flat', 'initial-state'"),
         (["--plan", "--changes-from", "12"], "the changes end at batch 9"),
         (["--to", "sample_checkpoints/aggregation-hdfs-4.2/out"], "never written to"),
         (["--to", "sample_checkpoints"], "never written to"),
@@ -131,6 +140,67 @@ def test_a_choice_has_to_be_made_and_is_named(ckpt: Ckpt) -> None:
     result = ckpt("export-state", "sample_checkpoints/join-hdfs-3.5", "--plan")
     assert result.exit_code == 2
     assert "which one? --operator 0 --side left, --operator 0 --side right; or --all" in result.refusal()
+
+
+@pytest.mark.parametrize(
+    ("sample", "words", "says"),
+    [
+        (
+            "join-hdfs-3.5",
+            ["--store", "nope"],
+            "there is no --store nope; there is: --store left-keyToNumValues, --store left-keyWithIndexToValue, "
+            "--store right-keyToNumValues, --store right-keyWithIndexToValue",
+        ),
+        (
+            "tws-event-time-changelog-4.2",
+            ["--variable", "nope"],
+            "there is no --variable nope; there is: --variable rows",
+        ),
+        ("dedup-aggregation-hdfs-4.2", ["--operator", "2"], "no --operator 2; there is: --operator 0, --operator 1"),
+        ("dedup-aggregation-hdfs-4.2", ["--operator", "1", "--store", "x"], "there is: --store default"),
+    ],
+)
+def test_a_name_that_is_not_there_is_answered_by_those_that_are(
+    sample: str, words: list[str], says: str, ckpt: Ckpt
+) -> None:
+    result = ckpt("export-state", f"sample_checkpoints/{sample}", "--plan", *words)
+    assert result.exit_code == 2
+    assert result.refusal().endswith(says)
+
+
+@pytest.mark.parametrize(
+    ("sample", "words", "version"),
+    [
+        ("aggregation-hdfs-4.2", [], "4.0"),
+        ("aggregation-format2-4.2", [], "4.1"),
+        ("join-v3-changelog-4.2", ["--side", "left"], "4.1"),
+        ("tws-avro-changelog-4.2", ["--variable", "recent"], "4.2"),
+        ("tws-avro-changelog-4.2", ["--variable", "last"], "4.0"),
+    ],
+)
+def test_a_plan_says_which_spark_is_needed_where_not_every_one_reads_it(
+    sample: str, words: list[str], version: str, ckpt: Ckpt
+) -> None:
+    command = ["export-state", f"sample_checkpoints/{sample}", "--plan", *words]
+    assert ckpt(*command, "-o", "json").json()["exports"][0]["oldest_spark"] == version
+    said = f"  spark     {version} or later: no earlier one reads such state\n"
+    assert (said in ckpt(*command).stdout) is (version != "4.0")
+
+
+def test_reasons_of_settings_fit_the_checkpoint(ckpt: Ckpt) -> None:
+    said = {}
+    for sample in ("aggregation-hdfs-4.2", "aggregation-rocksdb-4.2", "aggregation-format2-4.2"):
+        (told,) = ckpt("export-state", f"sample_checkpoints/{sample}", "--plan", "-o", "json").json()["exports"]
+        said[sample] = [(conf["value"], conf["why"]) for conf in told["confs"]]
+    assert said == {
+        "aggregation-hdfs-4.2": [("1", "its state is HDFS-backed, which a session set to 2 refuses")],
+        "aggregation-rocksdb-4.2": [
+            ("1", "the names of its state files carry no unique ids, which a session set to 2 looks for")
+        ],
+        "aggregation-format2-4.2": [
+            ("2", "the names of its state files carry unique ids, and a session set to 1 finds none of them")
+        ],
+    }
 
 
 def test_an_older_batch_of_a_damaged_unit_can_be_planned(ckpt: Ckpt) -> None:

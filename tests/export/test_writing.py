@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import ckpt as ckpt_library
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.places import ROOT
@@ -127,18 +128,31 @@ def test_csv_refuses_what_it_cannot_hold_by_name(ckpt: Ckpt, spark: Any, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_table(ckpt: Ckpt, spark: Any) -> None:
-    spark.sql("DROP TABLE IF EXISTS exported_state")
+def test_a_table(ckpt: Ckpt, spark: Any, copy_of: CopyOf) -> None:
+    """It is replaced when the new one is whole; a failed export leaves what was there, and nothing else."""
+    damaged = copy_of("aggregation-changelog-4.2")
+    for changelog in (damaged / "state" / "0" / "1").glob("*.changelog"):
+        spoil(changelog)
+    name = "exported_state"
+    before = {row["tableName"] for row in spark.sql("SHOW TABLES").collect()}
     try:
-        assert ckpt("export-state", SAMPLE, "--table", "exported_state").exit_code == 0
-        assert spark.table("exported_state").count() == 14
-        again = ckpt("export-state", SAMPLE, "--table", "exported_state")
-        assert again.exit_code == 3
-        assert "exported_state" in again.refusal()
-        assert ckpt("export-state", SAMPLE, "--table", "exported_state", "--mode", "overwrite").exit_code == 0
-        assert spark.table("exported_state").count() == 14
+        failed = ckpt("export-state", damaged, "--batch", "4", "--table", name)
+        assert (failed.exit_code, "failed in Spark" in failed.refusal()) == (3, True)
+        assert not spark.catalog.tableExists(name)
+        assert ckpt("export-state", SAMPLE, "--table", name).exit_code == 0
+        assert spark.table(name).count() == 14
+        again = ckpt("export-state", SAMPLE, "--table", name)
+        assert again.exit_code == 2
+        assert f"--table {name} is there already: --mode overwrite replaces it" in again.refusal()
+        failed = ckpt("export-state", damaged, "--batch", "4", "--table", name, "--mode", "overwrite")
+        assert failed.exit_code == 3
+        assert spark.table(name).count() == 14
+        other = ckpt("export-state", SAMPLE, "--batch", "2", "--table", f"`{name}`", "--mode", "overwrite")
+        assert other.exit_code == 0, other.stderr
+        assert spark.table(name).count() == ckpt_library.read_state(spark, str(ROOT / SAMPLE), batch=2).count() != 14
+        assert {row["tableName"] for row in spark.sql("SHOW TABLES").collect()} == before | {name}
     finally:
-        spark.sql("DROP TABLE IF EXISTS exported_state")
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
 def test_count_and_show_write_nothing(ckpt: Ckpt, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,6 +255,64 @@ def test_with_no_pyspark_or_one_that_is_too_old(version: str | None, says: str, 
     )
     done = subprocess.run([sys.executable, "-c", hide], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert says in done.stdout, done.stderr
+
+
+def test_a_pyspark_that_is_too_old_is_one_line(tmp_path: Path) -> None:
+    """What the package metadata says that is found first, as in an environment with the old one."""
+    (tmp_path / "pyspark-3.5.9.dist-info").mkdir()
+    (tmp_path / "pyspark-3.5.9.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: pyspark\nVersion: 3.5.9\n"
+    )
+    done = run("export-state", SAMPLE, "--count", env={"PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == ("ckpt: pyspark 3.5.9 has no state reader that ckpt can use: pip install 'pyspark>=4.0.1'\n")
+
+
+def test_delta_in_a_session_of_its_own(tmp_path: Path) -> None:
+    """It is configured for Delta without being told."""
+    pytest.importorskip("delta", reason="delta-spark is not installed")
+    target = tmp_path / "table"
+    done = run("export-state", SAMPLE, "--to", str(target), "--format", "delta", "--master", "local[1]", timeout=900)
+    assert done.returncode == 0, done.stderr
+    commit = [json.loads(line) for line in (target / "_delta_log" / f"{0:020}.json").read_text().splitlines()]
+    (info,) = [line["commitInfo"] for line in commit if "commitInfo" in line]
+    assert info["operationMetrics"]["numOutputRows"] == "14"
+    assert json.loads(info["userMetadata"])["batch"] == 9
+
+
+def test_where_renaming_is_copying_the_manifest_comes_last(spark: Any, tmp_path: Path) -> None:
+    """As on object stores: a rename that is cut short leaves nothing, and no manifest at any moment before the end."""
+    from ckpt.errors import CkptError
+    from ckpt.export.targets import Format, Mode, Target
+    from ckpt.spark.files import Files, Staged
+
+    class Copying(Files):
+        """Renames file by file, and at a file called ``bad`` no more."""
+
+        def rename(self, path: str, to: str) -> None:
+            for name in sorted(self.names(path) or []):
+                assert not self.exists(f"{to}/_ckpt_export.json")
+                if name == "bad":
+                    raise CkptError("cut short")
+                self.write(f"{to}/{name}", "copied")
+            self.remove(path)
+
+    for name, whole in (("good", True), ("bad", False)):
+        files = Copying(spark)
+        place = tmp_path / name
+        staged = Staged(files, Target(f"file:{place}", None, Format.PARQUET, Mode.ERROR))
+        staged._at_once = False
+        files.write(f"{staged.path}/a", "data")
+        files.write(f"{staged.path}/{name}", "data")
+        if whole:
+            staged.finish({"_ckpt_export.json": "{}"})
+            assert {"a", "good", "_ckpt_export.json"} <= {path.name for path in place.iterdir()}
+            continue
+        with pytest.raises(CkptError, match="cut short"):
+            staged.finish({"_ckpt_export.json": "{}"})
+        staged.give_up()
+        assert not place.exists()
+        assert [path.name for path in tmp_path.iterdir()] == ["good"]
 
 
 def test_one_document_on_stdout_and_no_chatter(tmp_path: Path) -> None:

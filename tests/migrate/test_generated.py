@@ -121,8 +121,8 @@ def test_code_survives_names_from_a_checkpoint(name: str) -> None:
 @pytest.mark.parametrize("sample", STATEFUL)
 def test_a_plan_is_told_as_published_and_nothing_is_written(sample: str, tmp_path: Path, ckpt: Ckpt) -> None:
     before = everything(SAMPLES / sample)
-    words = ("migrate", "transform-with-state", f"sample_checkpoints/{sample}", "--to", tmp_path / "new", "--plan")
-    words += ("--operator", OPERATORS[sample]) if sample in OPERATORS else ()
+    words = ["migrate", "transform-with-state", f"sample_checkpoints/{sample}", "--to", str(tmp_path / "new"), "--plan"]
+    words += ["--operator", str(OPERATORS[sample])] if sample in OPERATORS else []
     run = ckpt(*words, "-o", "json")
     if run.exit_code == 3:
         assert "Spark reads since" in run.stderr

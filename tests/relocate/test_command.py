@@ -66,6 +66,14 @@ def test_from_the_plan_to_the_end_and_back_by_the_commands_that_are_printed(
     assert "NOTHING TO RELOCATE" in again.stdout
     assert everything(checkpoint) == now
 
+    newer = checkpoint / "offsets" / "999"
+    newer.write_text("a query went on")
+    refused = ckpt(*after_next(done.stdout), "--grace", 0)
+    assert refused.exit_code == 3
+    assert "offsets/999" in refused.stdout
+    assert after_next(refused.stdout) == ["inspect", str(checkpoint)], "what was refused is not advised again"
+    newer.unlink()
+
     undone = ckpt(*after_next(done.stdout), "--grace", 0)
     assert undone.exit_code == 0
     assert "UNDONE" in undone.stdout

@@ -50,8 +50,8 @@ def arm(last: int, record: list[str] | None = None, *, without_links: bool = Fal
         setattr(os, name, watched(name, getattr(os, name)))
 
 
-def failing(patch: pytest.MonkeyPatch, at: int, code: int, *, for_good: bool) -> list[str]:
-    """Let the ``at``-th change of this process fail, or every change from it on; what was tried is recorded."""
+def failing(patch: pytest.MonkeyPatch, at: int, error: BaseException, *, for_good: bool) -> list[str]:
+    """Let the ``at``-th change of this process raise, or every change from it on; what was tried is recorded."""
     tried: list[str] = []
 
     def watched(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,7 +59,7 @@ def failing(patch: pytest.MonkeyPatch, at: int, code: int, *, for_good: bool) ->
             if name != "open" or args[1] & os.O_CREAT:
                 tried.append(name)
                 if len(tried) == at or (for_good and len(tried) > at):
-                    raise OSError(code, os.strerror(code))
+                    raise error
             return call(*args, **kwargs)
 
         return instead

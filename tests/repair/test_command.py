@@ -2,6 +2,8 @@
 
 import json
 import shlex
+from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,7 @@ import pytest
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.places import SAMPLE_NAMES
-
-GAP = "async-kafka-4.2"
+from tests.repair.doing import GAP, NOW
 
 
 def everything(folder: Path) -> dict[str, tuple[bytes, int, int]]:
@@ -154,3 +155,25 @@ def test_a_backup_is_what_the_manifest_says(ckpt: Ckpt, copy_of: CopyOf, tmp_pat
     manifest = json.loads((backup / "manifest.json").read_bytes())
     saved = {step["path"]: (backup / step["before"]["file"]).read_bytes() for step in manifest["steps"]}
     assert saved == {path: data for path, (data, _, _) in before.items() if path not in everything(checkpoint)}
+
+
+def test_a_plan_names_every_file_before_and_after_by_its_hash(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of(GAP, {"op": "write", "path": "offsets/30", "text": ""})
+    words = ("repair-async", checkpoint, "--strategy", "fill", "-o", "json")
+
+    def contents(paths: Iterable[str]) -> dict[str, dict[str, object] | None]:
+        files = everything(checkpoint)
+        return {path: told_of(files[path][0]) if path in files else None for path in paths}
+
+    steps = ckpt(*words).json()["steps"]
+    before = {step["path"]: step["before"] for step in reversed(steps)}  # of several steps, what the first one finds
+    after = {step["path"]: step["after"] for step in steps}
+    assert before == contents(before)
+    assert ckpt(*words, *NOW).json()["steps"] == steps
+    assert after == contents(after)
+    assert before != after
+
+
+def told_of(data: bytes) -> dict[str, object]:
+    """What a document says of a file."""
+    return {"bytes": len(data), "sha256": sha256(data).hexdigest()}

@@ -28,8 +28,14 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount, and
 
 
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "from then on"])
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EIO], ids=errno.errorcode.get)
-def test_whatever_fails_all_is_as_it_was_or_undo_makes_it_so(code: int, for_good: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [*(OSError(code, os.strerror(code)) for code in (errno.ENOSPC, errno.EACCES, errno.EIO)), KeyboardInterrupt()],
+    ids=["full", "forbidden", "broken", "interrupted"],
+)
+def test_whatever_fails_all_is_as_it_was_or_undo_makes_it_so(
+    error: BaseException, for_good: bool, tmp_path: Path
+) -> None:
     top = REPLACING.build(tmp_path / "checkpoint")
     before = facts(top)
     storage = open_storage(str(top))
@@ -37,7 +43,7 @@ def test_whatever_fails_all_is_as_it_was_or_undo_makes_it_so(code: int, for_good
     for at in itertools.count(1):
         backup = tmp_path / f"backup-{at}"
         with pytest.MonkeyPatch.context() as patch:
-            tried = failing(patch, at, code, for_good=for_good)
+            tried = failing(patch, at, error, for_good=for_good)
             receipt = apply(plan_repair(storage, Strategy.FILL), top, backup)
         if len(tried) < at:
             break
@@ -49,12 +55,30 @@ def test_whatever_fails_all_is_as_it_was_or_undo_makes_it_so(code: int, for_good
             taken_back += 1
         else:
             assert not receipt.undone
+            assert receipt.backup == str(backup), "whoever reads it learns what undo needs"
             assert undo(top, backup).undone
             assert facts(top) == before
             left += 1
     assert receipt.applied
     assert taken_back > 10
     assert for_good == (left > 0), "what fails once is taken back at once"
+
+
+def test_an_undo_that_is_interrupted_goes_on_when_asked_again(tmp_path: Path) -> None:
+    for at in itertools.count(1):
+        top, backup = REPLACING.build(tmp_path / f"checkpoint-{at}"), tmp_path / f"backup-{at}"
+        before = facts(top)
+        assert apply(plan_repair(open_storage(str(top)), Strategy.FILL), top, backup).applied
+        with pytest.MonkeyPatch.context() as patch:
+            tried = failing(patch, at, KeyboardInterrupt(), for_good=False)
+            receipt = undo(top, backup)
+        if len(tried) < at:
+            break
+        assert not receipt.undone
+        assert "interrupted" in str(receipt.problem)
+        assert undo(top, backup).undone
+        assert facts(top) == before
+    assert at > 5
 
 
 class Flaky(MemoryFileSystem):

@@ -4,13 +4,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from urllib.request import Request, urlopen
 
 from tests.services.copying import copy_to_bucket
-from tests.services.process import free_port, listening, prepared, running
+from tests.services.process import Unavailable, free_port, listening, prepared, running
 
+_POM = Path(__file__).with_name("s3a-pom.xml")
+_HADOOP = "3.5.0"  # that the jars of the pom are made for
+_IN_SPARK = ("slf4j", "commons-", *(f"netty-{part}" for part in ("buffer", "co", "handler", "resolver", "transport")))
 _MOTO = "moto[server]>=5.2,<6"
 
 
@@ -39,6 +43,17 @@ class S3Server:
 
         return fs.S3FileSystem(**self.options, allow_bucket_creation=True, allow_delayed_open=True)
 
+    @property
+    def confs(self) -> dict[str, str]:
+        """The settings with which Spark reaches it by s3a: URIs, without those that bring the jars."""
+        return {
+            "spark.hadoop.fs.s3a.endpoint": f"http://127.0.0.1:{self.port}",
+            "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+            "spark.hadoop.fs.s3a.access.key": "test",
+            "spark.hadoop.fs.s3a.secret.key": "test",
+        }
+
     def upload(self, folder: Path, name: str = "check point") -> str:
         """Copy a local folder into a new bucket; its URI."""
         bucket = f"bucket-{next(self._numbers)}"
@@ -61,6 +76,18 @@ class S3Server:
     def _answer_unknown_users(self, times: bytes) -> None:
         url = f"http://127.0.0.1:{self.port}/moto-api/reset-auth"
         urlopen(Request(url, data=times, headers={"Content-Type": "text/plain"})).close()
+
+
+def s3a_jars() -> list[Path]:
+    """The jars that bring s3a: to the Spark that is installed, downloaded once. Raises Unavailable."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise Unavailable("pyspark is not installed")
+    (client,) = Path(found.origin).parent.glob("jars/hadoop-client-api-*.jar")
+    if client.stem.removeprefix("hadoop-client-api-") != _HADOOP:
+        raise Unavailable(f"the jars are for Hadoop {_HADOOP}, and Spark has {client.stem}")
+    folder = prepared("s3a", ["mvn", "-q", "-B", "-f", _POM, "dependency:copy-dependencies", "-DoutputDirectory={}"])
+    return [jar for jar in sorted(folder.glob("*.jar")) if not jar.name.startswith(_IN_SPARK)]
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from textwrap import indent
 
-from ckpt.export.gather import Holds
+from ckpt.export.columns import Holds
 from ckpt.migrate.generate.examples import EXAMPLES
 from ckpt.migrate.generate.text import Identifiers, columns, exploded, literal, plain
 from ckpt.migrate.transform import Api, TimeMode, TransformPlan

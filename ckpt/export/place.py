@@ -1,0 +1,76 @@
+"""What stands in the way of an export, as far as it is seen without a JVM: refused before one is started."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ckpt.errors import CkptError, NotFound, UsageError
+from ckpt.export.columns import Column, top_columns
+from ckpt.export.mount import spark_uri
+from ckpt.export.reading import Reading
+from ckpt.export.targets import Shape, Target, check_types, check_what_is_there, local_target
+from ckpt.storage import open_storage
+
+
+def check_export(
+    checkpoint: str,
+    promised: Iterable[tuple[Column, ...]],
+    shape: Shape,
+    target: Target,
+    storage_options: Mapping[str, str],
+) -> str | None:
+    """Refuse an export that cannot be: the format lacks a type, or the target is taken or cannot be written.
+
+    ``promised`` are the columns of each part, as far as they are known; ``storage_options`` are those of the
+    checkpoint, and hold for a target of the same scheme. Returns None, or why a remote target could not be looked at:
+    then only Spark can. Raises UsageError.
+    """
+    for columns in promised:
+        check_types(columns, target.format, shape)
+    if target.path is None:
+        return None
+    path = local_target(target.path)
+    if path is not None:
+        _look_here(Path(path), target)
+        return None
+    same = spark_uri(checkpoint).partition(":")[0] == target.path.partition(":")[0]
+    return _look_there(target, storage_options if same else {})
+
+
+def promised(reading: Reading, shape: Shape, *, partition_id: bool = False) -> tuple[Column, ...]:
+    """The columns that will be written, as far as the files tell; none where they do not."""
+    schema = reading.schema
+    match shape:
+        case Shape.FLAT if schema is not None:
+            return reading.columns(schema, partition_id=partition_id).kept
+        case Shape.RAW if schema is not None:
+            return top_columns(schema)
+    return ()
+
+
+def _look_here(path: Path, target: Target) -> None:
+    """Look at a local target, and whether its folder can be written to."""
+    try:
+        if path.is_dir():
+            check_what_is_there(target.shown, target.mode, [entry.name for entry in path.iterdir()])
+        elif path.exists():
+            check_what_is_there(target.shown, target.mode, None)
+        above = next(folder for folder in path.parents if folder.exists())
+    except OSError as error:
+        raise UsageError(f"--to {target.given}: it cannot be looked at: {error.strerror}") from error
+    if not above.is_dir():
+        raise UsageError(f"--to {target.given}: {above} is a file, and nothing can be written below it")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise UsageError(f"--to {target.given}: you may not write in {above}")
+
+
+def _look_there(target: Target, options: Mapping[str, str]) -> str | None:
+    """Look at a remote target through ckpt's own door; why not, where that does not open."""
+    try:
+        found = open_storage(target.shown, options).list_level()
+    except NotFound:
+        return None
+    except CkptError as error:
+        return str(error)
+    check_what_is_there(target.shown, target.mode, {*found.files, *found.folders})
+    return None
