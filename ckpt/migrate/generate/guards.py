@@ -17,7 +17,8 @@ WINDOWED = """\
     rows = rows.withColumn("window_end", F.col("window.end"))
     # Spark takes a row's lateness from the one column that is marked as event time:
     # let that be the window, as it was when the old query grouped by it
-    rows = rows.withMetadata(EVENT_TIME, {})"""
+    unmarked = F.timestamp_micros(F.unix_micros(EVENT_TIME))
+    rows = rows.withColumn(EVENT_TIME, unmarked)"""
 
 SESSION = """\
     marked = rows.schema[EVENT_TIME].metadata
@@ -26,7 +27,8 @@ SESSION = """\
     # Spark takes a row's lateness from the one column that is marked as event time:
     # let that be the session, as it was when the old query grouped by it
     rows = rows.select("*", session.alias("session", metadata=marked))
-    rows = rows.withMetadata(EVENT_TIME, {})"""
+    unmarked = F.timestamp_micros(F.unix_micros(EVENT_TIME))
+    rows = rows.withColumn(EVENT_TIME, unmarked)"""
 
 CHECKS = '''
 
