@@ -56,12 +56,8 @@ def export_state(
     all_units: Annotated[bool, typer.Option("--all", help="Everything, in one folder for each part.")] = False,
     partition_id: Annotated[bool, typer.Option("--partition-id", help="Keep the state partition of each row.")] = False,
     mode: Annotated[Mode, typer.Option("--mode", help="What becomes of data that is there already.")] = Mode.ERROR,
-    master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="Default: all cores of this machine.")
-    ] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
-    ] = None,
+    master: options.MasterOption = None,
+    conf: options.ConfOption = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be read, and how; starts no JVM.")] = False,
     count: Annotated[bool, typer.Option("--count", help="Count the rows; write nothing.")] = False,
     show: Annotated[int | None, typer.Option("--show", min=1, metavar="N", help="Show N rows; write nothing.")] = None,
@@ -82,7 +78,9 @@ def export_state(
     if not looks and not place.name:
         raise UsageError("where to? --to PATH or --table NAME; or look first with --plan, --count or --show N")
     if all_units and (table is not None or changes_from is not None):
-        raise UsageError("--all writes one folder for each part: it goes with --to, and not with --changes-from")
+        raise UsageError(
+            "--all is the state of every part, a folder for each: it goes neither with --table nor with --changes-from"
+        )
     wanted = Wanted(operator, store, side, variable, timers)
     question = Question(checkpoint, wanted, all_units, batch, changes_from)
     storage, version = options.pairs("--storage-option", storage_option), _spark(needed=not plan)
@@ -152,8 +150,9 @@ def _with_spark(
     from ckpt.spark.session import session
 
     delta = asked.writes and asked.target.format is Format.DELTA
+    table = asked.target.table if asked.writes else None
     try:
-        with session(master, settings, delta=delta) as spark, bar(quiet=quiet) as watcher:
+        with session(master, settings, delta=delta, table=table) as spark, bar(quiet=quiet) as watcher:
             shaped = [
                 exporting.shaped(spark, one, asked.shape, partition_id=asked.partition_id)
                 if isinstance(one, Reading)

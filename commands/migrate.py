@@ -8,49 +8,18 @@ import typer
 from ckpt.errors import CkptError
 from ckpt.export.reading import NEWEST_SPARK
 from ckpt.export.targets import Format, Mode, Target, target
-from ckpt.migrate import Outcome, To, switch_changelog
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform
 from ckpt.spark.needs import SparkMissing, pyspark_version
 
 from . import options
+from .changelog import changelog
 from .progress import bar
-from .render.changelog import changelog_document, changelog_page
+from .provider import provider
 from .render.transform import Migration, transform_document, transform_page
 
 migrate = typer.Typer(no_args_is_help=True, help="Go over to another way of keeping state, without losing any.")
-
-_STATUS = {
-    Outcome.ALREADY: 0,
-    Outcome.NOTHING: 0,
-    Outcome.SWITCHED: 0,
-    Outcome.READY: 1,
-    Outcome.PARTLY: 1,
-    Outcome.NOT_YET: 1,
-    Outcome.REFUSED: 3,
-}
-
-
-@migrate.command()
-def changelog(
-    checkpoint: options.CheckpointArg,
-    to: Annotated[To, typer.Option("--to", help="What changelog checkpointing is to be.")],
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Batches have run with the new setting: say whether it took.")
-    ] = False,
-    storage_option: options.StorageOption = None,
-    output: options.OutputOption = options.Output.TABLE,
-    quiet: options.QuietOption = False,
-) -> None:
-    """Say whether changelog checkpointing of CHECKPOINT can be switched, with which setting, and whether it was.
-
-    Only reads, and starts no JVM: the switch is a setting of the session. Exit status: 0 it is so already, or took;
-    1 it can be made, or has not taken everywhere; 2 bad usage; 3 refused or could not look.
-    """
-    found = switch_changelog(checkpoint, to, options.pairs("--storage-option", storage_option), verify=verify)
-    render = changelog_document if output is options.Output.JSON else changelog_page
-    typer.echo(render(found))
-    sys.stdout.flush()
-    raise typer.Exit(code=_STATUS[found.outcome])
+migrate.command()(changelog)
+migrate.command()(provider)
 
 
 @migrate.command(name="transform-with-state")
@@ -66,12 +35,8 @@ def transform_with_state(
         Api, typer.Option("--api", help="transformWithStateInPandas, or the one of rows, since Spark 4.1.")
     ] = Api.PANDAS,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be written; starts no JVM.")] = False,
-    master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="Default: all cores of this machine.")
-    ] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
-    ] = None,
+    master: options.MasterOption = None,
+    conf: options.ConfOption = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = options.Output.TABLE,
     quiet: options.QuietOption = False,
@@ -94,7 +59,7 @@ def transform_with_state(
     settings = options.pairs("--conf", conf)
     keys = None if plan else _write(found, place, master, settings, quiet=quiet)
     render = transform_document if output is options.Output.JSON else transform_page
-    typer.echo(render(Migration(found, place, keys)))
+    typer.echo(render(Migration(found, place, to, keys)))
     sys.stdout.flush()
     raise typer.Exit(code=1 if plan else 0)
 

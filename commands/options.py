@@ -78,6 +78,12 @@ GraceOption = Annotated[
     float,
     typer.Option("--grace", min=0, metavar="SECONDS", help="How old the youngest file must be before it is changed."),
 ]
+MasterOption = Annotated[
+    str | None, typer.Option("--master", metavar="URL", help="Default: all cores of this machine.")
+]
+ConfOption = Annotated[
+    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
 
 

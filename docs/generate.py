@@ -23,7 +23,7 @@ from ckpt.findings import Asked, Diagnosis
 PAGE = Path(__file__).parent / "findings.md"
 README = Path(__file__).parent.parent / "README.md"
 RUNBOOK = Path(__file__).parent / "runbooks" / "async-gap.md"
-AT_ROOT = (README, RUNBOOK.with_name("handoff.md"), RUNBOOK.with_name("changelog.md"))
+AT_ROOT = (README, *(RUNBOOK.with_name(f"{name}.md") for name in ("handoff", "changelog", "provider")))
 SAMPLE = README.parent / "sample_checkpoints" / "async-kafka-4.2"
 WRITTEN = RUNBOOK.with_suffix("")  # the batches that the query wrote when it was started, as Spark left them
 STARTED = "checkpoints/orders"  # the checkpoint that the runbook starts the query on

@@ -13,6 +13,8 @@ from ckpt import __version__, inspection, migrate, reader
 from ckpt.findings import Severity
 from ckpt.handoff import Begin
 from ckpt.history import Pattern
+from ckpt.migrate.transform import Api, TimeMode
+from ckpt.migrate.variables import Form
 from ckpt.model import Kind, Provider
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.versions import Progress, Spark
@@ -85,7 +87,16 @@ def test_published_words_are_all_the_words_there_are(path: str, words: type[StrE
     assert contract.shapes()[path].words == {str(word) for word in words}
 
 
-COMMANDS = ("export-state", "handoff", "inspect", "migrate changelog", "relocate", "repair-async")
+COMMANDS = (
+    "export-state",
+    "handoff",
+    "inspect",
+    "migrate changelog",
+    "migrate provider",
+    "migrate transform-with-state",
+    "relocate",
+    "repair-async",
+)
 
 
 def test_every_command_is_published(app: Any) -> None:
@@ -110,6 +121,14 @@ def test_published_words_of_a_hand_over_and_a_switch_are_all_there_are() -> None
     assert contract.shapes("handoff")["sources[].begin"].words == {str(word) for word in Begin}
     assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in migrate.Outcome}
     assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in migrate.To}
+    verdicts = contract.shapes("migrate changelog")["state_compared.verdict"].words
+    assert verdicts == {str(word) for word in migrate.Verdict}
+    assert contract.shapes("migrate provider")["outcome"].words == {str(word) for word in migrate.MoveOutcome}
+    assert contract.shapes("migrate provider")["to"].words == {str(word) for word in migrate.ToProvider}
+    written = contract.shapes("migrate transform-with-state")
+    assert written["api"].words == {str(word) for word in Api}
+    assert written["time_mode"].words == {str(word) for word in TimeMode}
+    assert written["variables[].form"].words == {str(word) for word in Form}
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class Holds(StrEnum):
     MAP = "map"  # a map variable: an array of structs {key, value}, ordered by key where keys have an order
     TIMERS = "timers"  # an array of ms since 1970, ascending
     SESSIONS = "sessions"  # an array of structs {start, end, buffers ...}, ordered by start
-    ROWS = "rows"  # that a join side buffers: an array of structs, in the order in which they came
+    ROWS = "rows"  # that a join side buffers: an array of structs, in the order in which Spark keeps them
 
 
 @dataclass(frozen=True, slots=True)

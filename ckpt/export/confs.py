@@ -13,7 +13,7 @@ from ckpt.state.units import StateUnit, UnitKind
 _PREFIX = "spark.sql.streaming."
 _FORMAT = _PREFIX + "stateStore.checkpointFormatVersion"
 _STATE = "org.apache.spark.sql.execution.streaming.state."
-_PROVIDERS = {
+PROVIDER_CLASSES = {
     Provider.HDFS: _STATE + "HDFSBackedStateStoreProvider",
     Provider.ROCKSDB: _STATE + "RocksDBStateStoreProvider",
 }
@@ -51,7 +51,7 @@ def _is_format_1(situation: Situation) -> bool:
 
 def _provider(situation: Situation) -> str | None:
     recorded = _PREFIX + "stateStore.providerClass" in situation.recorded
-    return None if recorded else _PROVIDERS.get(situation.unit.provider)
+    return None if recorded else PROVIDER_CLASSES.get(situation.unit.provider)
 
 
 def _format_validation(situation: Situation) -> str | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt.inspection import Inspection, inspect
+from ckpt.migrate.ways import Comparison, Way, two_ways
 from ckpt.migrate.written import Written, written
 from ckpt.model import Kind, Provider, StateInventory
 from ckpt.reader import open_checkpoint
@@ -46,6 +47,8 @@ class ChangelogSwitch:
     to: To
     outcome: Outcome
     written: tuple[Written, ...] = ()
+    ways: tuple[Way, ...] = ()  # verified, and taken everywhere: what Spark can compare
+    comparison: Comparison | None = None  # what it said; None where it was not asked
     warnings: tuple[str, ...] = ()
     refused: str | None = None
 
@@ -92,8 +95,11 @@ def switch_changelog(
         return ChangelogSwitch(found, to, Outcome.NOTHING)
     parts = tuple(written(found.checkpoint.listing, changelog=to is To.ON))
     outcome = _verified(parts) if verify else _possible(parts)
-    told = () if verify else tuple(_warnings(found, state, to, outcome))
-    return ChangelogSwitch(found, to, outcome, parts, told)
+    if not verify:
+        return ChangelogSwitch(found, to, outcome, parts, warnings=tuple(_warnings(found, state, to, outcome)))
+    committed = found.checkpoint.commits.ids if outcome is Outcome.SWITCHED else ()
+    ways = two_ways(found.checkpoint.listing, parts, committed, changelog=to is To.ON)
+    return ChangelogSwitch(found, to, outcome, parts, ways=tuple(ways) if committed else ())
 
 
 def _refusal(found: Inspection, state: StateInventory | None, *, verify: bool) -> str | None:
@@ -105,8 +111,8 @@ def _refusal(found: Inspection, state: StateInventory | None, *, verify: bool) -
     if state.provider is Provider.HDFS:
         return (
             "the state is HDFS-backed, and changelog checkpointing is of RocksDB. Spark goes on with the provider that "
-            "the checkpoint records, whatever the session says, so RocksDB takes a new checkpoint: ckpt handoff says "
-            "where its sources begin"
+            "the checkpoint records, whatever the session says, so RocksDB takes a new checkpoint: ckpt migrate "
+            "provider says how"
         )
     if state.provider is Provider.UNKNOWN:
         return "neither the logs nor the files tell which state store provider wrote the state"

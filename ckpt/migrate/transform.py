@@ -67,20 +67,21 @@ class TransformPlan:
         return variables_of(self.shape)
 
     @property
+    def packed(self) -> str:
+        """The column in which all that is no key is handed to the processor."""
+        taken = {key.name.lower() for key in self.shape.keys}
+        return next(name for name in ("state", "state_of_key", "all_state_of_key") if name not in taken)
+
+    @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the initial state as a file format has to hold them."""
         found = (*self.shape.keys, *self.shape.state)
         return tuple(Column(column.name, column.path, column.places, column.type) for column in found)
 
     @property
-    def late_ms(self) -> int:
-        """Up to where rows are late in the first batch: Spark holds rows against the watermark of the batch before."""
-        return self.initial.moment.watermark_ms or 0
-
-    @property
     def watermark_ms(self) -> int:
-        """Up to where rows are late after that; 0 where the old query had no watermark."""
-        return max(self.initial.moment.next_watermark_ms or 0, self.late_ms)
+        """Up to where the old query would have called rows late once it had been idle; 0 where it had no watermark."""
+        return max(self.initial.moment.next_watermark_ms or 0, self.initial.moment.watermark_ms or 0)
 
     @property
     def time_mode(self) -> TimeMode:
@@ -118,6 +119,12 @@ class TransformPlan:
 def mind(plan: TransformPlan) -> Iterator[str]:
     """What has to be known before the new query is started, in words."""
     yield from plan.handoff.doubts
+    if plan.watermark_ms > (plan.initial.moment.watermark_ms or 0):
+        yield (
+            f"The watermark has risen to {plan.watermark_ms} ms behind the batch, and no batch has run with it: rows "
+            "up to it are left out, which the old query might still have taken. Let it run once more until it is idle, "
+            "if you can, and do this anew."
+        )
     others = [one for one in plan.operators if one.id != plan.shape.operator]
     if others:
         listed = ", ".join(f"{one.id} ({one.name or 'unknown'})" for one in others)

@@ -27,7 +27,7 @@ def initial_frame(spark: SparkSession, plan: InitialPlan) -> DataFrame:
         return parts[0]
     rows = reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), parts)
     together = [_together(column).alias(column.name) for column in plan.shape.state]
-    return rows.groupBy(*(F.col(key.name) for key in plan.shape.keys)).agg(*together)
+    return rows.groupBy(*(F.col(f"`{key.name}`") for key in plan.shape.keys)).agg(*together)
 
 
 def _part(frame: DataFrame, plan: InitialPlan, place: int) -> DataFrame:
@@ -52,15 +52,15 @@ def _held(frame: DataFrame, column: InitialColumn) -> SparkColumn:
             return F.struct(*(leaf(frame, field.places).alias(field.name) for field in column.inner))
         case Holds.ROWS:
             key = frame.schema.fields[0].dataType
-            came = F.struct(leaf(frame, (0, len(key.fields) - 1)), F.monotonically_increasing_id())
+            place = F.struct(leaf(frame, (0, len(key.fields) - 1)), F.monotonically_increasing_id())  # index, or time
             row = F.struct(*(leaf(frame, field.places).alias(field.name) for field in column.inner))
-            return F.struct(came.alias("came"), row.alias("row"))
+            return F.struct(place.alias("place"), row.alias("row"))
     return leaf(frame, column.places)
 
 
 def _together(column: InitialColumn) -> SparkColumn:
     """Everything that the rows of a key hold of a column."""
-    held = F.col(column.name)
+    held = F.col(f"`{column.name}`")
     match column.holds:
         case Holds.LIST | Holds.MAP:
             return F.flatten(F.collect_list(held))  # at most one, and an empty array for none
@@ -69,7 +69,7 @@ def _together(column: InitialColumn) -> SparkColumn:
         case Holds.SESSIONS:
             return _ordered(F.collect_list(held), lambda session: session["start"])
         case Holds.ROWS:
-            rows = _ordered(F.collect_list(held), lambda row: row["came"])
+            rows = _ordered(F.collect_list(held), lambda row: row["place"])
             return F.transform(rows, lambda row: row["row"])
     return F.first(held, ignorenulls=True)
 

@@ -26,7 +26,7 @@ def pyspark_version() -> tuple[int, int]:
     except PackageNotFoundError:
         text = ""
     if find_spec("pyspark") is None:
-        raise SparkMissing("exporting state needs pyspark, which is not installed: pip install 'spark-ckpt[spark]'")
+        raise SparkMissing("reading state needs pyspark, which is not installed: pip install 'spark-ckpt[spark]'")
     parts = re.match(r"(\d+)\.(\d+)", text)  # none where pyspark lies on the path without having been installed
     found = (int(parts[1]), int(parts[2])) if parts else OLDEST_SPARK
     if found < OLDEST_SPARK:

@@ -31,9 +31,11 @@ def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watche
     with ExitStack() as undo:
         undo.callback(staged.give_up)
         keys = _write_state(spark, plan, f"{staged.path}/{INITIAL_STATE}", watcher)
-        local = place.startswith("file:")
-        start = start_code(plan, None if local else f"{place}/{INITIAL_STATE}")
-        staged.finish({PROCESSOR: processor_code(plan), START: start})
+        beside = None if place.startswith("file:") else f"{place}/{INITIAL_STATE}"
+        code = {PROCESSOR: processor_code(plan), START: start_code(plan, beside)}
+        staged.finish(code)
+        for name in code:
+            files.remove(f"{place}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited
         undo.pop_all()
     return keys
 

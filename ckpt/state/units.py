@@ -46,7 +46,6 @@ class Buffer:
 
     name: str  # of the store, or in join state formats 3 and 4 of the column family
     schema: Json  # key with an index (in format 4 the event time) at its end; value with ``matched`` where it has one
-    matched: bool  # the last field of the value says whether the row has found a match
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +204,7 @@ class _Building:
                 matched = self._recorded.get("spark.sql.streaming.join.stateFormatVersion", "1") != "1"
                 own_key: Json = {"type": "struct", "fields": keys[: len(keys) - extra]}
                 own_value: Json = {"type": "struct", "fields": values[: len(values) - matched]}
-                return _Side(_entry(own_key, own_value), Buffer(name, _entry(key, value), matched))
+                return _Side(_entry(own_key, own_value), Buffer(name, _entry(key, value)))
         return None
 
     @property

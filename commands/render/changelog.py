@@ -5,10 +5,11 @@ import shlex
 from collections.abc import Iterator
 
 from ckpt.findings import Severity
-from ckpt.migrate import ChangelogSwitch, Outcome, To
+from ckpt.migrate import ChangelogSwitch, Outcome, To, Verdict
 from ckpt.migrate.written import Version, Written
 from ckpt.model import Provider, Store
 
+from .comparison import comparison_entry, comparison_lines, headline_of, next_of
 from .document import checkpoint_entry, tool
 from .findings import COLOURS
 from .layout import Page, for_standard_output
@@ -43,6 +44,7 @@ def changelog_document(found: ChangelogSwitch) -> str:
             for store in operator.stores
         ],
         "written": [_written(one) for one in found.written],
+        "state_compared": comparison_entry(found.comparison),
         "warnings": list(found.warnings),
         "refused": found.refused,
     }
@@ -68,7 +70,7 @@ def _written(one: Written) -> dict[str, object]:
 def changelog_page(found: ChangelogSwitch) -> str:
     """The whole report, for the terminal or pipe that standard output is."""
     layout = for_standard_output()
-    parts = (_state, _how, _files, _mind, _next)
+    parts = (_state, _how, _files, _compared, _mind, _next)
     told = ("\n".join(part(found, layout)) for part in parts)
     return "\n\n".join(text for text in (title(found.inspection, layout), _headline(found, layout), *told) if text)
 
@@ -76,17 +78,25 @@ def changelog_page(found: ChangelogSwitch) -> str:
 def _headline(found: ChangelogSwitch, layout: Page) -> str:
     changelog = f"changelog checkpointing {found.to}"
     since = "" if found.since is None else f", from version {found.since} on"
+    state = headline_of(found.comparison)
     took = sum(one.since is not None for one in found.written)
     said, colour = {
         Outcome.READY: (f"CAN BE SWITCHED: the same checkpoint goes on with {changelog}", "33;1"),
         Outcome.ALREADY: (f"ALREADY SO: every partition is written with {changelog}{since}", "32;1"),
         Outcome.NOTHING: ("NOTHING TO SWITCH: the query keeps no state", "32;1"),
-        Outcome.SWITCHED: (f"SWITCHED: every partition is written with {changelog}{since}", "32;1"),
+        Outcome.SWITCHED: (f"SWITCHED: every partition is written with {changelog}{since}{state}", _colour(found)),
         Outcome.PARTLY: (f"SWITCHED IN PART: {took} of {len(found.written)} have {changelog}", "33;1"),
         Outcome.NOT_YET: (f"NOT SWITCHED: no partition's newest version was written with {changelog}", "33;1"),
         Outcome.REFUSED: (f"NO SWITCH: {printable(found.refused or '')}", COLOURS[Severity.ERROR]),
     }[found.outcome]
     return "\n".join(layout.paint(line, colour) for line in layout.wrap(said, 0).splitlines())
+
+
+def _colour(found: ChangelogSwitch) -> str:
+    verdict = Verdict.SAME if found.comparison is None else found.comparison.verdict
+    if verdict is Verdict.DIFFERENT:
+        return COLOURS[Severity.ERROR]
+    return "32;1" if verdict is Verdict.SAME else "33;1"
 
 
 def _state(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
@@ -95,12 +105,13 @@ def _state(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
         return
     loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
     yield layout.heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
+    seen = f", but of {plural(state.unverified, 'file')} their ends do not tell" if state.unverified else ""
     for operator in state.operators:
         for store in operator.stores:
             replay = _replayed(store)
             newest = store.newest_snapshot_version
             facts = [
-                f"{plural(len(store.partitions), 'partition')}, all of them loadable",
+                f"{plural(len(store.partitions), 'partition')}, all of them loadable{seen}",
                 "no snapshot yet" if newest is None else f"newest snapshot {newest}",
                 *([f"a load replays {plural(replay, 'version')}"] if replay is not None else []),
             ]
@@ -149,6 +160,11 @@ def _files(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
         yield f"  and {len(found.written) - _SHOWN} more, which -o json names"
 
 
+def _compared(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
+    if found.comparison is not None:
+        yield from comparison_lines(found.comparison, layout)
+
+
 def _ends(version: Version) -> str:
     kinds = [kind for kind, path in (("zip", version.snapshot), ("changelog", version.changelog)) if path]
     return f"{version.version}.{'+'.join(kinds)}"
@@ -169,10 +185,13 @@ def _next(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
         Outcome.READY: ("stop the query, start it with the setting, and after some batches", verify),
         Outcome.ALREADY: ("nothing has to be done", ""),
         Outcome.NOTHING: ("nothing has to be done", ""),
-        Outcome.SWITCHED: ("nothing has to be done; keep the setting", ""),
+        Outcome.SWITCHED: next_of(found.comparison, verify),
         Outcome.PARTLY: ("let one more batch run, then", verify),
         Outcome.NOT_YET: ("see that the session has the setting, let a batch run, then", verify),
-        Outcome.REFUSED: ("see what is there", f"ckpt {'handoff' if hdfs else 'inspect'} {path}"),
+        Outcome.REFUSED: (
+            "see how RocksDB can be had" if hdfs else "see what is there",
+            f"ckpt migrate provider {path} --to rocksdb" if hdfs else f"ckpt inspect {path}",
+        ),
     }[found.outcome]
     yield layout.wrap(said, 10, "Next")
     if command:

@@ -23,6 +23,7 @@ class Migration:
 
     plan: TransformPlan
     target: Target
+    given: str  # the target as it was asked for
     keys: int | None = None
 
 
@@ -49,7 +50,6 @@ def transform_document(found: Migration) -> str:
         ],
         "time_mode": plan.time_mode,
         "output_mode": plan.output_mode,
-        "late_ms": plan.late_ms,
         "watermark_ms": plan.watermark_ms,
         "keys": found.keys,
         "files": [INITIAL_STATE, PROCESSOR, START],
@@ -102,7 +102,7 @@ def _form(one: Variable) -> str:
 
 def _files(found: Migration, layout: Page) -> Iterator[str]:
     rows = "one row a key" if found.keys is None else f"{plural(found.keys, 'row')}, one a key"
-    yield layout.heading("Files", printable(f"in {found.target.name}"))
+    yield layout.heading("Files", printable(f"in {found.given}"))
     yield f"  {INITIAL_STATE}/   the state as {found.plan.format}, {rows}"
     yield f"  {PROCESSOR}     loads it; your logic goes into update and expired"
     yield f"  {START}         sources, guards, the query"
@@ -127,30 +127,32 @@ def _mind(found: Migration, layout: Page) -> Iterator[str]:
 def _next(found: Migration, layout: Page) -> Iterator[str]:
     plan = found.plan
     old = shlex.quote(plan.initial.checkpoint)
-    folder = shlex.quote(found.target.name.removeprefix("file:"))
+    folder = shlex.quote(found.given)
     if found.keys is None:
         yield layout.wrap("stop the old query, then the same command without --plan", 10, "Next")
         return
     yield layout.heading("Next")
     latest = plan.handoff.inspection.checkpoint.offsets.latest
-    told = (
-        f"Stop the old query. If it has run since, batch {latest} is no longer its latest, and this is to be done anew:"
-    )
+    told = f"Stop the old query. If its newest batch is no longer {latest} then, do all this anew into another folder:"
     yield layout.wrap(told, 5, "  1.")
     yield f"     ckpt handoff {old}"
     yield layout.wrap("Fill in the constants, put your logic into processor.py, and start it:", 5, "  2.")
-    yield f"     cd {folder} && python {START}"
+    if found.target.name.startswith("file:"):
+        yield f"     cd {folder} && python {START}"
+    else:
+        yield f"     spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}"
     told = (
         "Until the new checkpoint has its first commit, start it again in the same way: start.py hands over the state "
         "as long as it has none, and never after."
     )
     yield layout.wrap(told, 5, "  3.")
     variable = shlex.quote(plan.variables[0].name)
-    yield layout.wrap(f"See that the state of all {plural(found.keys, 'key')} is there:", 5, "  4.")
+    yield layout.wrap(f"See that {plural(found.keys, 'key')} were loaded; keys that are new come on top:", 5, "  4.")
     yield f"     ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count"
     yield layout.wrap(f"Then {INITIAL_STATE}/ is not needed any more.", 5, "  5.")
+    yield ""
     told = (
-        "The way back: stop the new query, and start the old one on its checkpoint, which nothing has touched. What "
-        "the new one has written to the sink is then written again."
+        "Stop the new query, and start the old one on its checkpoint, which nothing has touched. What the new one has "
+        "written to the sink is then written again."
     )
-    yield layout.wrap(told, 5, "  ")
+    yield layout.heading("Back", told)

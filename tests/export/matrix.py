@@ -3,7 +3,8 @@
     python -m tests.export.matrix --spark 4.0=/path/to/python --spark 4.2=/path/to/python ...
 
 starts each interpreter in turn, which need not have ckpt installed, and records in ``matrix.json`` what came of each
-unit: ``equal`` (its rows are those of ``answers.json``) or Spark's words. Nothing in it is written by hand.
+unit, and of the frame of initial state of each operator: ``equal`` (its rows are those of
+``answers.json``) or Spark's words. Nothing in it is written by hand.
 """
 
 from __future__ import annotations
@@ -12,19 +13,23 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ckpt.state.units import StateUnit
 
 RECORD = Path(__file__).with_name("matrix.json")
 ROOT = Path(__file__).parents[2]
 
 
 def read_all() -> dict[str, Any]:
-    """Read every unit of every stateful sample with the pyspark of this interpreter."""
+    """Read every unit of every stateful sample, and all of each operator, with the pyspark of this interpreter."""
     import pyspark
 
     import ckpt
-    from ckpt.export.columns import flat_columns
     from tests.export import rows
     from tests.spark.queries import session
     from tests.spark.samples import FOLDER
@@ -32,21 +37,47 @@ def read_all() -> dict[str, Any]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = session()
     spark.sparkContext.setLogLevel("OFF")
-    told: dict[str, str] = {}
+    told: dict[str, dict[str, str]] = {"units": {}, "initial": {}}
     for sample in rows.ANSWERS:
-        for unit in ckpt.state_units(ckpt.open_checkpoint(str(FOLDER / sample))):
-            if unit.shown_elsewhere:
-                continue
-            name = f"{sample}: {unit.label}"
-            try:
-                frame = ckpt.read_state(spark, str(FOLDER / sample), **rows.choice(unit))
-                columns = flat_columns({"type": "struct", "fields": _fields(unit.schema)})
-                same = rows.content(frame) == rows.flattened(rows.answer(sample, unit), columns)
-                told[name] = "equal" if same else "other rows"
-            except Exception as error:
-                told[name] = " ".join(str(error).split())[:300].replace(str(FOLDER), "")
+        units = [u for u in ckpt.state_units(ckpt.open_checkpoint(str(FOLDER / sample))) if not u.shown_elsewhere]
+        for unit in units:
+            told["units"][f"{sample}: {unit.label}"] = _outcome(partial(_unit_is_equal, spark, sample, unit))
+        for operator in sorted({unit.operator for unit in units}):
+            own = [unit for unit in units if unit.operator == operator]
+            name = f"{sample}: operator {operator}"
+            told["initial"][name] = _outcome(partial(_initial_is_equal, spark, sample, own))
     spark.stop()
-    return {"spark": pyspark.__version__, "units": told}
+    return {"spark": pyspark.__version__, **told}
+
+
+def _outcome(read: Callable[[], bool]) -> str:
+    """What came of a reading: ``equal``, or what was said."""
+    from tests.spark.samples import FOLDER
+
+    try:
+        return "equal" if read() else "other rows"
+    except Exception as error:
+        return " ".join(str(error).split())[:300].replace(str(FOLDER), "")
+
+
+def _unit_is_equal(spark: Any, sample: str, unit: StateUnit) -> bool:
+    import ckpt
+    from ckpt.export.columns import flat_columns
+    from tests.export import rows
+    from tests.spark.samples import FOLDER
+
+    frame = ckpt.read_state(spark, str(FOLDER / sample), **rows.choice(unit))
+    columns = flat_columns({"type": "struct", "fields": _fields(unit.schema)})
+    return rows.content(frame) == rows.flattened(rows.answer(sample, unit), columns)
+
+
+def _initial_is_equal(spark: Any, sample: str, units: list[StateUnit]) -> bool:
+    import ckpt
+    from tests.export import grouped
+    from tests.spark.samples import FOLDER
+
+    frame = ckpt.read_initial_state(spark, str(FOLDER / sample), operator=units[0].operator)
+    return grouped.found_in(frame) == grouped.wanted_of(sample, units)
 
 
 def _fields(schema: Any) -> Any:

@@ -30,3 +30,19 @@ def test_every_unit_is_read_but_those_that_need_a_later_spark(version: str) -> N
             else:
                 assert answer == "equal", (sample, unit.label)
     assert told == {}
+
+
+@pytest.mark.parametrize("version", ["4.0", "4.1", "4.2", "4.3"])
+def test_initial_state_is_read_wherever_all_its_units_are(version: str) -> None:
+    told = RECORD[version]["initial"]
+    major, minor = version.split(".")
+    for sample in rows.ANSWERS:
+        units = state_units(ckpt.open_checkpoint(str(SAMPLES / sample)))
+        for operator in sorted({unit.operator for unit in units}):
+            answer = told.pop(f"{sample}: operator {operator}")
+            oldest = max((unit.oldest_spark or (4, 0)) for unit in units if unit.operator == operator)
+            if (int(major), int(minor)) < oldest:
+                assert "pip install" in answer
+            else:
+                assert answer == "equal", (sample, operator)
+    assert told == {}

@@ -1,15 +1,18 @@
 """Runs a query whose changelog checkpointing is switched on and off: `python -m tests.migrate.switching FOLDER NAME`.
 
-It stops and starts for every batch. What `ckpt migrate changelog` said at each point, which state files were there, and
-the state by Spark's own reader, is written to FOLDER/found.json for `test_changelog.py`. A control is never switched.
+After each switch it runs one batch, at least nine more, and is started twice again. What `ckpt migrate changelog` said
+at each point, which state files were there, and the state by Spark's own reader, is written to FOLDER/found.json for
+`test_changelog.py`. A control is never switched. No batch runs without rows, so that batch N is the same in both.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
+import shutil
 import sys
+import time
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,32 +22,52 @@ from tests.spark.queries import QUERIES, session, start
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-RUNS: dict[str, tuple[str, tuple[int, int, int], dict[str, str]]] = {
-    "aggregation": ("aggregation", (2, 5, 5), {}),
-    "join": ("join", (2, 2, 2), {}),
-    "transform-with-state": ("transform-with-state-event-time", (2, 2, 2), {}),
-    "format2": ("aggregation", (2, 2, 2), {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}),
+FORMAT2 = {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}
+
+RUNS: dict[str, tuple[str, dict[str, str]]] = {
+    "aggregation": ("aggregation", {}),
+    "join": ("join", {}),
+    "transform-with-state": ("transform-with-state-event-time", {}),
+    "format2": ("aggregation", FORMAT2),
 }
-"""Queries, how often each is started before the switch to changelogs, after it, and after the switch back, and conf."""
+"""Queries, and settings of theirs."""
+
+_ROWS_ONLY = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
+_PATIENCE_S = 300
 
 
 def told(checkpoint: Path, to: str, *words: str) -> dict[str, Any]:
-    """What ckpt says of a switch."""
-    command = [sys.executable, "-m", "ckpt", "migrate", "changelog", str(checkpoint), "--to", to, "-o", "json", *words]
-    document: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
-    return document
+    """What ckpt says of a switch, in this process, so that it compares state in the session that is there."""
+    from typer.testing import CliRunner
+
+    (script,) = entry_points(group="console_scripts", name="ckpt")
+    command = ["migrate", "changelog", str(checkpoint), "--to", to, "-o", "json", *words]
+    ran = CliRunner().invoke(script.load(), command, catch_exceptions=False)
+    document: dict[str, Any] = json.loads(ran.stdout)
+    return document | {"exit": ran.exit_code}
 
 
-def run(spark: SparkSession, query: str, checkpoint: Path, store: str, times: int, conf: dict[str, str]) -> None:
-    """Start a query so many times, each for one batch with rows; a busy machine may be late with a Python worker."""
-    for _ in range(times):
-        for patience in (*[True] * 8, False):
-            try:
-                start(spark, QUERIES[query], checkpoint, store=store, conf=conf).awaitTermination(300)
-                break
-            except Exception as error:
-                if "Python worker failed to connect back" not in str(error) or not patience:
-                    raise
+def run(spark: SparkSession, query: str, checkpoint: Path, store: str, conf: dict[str, str], batches: int = 0) -> None:
+    """Start a query for one batch, or until it has committed so many more; a busy machine may be late with a worker."""
+    wanted = committed(checkpoint) + batches
+    trigger = {"processingTime": "500 milliseconds"} if batches else None
+    for patience in (*[True] * 8, False):
+        try:
+            running = start(spark, QUERIES[query], checkpoint, store=store, conf=conf | _ROWS_ONLY, trigger=trigger)
+            until = time.monotonic() + _PATIENCE_S
+            while running.isActive and (not batches or committed(checkpoint) < wanted) and time.monotonic() < until:
+                running.awaitTermination(1)
+            running.stop()
+            assert committed(checkpoint) >= wanted
+            break
+        except Exception as error:
+            if "Python worker failed to connect back" not in str(error) or not patience:
+                raise
+
+
+def committed(checkpoint: Path) -> int:
+    """How many batches are committed."""
+    return len([*(checkpoint / "commits").glob("[0-9]*")])
 
 
 def files(checkpoint: Path) -> list[str]:
@@ -52,33 +75,59 @@ def files(checkpoint: Path) -> list[str]:
     return sorted(str(path.relative_to(checkpoint)) for path in (checkpoint / "state").rglob("*") if path.is_file())
 
 
-def switched(
-    spark: SparkSession, query: str, folder: Path, starts: tuple[int, int, int], conf: dict[str, str]
-) -> dict[str, Any]:
+def tampered(checkpoint: Path, version: int) -> Path:
+    """A copy in which a changelog holds once more what the one before it held."""
+    copy = checkpoint.with_name("tampered")
+    shutil.copytree(checkpoint, copy)
+    folder = next(path.parent for path in sorted((copy / "state/0/0").rglob(f"{version}.changelog")) if _rows(path))
+    for name in ("{}.changelog", ".{}.changelog.crc"):
+        shutil.copyfile(folder / name.format(version - 1), folder / name.format(version))
+    return copy
+
+
+def _rows(path: Path) -> bool:
+    """Whether a store of a join holds rows, not how many there are; other stores do."""
+    return not path.parent.name.endswith("keyToNumValues")
+
+
+def switched(spark: SparkSession, query: str, folder: Path, conf: dict[str, str]) -> dict[str, Any]:
     """Off, on, off; what was said and found before and after each switch."""
     checkpoint, format2 = folder / "switched", bool(conf)
     found: dict[str, Any] = {"switches": []}
-    run(spark, query, checkpoint, "rocksdb", starts[0], conf)
-    for to, store, times in (("on", "changelog", starts[1]), ("off", "rocksdb", starts[2])):
-        before = answer(spark, checkpoint, format2)
-        one = {"to": to, "before": told(checkpoint, to), "too_early": told(checkpoint, to, "--verify")}
-        run(spark, query, checkpoint, store, 1, conf)
-        one |= {"after": told(checkpoint, to, "--verify"), "files": files(checkpoint)}
-        run(spark, query, checkpoint, store, times - 1, conf)
+    for _ in range(2):
+        run(spark, query, checkpoint, "rocksdb", conf)
+    for to, store in (("on", "changelog"), ("off", "rocksdb")):
+        before, there = answer(spark, checkpoint, format2), committed(checkpoint)
+        one: dict[str, Any] = {"to": to, "before": told(checkpoint, to), "too_early": told(checkpoint, to, "--verify")}
+        run(spark, query, checkpoint, store, conf)
+        one |= {"after": told(checkpoint, to, "--verify", "--files-only"), "files": files(checkpoint)}
+        run(spark, query, checkpoint, store, conf, batches=9)
+        for _ in range(2):
+            run(spark, query, checkpoint, store, conf)
         one |= {"later": told(checkpoint, to, "--verify"), "again": told(checkpoint, to)}
+        one |= {"batches": committed(checkpoint) - there}
         one |= {"state": before, "state_read_later": answer(spark, checkpoint, format2, before["batch"])}
         found["switches"].append(one)
-    run(spark, query, folder / "control", "rocksdb", sum(starts), conf)
-    return found | {"state": answer(spark, checkpoint, format2), "control": answer(spark, folder / "control", format2)}
+        if to == "on" and not format2:
+            (version,) = {entry["version"] for entry in one["later"]["state_compared"]["two_ways"]}
+            found["tampered"] = told(tampered(checkpoint, version), to, "--verify")
+    run(spark, query, folder / "control", "rocksdb", conf, batches=committed(checkpoint))
+    state = answer(spark, checkpoint, format2)
+    return found | {"state": state, "control": answer(spark, folder / "control", format2, state["batch"])}
 
 
 def main(folder: Path, name: str) -> None:
     """Run one of `RUNS`."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = session(master="local[1]", spark__python__authenticate__socketTimeout="120s")
+    spark = session(
+        master="local[1]",
+        spark__python__authenticate__socketTimeout="120s",
+        spark__sql__streaming__stateStore__maintenanceInterval="300ms",
+        spark__sql__streaming__stateStore__minDeltasForSnapshot="3",
+    )
     spark.sparkContext.setLogLevel("ERROR")
-    query, starts, conf = RUNS[name]
-    (folder / "found.json").write_text(json.dumps(switched(spark, query, folder, starts, conf)))
+    query, conf = RUNS[name]
+    (folder / "found.json").write_text(json.dumps(switched(spark, query, folder, conf)))
     spark.stop()
 
 

@@ -1,6 +1,7 @@
 """``ckpt migrate changelog`` against real Spark: queries that are switched on and off, and their state."""
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests import contract
+from tests.migrate import runbook
 from tests.migrate.switching import RUNS
 from tests.places import ROOT
 
@@ -33,6 +35,10 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return told
 
 
+def _differences(told: dict[str, Any]) -> list[str]:
+    return contract.disagreements({key: value for key, value in told.items() if key != "exit"}, "migrate changelog")
+
+
 def views(state: dict[str, Any]) -> list[Any]:
     """Every row of state, key and value, of every store."""
     return [[view["options"], view["rows"]] for one in state["operators"].values() for view in one["views"]]
@@ -47,7 +53,8 @@ def test_before_it_is_made_it_can_be_and_has_not_taken(place: int, found: dict[s
     assert one["before"]["confs"] == {
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": wanted,
     }
-    assert contract.disagreements(one["before"], "migrate changelog") == []
+    assert one["before"]["exit"] == one["too_early"]["exit"] == 1
+    assert _differences(one["before"]) == []
 
 
 @pytest.mark.parametrize("place", SWITCHES)
@@ -68,8 +75,37 @@ def test_after_the_first_batch_and_later_ones_it_took(place: int, found: dict[st
     for told in (one["after"], one["later"]):
         assert told["outcome"] == "switched"
         assert told["since_version"] == one["before"]["next_version"]
-        assert contract.disagreements(told, "migrate changelog") == []
+        assert _differences(told) == []
     assert one["again"]["outcome"] == "already"
+    assert one["batches"] > 10
+
+
+@pytest.mark.parametrize("place", SWITCHES)
+def test_state_read_in_two_ways_is_the_same(place: int, found: dict[str, Any]) -> None:
+    one = found["switches"][place]
+    compared = one["later"]["state_compared"]
+    assert one["later"]["exit"] == 0
+    assert compared["verdict"] == "same"
+    assert compared["one_way"] == []
+    assert {"operator": 0, "different": [], "only_direct": 0, "only_replayed": 0}.items() <= compared["two_ways"][
+        0
+    ].items()
+    for entry in (*compared["two_ways"], *compared["carried"]):
+        assert entry["rows"] > 0
+        assert entry["partitions"] == [0, 1]
+    last = one["before"]["next_version"] - 1
+    for entry in compared["two_ways"]:
+        assert entry["older_snapshot"] == last if one["to"] == "on" else entry["version"] <= last
+    assert {entry["last_version"] for entry in compared["carried"]} == {last}
+
+
+def test_a_changelog_that_says_something_else_is_found(found: dict[str, Any]) -> None:
+    if "tampered" not in found:
+        pytest.skip("in state format 2 Spark itself refuses a changelog that is not the one it wrote")
+    compared = found["tampered"]["state_compared"]
+    assert found["tampered"]["exit"] == 1
+    assert compared["verdict"] == "different"
+    assert {place for entry in compared["two_ways"] for place in entry["different"]} == {0}
 
 
 @pytest.mark.parametrize("place", SWITCHES)
@@ -83,3 +119,8 @@ def test_a_query_that_was_switched_twice_ends_like_one_that_never_was(found: dic
     assert found["state"]["batch"] == found["control"]["batch"]
     assert any(rows for _, rows in views(found["state"]))
     assert views(found["state"]) == views(found["control"])
+
+
+def test_the_runbook_shows_what_ckpt_prints_with_spark() -> None:
+    told = re.sub(r"Spark [0-9.]+,", "Spark X,", runbook.page())
+    assert re.sub(r"Spark [0-9.]+,", "Spark X,", runbook.PAGE.read_text(encoding="utf-8")) == told, runbook.__name__

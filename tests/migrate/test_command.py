@@ -1,11 +1,13 @@
 """``ckpt migrate changelog`` from the terminal, on real samples; what Spark then does is in test_changelog.py."""
 
+import re
 from typing import Any
 
 import pytest
 
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
+from tests.migrate.runbook import as_switched
 from tests.places import SAMPLE_NAMES, SAMPLES
 from tests.repair.test_command import everything
 
@@ -17,7 +19,7 @@ def document(ckpt: Ckpt, checkpoint: object, *words: str) -> Any:
 
 
 @pytest.mark.parametrize("sample", SAMPLE_NAMES)
-@pytest.mark.parametrize("words", [("--to", "on"), ("--to", "off", "--verify")], ids=" ".join)
+@pytest.mark.parametrize("words", [("--to", "on"), ("--to", "off", "--verify", "--files-only")], ids=" ".join)
 def test_every_sample_is_told_as_published_and_left_alone(sample: str, words: tuple[str, ...], ckpt: Ckpt) -> None:
     before = everything(SAMPLES / sample)
     run = ckpt("migrate", "changelog", f"sample_checkpoints/{sample}", "-o", "json", *words)
@@ -33,7 +35,8 @@ def test_every_sample_is_told_as_published_and_left_alone(sample: str, words: tu
 
 def test_every_published_key_is_used(ckpt: Ckpt) -> None:
     seen = contract.keys_in(document(ckpt, "sample_checkpoints/aggregation-killed-changelog-4.3", "--to", "off"))
-    unused = {key for key in contract.shapes("migrate changelog").keys() - seen if not key.startswith("checkpoint.")}
+    elsewhere = ("checkpoint.", "state_compared.")  # what Spark compared is in test_changelog.py
+    unused = {key for key in contract.shapes("migrate changelog").keys() - seen if not key.startswith(elsewhere)}
     assert unused == set()
 
 
@@ -59,7 +62,7 @@ def test_what_can_be_switched(sample: str, to: str, outcome: str, ckpt: Ckpt) ->
 def test_hdfs_backed_state_is_refused_with_the_way_that_is_left(ckpt: Ckpt) -> None:
     told = document(ckpt, "sample_checkpoints/join-hdfs-3.5", "--to", "on")
     assert "HDFS-backed" in told["refused"]
-    assert "ckpt handoff" in told["refused"]
+    assert "ckpt migrate provider" in told["refused"]
 
 
 def test_a_switch_that_took_in_one_partition_only(ckpt: Ckpt, copy_of: CopyOf) -> None:
@@ -71,6 +74,55 @@ def test_a_switch_that_took_in_one_partition_only(ckpt: Ckpt, copy_of: CopyOf) -
     assert run.exit_code == 1
     assert "SWITCHED IN PART: 1 of 2" in run.stdout
     assert f"from {newest} on" in run.stdout
+
+
+def test_files_that_cannot_be_looked_into_are_counted(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-changelog-4.2")
+    offsets = checkpoint / "offsets/9"
+    offsets.write_text(offsets.read_text().replace('compression.codec":"lz4"', 'compression.codec":"zstd"'))
+    told = " ".join(ckpt("migrate", "changelog", checkpoint, "--to", "off").stdout.split())
+    assert "all of them loadable, but of 2 files their ends do not tell" in told
+
+
+def test_a_machine_without_java_sees_the_files_and_is_told_that_state_was_not_compared(
+    ckpt_process: Ckpt, copy_of: CopyOf
+) -> None:
+    checkpoint = as_switched(copy_of("aggregation-changelog-4.2"))
+    words = ("migrate", "changelog", checkpoint, "--to", "on", "--verify")
+    without = {"PATH": "", "JAVA_HOME": ""}
+    run = ckpt_process(*words, env=without)
+    assert run.exit_code == 3
+    assert "SWITCHED: every partition" in run.stdout
+    assert "NOT COMPARED" in run.stdout
+    assert re.search("not compared: .*Java|not compared: .*pyspark", run.stdout)
+    told = ckpt_process(*words, "-o", "json", env=without).json()
+    assert told["state_compared"]["verdict"] == "not-compared"
+    files_only = ckpt_process(*words, "--files-only", "-o", "json", env=without)
+    assert files_only.exit_code == 0
+    assert files_only.json()["state_compared"] is None
+
+
+def test_what_cannot_be_read_in_two_ways_is_unknown_and_no_jvm_is_started_for_it(
+    ckpt_process: Ckpt, copy_of: CopyOf
+) -> None:
+    checkpoint = as_switched(copy_of("aggregation-changelog-4.2"))
+    for snapshot in ("6.zip", "9.zip"):
+        (checkpoint / "state/0/1" / snapshot).unlink()
+        (checkpoint / "state/0/0" / snapshot).unlink()
+    words = ("migrate", "changelog", checkpoint, "--to", "on", "--verify", "-o", "json")
+    run = ckpt_process(*words, env={"PATH": "", "JAVA_HOME": ""})
+    assert run.exit_code == 1
+    assert run.json()["state_compared"]["verdict"] == "unknown"
+    assert {one["why"] for one in run.json()["state_compared"]["one_way"]} == {
+        "no snapshot behind version 3 was uploaded yet"
+    }
+
+
+@pytest.mark.parametrize("words", [("--files-only",), ("--master", "local[1]"), ("--conf", "a=b")], ids=" ".join)
+def test_what_is_for_spark_goes_with_verify(words: tuple[str, ...], ckpt: Ckpt) -> None:
+    run = ckpt("migrate", "changelog", "sample_checkpoints/aggregation-changelog-4.2", "--to", "on", *words)
+    assert run.exit_code == 2
+    assert "--verify" in run.stderr
 
 
 def test_a_batch_that_is_not_committed_is_to_be_finished_first(ckpt: Ckpt) -> None:

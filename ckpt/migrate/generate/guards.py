@@ -17,7 +17,8 @@ WINDOWED = """\
     rows = rows.withColumn("window_end", F.col("window.end"))
     # Spark takes a row's lateness from the one column that is marked as event time:
     # let that be the window, as it was when the old query grouped by it
-    rows = rows.withMetadata(EVENT_TIME, {})"""
+    unmarked = F.timestamp_micros(F.unix_micros(EVENT_TIME))
+    rows = rows.withColumn(EVENT_TIME, unmarked)"""
 
 SESSION = """\
     marked = rows.schema[EVENT_TIME].metadata
@@ -26,7 +27,8 @@ SESSION = """\
     # Spark takes a row's lateness from the one column that is marked as event time:
     # let that be the session, as it was when the old query grouped by it
     rows = rows.select("*", session.alias("session", metadata=marked))
-    rows = rows.withMetadata(EVENT_TIME, {})"""
+    unmarked = F.timestamp_micros(F.unix_micros(EVENT_TIME))
+    rows = rows.withColumn(EVENT_TIME, unmarked)"""
 
 CHECKS = '''
 
@@ -47,11 +49,21 @@ def committed(spark: SparkSession) -> bool:
     Until then it must be started with the state, however often it fails: started
     without it, all of it would be missing without a word.
     """
-    hadoop = spark.sparkContext._jvm.org.apache.hadoop.fs
-    path = hadoop.Path(f"{CHECKPOINT}/commits")
+    jvm: Any = spark.sparkContext._jvm
+    path = jvm.org.apache.hadoop.fs.Path(f"{CHECKPOINT}/commits")
     system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     found = system.listStatus(path) if system.exists(path) else []
     return any(status.getPath().getName().isdigit() for status in found)
+
+
+def leaves_old_alone(spark: SparkSession) -> None:
+    """The old checkpoint is the way back, and no query of another kind may write to it."""
+    jvm: Any = spark.sparkContext._jvm
+    path = jvm.org.apache.hadoop.fs.Path(f"{CHECKPOINT}/metadata")
+    system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    told = spark.read.text(path.toString()).first() if system.exists(path) else None
+    if OLD_QUERY and told is not None and OLD_QUERY in told[0]:
+        raise StartError(f"{CHECKPOINT} is the old query's checkpoint: name a new one")
 
 
 def keys_fit(rows: DataFrame) -> None:

@@ -81,7 +81,8 @@ class _Writing:
         yield from ("from typing import Any", "", "import processor", "from pyspark import cloudpickle")
         yield "from pyspark.sql import DataFrame, SparkSession"
         yield "from pyspark.sql import functions as F"
-        yield "from pyspark.sql.streaming import DataStreamWriter, StreamingQuery"
+        yield "from pyspark.sql.streaming.query import StreamingQuery"
+        yield "from pyspark.sql.streaming.readwriter import DataStreamWriter"
 
     def _told(self) -> Iterator[str]:
         plan = self.plan
@@ -126,6 +127,7 @@ class _Writing:
         else:
             yield f"INITIAL_STATE = {literal(self.initial_state)}"
         yield f'INITIAL_STATE_FORMAT = "{plan.format}"'
+        yield f"OLD_QUERY = {literal(plan.initial.moment.query_id or '')}  # its id"
         yield "# The grouping key: rows must have these columns in exactly these types."
         yield "KEYS = {"
         yield from (f"    {literal(name)}: {literal(kind)}," for name, kind in self.keys)
@@ -151,14 +153,12 @@ class _Writing:
         why = "as recorded" if recorded else "a guess: None, ProcessingTime or EventTime"
         yield f'TIME_MODE = "{plan.time_mode}"  # {why}'
         if self.timed:
-            yield "# Rows up to here (ms) are late: those of the first batches, and those after."
-            yield f"LATE_MS = {plan.late_ms}"
-            yield f"WATERMARK_MS = {plan.watermark_ms}"
+            yield f"WATERMARK_MS = {plan.watermark_ms}  # that the old query's next batch would have had"
 
     def _in_time(self) -> Iterator[str]:
         if not (self.timed or self.windows):
             return
-        yield from ("", "", "def in_time(rows: DataFrame, first: bool) -> DataFrame:")
+        yield from ("", "", "def in_time(rows: DataFrame) -> DataFrame:")
         what = {Family.WINDOWS: "the end of their window", Family.SESSIONS: "the end of a session of their own"}
         by = what.get(self.plan.family, "their event time")
         if not self.timed:
@@ -175,7 +175,7 @@ class _Writing:
         else:
             end = "F.col(EVENT_TIME)"
         if self.timed:
-            yield "    until = F.timestamp_millis(F.lit(LATE_MS if first else WATERMARK_MS))"
+            yield "    until = F.timestamp_millis(F.lit(WATERMARK_MS))"
             yield f"    return rows.where(F.coalesce({end} > until, F.lit(True)))"
         else:
             yield "    return rows"
@@ -198,7 +198,7 @@ class _Writing:
             yield "    )"
         else:
             yield '    state = F.lit("seen")'
-        yield '    return frame.select(*KEYS, state.alias("state"))'
+        yield f'    return frame.select(*KEYS, state.alias("{self.plan.packed}"))'
 
     def _start(self) -> Iterator[str]:
         yield from ("", "", "def start(spark: SparkSession) -> StreamingQuery:")
@@ -210,6 +210,7 @@ class _Writing:
             yield '    if TRIGGER.get("availableNow") or TRIGGER.get("once"):'
             yield "        # otherwise batches without rows would follow one another for ever"
             yield '        spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")'
+        yield "    leaves_old_alone(spark)"
         yield "    first = not committed(spark)"
         read = ", ".join(f"source_{start.view.index}(spark)" for start in self.starts)
         yield f"    rows = prepare({read})"
@@ -217,7 +218,7 @@ class _Writing:
             yield f'    rows = rows.withColumn("{_ALL}", F.lit(0))'
         if self.timed or self.windows:
             yield "    has_event_time(rows)"
-            yield "    rows = in_time(rows, first)"
+            yield "    rows = in_time(rows)"
         yield "    keys_fit(rows)"
         if self.plan.api is Api.PANDAS:
             yield "    rows = fail_at_null_keys(rows)"

@@ -1,0 +1,174 @@
+"""``ckpt migrate provider``: from one state store provider to another, which takes a new query and a new checkpoint.
+
+Spark goes on with the provider that the offset log records, whatever the session says (class ``OffsetSeqMetadata``,
+``setSessionConf``; measured in both directions on 4.2), and nothing turns the files of one into those of the other. The
+one door by which state comes into a new checkpoint is the initial state of transformWithState, which runs on RocksDB
+only (``TransformWithStateExec``). What a way is called here follows from what the tests of this project show.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ckpt.errors import CkptError
+from ckpt.export.choose import Wanted
+from ckpt.export.confs import PROVIDER_CLASSES
+from ckpt.export.initial import InitialShape, plan_initial_states
+from ckpt.export.reading import Question
+from ckpt.handoff import Handoff, hand_off
+from ckpt.migrate.variables import Family, family_of
+from ckpt.model import Kind, Provider
+from ckpt.state.context import PROVIDER_CLASS
+
+
+class ToProvider(StrEnum):
+    """The state store provider that is wanted."""
+
+    ROCKSDB = "rocksdb"
+    HDFS = "hdfs"
+
+
+class MoveOutcome(StrEnum):
+    """What can be said of a move."""
+
+    ALREADY = "already"  # the checkpoint is of that provider
+    NOTHING = "nothing"  # there is no state
+    POSSIBLE = "possible"  # state can be handed over to a new query
+    NO_WAY = "no-way"  # it cannot; what remains is said
+    REFUSED = "refused"  # ckpt could not tell
+
+
+class Carry(StrEnum):
+    """How far state of an operator can be taken to the other provider."""
+
+    GOES_ON = "goes-on"  # a new query goes on with it; shown by tests against an uninterrupted query
+    STATE_ONLY = "state-only"  # it can be loaded; whether a new query then answers the same is not shown
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorMove:
+    """What becomes of one stateful operator."""
+
+    operator: int
+    name: str | None  # Spark before 4.0 does not record it
+    family: Family
+    carry: Carry
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderMove:
+    """A move to another provider, before anybody makes it."""
+
+    handoff: Handoff
+    to: ToProvider
+    outcome: MoveOutcome
+    operators: tuple[OperatorMove, ...] = ()
+    refused: str | None = None
+
+    @property
+    def provider(self) -> Provider | None:
+        """That of the checkpoint; None where there is no state."""
+        state = self.handoff.inspection.checkpoint.state
+        return None if state is None else state.provider
+
+    @property
+    def recorded(self) -> str | None:
+        """The class that the latest offsets record, which no session overrules; None where they record none."""
+        offsets = self.handoff.inspection.checkpoint.offsets
+        latest = offsets.readable(offsets.latest)
+        return latest.metadata.conf.get(PROVIDER_CLASS) if latest and latest.metadata else None
+
+    @property
+    def confs(self) -> Mapping[str, str]:
+        """What the session of the new query has to have set, before it starts for the first time."""
+        return {PROVIDER_CLASS: PROVIDER_CLASSES[Provider(self.to)]}
+
+
+_CARRIES: dict[Family, tuple[Carry, str]] = {
+    Family.AGGREGATION: (
+        Carry.GOES_ON,
+        "its buffers are handed over; what the aggregate functions did is yours to write",
+    ),
+    Family.WINDOWS: (Carry.GOES_ON, "its buffers are handed over; what the aggregate functions did is yours to write"),
+    Family.GROUP_STATE: (
+        Carry.GOES_ON,
+        "state and timeouts are handed over; the body of the function is yours to move",
+    ),
+    Family.SESSIONS: (
+        Carry.STATE_ONLY,
+        "its open sessions can be loaded; merging them with new rows is yours to write",
+    ),
+    Family.DEDUPLICATION: (
+        Carry.STATE_ONLY,
+        "the keys seen can be loaded; leaving out rows of theirs is yours to write",
+    ),
+    Family.WITHIN_WATERMARK: (
+        Carry.STATE_ONLY,
+        "the keys seen can be loaded; leaving out rows of theirs, and expiry, are yours to write",
+    ),
+    Family.JOIN: (
+        Carry.NONE,
+        "a join takes no initial state, and that transformWithState can join as Spark's operator does is not shown",
+    ),
+    Family.TRANSFORM: (Carry.NONE, "transformWithState keeps its state in RocksDB only"),
+}
+_ON_HDFS = "only transformWithState takes initial state from Python, and that runs on RocksDB only"
+
+
+def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] | None = None) -> ProviderMove:
+    """All that ``ckpt migrate provider`` says; reads the checkpoint's small files, and starts no JVM.
+
+    Args:
+        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        to: The provider that is wanted.
+        storage_options: For the file system of the URI.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
+
+    """
+    handoff = hand_off(uri, storage_options)
+    checkpoint = handoff.inspection.checkpoint
+    if checkpoint.kind is Kind.EMPTY:
+        why = "nothing was planned here yet: set the provider when the query starts for the first time"
+        return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
+    if checkpoint.state is None:
+        if checkpoint.stateful is None:
+            why = "nobody can tell whether the query keeps state"
+            return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
+        return ProviderMove(handoff, to, MoveOutcome.NOTHING)
+    if checkpoint.state.provider is Provider(to):
+        return ProviderMove(handoff, to, MoveOutcome.ALREADY)
+    if checkpoint.state.provider is Provider.UNKNOWN:
+        why = "neither the logs nor the files tell which state store provider wrote the state"
+        return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
+    question = Question(uri, Wanted(), all_units=True, batch=handoff.batch)
+    try:
+        shapes = [plan.shape for plan in plan_initial_states(question, storage_options)]
+    except CkptError as error:
+        return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=f"its state cannot be taken: {error}")
+    operators = tuple(_moves(shapes, to))
+    if any(one.carry is Carry.NONE for one in operators):
+        return ProviderMove(handoff, to, MoveOutcome.NO_WAY, operators)
+    if handoff.refused is not None:
+        why = f"its sources cannot be handed over: {handoff.refused}"
+        return ProviderMove(handoff, to, MoveOutcome.REFUSED, operators, why)
+    return ProviderMove(handoff, to, MoveOutcome.POSSIBLE, operators)
+
+
+def _moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]:
+    for shape in shapes:
+        family = family_of(shape)
+        carry, why = _CARRIES[family]
+        if len(shapes) > 1:
+            carry, why = (
+                Carry.NONE,
+                "initial state goes into one operator of a new query, and the others would begin empty",
+            )
+        elif to is ToProvider.HDFS:
+            carry, why = Carry.NONE, _CARRIES[Family.TRANSFORM][1] if family is Family.TRANSFORM else _ON_HDFS
+        elif carry is Carry.GOES_ON and not shape.keys:
+            carry, why = Carry.STATE_ONLY, "it has no grouping key, and transformWithState needs one: choose a constant"
+        yield OperatorMove(shape.operator, shape.operator_name, family, carry, why)

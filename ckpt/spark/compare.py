@@ -1,0 +1,153 @@
+"""State read in two ways, or at two versions, compared by Spark: rows are counted where they lie, never collected."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import groupby
+from operator import attrgetter
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType
+
+from ckpt.checkpoint import Checkpoint
+from ckpt.export.choose import Wanted
+from ckpt.export.reading import Question, Reading, plan_readings
+from ckpt.migrate.ways import Carried, Compared, Way
+from ckpt.spark.needs import pyspark_version
+from ckpt.spark.progress import Watcher, watched
+from ckpt.spark.reading import raw_frame
+from ckpt.spark.trouble import told
+from ckpt.state.units import UnitKind, state_units
+
+_PLACE = "partition_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """A checkpoint whose state is compared by one session."""
+
+    spark: SparkSession
+    checkpoint: Checkpoint
+    storage_options: Mapping[str, str] | None = None
+    watcher: Watcher | None = None
+
+    def compared(self, ways: Iterable[Way]) -> Iterator[Compared]:
+        """Each version that can be read in two ways: key and value of every row.
+
+        A job for each unit of state, of which only counts come to the driver, one row for each partition. Raises
+        SparkFailed, and what ``plan_readings`` raises.
+        """
+        for (operator, store, version, older), places in _groups(ways, "version", "older"):
+            for reading in self._readings(operator, store, version):
+                longer = (raw_frame(self.spark, _from(reading, older, place)) for place in places)
+                counts = self._counts(reading, self._frame(reading, places), reduce(DataFrame.union, longer))
+                yield Compared(
+                    operator, reading.unit.label, version, older, places, *_totals(counts), _differing(counts)
+                )
+
+    def carried(self, ways: Iterable[Way]) -> Iterator[Carried]:
+        """How much the first snapshot of the new way has in common with the last version of the old one."""
+        for (operator, store, last, later), places in _groups(ways, "last", "later"):
+            both = zip(*(self._readings(operator, store, version) for version in (last, later)), strict=True)
+            for one, other in both:
+                counts = self._counts(one, self._frame(one, places), self._frame(other, places))
+                rows, rows_later, gone, _ = _totals(counts)
+                yield Carried(operator, one.unit.label, last, later, places, rows, rows_later, rows - gone)
+
+    def _readings(self, operator: int, store: str, version: int) -> tuple[Reading, ...]:
+        """All units of an operator, or those of one of its stores where it has several."""
+        units = [unit for unit in state_units(self.checkpoint) if unit.operator == operator and store in unit.stores]
+        apart = any(unit.kind is UnitKind.STORE for unit in units)
+        wanted = Wanted(operator, store if apart else None)
+        question = Question(self.checkpoint.uri, wanted, all_units=True, batch=version - 1)
+        return plan_readings(question, self.storage_options, pyspark_version())
+
+    def _frame(self, reading: Reading, partitions: Iterable[int]) -> DataFrame:
+        return raw_frame(self.spark, reading).where(F.col(_PLACE).isin(*partitions))
+
+    def _counts(self, reading: Reading, one: DataFrame, other: DataFrame) -> list[tuple[int, ...]]:
+        """For each partition: its id, rows of both, and how many are in one only."""
+        doing = f"comparing {reading.unit.label} in batch {reading.moment.batch}"
+        with told(doing), watched(self.spark, doing, self.watcher):
+            return [tuple(map(int, row)) for row in _differences(one, other).collect()]
+
+
+def _groups(ways: Iterable[Way], *versions: str) -> Iterator[tuple[tuple[int, str, int, int], tuple[int, ...]]]:
+    """Partitions of a store that have the same two versions."""
+    of_way = attrgetter("operator", "store", *versions)
+    for key, group in groupby(sorted((way for way in ways if None not in of_way(way)), key=of_way), key=of_way):
+        yield key, tuple(way.partition for way in group)
+
+
+def _totals(counts: Iterable[tuple[int, ...]]) -> tuple[int, int, int, int]:
+    """Rows of both, and how many are in one only, over all partitions."""
+    found = [*counts]
+    rows, others, only, only_other = (sum(row[place] for row in found) for place in range(1, 5))
+    return rows, others, only, only_other
+
+
+def _differing(counts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """The partitions that differ."""
+    return tuple(sorted(partition for partition, _, _, *only in counts if any(only)))
+
+
+def _from(reading: Reading, older: int, partition: int) -> Reading:
+    """The same reading of one partition, beginning at an older snapshot (``SupportsFineGrainedReplay``)."""
+    more = {"snapshotStartBatchId": str(older - 1), "snapshotPartitionId": str(partition)}
+    return replace(reading, options={**reading.options, **more})
+
+
+def _differences(direct: DataFrame, replayed: DataFrame) -> DataFrame:
+    """For each partition: rows of both, and how many are in one only."""
+    one, other = _comparable(direct, 1, 0), _comparable(replayed, 0, 1)
+    rows = one.union(other).groupBy(*one.columns[:-2]).agg(F.sum("a").alias("a"), F.sum("b").alias("b"))
+    excess = (F.greatest(F.col(x) - F.col(y), F.lit(0)) for x, y in (("a", "b"), ("b", "a")))
+    return rows.groupBy(_PLACE).agg(F.sum("a"), F.sum("b"), *map(F.sum, excess))
+
+
+def _comparable(frame: DataFrame, a: int, b: int) -> DataFrame:
+    """A frame whose rows can be grouped: names by position, maps as their entries, as they are stored."""
+    columns = []
+    for field in frame.schema.fields:
+        kind = _named(field.dataType)
+        columns.append(_entries(F.col(field.name).cast(kind), kind).alias(field.name))
+    return frame.select(*columns, F.lit(a).alias("a"), F.lit(b).alias("b"))
+
+
+def _named(kind: DataType) -> DataType:
+    """A type whose fields are named by their position, for two may share a name; what is always NULL is a string."""
+    match kind:
+        case StructType():
+            fields = enumerate(kind.fields)
+            return StructType([StructField(f"_{i}", _named(field.dataType), field.nullable) for i, field in fields])
+        case ArrayType():
+            return ArrayType(_named(kind.elementType), kind.containsNull)
+        case MapType():
+            return MapType(_named(kind.keyType), _named(kind.valueType), kind.valueContainsNull)
+        case NullType():
+            return StringType()
+    return kind
+
+
+def _entries(column: Column, kind: DataType) -> Column:
+    """The same value with an array of entries for every map, which cannot be grouped."""
+    match kind:
+        case StructType() if _has_map(kind):
+            fields = (_entries(column.getField(field.name), field.dataType).alias(field.name) for field in kind.fields)
+            return F.when(column.isNotNull(), F.struct(*fields))
+        case ArrayType() if _has_map(kind):
+            return F.transform(column, lambda element: _entries(element, kind.elementType))
+        case MapType():
+            entry = StructType([StructField("key", kind.keyType), StructField("value", kind.valueType)])
+            return _entries(F.map_entries(column), ArrayType(entry))
+    return column
+
+
+def _has_map(kind: DataType) -> bool:
+    match kind:
+        case StructType():
+            return any(_has_map(field.dataType) for field in kind.fields)
+        case ArrayType():
+            return _has_map(kind.elementType)
+    return isinstance(kind, MapType)

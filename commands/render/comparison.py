@@ -1,0 +1,137 @@
+"""What Spark said of state across a switch: the part of the page, and the part of the JSON document."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from ckpt.migrate import Comparison, Verdict
+from ckpt.migrate.ways import Carried, Compared, Way
+
+from .layout import Page
+from .text import plural, printable
+
+_SHOWN = 12  # how many partitions or units are named
+
+
+def comparison_entry(found: Comparison | None) -> dict[str, object] | None:
+    """What stands in the JSON document under ``state_compared``."""
+    if found is None:
+        return None
+    return {
+        "verdict": found.verdict,
+        "spark": found.spark,
+        "failed": found.failed,
+        "two_ways": [_compared_entry(one) for one in found.compared],
+        "carried": [_carried_entry(one) for one in found.carried],
+        "one_way": [
+            {"operator": way.operator, "store": way.store, "partition": way.partition, "why": way.why}
+            for way in found.alone
+        ],
+    }
+
+
+def _compared_entry(one: Compared) -> dict[str, object]:
+    return {
+        "operator": one.operator,
+        "unit": one.unit,
+        "batch": one.version - 1,
+        "version": one.version,
+        "older_snapshot": one.older,
+        "partitions": list(one.partitions),
+        "rows": one.rows,
+        "rows_replayed": one.rows_replayed,
+        "only_direct": one.only_direct,
+        "only_replayed": one.only_replayed,
+        "different": list(one.different),
+    }
+
+
+def _carried_entry(one: Carried) -> dict[str, object]:
+    return {
+        "operator": one.operator,
+        "unit": one.unit,
+        "last_version": one.last,
+        "later_version": one.later,
+        "partitions": list(one.partitions),
+        "rows": one.rows,
+        "rows_later": one.rows_later,
+        "unchanged": one.unchanged,
+    }
+
+
+def headline_of(found: Comparison | None) -> str:
+    """How the verdict of a switch goes on."""
+    if found is None:
+        return ""
+    return {
+        Verdict.SAME: "; state read in two ways is the same",
+        Verdict.DIFFERENT: "; but STATE DIFFERS between two ways of reading it",
+        Verdict.UNKNOWN: "; whether state is the same is UNKNOWN, for not all of it can be read in two ways",
+        Verdict.NOT_COMPARED: "; state was NOT COMPARED",
+    }[found.verdict]
+
+
+def comparison_lines(found: Comparison, layout: Page) -> Iterator[str]:
+    """What was compared, for which version, with how many rows, and what was not."""
+    yield layout.heading("State", f"compared by Spark {found.spark}, every key and value" if found.spark else "")
+    yield from (layout.wrap(_two_ways(one), 4, "  ") for one in found.compared[:_SHOWN])
+    yield from (layout.wrap(_across(one), 4, "  ") for one in found.carried[:_SHOWN])
+    if any(one.unchanged < one.rows for one in found.carried):
+        yield layout.wrap("rows that are not unchanged were written anew or removed by batches in between", 4, "  ")
+    left = max(len(found.compared), len(found.carried)) - _SHOWN
+    if left > 0:
+        yield f"  and {left} more of each, which -o json has"
+    yield from _one_way(found.alone, layout)
+    if found.failed is not None:
+        yield layout.wrap(f"not compared: {printable(found.failed)}", 4, "  ")
+
+
+def _where(one: Compared | Carried) -> str:
+    return f"{printable(one.unit)} ({plural(len(one.partitions), 'partition')})"
+
+
+def _two_ways(one: Compared) -> str:
+    logs = f"{one.older}.zip and changelogs {one.older + 1} to {one.version}"
+    ways = f"{_where(one)}, batch {one.version - 1}, from {one.version}.zip and from {logs}"
+    if not one.different:
+        return f"{ways}: {plural(one.rows, 'row')}, no difference"
+    places = ", ".join(map(str, one.different))
+    return (
+        f"{ways}: DIFFERENT in partition {places}: {one.only_direct:,} of {plural(one.rows, 'row')} are only in the "
+        f"former, {one.only_replayed:,} of {one.rows_replayed:,} only in the latter"
+    )
+
+
+def _across(one: Carried) -> str:
+    return (
+        f"{_where(one)}: {one.unchanged:,} of {plural(one.rows, 'row')} of version {one.last}, the last of the old "
+        f"way, are unchanged in {one.later}.zip ({plural(one.rows_later, 'row')})"
+    )
+
+
+def _one_way(ways: tuple[Way, ...], layout: Page) -> Iterator[str]:
+    """What could not be compared, and why; the same reason is told once."""
+    by_reason = sorted(ways, key=lambda way: (way.why or "", way.operator, way.store, way.partition))
+    for why, group in groupby(by_reason, key=lambda way: way.why):
+        places = [f"state/{way.operator}/{way.partition} {way.store}" for way in group]
+        named = ", ".join(map(printable, places[:_SHOWN]))
+        more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+        yield layout.wrap(f"unknown: {named}{more}: {why}", 4, "  ")
+
+
+def next_of(found: Comparison | None, verify: str) -> tuple[str, str]:
+    """What to do after a switch that took, and a command for it."""
+    verdict = Verdict.SAME if found is None else found.verdict
+    return {
+        Verdict.SAME: ("nothing has to be done; keep the setting", ""),
+        Verdict.DIFFERENT: ("stop the query, keep a copy of the checkpoint, and see which files are damaged", ""),
+        Verdict.UNKNOWN: (
+            "the files show that it took; keep the setting. Where a snapshot is missing, compare again after one was "
+            "uploaded",
+            verify,
+        ),
+        Verdict.NOT_COMPARED: (
+            "the files show that it took; keep the setting. To leave state out of it, or once the cure above is done, "
+            "without it",
+            f"{verify} --files-only",
+        ),
+    }[verdict]

@@ -1,0 +1,188 @@
+"""A move to another state store provider: as a page for a tired person, and as the JSON document of the contract."""
+
+import json
+import shlex
+from collections.abc import Iterator
+
+from ckpt.findings import Severity
+from ckpt.migrate import MoveOutcome, ProviderMove, ToProvider
+from ckpt.migrate.provider import Carry, OperatorMove
+from ckpt.migrate.variables import Family
+from ckpt.model import Provider
+
+from .document import checkpoint_entry, tool
+from .findings import COLOURS
+from .layout import Page, for_standard_output
+from .page import title
+from .text import printable
+
+_NAMES = {Provider.HDFS: "HDFS-backed", Provider.ROCKSDB: "RocksDB", Provider.UNKNOWN: "of an unknown provider"}
+_CARRIES = {
+    Carry.GOES_ON: "GOES ON in a new query",
+    Carry.STATE_ONLY: "ITS STATE CAN BE LOADED by a new query",
+    Carry.NONE: "NO WAY",
+}
+
+
+def provider_document(found: ProviderMove) -> str:
+    """The whole report, indented, keys in the order of the contract."""
+    report = {
+        "ckpt": tool(),
+        "checkpoint": checkpoint_entry(found.handoff.inspection),
+        "to": found.to,
+        "outcome": found.outcome,
+        "provider": found.provider,
+        "recorded": found.recorded,
+        "operators": [
+            {"id": one.operator, "name": one.name, "kind": one.family, "carry": one.carry, "why": one.why}
+            for one in found.operators
+        ],
+        "handoff": {
+            "batch": found.handoff.batch,
+            "exact": found.handoff.exact,
+            "doubts": list(found.handoff.doubts),
+        },
+        "confs": dict(found.confs),
+        "steps": [{"what": what, "command": command} for what, command in _steps(found)],
+        "remains": [{"what": what, "command": command} for what, command in _remains(found)],
+        "refused": found.refused,
+    }
+    return json.dumps(report, indent=2)
+
+
+def provider_page(found: ProviderMove) -> str:
+    """The whole report, for the terminal or pipe that standard output is."""
+    layout = for_standard_output()
+    parts = (_why, _operators, _how, _left, _next)
+    told = ("\n".join(part(found, layout)) for part in parts)
+    whole = (title(found.handoff.inspection, layout), _headline(found, layout), *told)
+    return "\n\n".join(text for text in whole if text)
+
+
+def _headline(found: ProviderMove, layout: Page) -> str:
+    to, of = _NAMES[Provider(found.to)], _NAMES[found.provider or Provider.UNKNOWN]
+    lost = [one for one in found.operators if one.carry is Carry.NONE]
+    said, colour = {
+        MoveOutcome.ALREADY: (f"ALREADY SO: its state is {to}", "32;1"),
+        MoveOutcome.NOTHING: ("NOTHING TO MOVE: there is no state here", "32;1"),
+        MoveOutcome.POSSIBLE: (f"NOT ON THIS CHECKPOINT, but a new query on {to} can be given its state", "33;1"),
+        MoveOutcome.NO_WAY: (
+            f"NO WAY for its state from {of} to {to}: {printable(lost[0].why) if lost else ''}",
+            COLOURS[Severity.ERROR],
+        ),
+        MoveOutcome.REFUSED: (f"NO ANSWER: {printable(found.refused or '')}", COLOURS[Severity.ERROR]),
+    }[found.outcome]
+    lines = [layout.paint(line, colour) for line in layout.wrap(said, 0).splitlines()]
+    doubts = found.handoff.doubts if found.outcome is MoveOutcome.POSSIBLE else ()
+    return "\n".join([*lines, *(layout.wrap(printable(doubt), 4, "  - ") for doubt in doubts)])
+
+
+def _why(found: ProviderMove, layout: Page) -> Iterator[str]:
+    if found.provider is None or found.provider is Provider.UNKNOWN:
+        return
+    latest = found.handoff.inspection.checkpoint.offsets.latest
+    recorded = found.recorded
+    yield layout.heading("Provider", _NAMES[found.provider])
+    if recorded is None:
+        yield layout.wrap(f"offsets/{latest} does not record it: the files show it, and the session decides", 2)
+        return
+    where = f"offsets/{latest} records {printable(recorded.rpartition('.')[2])}"
+    yield layout.wrap(f"{where}, and Spark goes on with what is recorded, whatever the session says.", 2)
+
+
+def _operators(found: ProviderMove, layout: Page) -> Iterator[str]:
+    if found.operators:
+        yield layout.heading("State", "operator by operator")
+    for one in found.operators:
+        yield layout.wrap(f"{_CARRIES[one.carry]}: {printable(one.why)}", 6, f"  {_label(one)}: ")
+
+
+def _label(one: OperatorMove) -> str:
+    name = f" ({printable(one.name)})" if one.name else ""
+    return f"operator {one.operator}{name}, {one.family}"
+
+
+def _how(found: ProviderMove, layout: Page) -> Iterator[str]:
+    for place, (what, command) in enumerate(_steps(found), 1):
+        if place == 1:
+            yield layout.heading("How", "by initial state and hand-over, to a checkpoint of its own")
+        yield layout.wrap(printable(what), 5, f"  {place}. ")
+        if command:
+            yield f"     {command}"
+
+
+def _steps(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
+    """What to do, in order; only where there is a way."""
+    if found.outcome is not MoveOutcome.POSSIBLE:
+        return
+    path = found.handoff.inspection.checkpoint.uri
+    new = path.rstrip("/").rpartition("/")[2] + f"-on-{found.to}"
+    settings = " ".join(f"{key}={value}" for key, value in found.confs.items())
+    yield "stop the old query, with no batch left uncommitted (ckpt inspect)", None
+    command = f"ckpt migrate transform-with-state {shlex.quote(path)} --to {shlex.quote(new)}"
+    yield f"write the new query: its initial state as of batch {found.handoff.batch}, and the code", command
+    yield (
+        f"in {new}/processor.py write what the operator did, in {new}/start.py fill in sources, sink and a new "
+        f"checkpoint; it sets {settings}",
+        None,
+    )
+    yield "start it", f"python {shlex.quote(new + '/start.py')}"
+    yield "see that its checkpoint says State rocksdb: ckpt inspect NEW_CHECKPOINT", None
+    yield "the way back: nothing of the old checkpoint was changed, start the old query again", None
+
+
+def _left(found: ProviderMove, layout: Page) -> Iterator[str]:
+    for place, (what, command) in enumerate(_remains(found)):
+        if place == 0:
+            yield layout.heading("Remains", "without this state, or without this provider")
+        yield layout.wrap(printable(what), 4, "  - ")
+        if command:
+            yield f"    {command}"
+
+
+def _remains(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
+    """What can be done instead; only where there is no way."""
+    if found.outcome is not MoveOutcome.NO_WAY:
+        return
+    path = shlex.quote(found.handoff.inspection.checkpoint.uri)
+    settings = " ".join(f"{key}={value}" for key, value in found.confs.items())
+    stays = _NAMES[found.provider or Provider.UNKNOWN]
+    yield f"stay: the query goes on with {stays} state in any session, and nothing has to be set for that", None
+    alone = [one.family for one in found.operators] if len(found.operators) == 1 else []
+    if Family.TRANSFORM not in alone:
+        yield (
+            f"begin anew: the same query with {settings} in the session, a new checkpoint and an empty output, its "
+            "sources from their beginning. The state is built again from what the sources still have, and ckpt cannot "
+            "see how far back that goes",
+            None,
+        )
+    if Family.TRANSFORM not in alone and found.handoff.refused is None:
+        yield (
+            f"begin with no state behind batch {found.handoff.batch}, with the same setting: counts start at zero, and "
+            "open windows, sessions and waiting rows of joins are gone",
+            f"ckpt handoff {path} --batch {found.handoff.batch} --snippet python",
+        )
+    if found.to is ToProvider.HDFS and alone and Family.JOIN not in alone:
+        yield (
+            "rewrite it in Scala: mapGroupsWithState and flatMapGroupsWithState take initial state on any provider. "
+            "ckpt writes no such query, and whether one would answer the same is unknown",
+            None,
+        )
+
+
+def _next(found: ProviderMove, layout: Page) -> Iterator[str]:
+    path = shlex.quote(found.handoff.inspection.checkpoint.uri)
+    command = next((command for _, command in _steps(found) if command), "")
+    said, todo = {
+        MoveOutcome.ALREADY: ("nothing has to be done", ""),
+        MoveOutcome.NOTHING: ("nothing has to be done", ""),
+        MoveOutcome.POSSIBLE: ("stop the old query, then", command),
+        MoveOutcome.NO_WAY: (
+            "choose among what remains; its state as data",
+            f"ckpt export-state {path} --all --to DIR",
+        ),
+        MoveOutcome.REFUSED: ("see what is there", f"ckpt inspect {path}"),
+    }[found.outcome]
+    yield layout.wrap(said, 10, "Next")
+    if todo:
+        yield f"          {todo}"

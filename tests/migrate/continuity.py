@@ -1,0 +1,202 @@
+"""Runs what comes before a migration, and the migration: `python -m tests.migrate.continuity PHASE FOLDER CASE...`.
+
+A case is `kind-source-stop`. The phase `old` writes the input before the stop, runs the old queries of the cases that
+stop cleanly, writes the rest, runs the controls, and starts the old queries of the cases that are killed: each hangs in
+the batch behind the stop, with its offsets logged and its state written, and nothing in its sink. Then it says `ready`
+and waits for its SIGKILL. The phase `new` migrates every case and runs the generated query to the end of the input.
+
+A control is the same query that nobody stops. Whether a batch without rows runs where the other one stops, as after a
+clean stop, or none, as after a kill, makes a difference to Spark, so there is one for either: the control of a clean
+stop waits in its batch without rows until the rest of the input is there.
+
+`CKPT_KAFKA` names a broker, and PYSPARK_SUBMIT_ARGS the jars (see `environment`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import entry_points, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from typer.testing import CliRunner
+
+from tests.migrate.continuity_input import STOP
+from tests.migrate.continuity_new import fill_in, imported
+from tests.migrate.continuity_old import KINDS
+from tests.migrate.continuity_sources import Input
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+STOPS = ("clean", "killed")
+AS_PROGRAM = "windows-files-killed"
+"""Of this case `start.py` is run as a program; all others share a session, which saves minutes."""
+ALL = 6
+PATIENCE_S = 300
+
+_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.databricks.delta.stats.collect": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.python.authenticate.socketTimeout": "120s",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+
+
+def environment(kafka: str, jars: list[Path]) -> dict[str, str]:
+    """What a process needs that starts Spark for a case: every session in it has Delta and Kafka."""
+    words = ["--master", "local[2]", "--driver-memory", "2g"]
+    words += ["--packages", f"io.delta:delta-spark_4.2_2.13:{version('delta-spark')}"]
+    if jars:
+        words += ["--jars", ",".join(map(str, jars))]
+    words += [f"--conf '{key}={value}'" for key, value in _CONF.items()]
+    return os.environ | {
+        "CKPT_KAFKA": kafka,
+        "PYSPARK_PYTHON": sys.executable,
+        "TZ": "UTC",
+        "PYSPARK_SUBMIT_ARGS": " ".join([*words, "pyspark-shell"]),
+    }
+
+
+def split(case: str) -> tuple[str, str, str]:
+    """Kind, source and stop."""
+    kind, source, stop = case.rsplit("-", 2)
+    return kind, source, stop
+
+
+class Run:
+    """An old query, or its control, whose rows go to a file for each batch."""
+
+    def __init__(self, spark: SparkSession, folder: Path, case: str, control: bool) -> None:
+        kind, source, _ = split(case)
+        self._spark, self._kind = spark, KINDS[kind]
+        self._rows = self._kind.build(Input(folder / "input").read(spark, source))
+        self._folder = folder / case / ("control" if control else "old")
+        self._folder.mkdir(parents=True)
+        self.hangs, self.goes_on = threading.Event(), threading.Event()
+
+    def start(self, hang_at: int | None = None, **trigger: Any) -> StreamingQuery:
+        """Start it; batch `hang_at` computes its rows and state, and hands them to nobody until it `goes_on`."""
+
+        def put(batch: DataFrame, number: int) -> None:
+            rows = [json.dumps(row.asDict(), sort_keys=True) for row in batch.collect()]
+            if number == hang_at:
+                self.hangs.set()
+                if not self.goes_on.wait(4 * PATIENCE_S):
+                    raise TimeoutError("neither went on nor was killed")
+            (self._folder / f"{number}.json").write_text("".join(f"{row}\n" for row in rows))
+
+        writer = self._rows.writeStream.foreachBatch(put).outputMode(self._kind.output_mode)
+        writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
+        with _set(self._spark, self._kind.conf):
+            return writer.trigger(**trigger).start() if trigger else writer.start()
+
+    def until_it_hangs(self, **trigger: Any) -> StreamingQuery:
+        """Start it, and wait until batch `STOP` hangs."""
+        query = self.start(STOP, **trigger)
+        if not self.hangs.wait(PATIENCE_S):
+            raise TimeoutError(f"{self._folder} does not come to batch {STOP}: {query.exception()}")
+        return query
+
+    def all(self) -> None:
+        """Run it over everything that there is, to its end."""
+        query = self.start(availableNow=True)
+        if not query.awaitTermination(PATIENCE_S):
+            raise TimeoutError(f"{self._folder} does not end")
+
+
+@contextmanager
+def _set(spark: SparkSession, conf: dict[str, str]) -> Iterator[None]:
+    """Settings for a query: it takes those of its start."""
+    before = {key: spark.conf.get(key, None) for key in conf}
+    try:
+        for key, value in conf.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, old in before.items():
+            spark.conf.unset(key) if old is None else spark.conf.set(key, old)
+
+
+def old(spark: SparkSession, folder: Path, cases: list[str]) -> None:
+    """The phase `old`."""
+    sources = {split(case)[1] for case in cases}
+    clean, killed = ([case for case in cases if split(case)[2] == stop] for stop in STOPS)
+    place = Input(folder / "input")
+    place.add(spark, 0, STOP, sources)
+    waiting = []
+    for case in clean:
+        Run(spark, folder, case, control=False).all()
+        if KINDS[split(case)[0]].watermark:
+            control = Run(spark, folder, case, control=True)
+            waiting.append((control, control.until_it_hangs()))
+    place.add(spark, STOP, ALL, sources)
+    for control, query in waiting:
+        control.goes_on.set()
+        query.processAllAvailable()
+        query.stop()
+    for case in cases:
+        if case in killed or not KINDS[split(case)[0]].watermark:
+            Run(spark, folder, case, control=True).all()
+    for case in killed:
+        Run(spark, folder, case, control=False).until_it_hangs(availableNow=True)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    time.sleep(PATIENCE_S)
+
+
+def new(spark: SparkSession, folder: Path, cases: list[str]) -> None:
+    """The phase `new`."""
+    for case in cases:
+        kind, source, _ = split(case)
+        place, run, generated = Input(folder / "input"), folder / case / "new", folder / case / "generated"
+        ckpt("migrate", "transform-with-state", folder / case / "old" / "checkpoint", "--to", generated)
+        fill_in(generated, kind, source, place, run)
+        if case == AS_PROGRAM:
+            subprocess.run([sys.executable, "start.py"], cwd=generated, timeout=PATIENCE_S, check=True)
+        elif not imported(generated).start(spark.newSession()).awaitTermination(PATIENCE_S):
+            raise TimeoutError(f"{case} does not end")
+
+
+def ckpt(*words: object) -> None:
+    """Run the command in this process, so that it works with the session that is there."""
+    (script,) = entry_points(group="console_scripts", name="ckpt")
+    done = CliRunner().invoke(script.load(), [str(word) for word in words], catch_exceptions=False)
+    if done.exit_code:
+        raise RuntimeError(done.output)
+
+
+def session() -> SparkSession:
+    """What `environment` says."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.appName("continuity").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def main(phase: str, folder: Path, cases: list[str]) -> None:
+    """Run a phase."""
+    {"old": old, "new": new}[phase](session(), folder, cases)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])

@@ -1,0 +1,201 @@
+"""The code that ``ckpt migrate transform-with-state`` generates, looked at without running it."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckpt.errors import CkptError, UsageError
+from ckpt.export.targets import Format
+from ckpt.migrate.generate import processor_code, start_code
+from ckpt.migrate.generate.text import Identifiers, ddl, literal, plain, simple
+from ckpt.migrate.transform import Api, TransformPlan, plan_transform
+from tests import contract
+from tests.conftest import Ckpt
+from tests.migrate.transforming import OPERATORS, STATEFUL
+from tests.places import SAMPLES
+from tests.repair.test_command import everything
+
+SPARK = (4, 3)
+
+
+def plan(sample: str, **wanted: Any) -> TransformPlan:
+    return plan_transform(str(SAMPLES / sample), spark=SPARK, **wanted)
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for each sample and API."""
+    folder: Path = tmp_path_factory.mktemp("generated")
+    for api in Api:
+        for sample in STATEFUL:
+            place = folder / f"{sample}-{api}"
+            place.mkdir()
+            found = plan(sample, api=api, operator=OPERATORS.get(sample))
+            (place / "processor.py").write_text(processor_code(found))
+            (place / "start.py").write_text(start_code(found, None))
+    return folder
+
+
+def tool(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, check=False)
+
+
+def test_it_is_formatted_and_clean(generated: Path) -> None:
+    for words in (("format", "--check"), ("check",)):
+        ran = tool("ruff", *words, "--isolated", str(generated))
+        assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize(
+    "sample", ["windowed-aggregation-hdfs-4.2-pandas", "tws-rocksdb-4.2-row", "session-window-changelog-4.2-pandas"]
+)
+def test_it_is_typed(sample: str, generated: Path) -> None:
+    folder = generated / sample
+    ran = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--no-incremental",
+            "--config-file=",
+            *_UNTYPED,
+            "start.py",
+            "processor.py",
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+
+
+_UNTYPED = ("--follow-imports=silent", "--ignore-missing-imports", "--allow-subclassing-any", "--allow-untyped-calls")
+
+
+@pytest.mark.parametrize(("zone", "code"), [("UTC", 0), ("Europe/Berlin", 1)])
+@pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed")
+def test_python_in_a_zone_of_its_own_is_refused_where_times_would_shift(zone: str, code: int, generated: Path) -> None:
+    command = [sys.executable, "-c", "import processor; processor.utc()"]
+    folder = generated / "windowed-aggregation-hdfs-4.2-pandas"
+    environment = {**os.environ, "TZ": zone}
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == code, ran.stderr
+    assert ("TZ=UTC" in ran.stderr) == bool(code)
+
+
+def test_a_key_called_state_is_no_other_column_s_name() -> None:
+    found = plan("aggregation-hdfs-4.2")
+    keys = tuple(replace(key, name="state") for key in found.shape.keys)
+    changed = replace(found, initial=replace(found.initial, shape=replace(found.shape, keys=keys)))
+    assert 'state.alias("state_of_key")' in start_code(changed, None)
+    assert 'initialState["state_of_key"]' in processor_code(changed)
+
+
+NASTY = ['a"b', "a'b", "a\\b", "a\nb", '"""', "class", "1st", "größe", "a b", "{x}", "", "handle", "a-b", "a_b"]
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_whatever_a_name_is_its_literal_is_it(name: str) -> None:
+    assert ast.literal_eval(literal(name)) == name
+    assert "\n" not in literal(name)
+    assert '"""' not in plain(name)
+    assert "\n" not in plain(name)
+
+
+def test_attributes_are_identifiers_each_once() -> None:
+    names = Identifiers(["handle"])
+    found = [names.of(name) for name in NASTY]
+    assert all(one.isidentifier() and one.isascii() for one in found)
+    assert len(set(found)) == len(found)
+    assert "handle" not in found
+
+
+def test_types_in_the_words_of_sql() -> None:
+    inner = {"type": "struct", "fields": [{"name": "a`b", "type": "long"}, {"name": "c", "type": "decimal(10,2)"}]}
+    kind: Any = {"type": "map", "keyType": "string", "valueType": {"type": "array", "elementType": inner}}
+    assert ddl(kind) == "map<string,array<struct<`a``b`:bigint,`c`:decimal(10,2)>>>"
+    assert simple(kind) == "map<string,array<struct<a`b:bigint,c:decimal(10,2)>>>"
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_code_survives_names_from_a_checkpoint(name: str) -> None:
+    found = plan("tws-rocksdb-4.2")
+    shape = found.shape
+    state = tuple(replace(column, variable=column.variable and f"{column.variable}{name}") for column in shape.state)
+    keys = tuple(replace(key, name=f"{key.name}{name}") for key in shape.keys)
+    initial = replace(found.initial, shape=replace(shape, keys=keys, state=state))
+    changed = replace(found, initial=initial)
+    for code in (processor_code(changed), start_code(changed, f"s3a://bucket/{name}")):
+        compile(code, "generated", "exec")
+
+
+@pytest.mark.parametrize("sample", STATEFUL)
+def test_a_plan_is_told_as_published_and_nothing_is_written(sample: str, tmp_path: Path, ckpt: Ckpt) -> None:
+    before = everything(SAMPLES / sample)
+    words = ["migrate", "transform-with-state", f"sample_checkpoints/{sample}", "--to", str(tmp_path / "new"), "--plan"]
+    words += ["--operator", str(OPERATORS[sample])] if sample in OPERATORS else []
+    run = ckpt(*words, "-o", "json")
+    if run.exit_code == 3:
+        assert "Spark reads since" in run.stderr
+        return
+    assert run.exit_code == 1
+    assert contract.disagreements(run.json(), "migrate transform-with-state") == []
+    assert "CAN BE WRITTEN" in ckpt(*words).stdout
+    assert not (tmp_path / "new").exists()
+    assert everything(SAMPLES / sample) == before
+
+
+def test_every_published_key_is_used(tmp_path: Path, ckpt: Ckpt) -> None:
+    words = ("sample_checkpoints/tws-rocksdb-4.2", "--to", tmp_path / "new", "--plan", "-o", "json")
+    seen = contract.keys_in(ckpt("migrate", "transform-with-state", *words).json())
+    known = contract.shapes("migrate transform-with-state").keys()
+    assert {key for key in known - seen if not key.startswith("checkpoint.")} == set()
+
+
+def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, ckpt: Ckpt) -> None:
+    inside = SAMPLES / "join-hdfs-3.5"
+    for words, code, told in (
+        ((inside, "--to", inside / "new"), 2, "lies in the checkpoint"),
+        (("sample_checkpoints/stateless-4.2", "--to", tmp_path / "n"), 3, "no state to read"),
+        (("sample_checkpoints/dedup-aggregation-hdfs-4.2", "--to", tmp_path / "n"), 2, "--operator"),
+        (("sample_checkpoints/join-hdfs-3.5", "--to", tmp_path / "n", "--batch", "99"), 3, "no offsets/99"),
+        (("sample_checkpoints/join-hdfs-3.5", "--to", tmp_path / "n", "--format", "csv"), 2, "parquet or delta"),
+    ):
+        run = ckpt("migrate", "transform-with-state", *words, "--plan")
+        assert run.exit_code == code
+        assert told in run.stderr
+        assert run.stderr.count("\n") == 1
+
+
+def test_the_row_api_needs_a_spark_that_has_it() -> None:
+    with pytest.raises(CkptError, match=r"needs pyspark 4\.1"):
+        plan_transform(str(SAMPLES / "aggregation-hdfs-4.2"), api=Api.ROW, spark=(4, 0))
+    with pytest.raises(UsageError):
+        plan("aggregation-hdfs-4.2", kind=Format.JSON)
+
+
+def test_other_operators_are_named_as_left_out() -> None:
+    from ckpt.migrate.transform import mind
+
+    told = " ".join(mind(plan("dedup-aggregation-hdfs-4.2", operator=1)))
+    assert "more stateful operators: 0" in told
+
+
+def test_a_hand_over_that_is_refused_refuses_the_migration(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(SAMPLES / "aggregation-hdfs-4.2", checkpoint)
+    newest = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    lines = newest.read_text().splitlines()
+    newest.write_text("\n".join([*lines[:2], '{"somebody":"else"}']))
+    with pytest.raises(CkptError, match="no new query can go on here: source 0"):
+        plan_transform(str(checkpoint), spark=SPARK)

@@ -1,0 +1,122 @@
+"""``ckpt migrate provider``: what is said of every sample, and that Spark does with a provider what is said."""
+
+import json
+import shlex
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import contract
+from tests.conftest import Ckpt
+from tests.migrate.recorded import RUNS
+from tests.places import ROOT, SAMPLE_NAMES, SAMPLES
+from tests.repair.test_command import everything
+
+EXIT = {"already": 0, "nothing": 0, "possible": 1, "no-way": 3, "refused": 3}
+
+
+def document(ckpt: Ckpt, sample: str, to: str) -> Any:
+    return ckpt("migrate", "provider", f"sample_checkpoints/{sample}", "--to", to, "-o", "json").json()
+
+
+@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+@pytest.mark.parametrize("to", ["rocksdb", "hdfs"])
+def test_every_sample_is_told_as_published_and_left_alone(sample: str, to: str, ckpt: Ckpt) -> None:
+    before = everything(SAMPLES / sample)
+    run = ckpt("migrate", "provider", f"sample_checkpoints/{sample}", "--to", to, "-o", "json")
+    told = run.json()
+
+    assert contract.disagreements(told, "migrate provider") == []
+    assert run.exit_code == EXIT[told["outcome"]]
+    page = ckpt("migrate", "provider", f"sample_checkpoints/{sample}", "--to", to)
+    assert page.exit_code == run.exit_code
+    assert page.stdout
+    assert everything(SAMPLES / sample) == before
+
+
+def test_every_published_key_is_used(ckpt: Ckpt) -> None:
+    told = [document(ckpt, "aggregation-hdfs-4.2", "rocksdb"), document(ckpt, "join-rocksdb-4.0", "hdfs")]
+    seen = {key for one in told for key in contract.keys_in(one)}
+    unused = {key for key in contract.shapes("migrate provider").keys() - seen if not key.startswith("checkpoint.")}
+    assert unused == set()
+
+
+@pytest.mark.parametrize(
+    ("sample", "to", "outcome", "carries"),
+    [
+        ("aggregation-hdfs-4.2", "rocksdb", "possible", ["goes-on"]),
+        ("aggregation-hdfs-3.5", "rocksdb", "possible", ["goes-on"]),
+        ("windowed-aggregation-hdfs-4.2", "rocksdb", "possible", ["goes-on"]),
+        ("pandas-with-state-hdfs-3.5", "rocksdb", "possible", ["goes-on"]),
+        ("session-window-hdfs-3.5", "rocksdb", "possible", ["state-only"]),
+        ("dedup-hdfs-4.0", "rocksdb", "possible", ["state-only"]),
+        ("dedup-within-watermark-hdfs-3.5", "rocksdb", "possible", ["state-only"]),
+        ("limit-hdfs-4.2", "rocksdb", "possible", ["state-only"]),
+        ("join-hdfs-3.5", "rocksdb", "no-way", ["none"]),
+        ("dedup-aggregation-hdfs-4.2", "rocksdb", "no-way", ["none", "none"]),
+        ("aggregation-rocksdb-4.2", "hdfs", "no-way", ["none"]),
+        ("join-rocksdb-4.0", "hdfs", "no-way", ["none"]),
+        ("tws-rocksdb-4.2", "hdfs", "no-way", ["none"]),
+        ("aggregation-rocksdb-4.2", "rocksdb", "already", []),
+        ("aggregation-hdfs-4.2", "hdfs", "already", []),
+        ("stateless-4.2", "rocksdb", "nothing", []),
+        ("damaged-no-commits", "rocksdb", "refused", []),
+    ],
+)
+def test_what_can_be_moved(sample: str, to: str, outcome: str, carries: list[str], ckpt: Ckpt) -> None:
+    told = document(ckpt, sample, to)
+    assert told["outcome"] == outcome
+    assert [one["carry"] for one in told["operators"]] == carries
+    assert bool(told["steps"]) == (outcome == "possible")
+    assert bool(told["remains"]) == (outcome == "no-way")
+
+
+@pytest.mark.parametrize("sample", [name for name in SAMPLE_NAMES if "hdfs" in name])
+def test_the_command_that_is_printed_plans_a_query_on_that_batch(sample: str, ckpt: Ckpt) -> None:
+    told = document(ckpt, sample, "rocksdb")
+    commands = [one["command"] for one in told["steps"] if one["command"] and one["command"].startswith("ckpt ")]
+    assert len(commands) == (told["outcome"] == "possible")
+    for command in commands:
+        plan = ckpt(*shlex.split(command)[1:], "--plan", "-o", "json")
+        assert plan.exit_code == 1
+        assert plan.json()["batch"] == told["handoff"]["batch"]
+
+
+def test_a_query_that_runs_on_rocksdb_only_is_not_told_to_begin_anew_without_it(ckpt: Ckpt) -> None:
+    told = ckpt("migrate", "provider", "sample_checkpoints/tws-rocksdb-4.2", "--to", "hdfs").stdout
+    assert "RocksDB only" in told
+    assert "begin anew" not in told
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What Spark did."""
+    if find_spec("pyspark") is None:
+        pytest.skip("pyspark is not installed")
+    folder: Path = tmp_path_factory.mktemp("provider")
+    command = [sys.executable, "-m", "tests.migrate.recorded", str(folder)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    told: dict[str, Any] = json.loads((folder / "found.json").read_text())
+    return told
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("name", "ending"), [("hdfs", "delta"), ("rocksdb", "zip")])
+def test_spark_goes_on_with_the_recorded_provider_whatever_the_session_says(
+    name: str, ending: str, found: dict[str, Any], ckpt: Ckpt
+) -> None:
+    told = found[name]
+    first = told["before"]["batch"]
+    assert document(ckpt, RUNS[name][0], RUNS[name][1])["recorded"] == told["before"]["recorded"]
+    for number, after in enumerate(told["after"], 1):
+        assert after["asked"] != told["before"]["recorded"]
+        assert after["recorded"] == told["before"]["recorded"]
+        assert after["batch"] == first + number
+        assert f"{after['batch'] + 1}.{ending}" in after["newest"]
+    assert told["rows"] == 10 * (told["after"][-1]["batch"] + 1)
+    assert told["fresh"]["recorded"] == told["fresh"]["asked"]

@@ -1,0 +1,99 @@
+"""``ckpt migrate transform-with-state``: what is generated from every stateful sample, run by real Spark."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.migrate.transforming import ROW_API, STATEFUL
+from tests.places import ROOT
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed"),
+]
+
+_BIG = 2**53 + 1
+_RUNS = [f"{name}-pandas" for name in STATEFUL] + [f"{name}-row" for name in ROW_API]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """All that was asked, in one session."""
+    folder: Path = tmp_path_factory.mktemp("transforming")
+    command = [sys.executable, "-m", "tests.migrate.transforming", str(folder)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=2400)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    told: dict[str, Any] = json.loads((folder / "found.json").read_text())
+    return told
+
+
+@pytest.mark.parametrize("run", _RUNS)
+def test_batch_0_loads_all_state_of_a_sample_and_registers_its_timers(run: str, found: dict[str, Any]) -> None:
+    one = found["samples"].get(run)
+    if one is None:
+        pytest.skip("this Spark has no transformWithState of rows")
+    if "refused" in one:
+        assert "Spark reads since" in one["refused"]
+        pytest.skip(one["refused"])
+    assert one["error"] == ""
+    assert one["keys"] > 0
+    assert one["loaded"] == one["wanted"]
+    assert any(one["loaded"].values())
+
+
+def test_not_all_samples_are_skipped(found: dict[str, Any]) -> None:
+    assert sum("refused" not in one for one in found["samples"].values()) > len(STATEFUL) // 2
+
+
+def test_what_is_not_filled_in_is_named(found: dict[str, Any]) -> None:
+    assert found["guards"]["empty"] == "fill in CHECKPOINT in start.py"
+    assert found["guards"]["ttl"] == "fill in TTL_MS of last in processor.py"
+
+
+def test_the_old_checkpoint_is_not_written_to(found: dict[str, Any]) -> None:
+    assert found["guards"]["old"].endswith("aggregation-hdfs-4.2 is the old query's checkpoint: name a new one")
+
+
+def test_a_key_of_another_type_does_not_start(found: dict[str, Any]) -> None:
+    said = found["guards"]["type"]
+    assert said == "key column key is string in prepare() and bigint in the state: cast it"
+
+
+def test_a_key_or_event_time_that_is_missing_does_not_start(found: dict[str, Any]) -> None:
+    assert found["guards"]["column"] == "prepare() gives no column key: the key has bigint"
+    assert found["guards"]["event-time"] == "prepare() gives no column timestamp, named by EVENT_TIME"
+
+
+def test_two_rows_of_a_key_do_not_start(found: dict[str, Any]) -> None:
+    assert found["guards"]["twice"] == "the initial state has 2 rows for {'key': 3}"
+
+
+def test_null_keys_that_pandas_mixes_up_do_not_start(found: dict[str, Any]) -> None:
+    assert "the state has NULL in key column key" in found["guards"]["null"]
+    assert "--api row" in found["guards"]["null"]
+
+
+def test_a_row_with_such_a_key_fails_the_query(found: dict[str, Any]) -> None:
+    assert "key column key is NULL: see start.py" in found["guards"]["null-row"]
+
+
+def test_numbers_that_no_float_holds_arrive_whole_beside_nulls(found: dict[str, Any]) -> None:
+    expected = [[1, _BIG, None], [2, None, _BIG], [_BIG - 1, _BIG, -_BIG], [_BIG, None, None]]
+    for rows in found["guards"]["exact"].values():
+        assert rows == expected
+
+
+def test_after_a_crash_in_batch_0_the_state_is_loaded_once_and_then_never_again(found: dict[str, Any]) -> None:
+    said = found["guards"]["crash"]
+    assert "not today" in said["error"]
+    assert said["commits"] == 0
+    assert said["again"] == ""
+    assert said["loaded"] == said["wanted"]
+    assert said["later"] == ""  # the initial state was gone by then
+    assert said["committed"] > 1
+    assert said["kept"] == said["wanted"]
