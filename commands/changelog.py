@@ -90,8 +90,6 @@ def _compared(
                 told = replace(told, compared=(*told.compared, compared))
             for carried in comparing.carried(found.ways):
                 told = replace(told, carried=(*told.carried, carried))
-    except UsageError:
-        raise
     except CkptError as error:
         return replace(told, failed=str(error))
     except KeyboardInterrupt:

@@ -144,18 +144,18 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
     if checkpoint.state.provider is Provider.UNKNOWN:
         why = "neither the logs nor the files tell which state store provider wrote the state"
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
-    if handoff.refused is not None:
-        return ProviderMove(
-            handoff, to, MoveOutcome.REFUSED, refused=f"its sources cannot be handed over: {handoff.refused}"
-        )
     question = Question(uri, Wanted(), all_units=True, batch=handoff.batch)
     try:
         shapes = [plan.shape for plan in plan_initial_states(question, storage_options)]
     except CkptError as error:
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=f"its state cannot be taken: {error}")
     operators = tuple(_moves(shapes, to))
-    lost = any(one.carry is Carry.NONE for one in operators)
-    return ProviderMove(handoff, to, MoveOutcome.NO_WAY if lost or not operators else MoveOutcome.POSSIBLE, operators)
+    if any(one.carry is Carry.NONE for one in operators):
+        return ProviderMove(handoff, to, MoveOutcome.NO_WAY, operators)
+    if handoff.refused is not None:
+        why = f"its sources cannot be handed over: {handoff.refused}"
+        return ProviderMove(handoff, to, MoveOutcome.REFUSED, operators, why)
+    return ProviderMove(handoff, to, MoveOutcome.POSSIBLE, operators)
 
 
 def _moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]:

@@ -27,7 +27,7 @@ class Way:
     operator: int
     store: str
     partition: int
-    last: int | None = None  # the last version written the old way
+    last: int | None = None  # the last version written the old way, while Spark can still read its batch
     later: int | None = None  # the first snapshot behind it
     version: int | None = None  # what can be read in two ways
     older: int | None = None  # the snapshot from which the longer way to ``version`` begins
@@ -124,13 +124,15 @@ def _way(place: StorePartition, first: int | None, committed: Collection[int], *
     later = min((version for version in snapshots if version > last), default=None)
     if changelog:
         version, older = (later, last) if last in snapshots and later is not None else (None, None)
-        why = f"no snapshot behind version {last} was uploaded yet" if later is None else f"{last}.zip is not there"
+        gone = f"{last}.zip, the last version of the old way, is no longer there"
+        why = gone if last not in snapshots else f"no snapshot behind version {last} was uploaded yet"
     else:
         version, older = _newest_pair(sorted(version for version in snapshots if version <= last), logs)
         why = f"up to version {last} no two snapshots are left with all changelogs between them"
+    across = (last if last - 1 in committed else None, later)
     if version is None or older is None or not logs.issuperset(range(older + 1, version + 1)):
-        return Way(*where, last, later, why=why)
-    return Way(*where, last, later, version, older)
+        return Way(*where, *across, why=why)
+    return Way(*where, *across, version, older)
 
 
 def _versions(files: Collection[FileId], once: Counter[int]) -> set[int]:

@@ -60,14 +60,14 @@ def provider_page(found: ProviderMove) -> str:
 
 
 def _headline(found: ProviderMove, layout: Page) -> str:
-    to = _NAMES[Provider(found.to)]
+    to, of = _NAMES[Provider(found.to)], _NAMES[found.provider or Provider.UNKNOWN]
     lost = [one for one in found.operators if one.carry is Carry.NONE]
     said, colour = {
         MoveOutcome.ALREADY: (f"ALREADY SO: its state is {to}", "32;1"),
         MoveOutcome.NOTHING: ("NOTHING TO MOVE: there is no state here", "32;1"),
         MoveOutcome.POSSIBLE: (f"NOT ON THIS CHECKPOINT, but a new query on {to} can be given its state", "33;1"),
         MoveOutcome.NO_WAY: (
-            f"NO WAY to take its state to {to}: {printable(lost[0].why) if lost else 'there is none to be read'}",
+            f"NO WAY for its state from {of} to {to}: {printable(lost[0].why) if lost else ''}",
             COLOURS[Severity.ERROR],
         ),
         MoveOutcome.REFUSED: (f"NO ANSWER: {printable(found.refused or '')}", COLOURS[Severity.ERROR]),
@@ -156,6 +156,7 @@ def _remains(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
             "see how far back that goes",
             None,
         )
+    if Family.TRANSFORM not in alone and found.handoff.refused is None:
         yield (
             f"begin with no state behind batch {found.handoff.batch}, with the same setting: counts start at zero, and "
             "open windows, sessions and waiting rows of joins are gone",

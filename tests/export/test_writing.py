@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+import ckpt as ckpt_library
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
+from tests.export.conftest import trace
 from tests.places import ROOT
 
 pytestmark = pytest.mark.spark
@@ -127,18 +129,54 @@ def test_csv_refuses_what_it_cannot_hold_by_name(ckpt: Ckpt, spark: Any, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_table(ckpt: Ckpt, spark: Any) -> None:
-    spark.sql("DROP TABLE IF EXISTS exported_state")
+def test_a_table(ckpt: Ckpt, spark: Any, copy_of: CopyOf) -> None:
+    """It is replaced when the new one is whole; a failed export leaves what was there, and nothing else."""
+    damaged = copy_of("aggregation-changelog-4.2")
+    for changelog in (damaged / "state" / "0" / "1").glob("*.changelog"):
+        spoil(changelog)
+    name = "exported_state"
+    before = {row["tableName"] for row in spark.sql("SHOW TABLES").collect()}
     try:
-        assert ckpt("export-state", SAMPLE, "--table", "exported_state").exit_code == 0
-        assert spark.table("exported_state").count() == 14
-        again = ckpt("export-state", SAMPLE, "--table", "exported_state")
+        failed = ckpt("export-state", damaged, "--batch", "4", "--table", name)
+        assert (failed.exit_code, "failed in Spark" in failed.refusal()) == (3, True)
+        assert not spark.catalog.tableExists(name)
+        assert ckpt("export-state", SAMPLE, "--table", name).exit_code == 0
+        assert spark.table(name).count() == 14
+        again = ckpt("export-state", SAMPLE, "--table", name)
         assert again.exit_code == 2
-        assert "--table exported_state is there already: --mode overwrite replaces it" in again.refusal()
-        assert ckpt("export-state", SAMPLE, "--table", "exported_state", "--mode", "overwrite").exit_code == 0
-        assert spark.table("exported_state").count() == 14
+        assert f"--table {name} is there already: --mode overwrite replaces it" in again.refusal()
+        failed = ckpt("export-state", damaged, "--batch", "4", "--table", name, "--mode", "overwrite")
+        assert failed.exit_code == 3
+        assert spark.table(name).count() == 14
+        other = ckpt("export-state", SAMPLE, "--batch", "2", "--table", f"`{name}`", "--mode", "overwrite")
+        assert other.exit_code == 0, other.stderr
+        assert spark.table(name).count() == ckpt_library.read_state(spark, str(ROOT / SAMPLE), batch=2).count() != 14
+        assert {row["tableName"] for row in spark.sql("SHOW TABLES").collect()} == before | {name}
     finally:
-        spark.sql("DROP TABLE IF EXISTS exported_state")
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def test_a_table_is_not_put_into_a_checkpoint(ckpt: Ckpt, spark: Any, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    spark.sql(f"CREATE DATABASE inside LOCATION '{checkpoint}/warehouse'")
+    try:
+        before = trace(checkpoint)
+        refused = ckpt("export-state", checkpoint, "--table", "inside.t")
+        assert trace(checkpoint) == before
+    finally:
+        spark.sql("DROP DATABASE inside")
+    assert refused.exit_code == 2
+    assert "would lie in the checkpoint" in refused.refusal()
+
+
+def test_a_table_that_nobody_would_find_is_refused(tmp_path: Path) -> None:
+    """Spark's own catalog ends with the session that the command starts."""
+    words = ["export-state", str(ROOT / SAMPLE), "--table", "t", "--master", "local[1]"]
+    command = [sys.executable, "-m", "ckpt", *words]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 2, run.stderr
+    assert "nobody would find the table; use --to" in run.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_count_and_show_write_nothing(ckpt: Ckpt, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,7 +296,7 @@ def test_delta_in_a_session_of_its_own(tmp_path: Path) -> None:
     """It is configured for Delta without being told."""
     pytest.importorskip("delta", reason="delta-spark is not installed")
     target = tmp_path / "table"
-    done = run("export-state", SAMPLE, "--to", str(target), "--format", "delta", "--master", "local[1]")
+    done = run("export-state", SAMPLE, "--to", str(target), "--format", "delta", "--master", "local[1]", timeout=900)
     assert done.returncode == 0, done.stderr
     commit = [json.loads(line) for line in (target / "_delta_log" / f"{0:020}.json").read_text().splitlines()]
     (info,) = [line["commitInfo"] for line in commit if "commitInfo" in line]

@@ -34,6 +34,12 @@ def told(one: Outcome) -> dict[str, Any]:
     }
 
 
+def document(recorded: dict[str, Any]) -> str:
+    """A line for each case, in their order."""
+    lines = [f" {json.dumps(case)}: {json.dumps(recorded[case])}" for case in EVERY if case in recorded]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 def main(folder: Path, cases: list[str]) -> None:
     """Run cases, those of a source together, and record them."""
     for source in SOURCES:
@@ -46,7 +52,7 @@ def main(folder: Path, cases: list[str]) -> None:
             found = run(folder / source, servers, connector_jars(), some)
         recorded = json.loads(RECORD.read_text()) if RECORD.exists() else {}
         recorded |= {one.case: told(one) for one in found}
-        RECORD.write_text(json.dumps({case: recorded[case] for case in EVERY if case in recorded}, indent=1) + "\n")
+        RECORD.write_text(document(recorded))
         for one in found:
             sys.stdout.write(f"{one.case}: {one.rows()} rows, lost {one.lost}, surplus {one.surplus}\n")
 

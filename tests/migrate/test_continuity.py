@@ -16,7 +16,7 @@ from tests.migrate.continuity_cases import EVERY, SOME, Outcome, expected, run
 from tests.migrate.continuity_input import STOP
 from tests.services.kafka import connector_jars
 
-real = [
+real = [  # marks of the tests that start something
     pytest.mark.spark,
     pytest.mark.service,
     pytest.mark.skipif(find_spec("delta") is None, reason="delta-spark is not installed"),
@@ -24,10 +24,14 @@ real = [
 
 
 @pytest.fixture(scope="module")
-def outcomes(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
-    """What came of each case; one JVM runs the old queries and one the new ones."""
+def outcomes(
+    request: pytest.FixtureRequest, kafka: str, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Outcome]:
+    """What came of each case that was asked for; one JVM runs the old queries and one the new ones."""
     folder: Path = tmp_path_factory.mktemp("continuity")
-    return {one.case: one for one in run(folder, kafka, connector_jars(), SOME)}
+    asked = {item.name for item in request.session.items if item.path == request.path}
+    cases = [case for case in SOME if any(f"[{case}]" in name for name in asked)]
+    return {one.case: one for one in run(folder, kafka, connector_jars(), cases)}
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=real) for case in SOME])
