@@ -90,7 +90,7 @@ def run(start: Any, spark: Any) -> str:
 
     Spark gives the Python process that declares the state ten seconds to come up; the next start is as the first.
     """
-    for _ in range(4):
+    for _ in range(15):
         failed = run_once(start, spark)
         if "Python worker failed to connect back" not in failed:
             break
