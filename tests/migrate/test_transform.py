@@ -97,3 +97,10 @@ def test_after_a_crash_in_batch_0_the_state_is_loaded_once_and_then_never_again(
     assert said["later"] == ""  # the initial state was gone by then
     assert said["committed"] > 1
     assert said["kept"] == said["wanted"]
+
+
+def test_rows_of_a_key_make_its_timeout_forgotten_as_in_the_old_query(found: dict[str, Any]) -> None:
+    said = found["guards"]["timeout"]
+    assert said["error"] == ""
+    assert {10, 11, 12, 13} < set(said["had"])
+    assert said["have"] == [key for key in said["had"] if key > 13]

@@ -77,7 +77,7 @@ def answer() -> list[list[Any]]:
 def run(words: list[str]) -> str:
     """What a command prints."""
     if words[0] == "python":
-        for _ in range(4):  # a machine under load may not start Python in the ten seconds that Spark waits
+        for _ in range(8):  # a machine under load may not start Python in the ten seconds that Spark waits
             ran = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=False)
             if "Python worker failed to connect back" not in ran.stderr:
                 break

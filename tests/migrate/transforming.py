@@ -90,7 +90,7 @@ def run(start: Any, spark: Any) -> str:
 
     Spark gives the Python process that declares the state ten seconds to come up; the next start is as the first.
     """
-    for _ in range(4):
+    for _ in range(15):
         failed = run_once(start, spark)
         if "Python worker failed to connect back" not in failed:
             break
@@ -261,6 +261,7 @@ def guards(spark: Any, folder: Path) -> dict[str, Any]:
     said["null-row"] = run(start, spark)
     said["exact"] = {api: exact(spark, fresh(f"exact-{api}", api=api)) for api in apis()}
     said["crash"] = crash(spark, fresh("crash"))
+    said["timeout"] = timeout(spark, fresh("timeout", "pandas-with-state-changelog-4.2"))
     return said
 
 
@@ -313,6 +314,15 @@ def crash(spark: Any, start: Any) -> dict[str, Any]:
     said["kept"] = state()
     said["committed"] = len(list(Path(start.CHECKPOINT, "commits").glob("[0-9]*")))
     return said
+
+
+def timeout(spark: Any, start: Any) -> dict[str, Any]:
+    """Which keys have a timer after a batch with rows of keys 10 to 13, and which had a timeout in the state."""
+    start.prepare = lambda rows: rows.selectExpr("timestamp", "value + 10 AS key")
+    had = spark.read.parquet(start.INITIAL_STATE).where("timeoutTimestamp > 0").collect()
+    error = run(start, spark)
+    timers = [] if error else ckpt.read_state(spark, start.CHECKPOINT, batch=0, timers=True).collect()
+    return {"error": error, "had": sorted(row["key"] for row in had), "have": sorted(row["key_key"] for row in timers)}
 
 
 def main(folder: Path, *names: str) -> None:

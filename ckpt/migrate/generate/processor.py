@@ -227,6 +227,10 @@ class _Writing:
             yield "        yield from self.update(key, rows, timerValues)"
             yield "        self._close_in_time(key)"
         else:
+            if self.plan.family is Family.GROUP_STATE and self.plan.time_mode is not TimeMode.NONE:
+                yield "        # every call forgot the timeout of a key, and set another if it was to have one"
+                yield "        for moment in list(self.handle.listTimers()):"
+                yield "            self.handle.deleteTimer(moment)"
             yield "        return self.update(key, rows, timerValues)"
         yield ""
         last = "expiredTimerInfo: ExpiredTimerInfo"
