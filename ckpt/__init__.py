@@ -22,9 +22,15 @@ __all__ = [
     "state_units",
 ]
 
+_WITH_SPARK = ("read_changes", "read_initial_state", "read_state")
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 def __getattr__(name: str) -> Any:
     """Find what needs pyspark only when it is asked for."""
-    if name in ("read_changes", "read_initial_state", "read_state"):
+    if name in _WITH_SPARK:
         return getattr(import_module("ckpt.spark.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -78,7 +78,9 @@ def export_state(
     if not looks and not place.name:
         raise UsageError("where to? --to PATH or --table NAME; or look first with --plan, --count or --show N")
     if all_units and (table is not None or changes_from is not None):
-        raise UsageError("--all writes one folder for each part: it goes with --to, and not with --changes-from")
+        raise UsageError(
+            "--all is the state of every part, a folder for each: it goes neither with --table nor with --changes-from"
+        )
     wanted = Wanted(operator, store, side, variable, timers)
     question = Question(checkpoint, wanted, all_units, batch, changes_from)
     storage, version = options.pairs("--storage-option", storage_option), _spark(needed=not plan)
@@ -148,8 +150,9 @@ def _with_spark(
     from ckpt.spark.session import session
 
     delta = asked.writes and asked.target.format is Format.DELTA
+    table = asked.target.table if asked.writes else None
     try:
-        with session(master, settings, delta=delta) as spark, bar(quiet=quiet) as watcher:
+        with session(master, settings, delta=delta, table=table) as spark, bar(quiet=quiet) as watcher:
             shaped = [
                 exporting.shaped(spark, one, asked.shape, partition_id=asked.partition_id)
                 if isinstance(one, Reading)

@@ -3,7 +3,8 @@
 import os
 import sys
 from collections import UserDict
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
@@ -63,23 +64,43 @@ class _Group(TyperGroup):
         for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character gets its escape
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
-        try:
+        with _told():
             return super().invoke(ctx)
-        except CkptError as error:
-            typer.echo(f"ckpt: {printable(str(error))}", err=True)
-            raise typer.Exit(code=USAGE if isinstance(error, UsageError) else FAILED) from error
-        except typer.BadParameter as error:  # a word that an option does not know, or an argument that is missing
-            told = " ".join(error.format_message().replace(": Value error, ", ": ").split()).rstrip(".")
-            help_for = f"; see {error.ctx.command_path} --help" if error.ctx else ""
-            typer.echo(f"ckpt: {printable(told + help_for)}", err=True)
-            raise typer.Exit(code=USAGE) from error
-        except BrokenPipeError:
-            _give_up(sys.stdout)  # whoever read our output has gone
-            raise typer.Exit(code=FAILED) from None
-        except OSError as error:
-            _give_up(sys.stdout)
-            typer.echo(f"ckpt: the report cannot be written: {printable(error.strerror or str(error))}", err=True)
-            raise typer.Exit(code=FAILED) from error
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words before the name of a command."""
+        with _told():
+            return super().parse_args(ctx, args)
+
+
+_MISUSE: Any = (
+    typer.BadParameter.__bases__
+)  # what the parser raises: options, commands, arguments that are wrong or missing
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Errors become one line on standard error, and an exit code."""
+    try:
+        yield
+    except CkptError as error:
+        typer.echo(f"ckpt: {printable(str(error))}", err=True)
+        raise typer.Exit(code=USAGE if isinstance(error, UsageError) else FAILED) from error
+    except _MISUSE as error:
+        message = error.format_message()
+        if "\n" in message:  # no words at all: a page of help
+            raise
+        told = " ".join(message.replace(": Value error, ", ": ").split()).rstrip(".")
+        help_for = f"; see {error.ctx.command_path} --help" if error.ctx else ""
+        typer.echo(f"ckpt: {printable(told + help_for)}", err=True)
+        raise typer.Exit(code=USAGE) from error
+    except BrokenPipeError:
+        _give_up(sys.stdout)  # whoever read our output has gone
+        raise typer.Exit(code=FAILED) from None
+    except OSError as error:
+        _give_up(sys.stdout)
+        typer.echo(f"ckpt: the report cannot be written: {printable(error.strerror or str(error))}", err=True)
+        raise typer.Exit(code=FAILED) from error
 
 
 def _give_up(stream: TextIO) -> None:

@@ -43,10 +43,14 @@ class Wanted:
 
 def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool = False) -> tuple[StateUnit, ...]:
     """The units that were asked for: exactly one, unless all are. Raises UsageError, naming those there are."""
+    if all_of_them and wanted != Wanted(wanted.operator):
+        raise UsageError("--all is every part of the state: leave out --store, --side, --variable and --timers")
     units = state_units(checkpoint)
     if not units:
-        keeps = "its query keeps none" if checkpoint.stateful is False else "there is no state/"
-        raise CkptError(f"{checkpoint.uri}: there is no state to read: {keeps}")
+        raise CkptError(
+            f"{checkpoint.uri}: there is no state to read: it has no state/, which is right for a stateless query and "
+            "a loss for any other; if it was lost, put it back from a copy of the checkpoint"
+        )
     found = tuple(unit for unit in units if wanted.fits(unit))
     if not found:
         raise UsageError(f"{checkpoint.uri}: {_no_such(wanted, units)}")

@@ -52,9 +52,9 @@ def _look_here(path: Path, target: Target) -> None:
     """Look at a local target, and whether its folder can be written to."""
     try:
         if path.is_dir():
-            check_what_is_there(target.shown, target.mode, [entry.name for entry in path.iterdir()])
+            check_what_is_there(target, [entry.name for entry in path.iterdir()])
         elif path.exists():
-            check_what_is_there(target.shown, target.mode, None)
+            check_what_is_there(target, None)
         above = next(folder for folder in path.parents if folder.exists())
     except OSError as error:
         raise UsageError(f"--to {target.given}: it cannot be looked at: {error.strerror}") from error
@@ -72,5 +72,5 @@ def _look_there(target: Target, options: Mapping[str, str]) -> str | None:
         return None
     except CkptError as error:
         return str(error)
-    check_what_is_there(target.shown, target.mode, {*found.files, *found.folders})
+    check_what_is_there(target, {*found.files, *found.folders})
     return None

@@ -69,10 +69,15 @@ def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoi
         return Target(None, table, kind, mode)
     path = spark_uri(to)
     folder_and_name(path)
-    place, home = f"{_followed(path)}/", f"{_followed(spark_uri(checkpoint))}/"
-    if place.startswith(home) or home.startswith(place):
+    home = spark_uri(checkpoint)
+    if lies_in(path, home) or lies_in(home, path):
         raise UsageError(f"--to {to} lies in the checkpoint, or the checkpoint in it: a checkpoint is never written to")
     return Target(path, None, kind, mode, to)
+
+
+def lies_in(place: str, folder: str) -> bool:
+    """Whether a place is a folder or lies in it; both as Spark is given them."""
+    return f"{_followed(place)}/".startswith(f"{_followed(folder)}/")
 
 
 def _followed(uri: str) -> str:
@@ -94,15 +99,18 @@ def folder_and_name(path: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
-def check_what_is_there(place: str, mode: Mode, names: Collection[str] | None) -> None:
-    """Raise UsageError where a place is taken by something that is not to be, or may not be, replaced.
+def check_what_is_there(target: Target, names: Collection[str] | None) -> None:
+    """Raise UsageError where a target is taken by something that is not to be, or may not be, replaced.
 
     ``names`` are those of what lies in the folder there; None where it is a file.
     """
+    place = target.shown
     if names is None or (names and not any(mark in names for mark in _MARKS)):
         raise UsageError(f"{place} is there and was not exported: it is not overwritten; name another place")
-    if mode is Mode.ERROR:
+    if target.mode is Mode.ERROR:
         raise UsageError(f"{place} is there already: --mode overwrite replaces it")
+    if "_delta_log" in names and target.format is not Format.DELTA:
+        raise UsageError(f"{place} is a Delta table, whose history would go: --format delta, or name another place")
 
 
 _NESTED = frozenset({"array", "map", "struct"})

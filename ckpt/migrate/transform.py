@@ -67,6 +67,12 @@ class TransformPlan:
         return variables_of(self.shape)
 
     @property
+    def packed(self) -> str:
+        """The column in which all that is no key is handed to the processor."""
+        taken = {key.name.lower() for key in self.shape.keys}
+        return next(name for name in ("state", "state_of_key", "all_state_of_key") if name not in taken)
+
+    @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the initial state as a file format has to hold them."""
         found = (*self.shape.keys, *self.shape.state)

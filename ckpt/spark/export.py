@@ -14,8 +14,9 @@ from ckpt.errors import UsageError
 from ckpt.export.columns import Column, Columns, top_columns
 from ckpt.export.initial import InitialPlan
 from ckpt.export.manifest import manifest, manifest_of_all
+from ckpt.export.mount import spark_uri
 from ckpt.export.reading import Reading
-from ckpt.export.targets import MANIFEST, Format, Mode, Shape, Target, check_types
+from ckpt.export.targets import MANIFEST, Format, Mode, Shape, Target, check_types, lies_in
 from ckpt.model import Json
 from ckpt.spark.files import Files, Staged
 from ckpt.spark.initial import initial_frame
@@ -132,7 +133,7 @@ def _write(
     frame = one.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
     doing = f"exporting {one.reading.unit.label}"
     with told(doing), watched(spark, doing, watcher):
-        writer = frame.write.format(kind).options(**options, **_metadata(spark, one, kind))
+        writer = frame.write.format(kind).options(**options, **_options(spark, one, kind))
         writer.mode("overwrite" if options else "error").save(place)
         return Exported(one, place, int(rows.get["rows"]), schema_of(one.frame))
 
@@ -155,6 +156,10 @@ def _to_table(spark: SparkSession, one: Shaped, name: str, target: Target, watch
     """Write a table of the session's catalog; one that is there stays until the new one is whole."""
     with told(f"looking for {name}"):
         there = spark.catalog.tableExists(name)
+        schema = name.rpartition(".")[0] or spark.catalog.currentDatabase()
+        home = spark.catalog.getDatabase(schema).locationUri
+    if lies_in(home, spark_uri(one.reading.checkpoint)):
+        raise UsageError(f"--table {name} would lie in the checkpoint, in {home}: a checkpoint is never written to")
     if there and target.mode is Mode.ERROR:
         raise UsageError(f"--table {name} is there already: --mode overwrite replaces it")
     aside = there and target.format is not Format.DELTA  # Delta replaces a table in one commit, others drop it first
@@ -163,7 +168,7 @@ def _to_table(spark: SparkSession, one: Shaped, name: str, target: Target, watch
     frame = one.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
     doing = f"exporting {one.reading.unit.label}"
     with told(doing), watched(spark, doing, watcher):
-        writer = frame.write.format(target.format).options(**_metadata(spark, one, target.format))
+        writer = frame.write.format(target.format).options(**_options(spark, one, target.format))
         if target.mode is Mode.OVERWRITE and target.format is Format.DELTA:
             writer = writer.option("overwriteSchema", "true")
         try:
@@ -189,10 +194,10 @@ def _beside(name: str) -> str:
     return f"{name.removesuffix('`')}_ckpt_{uuid.uuid4().hex[:12]}{quote}"
 
 
-def _metadata(spark: SparkSession, one: Shaped, kind: Format) -> dict[str, str]:
-    """Delta keeps the manifest with the commit."""
+def _options(spark: SparkSession, one: Shaped, kind: Format) -> dict[str, str]:
+    """What a format is told: CSV begins with the names, and Delta keeps the manifest with the commit."""
     if kind is not Format.DELTA:
-        return {}
+        return {"header": "true"} if kind is Format.CSV else {}
     return {"userMetadata": json.dumps(_manifest(spark, one, schema_of(one.frame), None, kind))}
 
 

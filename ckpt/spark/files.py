@@ -1,5 +1,6 @@
 """The file system that an export goes to, through Hadoop as Spark sees it."""
 
+import time
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,6 +14,7 @@ from ckpt.export.targets import Target, check_what_is_there, folder_and_name
 from ckpt.spark.trouble import SparkFailed, told
 
 _RENAMED_AT_ONCE = ("file:", "hdfs:")  # elsewhere renaming a folder may be copying its files one by one
+_TRIES, _PAUSE_SECONDS = 20, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class Staged:
         with told(f"looking at {self._place}"):
             self._replaces = files.exists(self._place)
             if self._replaces:
-                check_what_is_there(target.shown, target.mode, files.names(self._place))
+                check_what_is_there(target, files.names(self._place))
 
     def finish(self, texts: Mapping[str, str]) -> None:
         """Put the whole folder in its place, with small files that say so: path below it, and text.
@@ -123,6 +125,13 @@ class Staged:
             self._files.write(f"{folder}/{path}", text)
 
     def give_up(self) -> None:
-        """Remove what was written, as far as the file system still answers."""
+        """Remove what was written, as far as the file system still answers.
+
+        Tasks that were cancelled go on until they notice, and make the folder again: it is removed until it stays away.
+        """
         with suppress(SparkFailed), told(f"removing {self.path}"):
-            self._files.remove(self.path)
+            for _ in range(_TRIES):
+                self._files.remove(self.path)
+                time.sleep(_PAUSE_SECONDS)
+                if not self._files.exists(self.path):
+                    return

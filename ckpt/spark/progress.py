@@ -27,7 +27,7 @@ def watched(spark: SparkSession, doing: str, watcher: Watcher | None) -> Iterato
     try:
         yield
     except BaseException:
-        context.cancelJobGroup(group)
+        context._jsc.sc().cancelJobGroupAndFutureJobs(group)  # the JVM may be about to start one
         raise
     finally:
         done.set()

@@ -18,14 +18,19 @@ _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+_SPARK_CATALOG = "spark_catalog"
+_DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
 
 @contextmanager
-def session(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Iterator[SparkSession]:
+def session(
+    master: str | None, confs: Mapping[str, str], *, delta: bool, table: str | None = None
+) -> Iterator[SparkSession]:
     """A session for one run of a command, stopped afterwards unless it was there before.
 
     Under ``spark-submit``, whose settings hold, and elsewhere a session of all cores of this machine, or on ``master``.
-    Raises SparkMissing where Java or delta-spark is missing, UsageError for settings that come too late.
+    Raises SparkMissing where Java or delta-spark is missing, UsageError for settings that come too late, and for a
+    ``table`` that nobody would find once the session has ended.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -37,9 +42,28 @@ def session(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Ite
         check_delta()
     started = _start(master, confs, delta=delta)
     try:
+        if table is not None:
+            _must_last(started, table)
         yield started
     finally:
         started.stop()
+
+
+def _must_last(spark: SparkSession, table: str) -> None:
+    """Raise UsageError where the catalog of a table ends with the session, as Spark's own does by default."""
+
+    def setting(name: str, default: str) -> str:
+        return str(spark.conf.get(name, default))
+
+    catalog = table.partition(".")[0].strip("`")
+    named = setting(f"spark.sql.catalog.{catalog}", "") and catalog != _SPARK_CATALOG
+    other = setting(f"spark.sql.catalog.{_SPARK_CATALOG}", _DELTA_CATALOG) != _DELTA_CATALOG
+    elsewhere = setting("spark.sql.defaultCatalog", _SPARK_CATALOG) != _SPARK_CATALOG
+    if not (named or other or elsewhere) and setting("spark.sql.catalogImplementation", "in-memory") == "in-memory":
+        raise UsageError(
+            f"--table {table}: the catalog of this session ends with it, and nobody would find the table; use --to, or "
+            "a catalog that lasts: --conf spark.sql.catalogImplementation=hive, or spark-submit with yours"
+        )
 
 
 def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> SparkSession:
@@ -75,7 +99,7 @@ def _with_delta(builder: SparkSession.Builder, confs: Mapping[str, str]) -> Spar
     except ImportError as error:
         raise SparkMissing(f"delta-spark cannot be used: {error}") from error
     builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-    builder = builder.config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+    builder = builder.config(f"spark.sql.catalog.{_SPARK_CATALOG}", _DELTA_CATALOG)
     more = [name for name in confs.get("spark.jars.packages", "").split(",") if name]
     return configure_spark_with_delta_pip(builder, more)
 

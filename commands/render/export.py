@@ -8,7 +8,7 @@ from typing import Any
 from ckpt.export.columns import Columns
 from ckpt.export.manifest import describe
 from ckpt.export.reading import OLDEST_SPARK, Reading, version_of
-from ckpt.export.targets import Shape, Target
+from ckpt.export.targets import Shape, Target, local_target
 
 from .document import tool
 from .layout import Page
@@ -84,12 +84,17 @@ def _verdict(one: Done, action: str, target: Target) -> str:
     state = f"{unit.label}{name}, {what}"
     match action:
         case "plan":
-            return f"Would read {state}" + (f", and write {target.name} as {target.format}" if target.name else "")
+            return f"Would read {state}" + (f", and write {_place(target.name, target)}" if target.name else "")
         case "export":
-            return f"Exported {plural(one.rows or 0, 'row')} of {state}, to {one.place} as {target.format}"
+            return f"Exported {plural(one.rows or 0, 'row')} of {state}, to {_place(one.place or '', target)}"
         case "count":
             return f"{plural(one.rows or 0, 'row')} in {state}"
     return state
+
+
+def _place(name: str, target: Target) -> str:
+    """Where it goes, a local path as people write it, and in which form."""
+    return f"{local_target(name) or name} as {target.format}"
 
 
 def _moment(one: Done) -> Iterator[tuple[str, str]]:
@@ -132,12 +137,17 @@ def _needs(one: Done) -> Iterator[tuple[str, str]]:
 
 
 def _rows(shown: Sequence[dict[str, Any]], layout: Page) -> str:
-    """A few rows in columns; the JSON of what is nested."""
+    """A few rows in columns, or below one another where that is too wide; the JSON of what is nested."""
     if not shown:
         return "  no rows"
     heads = [printable(name) for name in shown[0]]
     cells = [[printable(_cell(value)) for value in row.values()] for row in shown]
-    return layout.columns(cells, heads)
+    table = layout.columns(cells, heads)
+    if max(map(len, table.splitlines())) <= layout.width:
+        return table
+    indent = min(max(map(len, heads)), 24) + 4
+    rows = ([layout.wrap(cell, indent, f"  {head} ") for head, cell in zip(heads, row, strict=True)] for row in cells)
+    return "\n\n".join("\n".join(row) for row in rows)
 
 
 def _cell(value: Any) -> str:

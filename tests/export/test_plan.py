@@ -94,7 +94,8 @@ def test_a_plan_imports_no_pyspark() -> None:
         ("damaged-missing-state-schema", [], ["state schema", "state/0/0/", "copy of the checkpoint"]),
         ("damaged-tws-missing-schema", ["--variable", "rows"], ["state schema", "_stateSchema"]),
         ("damaged-no-commits", [], ["no state"]),
-        ("stateless-4.2", [], ["keeps none"]),
+        ("stateless-4.2", [], ["right for a stateless query"]),
+        ("damaged-missing-state", [], ["a loss for any other"]),
     ],
 )
 def test_what_cannot_be_loaded_is_refused_with_inspects_finding(
@@ -127,7 +128,8 @@ def test_what_cannot_be_loaded_is_refused_with_inspects_finding(
         (["--to", "sample_checkpoints/aggregation-hdfs-4.2/out"], "never written to"),
         (["--to", "sample_checkpoints"], "never written to"),
         (["--to", "x", "--conf", "novalue"], "write it as key=value"),
-        (["--all", "--table", "t"], "--all writes one folder"),
+        (["--all", "--table", "t"], "--all is the state of every part"),
+        (["--plan", "--all", "--variable", "rows"], "--all is every part of the state: leave out"),
     ],
 )
 def test_what_makes_no_sense_is_bad_usage(words: list[str], says: str, ckpt: Ckpt) -> None:

@@ -142,7 +142,9 @@ def test_a_round_trip_as_text_changes_nothing(
     assert result.exit_code == 0, result.stderr
     (told,) = result.json()["exports"]
     manifest = json.loads((target / "_ckpt_export.json").read_text())
-    back = spark.read.format(kind).schema(StructType.fromJson(manifest["schema"])).load(str(target))
+    back = (
+        spark.read.format(kind).option("header", True).schema(StructType.fromJson(manifest["schema"])).load(str(target))
+    )
     shown = ckpt("export-state", source, *words, "--show", "1000", "-o", "json").json()["exports"][0]["shown"]
     assert sorted(json.dumps(row, sort_keys=True) for row in shown) == rows.content(back)
     assert back.count() == manifest["rows"] == told["rows"] == len(shown)

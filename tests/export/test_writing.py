@@ -16,6 +16,7 @@ import pytest
 import ckpt as ckpt_library
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
+from tests.export.conftest import trace
 from tests.places import ROOT
 
 pytestmark = pytest.mark.spark
@@ -153,6 +154,29 @@ def test_a_table(ckpt: Ckpt, spark: Any, copy_of: CopyOf) -> None:
         assert {row["tableName"] for row in spark.sql("SHOW TABLES").collect()} == before | {name}
     finally:
         spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def test_a_table_is_not_put_into_a_checkpoint(ckpt: Ckpt, spark: Any, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    spark.sql(f"CREATE DATABASE inside LOCATION '{checkpoint}/warehouse'")
+    try:
+        before = trace(checkpoint)
+        refused = ckpt("export-state", checkpoint, "--table", "inside.t")
+        assert trace(checkpoint) == before
+    finally:
+        spark.sql("DROP DATABASE inside")
+    assert refused.exit_code == 2
+    assert "would lie in the checkpoint" in refused.refusal()
+
+
+def test_a_table_that_nobody_would_find_is_refused(tmp_path: Path) -> None:
+    """Spark's own catalog ends with the session that the command starts."""
+    words = ["export-state", str(ROOT / SAMPLE), "--table", "t", "--master", "local[1]"]
+    command = [sys.executable, "-m", "ckpt", *words]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 2, run.stderr
+    assert "nobody would find the table; use --to" in run.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_count_and_show_write_nothing(ckpt: Ckpt, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

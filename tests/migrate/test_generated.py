@@ -1,10 +1,12 @@
 """The code that ``ckpt migrate transform-with-state`` generates, looked at without running it."""
 
 import ast
+import os
 import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,25 @@ def test_it_is_typed(sample: str, generated: Path) -> None:
 
 
 _UNTYPED = ("--follow-imports=silent", "--ignore-missing-imports", "--allow-subclassing-any", "--allow-untyped-calls")
+
+
+@pytest.mark.parametrize(("zone", "code"), [("UTC", 0), ("Europe/Berlin", 1)])
+@pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed")
+def test_python_in_a_zone_of_its_own_is_refused_where_times_would_shift(zone: str, code: int, generated: Path) -> None:
+    command = [sys.executable, "-c", "import processor; processor.utc()"]
+    folder = generated / "windowed-aggregation-hdfs-4.2-pandas"
+    environment = {**os.environ, "TZ": zone}
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == code, ran.stderr
+    assert ("TZ=UTC" in ran.stderr) == bool(code)
+
+
+def test_a_key_called_state_is_no_other_column_s_name() -> None:
+    found = plan("aggregation-hdfs-4.2")
+    keys = tuple(replace(key, name="state") for key in found.shape.keys)
+    changed = replace(found, initial=replace(found.initial, shape=replace(found.shape, keys=keys)))
+    assert 'state.alias("state_of_key")' in start_code(changed, None)
+    assert 'initialState["state_of_key"]' in processor_code(changed)
 
 
 NASTY = ['a"b', "a'b", "a\\b", "a\nb", '"""', "class", "1st", "größe", "a b", "{x}", "", "handle", "a-b", "a_b"]

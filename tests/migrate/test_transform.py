@@ -55,6 +55,10 @@ def test_what_is_not_filled_in_is_named(found: dict[str, Any]) -> None:
     assert found["guards"]["ttl"] == "fill in TTL_MS of last in processor.py"
 
 
+def test_the_old_checkpoint_is_not_written_to(found: dict[str, Any]) -> None:
+    assert found["guards"]["old"].endswith("aggregation-hdfs-4.2 is the old query's checkpoint: name a new one")
+
+
 def test_a_key_of_another_type_does_not_start(found: dict[str, Any]) -> None:
     said = found["guards"]["type"]
     assert said == "key column key is string in prepare() and bigint in the state: cast it"

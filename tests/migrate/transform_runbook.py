@@ -77,7 +77,10 @@ def answer() -> list[list[Any]]:
 def run(words: list[str]) -> str:
     """What a command prints."""
     if words[0] == "python":
-        ran = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=False)
+        for _ in range(4):  # a machine under load may not start Python in the ten seconds that Spark waits
+            ran = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=False)
+            if "Python worker failed to connect back" not in ran.stderr:
+                break
         assert ran.returncode == 0, ran.stderr[-3000:]
         return ran.stdout
     (script,) = entry_points(group="console_scripts", name="ckpt")

@@ -56,6 +56,16 @@ def committed(spark: SparkSession) -> bool:
     return any(status.getPath().getName().isdigit() for status in found)
 
 
+def leaves_old_alone(spark: SparkSession) -> None:
+    """The old checkpoint is the way back, and no query of another kind may write to it."""
+    jvm: Any = spark.sparkContext._jvm
+    path = jvm.org.apache.hadoop.fs.Path(f"{CHECKPOINT}/metadata")
+    system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    told = spark.read.text(path.toString()).first() if system.exists(path) else None
+    if OLD_QUERY and told is not None and OLD_QUERY in told[0]:
+        raise StartError(f"{CHECKPOINT} is the old query's checkpoint: name a new one")
+
+
 def keys_fit(rows: DataFrame) -> None:
     """Spark does not compare the key of rows and state: another type is another key."""
     for name, wanted in KEYS.items():

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from textwrap import indent
 
 from ckpt.export.columns import Holds
+from ckpt.migrate.generate import helpers
 from ckpt.migrate.generate.examples import EXAMPLES
 from ckpt.migrate.generate.text import Identifiers, columns, exploded, literal, plain
 from ckpt.migrate.transform import Api, TimeMode, TransformPlan
@@ -150,7 +151,8 @@ class _Writing:
         state = f"initialState: {self.rows}"
         yield from self._method("handleInitialState", state, "timerValues: TimerValues", returns="None")
         yield '        """Load what the old query kept of a key; Spark calls it in the first batch only."""'
-        first = 'initialState["state"].iloc[0]' if self.pandas else 'initialState["state"]'
+        packed = f'initialState["{self.plan.packed}"]'
+        first = f"{packed}.iloc[0]" if self.pandas else packed
         if self.plan.shape.state:
             yield f"        row = plain({first})"
         if self.ttl:
@@ -264,47 +266,8 @@ class _Writing:
 
     def _helpers(self) -> Iterator[str]:
         if self.plan.shape.state:
-            yield _PLAIN_PANDAS if self.pandas else _PLAIN_ROW
+            yield helpers.PLAIN_PANDAS if self.pandas else helpers.PLAIN_ROW
         if self._milliseconds:
-            yield _MILLISECONDS
+            yield helpers.MILLISECONDS
         if self.pandas and self.plan.times:
-            yield _UTC
-
-
-_PLAIN_PANDAS = '''
-
-def plain(value: Any) -> Any:
-    """What pandas and NumPy made of a value, as Python's own types again."""
-    if isinstance(value, dict):
-        return {plain(name): plain(one) for name, one in value.items()}
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, list):
-        return [plain(one) for one in value]
-    return value.to_pydatetime() if isinstance(value, pd.Timestamp) else value'''
-
-_PLAIN_ROW = '''
-
-def plain(value: Any) -> Any:
-    """A value with its maps as dictionaries: they come as lists of pairs."""
-    if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
-    if isinstance(value, list):
-        if value and isinstance(value[0], tuple):
-            return {key: plain(one) for key, one in value}
-        return [plain(one) for one in value]
-    return value'''
-
-_MILLISECONDS = '''
-
-def milliseconds(moment: datetime) -> int:
-    """A time in the zone of the session, which is UTC, in ms since 1970."""
-    since = moment.replace(tzinfo=None) - datetime(1970, 1, 1)
-    return since // timedelta(milliseconds=1)'''
-
-_UTC = '''
-
-def utc() -> None:
-    """Times would be shifted in keys and state if Python took them for local ones."""
-    if time.timezone or time.daylight:
-        raise RuntimeError("Python workers need TZ=UTC in their environment")'''
+            yield helpers.UTC

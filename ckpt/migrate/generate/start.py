@@ -127,6 +127,7 @@ class _Writing:
         else:
             yield f"INITIAL_STATE = {literal(self.initial_state)}"
         yield f'INITIAL_STATE_FORMAT = "{plan.format}"'
+        yield f"OLD_QUERY = {literal(plan.initial.moment.query_id or '')}  # its id"
         yield "# The grouping key: rows must have these columns in exactly these types."
         yield "KEYS = {"
         yield from (f"    {literal(name)}: {literal(kind)}," for name, kind in self.keys)
@@ -197,7 +198,7 @@ class _Writing:
             yield "    )"
         else:
             yield '    state = F.lit("seen")'
-        yield '    return frame.select(*KEYS, state.alias("state"))'
+        yield f'    return frame.select(*KEYS, state.alias("{self.plan.packed}"))'
 
     def _start(self) -> Iterator[str]:
         yield from ("", "", "def start(spark: SparkSession) -> StreamingQuery:")
@@ -209,6 +210,7 @@ class _Writing:
             yield '    if TRIGGER.get("availableNow") or TRIGGER.get("once"):'
             yield "        # otherwise batches without rows would follow one another for ever"
             yield '        spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")'
+        yield "    leaves_old_alone(spark)"
         yield "    first = not committed(spark)"
         read = ", ".join(f"source_{start.view.index}(spark)" for start in self.starts)
         yield f"    rows = prepare({read})"
