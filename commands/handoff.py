@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ckpt.errors import CkptError
 from ckpt.handoff import Handoff, Language, hand_off, snippet
 
 from . import options
@@ -30,8 +31,11 @@ def handoff(
     usage, 3 refused or could not look.
     """
     found = hand_off(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
+    table = output is options.Output.TABLE
+    if snippet_option and found.refused and table:  # whoever writes the code to a file gets an empty one
+        raise CkptError(f"{checkpoint}: no code, for this cannot be handed over: {found.refused}")
     code = snippet(found, snippet_option) if snippet_option and not found.refused else None
-    if output is options.Output.JSON:
+    if not table:
         typer.echo(handoff_document(found, code))
     else:
         typer.echo(code or handoff_page(found))

@@ -87,10 +87,9 @@ def _told() -> Iterator[None]:
         typer.echo(f"ckpt: {printable(str(error))}", err=True)
         raise typer.Exit(code=USAGE if isinstance(error, UsageError) else FAILED) from error
     except _MISUSE as error:
-        message = error.format_message()
-        if "\n" in message:  # no words at all: a page of help
+        if type(error).__name__ == "NoArgsIsHelpError":  # no words at all: the page of help is the answer
             raise
-        told = " ".join(message.replace(": Value error, ", ": ").split()).rstrip(".")
+        told = " ".join(error.format_message().replace(": Value error, ", ": ").split()).rstrip(".")
         help_for = f"; see {error.ctx.command_path} --help" if error.ctx else ""
         typer.echo(f"ckpt: {printable(told + help_for)}", err=True)
         raise typer.Exit(code=USAGE) from error

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ckpt.errors import CkptError
+from ckpt.export.place import must_be_free
 from ckpt.export.reading import NEWEST_SPARK
 from ckpt.export.targets import Format, Mode, Target, target
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform
@@ -25,9 +26,15 @@ migrate.command()(provider)
 @migrate.command(name="transform-with-state")
 def transform_with_state(
     checkpoint: options.CheckpointArg,
-    to: Annotated[str, typer.Option("--to", metavar="DIR", help="A folder that is not there yet, local or remote.")],
+    to: Annotated[str, typer.Option("--to", metavar="DIR", help="A folder that is new or empty, local or remote.")],
     batch: Annotated[
-        int | None, typer.Option("--batch", min=0, metavar="N", help="Go on behind this batch. Default: the newest.")
+        int | None,
+        typer.Option(
+            "--batch",
+            min=0,
+            metavar="N",
+            help="Go on behind it. Default: the newest with its state.",
+        ),
     ] = None,
     operator: Annotated[int | None, typer.Option("--operator", min=0, metavar="ID", help="Of this operator.")] = None,
     kind: Annotated[Format, typer.Option("--format", help="Form of the state: parquet or delta.")] = Format.PARQUET,
@@ -47,6 +54,7 @@ def transform_with_state(
     Exit status: 0 written, 1 planned, 2 bad usage, 3 could not do it.
     """
     place = target(to, None, kind, Mode.ERROR, checkpoint)
+    must_be_free(place)
     found = plan_transform(
         checkpoint,
         options.pairs("--storage-option", storage_option),

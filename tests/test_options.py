@@ -161,3 +161,29 @@ def test_help_names_the_exit_codes_and_starts_no_look(ckpt: Ckpt) -> None:
         result = ckpt(*words)
         assert result.exit_code == 0
         assert "2 bad usage" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--nope",), "ckpt: No such option: --nope; see "),
+        (("inspectt",), "No such command 'inspectt'"),
+        (("inspect", "x", "--nope"), "ckpt: No such option: --nope; see "),
+        (("migrate", "provider", "x"), "Missing option '--to'"),
+        (("migrate", "elsewhere", "x"), "No such command 'elsewhere'"),
+    ],
+)
+def test_words_that_are_wrong_are_answered_in_one_line(words: tuple[str, ...], told: str, ckpt: Ckpt) -> None:
+    run = ckpt(*words)
+    assert run.exit_code == 2
+    assert run.stdout == ""
+    assert told in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [(), ("migrate",)])
+def test_no_words_are_answered_by_help(words: tuple[str, ...], ckpt: Ckpt) -> None:
+    run = ckpt(*words)
+    assert run.exit_code == 2
+    assert "Usage:" in run.stdout + run.stderr
+    assert "ckpt: " not in run.stdout + run.stderr

@@ -4,7 +4,7 @@ All state of a key stands in its row: first the key, in the types of the state s
 its timers ... Everything here is known from the files of the checkpoint; ``ckpt.spark.initial`` makes the frame.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
@@ -95,8 +95,10 @@ def plan_initial_state(
     spark: tuple[int, int] = NEWEST_SPARK,
 ) -> InitialPlan:
     """Plan the frame of the one operator that there is or that was asked for; raises as ``plan_readings`` does."""
-    (plan,) = plan_initial_states(replace(question, all_units=False), storage_options, spark)
-    return plan
+    plans = plan_initial_states(replace(question, all_units=True), storage_options, spark)
+    if len(plans) > 1:
+        raise _which_one(question, plans)
+    return plans[0]
 
 
 def plan_initial_states(
@@ -114,10 +116,14 @@ def plan_initial_states(
     readings = plan_readings(replace(question, all_units=True), storage_options, spark)
     plans = tuple(_plan(tuple(found)) for _, found in groupby(readings, lambda reading: reading.unit.operator))
     if len(plans) > 1 and not question.all_units:
-        names = [f" ({plan.shape.operator_name})" if plan.shape.operator_name else "" for plan in plans]
-        listed = ", ".join(f"--operator {plan.shape.operator}{name}" for plan, name in zip(plans, names, strict=True))
-        raise UsageError(f"{question.checkpoint}: one operator at a time: {listed}; or --all")
+        raise _which_one(question, plans, "; or --all")
     return plans
+
+
+def _which_one(question: Question, plans: Sequence[InitialPlan], otherwise: str = "") -> UsageError:
+    names = [f" ({plan.shape.operator_name})" if plan.shape.operator_name else "" for plan in plans]
+    listed = ", ".join(f"--operator {plan.shape.operator}{name}" for plan, name in zip(plans, names, strict=True))
+    return UsageError(f"{question.checkpoint}: one operator at a time: {listed}{otherwise}")
 
 
 def _plan(readings: tuple[Reading, ...]) -> InitialPlan:

@@ -48,6 +48,13 @@ def promised(reading: Reading, shape: Shape, *, partition_id: bool = False) -> t
     return ()
 
 
+def must_be_free(target: Target) -> None:
+    """Raise UsageError where a local folder that is to be made anew is there and not empty; remote ones Spark sees."""
+    path = local_target(target.name)
+    if path is not None and os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
+        raise UsageError(f"--to {target.shown}: something is there already, and is left alone: name a new folder")
+
+
 def _look_here(path: Path, target: Target) -> None:
     """Look at a local target, and whether its folder can be written to."""
     try:

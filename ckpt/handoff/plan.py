@@ -86,7 +86,7 @@ def plan_handoff(storage: Storage, batch: int | None = None) -> Handoff:
         sources=starts,
         later=later,
         sinks=sinks(checkpoint, chosen),
-        doubts=tuple(doubts(checkpoint, chosen, starts)),
+        doubts=tuple(doubts(checkpoint, chosen, starts, newest_readable=_within(checkpoint.commits.ids[-1], possible))),
         warnings=tuple(warnings(checkpoint, chosen, state_readable=_within(chosen, possible))),
         refused=_refused_sources(starts),
     )

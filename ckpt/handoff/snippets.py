@@ -46,7 +46,8 @@ def _about(handoff: Handoff) -> Iterator[str]:
 
 def _told(start: SourceStart) -> Iterator[str]:
     """What has to be known of a source, in lines of plain text."""
-    name = f"{start.view.index} {start.view.name}" if start.view.name else str(start.view.index)
+    index = str(start.view.index)
+    name = f"{index} {start.view.name}" if start.view.name not in (None, "", index) else index
     yield f"Source {_plain(name)}: {start.view.type}."
     for condition in start.conditions:
         yield from wrap(_plain(condition), 100, initial_indent="- ", subsequent_indent="  ", break_long_words=False)

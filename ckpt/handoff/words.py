@@ -42,14 +42,20 @@ def sinks(checkpoint: Checkpoint, batch: int) -> tuple[SinkMeaning, ...]:
     )
 
 
-def doubts(checkpoint: Checkpoint, batch: int, starts: Sequence[SourceStart]) -> Iterator[str]:
-    """Why some rows may be read twice by a new query that reads on behind a batch."""
+def doubts(
+    checkpoint: Checkpoint, batch: int, starts: Sequence[SourceStart], *, newest_readable: bool
+) -> Iterator[str]:
+    """Why some rows may be read twice by a new query that reads on behind a batch.
+
+    ``newest_readable`` says whether the state of the newest committed batch can be loaded in all partitions.
+    """
     commits, latest = checkpoint.commits, checkpoint.offsets.latest
     newest = commits.ids[-1]
     if newest > batch:
+        why = "" if newest_readable else ", but its state cannot be loaded (ckpt inspect says why; mend that first)"
         yield (
-            f"Batch {newest} is committed: what the old query read after batch {batch} is in the sink, and is read "
-            "again."
+            f"Batch {newest} is committed{why}: what the old query read after batch {batch} is in the sink, and is "
+            "read again."
         )
     if latest is not None and latest > max(batch, newest):
         yield (

@@ -15,7 +15,7 @@ from ckpt.export.initial import InitialPlan, InitialShape, plan_initial_state
 from ckpt.export.reading import NEWEST_SPARK, Question
 from ckpt.export.targets import Format
 from ckpt.handoff import Handoff, hand_off
-from ckpt.migrate.variables import Family, Variable, family_of, variables_of
+from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, variables_of
 from ckpt.model import Json, Operator
 
 
@@ -38,6 +38,8 @@ INITIAL_STATE, PROCESSOR, START = "initial_state", "processor.py", "start.py"
 """What a migration writes, below the folder that was asked for."""
 
 OLDEST_ROW_API = (4, 1)
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+NULL_IS_SAFE = ("string", "boolean", "binary", "decimal")  # types of keys that are NULL for themselves in pandas too
 _FORMATS = (Format.PARQUET, Format.DELTA)
 
 
@@ -110,6 +112,21 @@ class TransformPlan:
         return next(one for one in self.operators if one.id == self.shape.operator)
 
     @property
+    def shuffle_partitions(self) -> str | None:
+        """How many partitions the old query had its state in; None where that is not recorded."""
+        checkpoint = self.handoff.inspection.checkpoint
+        log = checkpoint.offsets.readable(self.initial.moment.batch)
+        found = log.metadata.conf.get(SHUFFLE_PARTITIONS) if log and log.metadata else None
+        return found if found and found.isdecimal() else None
+
+    @property
+    def unsafe_keys(self) -> tuple[str, ...]:
+        """Names of key columns whose NULLs pandas does not keep apart from other keys; a window is never NULL."""
+        never = WINDOW if self.family is Family.WINDOWS else ()
+        unsafe = (key.name for key in self.shape.keys if not str(key.type).startswith(NULL_IS_SAFE))
+        return tuple(name for name in unsafe if name not in never)
+
+    @property
     def times(self) -> bool:
         """Whether key or state hold times that depend on a time zone in Python."""
         columns = (*self.shape.keys, *self.shape.state)
@@ -130,12 +147,13 @@ def mind(plan: TransformPlan) -> Iterator[str]:
         listed = ", ".join(f"{one.id} ({one.name or 'unknown'})" for one in others)
         yield (
             f"The old query had more stateful operators: {listed}. Their state is not in here: generate each with "
-            "--operator into a folder of its own, and chain the processors in one query."
+            "--operator into a folder of its own; bringing them together in one query is yours, and not shown."
         )
     if plan.family is Family.JOIN:
         yield (
             "transformWithState has one input: prepare() puts both sides below one another, told apart by a column "
-            "side, which source is which is for you to say; joining and dropping old rows is up to update()."
+            "side, which source is which is for you to say; joining and dropping old rows is up to update(), and not "
+            "shown to answer as Spark's operator does."
         )
     if plan.family is Family.SESSIONS:
         yield "Merging rows into sessions, and removing those that have ended, is up to update() and expired()."
@@ -146,6 +164,11 @@ def mind(plan: TransformPlan) -> Iterator[str]:
         )
     if plan.family is not Family.TRANSFORM and plan.time_mode is not TimeMode.NONE:
         yield f"That time goes by {plan.time_mode} is a guess from the state: no checkpoint of {plan.family} says so."
+    if plan.api is Api.PANDAS and plan.unsafe_keys:
+        yield (
+            f"A NULL in key {' or '.join(plan.unsafe_keys)} stops the new query, for pandas mixes such keys up: if "
+            "NULLs can come, write it with --api row (Spark 4.1), or leave them out in prepare()."
+        )
     for dropped in plan.shape.dropped:
         yield f"Left out of the state: {'.'.join(dropped.path)}: {dropped.why}."
 
@@ -189,6 +212,11 @@ def plan_transform(
             f"{'.'.join(map(str, spark))}: pip install 'pyspark>=4.1', or --api pandas"
         )
     handoff = hand_off(uri, storage_options, batch=batch)
+    if handoff.inspection.checkpoint.state is None and handoff.refused is None:
+        raise CkptError(
+            f"{uri}: it has no state/ to take along: a stateless query goes on with `ckpt handoff` alone; of any other "
+            "it is lost, put it back from a copy of the checkpoint"
+        )
     if handoff.refused is not None:
         raise CkptError(f"{uri}: no new query can go on here: {handoff.refused}; see ckpt handoff")
     chosen = batch if handoff.batch is None else handoff.batch

@@ -56,7 +56,7 @@ def test_files_up_to_an_earlier_batch(ckpt: Ckpt) -> None:
     assert [path.rpartition("/")[2] for path in source["seen"]] == [f"part-{n:02}.json" for n in range(4)]
     assert all(path.startswith("file:/") and not path.startswith("file://") for path in source["seen"])
     assert [one["batch"] for one in told["later"]] == list(range(4, 12))
-    assert "Batch 11 is committed" in told["doubts"][0]
+    assert "Batch 11 is committed: what" in told["doubts"][0]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_state_that_can_no_longer_be_loaded_moves_the_default_and_warns(ckpt: Ck
     checkpoint = copy_of("aggregation-hdfs-4.2", *({"op": "delete", "path": f"state/0/0/{v}.delta"} for v in (9, 10)))
     told = document(ckpt, checkpoint)
     assert told["batch"] == told["possible"][-1][1] == 7
-    assert any("Batch 9 is committed" in doubt for doubt in told["doubts"])
+    assert any("Batch 9 is committed, but its state cannot be loaded" in doubt for doubt in told["doubts"])
     named = document(ckpt, checkpoint, "--batch", 9)
     assert named["batch"] == 9
     assert any("can no longer be loaded" in warning for warning in named["warnings"])
@@ -234,3 +234,11 @@ def test_scala_snippets_compile(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> 
     ran = subprocess.run(list(map(str, words)), cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert (tmp_path / "Handoff1.class").exists()
+
+
+def test_code_that_cannot_be_written_is_no_page(ckpt: Ckpt) -> None:
+    """Whoever sends the code to a file finds nothing in it."""
+    run = ckpt("handoff", "sample_checkpoints/damaged-no-commits", "--snippet", "python")
+    assert run.exit_code == 3
+    assert run.stdout == ""
+    assert "no batch is committed" in run.refusal()

@@ -163,10 +163,12 @@ def test_every_published_key_is_used(tmp_path: Path, ckpt: Ckpt) -> None:
 
 
 def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, ckpt: Ckpt) -> None:
-    inside = SAMPLES / "join-hdfs-3.5"
+    inside, taken = SAMPLES / "join-hdfs-3.5", tmp_path / "taken"
+    (taken / "something").mkdir(parents=True)
     for words, code, told in (
         ((inside, "--to", inside / "new"), 2, "lies in the checkpoint"),
-        (("sample_checkpoints/stateless-4.2", "--to", tmp_path / "n"), 3, "no state to read"),
+        ((inside, "--to", taken), 2, "something is there already"),
+        (("sample_checkpoints/stateless-4.2", "--to", tmp_path / "n"), 3, "no state/ to take along"),
         (("sample_checkpoints/dedup-aggregation-hdfs-4.2", "--to", tmp_path / "n"), 2, "--operator"),
         (("sample_checkpoints/join-hdfs-3.5", "--to", tmp_path / "n", "--batch", "99"), 3, "no offsets/99"),
         (("sample_checkpoints/join-hdfs-3.5", "--to", tmp_path / "n", "--format", "csv"), 2, "parquet or delta"),
@@ -182,6 +184,15 @@ def test_the_row_api_needs_a_spark_that_has_it() -> None:
         plan_transform(str(SAMPLES / "aggregation-hdfs-4.2"), api=Api.ROW, spark=(4, 0))
     with pytest.raises(UsageError):
         plan("aggregation-hdfs-4.2", kind=Format.JSON)
+
+
+def test_a_null_key_is_spoken_of_where_pandas_mixes_it_up() -> None:
+    from ckpt.migrate.transform import mind
+
+    told = " ".join(mind(plan("windowed-aggregation-hdfs-4.2")))
+    assert "A NULL in key key stops" in told
+    assert "window_start" not in told
+    assert "NULL" not in " ".join(mind(plan("windowed-aggregation-hdfs-4.2", api=Api.ROW)))
 
 
 def test_other_operators_are_named_as_left_out() -> None:

@@ -55,6 +55,10 @@ def test_what_is_not_filled_in_is_named(found: dict[str, Any]) -> None:
     assert found["guards"]["ttl"] == "fill in TTL_MS of last in processor.py"
 
 
+def test_a_checkpoint_is_the_same_wherever_it_is_started(found: dict[str, Any]) -> None:
+    assert found["guards"]["relative"].startswith("CHECKPOINT new/checkpoint is relative")
+
+
 def test_the_old_checkpoint_is_not_written_to(found: dict[str, Any]) -> None:
     assert found["guards"]["old"].endswith("aggregation-hdfs-4.2 is the old query's checkpoint: name a new one")
 

@@ -237,6 +237,8 @@ def guards(spark: Any, folder: Path) -> dict[str, Any]:
     start = fresh("empty")
     start.CHECKPOINT = ""
     said["empty"] = run(start, spark)
+    start.CHECKPOINT = "new/checkpoint"
+    said["relative"] = run(start, spark)
     start.CHECKPOINT = str(SAMPLES / _AGGREGATION)
     said["old"] = run(start, spark)
     start = fresh("ttl", "tws-changelog-4.0")

@@ -33,10 +33,15 @@ SESSION = """\
 CHECKS = '''
 
 def filled_in() -> None:
-    """Nothing that is needed may be empty."""
+    """Nothing that is needed may be empty, and the checkpoint must be the same at every start."""
     empty = [name for name in NEEDED if not globals()[name]]
     if empty:
         raise StartError(f"fill in {', '.join(empty)} in start.py")
+    if not (os.path.isabs(CHECKPOINT) or ":/" in CHECKPOINT):
+        raise StartError(
+            f"CHECKPOINT {CHECKPOINT} is relative, and another one in every folder that this "
+            "is started from: give the whole path or URI"
+        )
     times = getattr(processor, "TTL_MS", {})
     empty = [name for name, duration in times.items() if duration <= 0]
     if empty:
@@ -100,7 +105,7 @@ NULLS = '''
 
 # Key types whose NULL pandas keeps apart from all other keys. Of the others Spark makes
 # one NULL key of all keys that come with it, or 1970-01-01, or it fails.
-NULL_IS_SAFE = ("string", "boolean", "binary", "decimal")
+NULL_IS_SAFE = {safe}
 
 
 def unsafe_keys() -> list[str]:
@@ -121,11 +126,20 @@ def no_null_keys(frame: DataFrame) -> None:
 def fail_at_null_keys(rows: DataFrame) -> DataFrame:
     """Rows neither: the query fails rather than mix up keys."""
     for name in unsafe_keys():
-        told = F.raise_error(F.lit(f"key column {name} is NULL: see start.py"))
+        told = F.raise_error(
+            F.lit(
+                f"key column {name} is NULL, which transformWithStateInPandas mixes up with "
+                "other keys: leave such rows out in prepare(), or migrate with --api row"
+            )
+        )
         rows = rows.withColumn(name, F.coalesce(name, told.cast(KEYS[name])))
     return rows'''
 
 MAIN = """\
+    try:
+        filled_in()
+    except StartError as error:
+        sys.exit(f"start.py: {error}")
     builder = SparkSession.builder.appName("transformWithState")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)

@@ -5,7 +5,7 @@ from textwrap import wrap
 
 from ckpt.migrate.generate import guards, sources
 from ckpt.migrate.generate.text import literal, plain, simple
-from ckpt.migrate.transform import Api, TimeMode, TransformPlan
+from ckpt.migrate.transform import NULL_IS_SAFE, SHUFFLE_PARTITIONS, Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import WINDOW, Family
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -57,7 +57,8 @@ class _Writing:
         if self.timed or self.windows:
             yield guards.EVENT_TIME
         if self.plan.api is Api.PANDAS:
-            yield guards.NULLS
+            safe = ", ".join(map(literal, NULL_IS_SAFE))
+            yield guards.NULLS.replace("{safe}", f"({safe})")
         yield from self._start()
         yield from self._main()
 
@@ -100,7 +101,7 @@ class _Writing:
 
     def _fill_in(self) -> Iterator[str]:
         yield from ("", "# ---- fill in: no checkpoint records it ----", "")
-        yield 'CHECKPOINT = ""  # a new folder, not that of the old query'
+        yield 'CHECKPOINT = ""  # a new folder, not that of the old query: the whole path or URI'
         for start in self.starts:
             yield from sources.constants(start)
         yield ""
@@ -117,6 +118,7 @@ class _Writing:
         yield f'OUTPUT_MODE = "{self.plan.output_mode}"'
         yield 'SINK_FORMAT = "console"'
         yield "SINK_OPTIONS: dict[str, str] = {}"
+        yield '# availableNow ends once all that is there is read; {"processingTime": "1 minute"} goes on.'
         yield 'TRIGGER: dict[str, Any] = {"availableNow": True}'
 
     def _fixed(self) -> Iterator[str]:
@@ -138,6 +140,9 @@ class _Writing:
         yield '    "spark.sql.streaming.stateStore.providerClass": ('
         yield f'        "{_ROCKSDB}"'
         yield "    ),"
+        if plan.shuffle_partitions is not None:
+            yield "    # as in the old query; a new one may have others, for good from its first batch on"
+            yield f'    "{SHUFFLE_PARTITIONS}": "{plan.shuffle_partitions}",'
         if plan.times:
             yield "    # in any zone with summer time two hours of keys would become one"
             yield '    "spark.sql.session.timeZone": "UTC",'
