@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
@@ -33,6 +34,8 @@ def session(
     ``table`` that nobody would find once the session has ended.
     """
     active = SparkSession.getActiveSession()
+    if active is None and SparkContext._active_spark_context is not None:
+        active = SparkSession.builder.getOrCreate()  # there is one, active in another thread: it is not ours to stop
     if active is not None:
         if master is not None:
             raise UsageError("--master comes too late: a Spark session is active already")

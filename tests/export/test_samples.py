@@ -157,6 +157,13 @@ def test_the_session_of_the_caller_is_as_it_was(spark: Any) -> None:
     assert dict(spark.conf.getAll) == before
 
 
+def test_a_session_that_is_active_elsewhere_is_used_and_not_stopped(spark: Any, ckpt: Ckpt) -> None:
+    """Which session is active is a matter of threads; the one that there is belongs to somebody."""
+    spark._jvm.org.apache.spark.sql.classic.SparkSession.clearActiveSession()
+    assert ckpt("export-state", "sample_checkpoints/aggregation-hdfs-4.2", "--count").exit_code == 0
+    assert spark.range(3).count() == 3
+
+
 def test_frames_stay_lazy_and_live_side_by_side(spark: Any) -> None:
     """Of checkpoints that need contrary settings; views belong to the session of the caller."""
     two = ckpt.read_state(spark, str(SAMPLES / "aggregation-format2-4.2"))
