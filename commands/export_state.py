@@ -82,6 +82,8 @@ def export_state(
             "--all is the state of every part, a folder for each: it goes neither with --table nor with --changes-from"
         )
     wanted = Wanted(operator, store, side, variable, timers)
+    if all_units and wanted != Wanted(operator):
+        raise UsageError("--all is every part of the state: leave out --store, --side, --variable and --timers")
     question = Question(checkpoint, wanted, all_units, batch, changes_from)
     storage, version = options.pairs("--storage-option", storage_option), _spark(needed=not plan)
     planned: Sequence[_Planned]

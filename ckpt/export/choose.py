@@ -43,8 +43,6 @@ class Wanted:
 
 def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool = False) -> tuple[StateUnit, ...]:
     """The units that were asked for: exactly one, unless all are. Raises UsageError, naming those there are."""
-    if all_of_them and wanted != Wanted(wanted.operator):
-        raise UsageError("--all is every part of the state: leave out --store, --side, --variable and --timers")
     units = state_units(checkpoint)
     if not units:
         raise CkptError(
