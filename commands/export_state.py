@@ -12,11 +12,11 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.export.choose import Wanted
 from ckpt.export.initial import InitialPlan, plan_initial_states
 from ckpt.export.place import check_export, promised
-from ckpt.export.reading import NEWEST_SPARK, Question, Reading, plan_readings
+from ckpt.export.reading import Question, Reading, plan_readings
 from ckpt.export.targets import Format, Mode, Shape, Target, target
-from ckpt.spark.needs import SparkMissing, pyspark_version
 
 from . import options
+from .needs import spark_version
 from .progress import bar
 from .render.export import Done, document, page
 from .render.layout import Page
@@ -85,7 +85,7 @@ def export_state(
     if all_units and wanted != Wanted(operator):
         raise UsageError("--all is every part of the state: leave out --store, --side, --variable and --timers")
     question = Question(checkpoint, wanted, all_units, batch, changes_from)
-    storage, version = options.pairs("--storage-option", storage_option), _spark(needed=not plan)
+    storage, version = options.pairs("--storage-option", storage_option), spark_version(needed=not plan)
     planned: Sequence[_Planned]
     if shape is Shape.INITIAL_STATE:
         planned = plan_initial_states(question, storage, version)
@@ -127,16 +127,6 @@ class _Asked:
     @property
     def writes(self) -> bool:
         return not self.count and self.show is None
-
-
-def _spark(*, needed: bool) -> tuple[int, int]:
-    """The version of Spark that will read; a plan can be made without one."""
-    try:
-        return pyspark_version()
-    except SparkMissing:
-        if needed:
-            raise
-        return NEWEST_SPARK
 
 
 def _told(planned: _Planned) -> Done:

@@ -7,13 +7,12 @@ import typer
 
 from ckpt.errors import CkptError
 from ckpt.export.place import must_be_free
-from ckpt.export.reading import NEWEST_SPARK
 from ckpt.export.targets import Format, Mode, Target, target
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform
-from ckpt.spark.needs import SparkMissing, pyspark_version
 
 from . import options
 from .changelog import changelog
+from .needs import spark_version
 from .progress import bar
 from .provider import provider
 from .render.transform import Migration, transform_document, transform_page
@@ -62,7 +61,7 @@ def transform_with_state(
         operator=operator,
         kind=kind,
         api=api,
-        spark=_spark(needed=not plan),
+        spark=spark_version(needed=not plan),
     )
     settings = options.pairs("--conf", conf)
     keys = None if plan else _write(found, place, master, settings, quiet=quiet)
@@ -70,16 +69,6 @@ def transform_with_state(
     typer.echo(render(Migration(found, place, to, keys)))
     sys.stdout.flush()
     raise typer.Exit(code=1 if plan else 0)
-
-
-def _spark(*, needed: bool) -> tuple[int, int]:
-    """The version of Spark that will read; a plan can be made without one."""
-    try:
-        return pyspark_version()
-    except SparkMissing:
-        if needed:
-            raise
-        return NEWEST_SPARK
 
 
 def _write(found: TransformPlan, place: Target, master: str | None, settings: dict[str, str], *, quiet: bool) -> int:
