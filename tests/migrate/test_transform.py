@@ -83,7 +83,7 @@ def test_null_keys_that_pandas_mixes_up_do_not_start(found: dict[str, Any]) -> N
 
 
 def test_a_row_with_such_a_key_fails_the_query(found: dict[str, Any]) -> None:
-    assert "key column key is NULL: see start.py" in found["guards"]["null-row"]
+    assert "key column key is NULL, which transformWithStateInPandas mixes up" in found["guards"]["null-row"]
 
 
 def test_numbers_that_no_float_holds_arrive_whole_beside_nulls(found: dict[str, Any]) -> None:
