@@ -167,7 +167,13 @@ def delta(spark: SparkSession, folder: Path) -> dict[str, Any]:
         "old": old,
         "new": new,
         "rows": 60,
-        "inside": {"exit": refused.returncode, "page": refused.stdout, "more": whole, "after": after},
+        "inside": {
+            "exit": refused.returncode,
+            "code": refused.stdout,
+            "said": refused.stderr,
+            "more": whole,
+            "after": after,
+        },
         "too_early": too_early,
         "nothing": nothing,
     }

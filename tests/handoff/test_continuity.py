@@ -70,7 +70,8 @@ def test_a_table_version_that_does_not_exist_yet_fails_and_one_without_rows_help
 def test_inside_a_table_version_it_is_refused_and_the_way_out_leads_out(found: dict[str, Any]) -> None:
     inside, old = found["delta"]["inside"], found["delta"]["old"]
     assert inside["exit"] == 3
-    assert "NO HAND-OVER" in inside["page"]
+    assert inside["code"] == ""
+    assert "cannot be handed over: source 0 (delta): the batch ended inside version" in inside["said"]
     assert ids(up_to(old, 1), inside["more"], inside["after"]) == list(range(60))
 
 
