@@ -109,7 +109,8 @@ def switched(spark: SparkSession, query: str, folder: Path, conf: dict[str, str]
         one |= {"state": before, "state_read_later": answer(spark, checkpoint, format2, before["batch"])}
         found["switches"].append(one)
         if to == "on" and not format2:
-            (version,) = {entry["version"] for entry in one["later"]["state_compared"]["two_ways"]}
+            two_ways = one["later"]["state_compared"]["two_ways"]  # each partition has its snapshots when it has
+            version = min(entry["version"] for entry in two_ways if 0 in entry["partitions"])
             found["tampered"] = told(tampered(checkpoint, version), to, "--verify")
     run(spark, query, folder / "control", "rocksdb", conf, batches=committed(checkpoint))
     state = answer(spark, checkpoint, format2)
