@@ -172,7 +172,8 @@ def _to_table(spark: SparkSession, one: Shaped, name: str, target: Target, watch
         if target.mode is Mode.OVERWRITE and target.format is Format.DELTA:
             writer = writer.option("overwriteSchema", "true")
         try:
-            writer.mode(target.mode).saveAsTable(written)
+            # not every catalog can replace what is not there: Delta's refuses it for tables of other formats
+            writer.mode(Mode.OVERWRITE if there and not aside else Mode.ERROR).saveAsTable(written)
             done = Exported(one, name, int(rows.get["rows"]), schema_of(one.frame))
             for row in spark.sql(f"DESCRIBE TABLE EXTENDED {written}").where("col_name = 'Location'").collect():
                 Files(spark).write(f"{row['data_type']}/{MANIFEST}", _text(spark, done, target.format))

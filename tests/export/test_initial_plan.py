@@ -181,7 +181,7 @@ def test_parts_are_refused(wanted: Wanted) -> None:
 
 
 def test_one_operator_at_a_time() -> None:
-    with pytest.raises(UsageError, match=r"--operator 0 \(stateStoreSave\), --operator 1 \(dedupe\); or --all"):
+    with pytest.raises(UsageError, match=r"--operator 0 \(stateStoreSave\), --operator 1 \(dedupe\)$"):
         plan("dedup-aggregation-hdfs-4.2")
     assert plan("dedup-aggregation-hdfs-4.2", wanted=Wanted(operator=1)).shape.operator_name == "dedupe"
 
