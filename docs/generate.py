@@ -121,6 +121,7 @@ def runbook(start: Callable[[Path], str] | None = None) -> str:
     Args:
         start: Starts the query on a checkpoint and returns what to show of it. Without it that part of the page stays
             as it is, and the checkpoint gets the files that the query wrote when the page was last generated with it.
+
     """
 
     def filled(block: re.Match[str]) -> str:
