@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.restart.versions import RULES
-from ckpt.storage.uri import local_path
+from ckpt.storage.locations import local_path
 
 _PUT_BACK = "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one)."
 _REPAIR = "`ckpt repair-async {checkpoint}` plans a way out."
