@@ -1,6 +1,5 @@
 """What the pages and documents of all plans share: a headline, the steps, warnings, and what to type next."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 
 from ckpt.change.apply import Receipt
@@ -8,6 +7,7 @@ from ckpt.change.backup import Content
 from ckpt.change.steps import Step
 from ckpt.model import Json
 from ckpt.restart.forecast import Forecast
+from ckpt.shell import quoted_path
 
 from .blocks import Block, Command, Heading, Headline, Item, Table, Tone, bullets, more
 from .page import forecast_cases
@@ -102,4 +102,4 @@ def half_done(steps: Sequence[Step], receipt: Receipt) -> bool:
 
 def undo_command(command: str, receipt: Receipt) -> str:
     """How a change is taken back; ``command`` names the command and the checkpoint."""
-    return f"{command} --undo {shlex.quote(receipt.backup or '')}"
+    return f"{command} --undo {quoted_path(receipt.backup or '')}"

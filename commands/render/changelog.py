@@ -1,12 +1,12 @@
 """A switch of changelog checkpointing: as a page for a tired person, and as the JSON document of the contract."""
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.migrate import ChangelogSwitch, Outcome, To, Verdict
 from ckpt.migrate.written import Version, Written
 from ckpt.model import Provider, Store
+from ckpt.shell import quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of
@@ -201,7 +201,7 @@ def _warnings(found: ChangelogSwitch) -> Iterator[Block]:
 
 def _next(found: ChangelogSwitch) -> Iterator[Block]:
     state = found.inspection.checkpoint.state
-    path = shlex.quote(found.inspection.checkpoint.uri)
+    path = quoted_path(found.inspection.checkpoint.uri)
     hdfs = state is not None and state.provider is Provider.HDFS
     verify = f"ckpt migrate changelog {path} --to {found.to} --verify"
     said, command = {

@@ -1,11 +1,11 @@
 """A hand-over: as a page for a tired person, and as the JSON document of the contract."""
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.handoff import Begin, Handoff, SourceStart
 from ckpt.restart.forecast import SourceRange
+from ckpt.shell import quoted_path
 from ckpt.sources import advance
 
 from ..exits import Exit
@@ -170,7 +170,7 @@ def _warnings(found: Handoff) -> Iterator[Block]:
 
 
 def _next(found: Handoff) -> Iterator[Block]:
-    path = shlex.quote(found.inspection.checkpoint.uri)
+    path = quoted_path(found.inspection.checkpoint.uri)
     if found.refused:
         yield Item("see what is there", 10, "Next")
         yield Command(f"ckpt inspect {path}")

@@ -1,6 +1,5 @@
 """A migration to transformWithState: as a runbook for a tired person, and as the JSON document of the contract."""
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,6 +8,7 @@ from ckpt.migrate.generate import to_fill_in
 from ckpt.migrate.generate.text import columns, simple
 from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan, mind
 from ckpt.migrate.variables import Variable
+from ckpt.shell import quoted, quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
@@ -128,8 +128,8 @@ def _warnings(found: TransformReport) -> Iterator[Block]:
 
 def _next(found: TransformReport) -> Iterator[Block]:
     plan = found.plan
-    old = shlex.quote(plan.initial.checkpoint)
-    folder = shlex.quote(found.given)
+    old = quoted_path(plan.initial.checkpoint)
+    folder = quoted_path(found.given)
     if found.keys is None:
         yield Item("stop the old query, then the same command without --plan", 10, "Next")
         return
@@ -148,7 +148,7 @@ def _next(found: TransformReport) -> Iterator[Block]:
         "as long as it has none, and never after."
     )
     yield Item(told, 5, "  3.")
-    variable = shlex.quote(plan.variables[0].name)
+    variable = quoted(plan.variables[0].name)
     yield Item(f"See that {plural(found.keys, 'key')} were loaded; keys that are new come on top:", 5, "  4.")
     yield Command(f"ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count", 5)
     yield Item(f"Then {INITIAL_STATE}/ is not needed any more.", 5, "  5.")
