@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 
+from ckpt import settings
 from ckpt.findings import Severity
 from ckpt.migrate import ChangelogSwitch, Outcome, To, Verdict
 from ckpt.migrate.written import Version, Written
@@ -135,7 +136,7 @@ def _how(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
         kind = "changelogs" if found.to is To.OFF else "snapshots"
         yield layout.wrap(
             f"What is on disk stays: {kind} of older versions are read until maintenance deletes those that "
-            "spark.sql.streaming.minBatchesToRetain does not keep.",
+            f"{settings.MIN_BATCHES_TO_RETAIN} does not keep.",
             2,
         )
         yield layout.wrap(f"The way back is the other value ({back}), at any later start; nothing has to be undone.", 2)
