@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ckpt import settings
 from ckpt.migrate import ChangelogSwitch, Outcome, To, Verdict
 from ckpt.migrate.written import Version, Written
 from ckpt.model import Provider, Store
@@ -163,7 +164,7 @@ def _how(found: ChangelogSwitch) -> Iterator[Block]:
         kind = "changelogs" if found.to is To.OFF else "snapshots"
         yield Item(
             f"What is on disk stays: {kind} of older versions are read until maintenance deletes those that "
-            "spark.sql.streaming.minBatchesToRetain does not keep."
+            f"{settings.MIN_BATCHES_TO_RETAIN} does not keep."
         )
         yield Item(f"The way back is the other value ({back}), at any later start; nothing has to be undone.")
         if found.next_version is not None:
