@@ -2,7 +2,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SAMPLE ?= sample_checkpoints/async-kafka-4.2
 
-.PHONY: help setup demo check test docs
+.PHONY: help setup demo check test docs runbooks
 help:  ## what each target does
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 setup: $(VENV)/installed  ## a virtual environment with ckpt, Spark, Delta and the development tools
@@ -20,7 +20,10 @@ check: setup  ## style, types and layers
 	PYTHONPATH=. $(BIN)/lint-imports
 test: check  ## everything that CI runs
 	$(BIN)/pytest
-docs: setup  ## write what is generated of the documentation again (the runbook wants Kafka, through Maven)
+docs: setup  ## regenerate the documentation that needs no JVM
 	$(BIN)/python docs/generate.py
-	$(BIN)/python -m tests.repair.runbook
 	$(BIN)/python -m tests.relocate.runbook
+runbooks: docs  ## regenerate what the runbooks show of Spark (needs Java and Maven, which brings Kafka; takes minutes)
+	$(BIN)/python -m tests.repair.runbook
+	$(BIN)/python -m tests.migrate.runbook
+	$(BIN)/python -m tests.migrate.transform_runbook

@@ -1,20 +1,21 @@
-"""Write what is generated of the documentation again, from the root of the repository.
+"""Regenerate the documentation: ``make docs``, from the root of the repository. Starts no JVM.
 
-``docs/findings.md`` comes from ``ckpt.diagnoses``; in README.md and the runbooks, what stands behind ``$ ckpt ...`` in
-a console block is what that command prints. What async-gap.md shows of Spark comes from a real Kafka query:
-``python -m tests.repair.runbook`` writes that.
+``docs/findings.md`` comes from ``ckpt.diagnoses``, the table of commands in README.md from their help. In README.md,
+docs and runbooks, the text after ``$ ckpt ...`` in a console block is what that command prints. What async-gap.md shows
+of Spark comes from a real Kafka query: ``make runbooks`` writes that.
 """
 
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import chdir
 from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import typer.main
 from typer.testing import CliRunner
 
 from ckpt.diagnoses import all_diagnoses
@@ -23,10 +24,16 @@ from ckpt.findings import Asked, Diagnosis
 PAGE = Path(__file__).parent / "findings.md"
 README = Path(__file__).parent.parent / "README.md"
 RUNBOOK = Path(__file__).parent / "runbooks" / "async-gap.md"
-AT_ROOT = (README, *(RUNBOOK.with_name(f"{name}.md") for name in ("handoff", "changelog", "provider")))
+AT_ROOT = (
+    README,
+    PAGE.with_name("quickstart.md"),
+    PAGE.with_name("export.md"),
+    *(RUNBOOK.with_name(f"{name}.md") for name in ("handoff", "changelog", "provider")),
+)
 SAMPLE = README.parent / "sample_checkpoints" / "async-kafka-4.2"
 WRITTEN = RUNBOOK.with_suffix("")  # the batches that the query wrote when it was started, as Spark left them
 STARTED = "checkpoints/orders"  # the checkpoint that the runbook starts the query on
+_COMMANDS = re.compile(r"^\| command \| what it does \|\n(?:\|[^\n]*\n)+", re.M)
 _BLOCK = re.compile(r"```console\n\$ (?P<words>(?:ckpt|spark-submit) [^\n]*)\n.*?```", re.S)
 HEAD = """# Findings
 
@@ -41,7 +48,7 @@ asynchronous tracking of a stateful query) is a note unless that version or mode
 
 
 def findings_page() -> str:
-    """The page as it should stand."""
+    """``docs/findings.md`` as it should read."""
     diagnoses = all_diagnoses()
     rows = [f"| [{d.code}](#{d.code.lower()}-{d.name}) | {d.name} | {_severity(d)} |" for d in diagnoses]
     sections = [_section(d) for d in diagnoses]
@@ -65,16 +72,43 @@ def _plain(text: str) -> str:
 
 
 def at_root(page: Path) -> str:
-    """README.md, or a runbook on bundled checkpoints, with the output of its commands as it is now."""
+    """README.md, or a page on bundled checkpoints, with the output of its commands as it is now."""
+    text = _COMMANDS.sub(lambda _: commands_table(), page.read_text(encoding="utf-8"))
     with chdir(README.parent):
-        return _BLOCK.sub(lambda block: _shown(block, _ckpt(block["words"])), page.read_text(encoding="utf-8"))
+        return _BLOCK.sub(lambda block: _shown(block, _ckpt(block["words"])), text)
+
+
+def commands_table() -> str:
+    """Every command with the first sentence of its help."""
+    rows = [f"| `ckpt {name}` | {_first_sentence(command.help)} |\n" for name, command in _commands(_group(), "")]
+    return "".join(["| command | what it does |\n", "|---|---|\n", *rows])
+
+
+def _commands(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """The commands of a group by full name, in the order of the help."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{prefix}{name} ")
+        else:
+            yield prefix + name, command
+
+
+def _first_sentence(text: str) -> str:
+    return " ".join(text.split("\n\n")[0].split())
+
+
+def _app() -> Any:
+    (script,) = entry_points(group="console_scripts", name="ckpt")
+    return script.load()
+
+
+def _group() -> Any:
+    return typer.main.get_command(_app())
 
 
 def _ckpt(command: str) -> str:
     """What a command prints, run where we are."""
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    app: Any = script.load()
-    return CliRunner().invoke(app, command.split()[1:]).stdout
+    return CliRunner().invoke(_app(), command.split()[1:]).stdout
 
 
 def _shown(block: re.Match[str], output: str) -> str:
@@ -82,10 +116,12 @@ def _shown(block: re.Match[str], output: str) -> str:
 
 
 def runbook(start: Callable[[Path], str] | None = None) -> str:
-    """The runbook with the output of its commands as it is now.
+    """The runbook with the current output of its commands.
 
-    ``start`` starts the query on a checkpoint and says what came of it; without it, that is left as it stands, and the
-    checkpoint gets what the query wrote there when the page was last written with it.
+    Args:
+        start: Starts the query on a checkpoint and returns what to show of it. Without it that part of the page stays
+            as it is, and the checkpoint gets the files that the query wrote when the page was last generated with it.
+
     """
 
     def filled(block: re.Match[str]) -> str:

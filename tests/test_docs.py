@@ -191,3 +191,9 @@ def test_a_session_on_a_page_is_what_ckpt_prints(command: str, output: str, ckpt
 
 def test_the_readme_shows_a_session() -> None:
     assert any(str(one.id).startswith("README.md: ckpt inspect sample_checkpoints/") for one in sessions())
+
+
+def test_the_readme_is_short_and_lists_every_command() -> None:
+    readme = read(ROOT / "README.md")
+    assert len(readme.splitlines()) <= 130
+    assert generate().commands_table() in readme, "run make docs"

@@ -1,4 +1,4 @@
-"""What README and docs/export.md say of exports is so."""
+"""What docs/export.md says of exports is so."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def test_every_setting_is_explained() -> None:
 
 
 def section() -> str:
-    """The part of the README about exports."""
-    _, _, below = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Export state\n")
+    """The examples at the top of the page."""
+    _, _, below = PAGE.partition("\n## In short\n")
     return below.partition("\n## ")[0]
 
 
 @pytest.mark.spark
-def test_the_commands_of_the_readme_do_what_it_says(
+def test_the_commands_of_the_page_do_what_it_says(
     ckpt: Ckpt, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sample_checkpoints").symlink_to(ROOT / "sample_checkpoints")
@@ -44,13 +44,13 @@ def test_the_commands_of_the_readme_do_what_it_says(
 
 
 @pytest.mark.spark
-def test_the_python_of_the_readme_runs(
+def test_the_python_of_the_page_runs(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
     (block,) = re.findall(r"```python\n(.*?)```", section(), flags=re.DOTALL)
     names: dict[str, Any] = {"spark": spark}
-    exec(block, names)  # the README's own text
+    exec(block, names)  # the page's own text
     assert "operator 0, variable rows" in capsys.readouterr().out
     assert names["ckpt"] is library
     assert names["state"].count() == 5
