@@ -12,10 +12,10 @@ from ckpt.findings import Asked, Finding, Severity, worst
 from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
-from ckpt.restart.versions import Progress, Spark
 from ckpt.shell import quoted_path
 from ckpt.sources import SourceView
 from ckpt.verdict import verdict
+from ckpt.versions import Progress, Spark
 
 
 @dataclass(frozen=True, slots=True)

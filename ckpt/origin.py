@@ -6,7 +6,7 @@ from ckpt import settings
 from ckpt.checkpoint import Checkpoint
 from ckpt.model import CommitLog, OffsetLog
 from ckpt.restart.logs import join_format
-from ckpt.restart.versions import Spark
+from ckpt.versions import Spark
 
 # Settings that OffsetSeqMetadata records since that version; 3.5.9, 4.0.5 and 4.1.4 were seen not to record later ones.
 _CONF_SINCE = {

@@ -17,8 +17,8 @@ from ckpt.migrate.transform import Api, TimeMode
 from ckpt.migrate.variables import Form
 from ckpt.model import Kind, Provider
 from ckpt.restart.forecast import Outcome
-from ckpt.restart.versions import Progress, Spark
 from ckpt.sources import SourceType
+from ckpt.versions import Progress, Spark
 from tests import contract, golden
 from tests.conftest import Ckpt, commands_of
 from tests.places import GOLDENS, ROOT, SAMPLE_NAMES, golden_checkpoints

@@ -9,7 +9,7 @@ from ckpt.history import Pattern, pattern
 from ckpt.model import DamageKind, Kind
 from ckpt.restart.remedies import abandoned_state
 from ckpt.restart.state_errors import load_failure
-from ckpt.restart.versions import Spark
+from ckpt.versions import Spark
 
 _LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
 

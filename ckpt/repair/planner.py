@@ -17,8 +17,8 @@ from ckpt.repair.drafts import Draft, NoWay, fills, rewinds
 from ckpt.repair.plan import Plan, Strategy
 from ckpt.repair.words import warnings
 from ckpt.restart.forecast import Forecast
-from ckpt.restart.versions import Spark
 from ckpt.storage import Storage
+from ckpt.versions import Spark
 
 _DRAFTS: Mapping[Strategy, Callable[[Checkpoint, Storage], Iterator[Draft]]] = {
     Strategy.FILL: fills,

@@ -9,7 +9,7 @@ from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure
-from ckpt.restart.versions import Progress, Spark
+from ckpt.versions import Progress, Spark
 
 _STATE_DIAGNOSES = {
     DamageKind.MISSING: diagnoses.state.STATE_CHAIN_HOLE,

@@ -9,7 +9,7 @@ from ckpt.findings import Diagnosis, Finding
 from ckpt.history import is_empty
 from ckpt.restart import remedies
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.restart.versions import RULES, Progress, Rules, Spark
+from ckpt.versions import RULES, Progress, Rules, Spark
 
 MOST_BATCHES = 2**31 - 1
 """Between the first and the last of a log: Spark makes an array of them."""

@@ -8,7 +8,7 @@ RocksDB with and without changelogs, state store checkpoint formats 1 and 2), wi
 from dataclasses import dataclass
 
 from ckpt.model import DamageKind, Provider, StateDamage, StateFileKind
-from ckpt.restart.versions import Spark
+from ckpt.versions import Spark
 
 _UNCATEGORIZED = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 _CUT_SHORT = (DamageKind.EMPTY, DamageKind.TRUNCATED)

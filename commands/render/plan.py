@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator
 
 from ckpt.repair import Plan, Receipt, Replay, Strategy
-from ckpt.restart.versions import Progress
 from ckpt.shell import quoted_path
 from ckpt.sources import advance
 from ckpt.verdict import verdict
+from ckpt.versions import Progress
 
 from .change import (
     before_and_after,

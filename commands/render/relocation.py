@@ -3,8 +3,8 @@
 import json
 
 from ckpt.relocate import Plan, Receipt
-from ckpt.restart.versions import Progress
 from ckpt.shell import quoted_path
+from ckpt.versions import Progress
 
 from .change import (
     before_and_after,

@@ -7,7 +7,7 @@ import pytest
 
 from ckpt.model import DamageKind, Provider, StateDamage, StateFileKind
 from ckpt.restart.state_errors import load_failure
-from ckpt.restart.versions import Spark
+from ckpt.versions import Spark
 
 HDFS, ROCKSDB = Provider.HDFS, Provider.ROCKSDB
 EMPTY, TRUNCATED, UNREADABLE = DamageKind.EMPTY, DamageKind.TRUNCATED, DamageKind.UNREADABLE
