@@ -103,7 +103,7 @@ def nobody_reads(version: int) -> bool:
 def newer_version(version: int) -> str:
     """For a version line that some Spark version, or none that is known, reads."""
     if not nobody_reads(version):
-        return "Start the query with a Spark version for which `ckpt inspect {checkpoint}` promises a restart."
+        return "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart."
     return (
         f"No Spark version up to {list(RULES)[-1]} writes v{version}: if a newer one wrote this checkpoint, start the "
         "query with that one; otherwise the file is damaged: put {path} back from a copy of the checkpoint."
