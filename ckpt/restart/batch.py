@@ -1,5 +1,7 @@
 """Rules about the first batch: whether its state loads, whether its files can be written, what it reads."""
 
+from dataclasses import replace
+
 from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.findings import Diagnosis, Finding
@@ -32,7 +34,11 @@ def _first(start: Start) -> tuple[int, tuple[SourceRange, ...]]:
     end = start.checkpoint.offsets.readable(start.latest)
     if start.resumes:
         return start.latest + 1, source_ranges(end, None)
-    return start.latest, source_ranges(start.checkpoint.offsets.readable(start.predecessor), end)
+    ranges = source_ranges(start.checkpoint.offsets.readable(start.predecessor), end)
+    if start.predecessor is None:
+        initial = start.checkpoint.initial_offsets
+        ranges = tuple(replace(one, start=initial.get(one.index)) for one in ranges)
+    return start.latest, ranges
 
 
 def refused(start: Start) -> Forecast | None:

@@ -14,6 +14,7 @@ from .document import checkpoint_entry, tool
 from .findings import COLOURS
 from .layout import Page, for_standard_output
 from .page import title
+from .state import newest_snapshot
 from .text import plural, printable
 
 _SHOWN = 12  # how many partitions are named
@@ -109,10 +110,9 @@ def _state(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
     for operator in state.operators:
         for store in operator.stores:
             replay = _replayed(store)
-            newest = store.newest_snapshot_version
             facts = [
                 f"{plural(len(store.partitions), 'partition')}, all of them loadable{seen}",
-                "no snapshot yet" if newest is None else f"newest snapshot {newest}",
+                newest_snapshot(store),
                 *([f"a load replays {plural(replay, 'version')}"] if replay is not None else []),
             ]
             yield layout.wrap(printable(", ".join(facts)), 6, f"  operator {operator.id} {printable(store.name)}: ")
