@@ -2,18 +2,19 @@
 
 from dataclasses import dataclass
 
+from ckpt import settings
 from ckpt.checkpoint import STATE, Checkpoint
 from ckpt.formats.statefiles import CHECKSUM, parse_name
 from ckpt.model import CommitLog, OffsetLog
-from ckpt.restart.logs import JOIN_FORMAT, join_format, recorded_join_format
+from ckpt.restart.logs import join_format, recorded_join_format
 from ckpt.restart.versions import RULES, Spark
 
 # Settings that OffsetSeqMetadata records since that version; 3.5.9, 4.0.5 and 4.1.4 were seen not to record later ones.
 _CONF_SINCE = {
-    "spark.sql.streaming.stateStore.encodingFormat": Spark.V4_0,
-    "spark.sql.streaming.stateStore.rowChecksum.enabled": Spark.V4_2,
-    "spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion": Spark.V4_2,
-    "spark.sql.streaming.queryEvolution.enableSourceEvolution": Spark.V4_2,
+    settings.ENCODING_FORMAT: Spark.V4_0,
+    settings.ROW_CHECKSUM: Spark.V4_2,
+    settings.MERGE_OPERATOR: Spark.V4_2,
+    settings.SOURCE_EVOLUTION: Spark.V4_2,
 }
 
 
@@ -45,7 +46,7 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
     recorded = recorded_join_format(checkpoint)
     accepts = next((spark for spark, rules in RULES.items() if rules.newest_join_format >= recorded), None)
     if accepts is not None and recorded > RULES[Spark.V3_5].newest_join_format:
-        proofs[f"{JOIN_FORMAT}={recorded} is recorded"] = accepts
+        proofs[f"{settings.JOIN_FORMAT}={recorded} is recorded"] = accepts
     format_of_join = join_format(checkpoint)
     if format_of_join >= 3:
         proofs[f"a join with state format {format_of_join}"] = Spark.V4_1 if format_of_join == 3 else Spark.V4_3
