@@ -17,6 +17,7 @@ from ckpt.repair.drafts import Draft, NoWay, fills, rewinds
 from ckpt.repair.plan import Plan, Strategy
 from ckpt.repair.words import warnings
 from ckpt.restart.forecast import Forecast
+from ckpt.restart.remedies import pair_below
 from ckpt.restart.versions import Spark
 from ckpt.storage import Storage
 
@@ -61,6 +62,8 @@ def _has_gap(checkpoint: Checkpoint) -> bool:
     latest = checkpoint.offsets.latest
     if not latest or latest not in checkpoint.offsets or checkpoint.kind is not Kind.MICRO_BATCH:
         return False
+    if checkpoint.offsets.readable(latest) is None:
+        return not pair_below(checkpoint, latest)
     return checkpoint.offsets.readable(latest - 1) is None
 
 
