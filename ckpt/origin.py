@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 
-from ckpt.checkpoint import Checkpoint
+from ckpt import settings
+from ckpt.checkpoint import STATE, Checkpoint
+from ckpt.formats.statefiles import CHECKSUM, parse_name
 from ckpt.model import CommitLog, OffsetLog
-from ckpt.restart.logs import join_format
-from ckpt.versions import NEWEST, Spark, first_with, newest
+from ckpt.restart.logs import join_format, recorded_join_format
+from ckpt.versions import NEWEST, RULES, Spark, first_with, newest
 
 _OFFSET_LOG = first_with(lambda rules: rules.newest_offset_log >= 2)
+_CHECKSUMS = first_with(lambda rules: rules.state_checksums)
+_JOIN_FORMATS_OF_ALL = min(rules.newest_join_format for rules in RULES.values())
 _OPERATOR_METADATA = first_with(lambda rules: rules.operator_metadata)
 _COMMIT_LOG = {
     2: first_with(lambda rules: rules.newest_commit_log >= 2),
@@ -42,6 +46,13 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
             proofs[f"commit log v{commit.version}"] = _COMMIT_LOG[min(commit.version, 3)]
     if checkpoint.state is not None and any(op.has_metadata for op in checkpoint.state.operators):
         proofs["operator metadata in state/"] = _OPERATOR_METADATA
+    if _has_checksums(checkpoint):
+        proofs["checksum files of state files"] = _CHECKSUMS
+    recorded = recorded_join_format(checkpoint)
+    if _JOIN_FORMATS_OF_ALL < recorded <= NEWEST.rules.newest_join_format:
+        proofs[f"{settings.JOIN_FORMAT}={recorded} is recorded"] = first_with(
+            lambda rules: rules.newest_join_format >= recorded
+        )
     format_of_join = join_format(checkpoint)
     if format_of_join >= 3:
         proofs[f"a join with state format {format_of_join}"] = _JOIN_FORMAT[min(format_of_join, 4)]
@@ -51,3 +62,10 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
 
 def _first_to_record(key: str) -> Spark:
     return first_with(lambda rules: key in rules.records)
+
+
+def _has_checksums(checkpoint: Checkpoint) -> bool:
+    """Whether a state file has Spark's own checksum file beside it (``ChecksumCheckpointFileManager``)."""
+    folders = (names for folder, names in checkpoint.listing.folders.items() if folder.startswith(f"{STATE}/"))
+    checksums = (name for names in folders for name in names if name.endswith(CHECKSUM))
+    return any(parse_name(name.removesuffix(CHECKSUM)) is not None for name in checksums)

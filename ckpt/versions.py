@@ -74,6 +74,7 @@ class Rules:
     runs_join_format: int  # highest that its joins run with
     transform_with_state: bool  # it has that operator
     operator_metadata: bool  # it writes operator metadata, and compares it with the query before any task runs
+    state_checksums: bool  # it writes checksum files of its own beside state files
     checks_state_folder: bool  # it looks for state/ itself before any task runs
     checks_schemas_at_start: bool  # it reads state schemas before any task runs, not in the first batch
     names_state_errors: bool  # errors about state have an error class of their own
@@ -104,6 +105,7 @@ _3_5 = Rules(
     runs_join_format=2,
     transform_with_state=False,
     operator_metadata=False,
+    state_checksums=False,
     checks_state_folder=False,
     checks_schemas_at_start=False,
     names_state_errors=False,
@@ -131,6 +133,7 @@ _4_1 = replace(
     new_query_needs_empty=True,
     newest_join_format=3,
     runs_join_format=3,
+    state_checksums=True,
     verified=Verified.ALL_BUT_ZIPS,
     reads_format_2=True,
     row_processors=True,
