@@ -107,6 +107,9 @@ class Advance:
     and it never loses a partition, so another topic has the name now, or rows were taken from its end."""
 
 
+NO_TOPIC_YET: dict[str, Json] = {}
+"""The offset of a Kafka source whose subscription matched no topic yet (``KafkaSourceOffset`` without partitions)."""
+
 _BASE_INDEXES = (-1, -100)  # DeltaSourceOffset.BASE_INDEX_V1 and BASE_INDEX_V3
 
 
@@ -122,6 +125,11 @@ def decode(value: Json, *, rate: bool = False) -> Offset | None:
     if not isinstance(value, dict) or not value:
         return None
     return _delta(value) or _file(value) or _rate_micro_batch(value) or _kafka(value)
+
+
+def is_kafka(value: Json) -> bool:
+    """Whether an offset has the shape of Kafka's; it may name no partition yet."""
+    return value == NO_TOPIC_YET or isinstance(decode(value), KafkaOffset)
 
 
 def source_type(offset: Offset | None) -> SourceType:
