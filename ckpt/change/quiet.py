@@ -52,7 +52,7 @@ def _must_be_old(seen: Listing, grace_s: float, exempt: Collection[str]) -> None
         )
         raise Refused(
             f"{path} was written {max(age_s, 0):.0f} s ago: is the query still running? Make sure that it is stopped, "
-            f"and {wait} (--grace {grace_s:g})"
+            f"and {wait} (`grace_s={grace_s:g}`)"
         )
 
 

@@ -74,7 +74,7 @@ def repair(
     """
     if plan.must_accept_replay and not accept_replay:
         return Receipt(
-            problem="rows of finished batches would be read again: look at the plan, then add --accept-replay"
+            problem="rows of finished batches would be read again: look at the plan, then add `accept_replay`"
         )
     checkpoint = plan.inspection.checkpoint
     change = Change(COMMAND, checkpoint.query_id, checkpoint.listing, plan.steps)
