@@ -14,6 +14,7 @@ from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, 
 from .comparison import comparison_entry, comparison_section, headline_of, next_of
 from .document import Document, checkpoint_entry, tool
 from .page import title
+from .state import newest_snapshot
 from .text import plural
 
 _SHOWN = 12  # how many partitions are named
@@ -139,10 +140,9 @@ def _state(found: ChangelogSwitch) -> Iterator[Block]:
     for operator in state.operators:
         for store in operator.stores:
             replay = _replayed(store)
-            newest = store.newest_snapshot_version
             facts = [
                 f"{plural(len(store.partitions), 'partition')}, all of them loadable{seen}",
-                "no snapshot yet" if newest is None else f"newest snapshot {newest}",
+                newest_snapshot(store),
                 *([f"a load replays {plural(replay, 'version')}"] if replay is not None else []),
             ]
             yield Item(", ".join(facts), 6, f"  operator {operator.id} {store.name}: ")

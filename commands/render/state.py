@@ -66,13 +66,25 @@ def _store(store: Store) -> str:
 
 def _loading(store: Store) -> str:
     """What a load reads: the newest snapshot that all partitions have, and how many versions of changes on top."""
-    newest = store.newest_snapshot_version
-    snapshot = "no snapshot yet" if newest is None else f"newest snapshot version {newest}"
+    snapshot = newest_snapshot(store)
     replay = [p.replay_versions for p in store.partitions if p.replay_versions is not None]
     if not replay:
         return snapshot
     changes = f"up to {plural(max(replay), 'version')} of changes" if max(replay) else "no changes"
     return f"{snapshot}, a load replays {changes}"
+
+
+def newest_snapshot(store: Store) -> str:
+    """Of which version the newest snapshot is, or of which ones where partitions differ."""
+    match store.newest_snapshots:
+        case None:
+            return "no snapshot yet"
+        case None, highest:
+            return f"newest snapshots up to version {highest}, none yet in some partitions"
+        case lowest, highest if lowest == highest:
+            return f"newest snapshot version {highest}"
+        case lowest, highest:
+            return f"newest snapshots version {lowest} to {highest}, by partition"
 
 
 def _skew(store: Store) -> str:
