@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
-from ckpt.restart.versions import RULES
 from ckpt.shell import quoted_path
 from ckpt.storage.locations import local_path
+from ckpt.versions import RULES
 
 _PUT_BACK = "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one)."
 _REPAIR = "`ckpt repair-async {checkpoint}` plans a way out."
@@ -103,7 +103,7 @@ def nobody_reads(version: int) -> bool:
 def newer_version(version: int) -> str:
     """For a version line that some Spark version, or none that is known, reads."""
     if not nobody_reads(version):
-        return "Start the query with a Spark version for which `ckpt inspect {checkpoint}` promises a restart."
+        return "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart."
     return (
         f"No Spark version up to {list(RULES)[-1]} writes v{version}: if a newer one wrote this checkpoint, start the "
         "query with that one; otherwise the file is damaged: put {path} back from a copy of the checkpoint."
