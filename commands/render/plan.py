@@ -26,7 +26,7 @@ from .change import (
 )
 from .document import Document, checkpoint_entry, range_entry, restart_entry, tool
 from .findings import next_advice
-from .offsets import offset
+from .offsets import counted, offset
 from .page import forecast_cases, title
 
 
@@ -139,7 +139,7 @@ def _read_again(plan: Plan) -> Iterator[Block]:
         )
         for one in replay.sources:
             grown = None if one.end is None else advance(one.start, one.end)
-            count = f": {grown.amount:,} {grown.unit}" if grown and grown.amount is not None else ""
+            count = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
             end = "where nobody knows" if one.end is None else offset(one.end)
             yield Item(f"from {offset(one.start)} to {end}{count}", 7, f"    {one.index}  ")
 
