@@ -129,7 +129,7 @@ def _files(view: SourceView, seen: Sequence[str] | str) -> SourceStart:
         return SourceStart(view, Begin.REFUSED, refused=seen)
     told = (
         "no reader option says where to begin: filter what the reader loads by _metadata.file_path, before anything "
-        "else is done to it, as --snippet does",
+        "else is done to it; the code that ckpt writes does so",
         "the new query must read the same folder under the same URI",
     )
     return SourceStart(view, Begin.EXACT, seen=tuple(seen), conditions=told)
