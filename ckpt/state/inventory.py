@@ -19,10 +19,9 @@ from ckpt.model import (
 from ckpt.state.context import ENCODING, Context
 from ckpt.state.damages import find_damages
 from ckpt.state.describe import Description
-from ckpt.state.folders import LOGS, SSTS, OperatorFolder, StoreNames, StorePartition
+from ckpt.state.folders import LOGS, SSTS, OperatorFolder, StoreNames, StorePartition, lies_elsewhere
 from ckpt.state.found import Found
 from ckpt.state.load import Load
-from ckpt.state.places import lies_elsewhere
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 from ckpt.storage.base import Listing
 

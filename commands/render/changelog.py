@@ -1,13 +1,13 @@
 """A switch of changelog checkpointing: as a page for a tired person, and as the JSON document of the contract."""
 
 import json
-import shlex
 from collections.abc import Iterator
 
 from ckpt.findings import Severity
 from ckpt.migrate import ChangelogSwitch, Outcome, To, Verdict
 from ckpt.migrate.written import Version, Written
 from ckpt.model import Provider, Store
+from ckpt.shell import quoted_path
 
 from .comparison import comparison_entry, comparison_lines, headline_of, next_of
 from .document import checkpoint_entry, tool
@@ -178,7 +178,7 @@ def _mind(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
 
 def _next(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
     state = found.inspection.checkpoint.state
-    path = shlex.quote(found.inspection.checkpoint.uri)
+    path = quoted_path(found.inspection.checkpoint.uri)
     hdfs = state is not None and state.provider is Provider.HDFS
     verify = f"ckpt migrate changelog {path} --to {found.to} --verify"
     said, command = {
