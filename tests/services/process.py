@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-
 STARTED = "CKPT_TESTS_STARTED"
 """Set while a test runs that may start no service: the file that records what it tried to start."""
 
