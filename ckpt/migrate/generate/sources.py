@@ -1,17 +1,18 @@
 """The part of ``start.py`` that reads the sources from where the old query stopped."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from textwrap import wrap
 
 from ckpt.handoff import Begin, SourceStart
+from ckpt.migrate.generate.seen import MOST_IN_CODE, format_of
 from ckpt.migrate.generate.text import exploded, literal, plain
 from ckpt.sources import KafkaOffset, SourceType, decode
 
 _FROM_PATH = (SourceType.DELTA, SourceType.FILE)
 
 
-def constants(start: SourceStart) -> Iterator[str]:
-    """What is to be filled in of one source."""
+def constants(start: SourceStart, beside: Callable[[str], str]) -> Iterator[str]:
+    """What is to be filled in of one source; ``beside`` spells a path beside the file as code."""
     index, kind = start.view.index, start.view.type
     name = f" {plain(start.view.name)}" if start.view.name else ""
     yield ""
@@ -21,25 +22,36 @@ def constants(start: SourceStart) -> Iterator[str]:
         for line in wrap(plain(condition), 84, initial_indent="- ", subsequent_indent="  ", break_long_words=False):
             yield f"# {line}"
     if kind is SourceType.FILE or (start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN):
-        yield f'SOURCE_{index}_FORMAT = "{"json" if kind is SourceType.FILE else ""}"'
+        known = format_of(start.seen)
+        yield f'SOURCE_{index}_FORMAT = "{known}"' + ("  # by the names of the files" if known else "")
     if kind is SourceType.FILE:
         yield f'SOURCE_{index}_SCHEMA = ""  # DDL: "id BIGINT, name STRING"'
     if kind in _FROM_PATH:
         yield f'SOURCE_{index}_PATH = ""'
-    known = list(_options(start))
-    if known:
-        yield from exploded(f"SOURCE_{index}_OPTIONS: dict[str, str] = {{", known, "}", 0)
+    options = list(_options(start))
+    if options:
+        yield from exploded(f"SOURCE_{index}_OPTIONS: dict[str, str] = {{", options, "}", 0)
     else:
         yield f"SOURCE_{index}_OPTIONS: dict[str, str] = {{}}"
     if start.seen:
         yield "# Files that the old query has read, as _metadata.file_path names them."
-        yield from exploded(f"SOURCE_{index}_SEEN = [", [literal(path) for path in start.seen], "]", 0)
+        if len(start.seen) > MOST_IN_CODE:
+            yield f"SOURCE_{index}_SEEN = {beside(seen_folder(start))}"
+        else:
+            yield from exploded(f"SOURCE_{index}_SEEN = [", [literal(path) for path in start.seen], "]", 0)
+
+
+def seen_folder(start: SourceStart) -> str:
+    """The folder beside ``start.py`` that holds the names of files, where they are too many for code."""
+    return f"seen_{start.view.index}"
 
 
 def to_fill_in(start: SourceStart) -> Iterator[str]:
     """The names of constants that may not stay empty."""
     index, kind = start.view.index, start.view.type
-    if start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN:
+    if (start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN) or (
+        kind is SourceType.FILE and not format_of(start.seen)
+    ):
         yield f"SOURCE_{index}_FORMAT"
     if kind is SourceType.FILE:
         yield f"SOURCE_{index}_SCHEMA"
@@ -78,7 +90,7 @@ def reader(start: SourceStart) -> Iterator[str]:
         yield f"    reader = spark.readStream.format({named}).options(**SOURCE_{index}_OPTIONS)"
     if kind is SourceType.FILE:
         yield f"    rows = reader.schema(SOURCE_{index}_SCHEMA).load({path})"
-        seen = f'rows.where(~F.col("_metadata.file_path").isin(SOURCE_{index}_SEEN))' if start.seen else "rows"
+        seen = f"unread(spark, rows, {path}, SOURCE_{index}_SEEN)" if start.seen else "rows"
         yield f"    return {seen}"
     else:
         yield f"    return reader.load({path})"
