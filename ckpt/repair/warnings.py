@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from ckpt.change.plan import STOP_FIRST
 from ckpt.checkpoint import Checkpoint
 from ckpt.history import Pattern, pattern
 from ckpt.restart.forecast import Forecast
 from ckpt.verdict import spell
-
-STOP_FIRST = "Stop the query first: ckpt cannot see whether it is running (an idle query writes nothing)."
 
 _SINKS = (
     "What the sink does with rows that are written again: Kafka, foreach, foreachBatch and JDBC sinks get them twice; "
