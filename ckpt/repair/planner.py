@@ -25,7 +25,7 @@ _DRAFTS: Mapping[Strategy, Callable[[Checkpoint, Storage], Iterator[Draft]]] = {
     Strategy.FILL: fills,
     Strategy.REWIND: rewinds,
 }
-_FINISHED_AGAIN = "rows of finished batches would be read again: look at the plan, then add --accept-replay"
+_FINISHED_AGAIN = "rows of finished batches would be read again: check the plan, then add `accept_replay`"
 _TRIES = 10  # how many pairs of batches are tried before going back is given up
 
 

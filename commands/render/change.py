@@ -15,10 +15,11 @@ from ckpt.shell import quoted_path
 from ckpt.sources import advance
 from ckpt.versions import Progress
 
+from ..arguments import as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of
 from .document import Document, checkpoint_entry, range_entry, restart_entry, tool
-from .offsets import offset
+from .offsets import counted, offset
 from .page import forecast_cases, title
 from .text import plural
 
@@ -104,7 +105,7 @@ class ChangeReport(ABC, Generic[Planned]):
             "replay": [_replay_entry(replay) for replay in plan.replay or ()],
             **self.own_results(),
             "warnings": list(plan.warnings),
-            "refused": receipt.problem or plan.refused,
+            "refused": self._refusal,
             "undone": receipt.undone,
         }
 
@@ -135,17 +136,25 @@ class ChangeReport(ABC, Generic[Planned]):
     def _after(self) -> Sequence[Forecast]:
         return self.plan.after if self.plan.steps or self.receipt.undone else ()
 
+    @property
+    def _refusal(self) -> str | None:
+        """Why there is no plan, or why it was not done; None where nothing went wrong."""
+        reason = self.receipt.problem or self.plan.refused
+        return None if reason is None else as_options(reason)
+
     def _headline(self) -> Iterator[Block]:
         """What came of it: trouble, a plan that waits, or all is well."""
         plan, receipt = self.plan, self.receipt
-        trouble = _trouble(receipt, plan.refused)
-        if trouble is not None or not (plan.steps or plan.sound):
+        if self._refusal is not None or not (plan.steps or plan.sound):
             tone = Tone.ERROR
         else:
             tone = Tone.WARNING if plan.steps and not receipt.applied else Tone.GOOD
-        yield Headline(trouble or self._outcome(), tone)
+        yield Headline(self._outcome(), tone)
 
     def _outcome(self) -> str:
+        if self._refusal is not None:
+            state = ", and everything is as it was" if self.receipt.undone else ""
+            return f"{'NO PLAN' if self.plan.refused else 'NOT DONE'}{state}: {self._refusal}"
         if self.receipt.applied:
             return self.done()
         if self.receipt.undone and self.plan.steps:
@@ -183,7 +192,7 @@ class ChangeReport(ABC, Generic[Planned]):
             yield Line(f"  batch {replay.batch}{finished}")
             for one in replay.sources:
                 grown = None if one.end is None else advance(one.start, one.end)
-                count = f": {grown.amount:,} {grown.unit}" if grown and grown.amount is not None else ""
+                count = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
                 end = "where nobody knows" if one.end is None else offset(one.end)
                 yield Item(f"from {offset(one.start)} to {end}{count}", 7, f"    {one.index}  ")
 
@@ -216,15 +225,6 @@ def next_command(text: str, command: str) -> Iterator[Block]:
     """What to do now, with the command for it."""
     yield Item(text, 10, "Next")
     yield Command(command)
-
-
-def _trouble(receipt: Receipt, refused: str | None) -> str | None:
-    """A headline that says why there is no plan, or why it was not done; None where nothing went wrong."""
-    reason = receipt.problem or refused
-    if reason is None:
-        return None
-    state = ", and everything is as it was" if receipt.undone else ""
-    return f"{'NO PLAN' if refused else 'NOT DONE'}{state}: {reason}"
 
 
 def _step_row(step: Step) -> tuple[str, ...]:
