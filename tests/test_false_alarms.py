@@ -164,3 +164,12 @@ def test_a_checkpoint_inside_the_checkpoint_is_mentioned(ckpt: Ckpt, copy_of: Co
     inner = [{"op": "copy", "path": part, "to": f"backup/old/{part}"} for part in ("offsets", "commits", "metadata")]
     found = ckpt("inspect", copy_of("stateless-3.5", *inner), "-o", "json").json()["findings"]
     assert [(one["path"], one["severity"]) for one in found if one["code"] == "CKPT508"] == [("backup/old", "note")]
+
+
+def test_snapshots_of_spark_4_0_in_format_2_are_no_damage_to_it(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    as_4_0 = {"op": "zip_entry", "path": "state/0/*/*.zip", "entry": "metadata", "old": "v1\n", "new": "v2\n"}
+    checkpoint = copy_of("aggregation-format2-4.2", as_4_0, *delete("state/0/*/*.zip.crc"))
+    told = ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json").json()
+    runs = {restart["spark"]: restart["outcome"] == "resumes" for restart in told["restart"]}
+    assert runs == {"3.5": False, "4.0": True, "4.1": False, "4.2": True, "4.3": True}
+    assert "CKPT302" not in codes(ckpt, checkpoint)
