@@ -173,3 +173,39 @@ def test_snapshots_of_spark_4_0_in_format_2_are_no_damage_to_it(ckpt: Ckpt, copy
     runs = {restart["spark"]: restart["outcome"] == "resumes" for restart in told["restart"]}
     assert runs == {"3.5": False, "4.0": True, "4.1": False, "4.2": True, "4.3": True}
     assert "CKPT302" not in codes(ckpt, checkpoint)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        replace("offsets/3", '"offset":40', '"offset":10'),
+        replace("offsets/3", '"batchWatermarkMs":0', '"batchWatermarkMs":5'),
+        replace("offsets/1", '{"offset":20,"timestamp":1700000002000}', '{"offset":20,"timestamp":1700000002000}\n-'),
+    ],
+    ids=["went-back", "two-writers", "number-of-sources"],
+)
+def test_one_verdict_for_one_checkpoint(ckpt: Ckpt, copy_of: CopyOf, damage: Mutation) -> None:
+    """Whoever reads how many of the batches: what happened long ago is a note, what happened just now is a warning."""
+    checkpoint = copy_of("stateless-3.5", damage)
+    assert ckpt("inspect", checkpoint, "--batches", 1).exit_code == 1
+    log = (checkpoint / "offsets" / "5").read_text()
+    for batch in range(6, 30):
+        later = log.replace('"offset":60', f'"offset":{10 * batch + 10}').replace(
+            '"batchWatermarkMs":0', '"batchWatermarkMs":5'
+        )
+        (checkpoint / "offsets" / str(batch)).write_text(later)
+        (checkpoint / "commits" / str(batch)).write_bytes((checkpoint / "commits" / "5").read_bytes())
+    ways = (["inspect"], ["inspect", "--batches", 0], ["inspect", "--batches", 1], ["repair-async"])
+    assert {ckpt(*words, checkpoint).exit_code for words in ways} == {0}
+
+
+def test_a_topic_that_was_switched_is_named_and_did_not_go_back(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    switched = replace("offsets/5", '{"orders":{"0":51,"1":49}}', '{"renamed":{"0":7,"1":5}}')
+    checkpoint = copy_of("kafka-4.2", switched, *delete("commits/5"))
+    told = ckpt("inspect", checkpoint, "-o", "json").json()
+    assert [one["code"] for one in told["findings"] if one["severity"] != "note"] == ["CKPT406"]
+    page = " ".join(ckpt("inspect", checkpoint).stdout.split())
+    assert "topic renamed, where that had orders" in page
+    assert "failOnDataLoss=false it reads the new topic from its earliest rows" in page
+    assert "WENT BACK" not in page
+    assert " another topic " in page

@@ -198,4 +198,6 @@ def _grown(advance: Advance | None) -> str:
     if advance is None:
         return ""
     amount = advance.unit.value if advance.amount is None else counted(advance.amount, advance.unit, "+")
-    return "another table" if advance.replaced else "WENT BACK" if advance.went_back else amount
+    if advance.replaced or advance.switched:
+        return "another table" if advance.replaced else "another topic"
+    return "WENT BACK" if advance.went_back else amount
