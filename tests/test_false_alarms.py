@@ -209,3 +209,27 @@ def test_a_topic_that_was_switched_is_named_and_did_not_go_back(ckpt: Ckpt, copy
     assert "failOnDataLoss=false it reads the new topic from its earliest rows" in page
     assert "WENT BACK" not in page
     assert " another topic " in page
+
+
+def test_event_hubs_may_be_what_looks_like_kafka(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """Its connector ends with Spark 3.5, so that what Spark 4 wrote is Kafka's."""
+    event_hubs = replace("offsets/5", '{"offset":60,"timestamp":1700000006000}', '{"hub":{"0":12,"1":7}}')
+    checkpoint = copy_of("stateless-3.5", event_hubs, *delete_logs(range(5), range(5)))
+    assert ckpt("inspect", checkpoint).stdout.count("kafka or Event Hubs") == 2
+    for words in ([], ["--snippet", "python"], ["--snippet", "scala"]):
+        told = " ".join(ckpt("handoff", checkpoint, *words).stdout.split())
+        assert "Azure Event Hubs look the same" in told
+        assert "Event Hubs" not in ckpt("handoff", "sample_checkpoints/kafka-4.2", *words).stdout
+    assert "Event Hubs" not in ckpt("inspect", "sample_checkpoints/kafka-4.2").stdout
+
+
+def test_a_file_reader_that_is_joined_with_itself_has_one_log(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("file-source-3.5")
+    for path in (checkpoint / "offsets").glob("[0-9]*"):
+        path.write_text(path.read_text() + "\n" + path.read_text().splitlines()[-1])
+    assert ckpt("inspect", checkpoint).exit_code == 0
+    told = ckpt("handoff", checkpoint, "-o", "json").json()
+    assert told["refused"] is None
+    first, second = told["sources"]
+    assert first["seen"] == second["seen"]
+    assert len(first["seen"]) == 12
