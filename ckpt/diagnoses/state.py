@@ -122,7 +122,7 @@ STATE_TOO_NEW = Diagnosis(
 )
 SNAPSHOT_OF_4_0 = Diagnosis(
     "CKPT316",
-    "snapshot-that-only-spark-4.0-reads",
+    "snapshot-that-only-spark-4-0-reads",
     ERROR,
     "In state store checkpoint format 2 Spark 4.0 writes v2 into its RocksDB snapshots, and every other version wants "
     "v1. Spark 4.2 and later rebuild the state from changelogs, where all of them are there; 4.1 never does.",
