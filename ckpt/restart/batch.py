@@ -20,6 +20,7 @@ _STATE_DIAGNOSES = {
     DamageKind.ODD_END: diagnoses.state.STATE_FILE_DAMAGED,
     DamageKind.UNREADABLE: diagnoses.state.STATE_FILE_DAMAGED,
     DamageKind.BAD_SCHEMA: diagnoses.state.STATE_FILE_DAMAGED,
+    DamageKind.VERSION_2: diagnoses.state.SNAPSHOT_OF_4_0,
     DamageKind.BLOCKED: diagnoses.others.DIRECTORY_IN_THE_WAY,
     DamageKind.MISSING_SST: diagnoses.state.STATE_SST_MISSING,
     DamageKind.MISSING_PARTITION: diagnoses.state.STATE_FOLDER_MISSING,

@@ -52,6 +52,8 @@ def doubtful_offsets(start: Start) -> Forecast | None:
             diagnosis, detail = doubt
             detail = f"source {index} {detail} batch {start.predecessor}"
             moved, remedy = advance(old.value, new.value), None
+            if diagnosis is diagnoses.others.TOPIC_SWITCHED and moved and moved.switched:
+                detail += f": topic {moved.switched[1]}, where that had {moved.switched[0]}"
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and moved.recreated:
                 detail, remedy = f"{detail}: {_went_back(moved)}", remedies.topic_recreated(start.latest)
             return start.ends(Outcome.UNKNOWN, Finding(diagnosis, f"{OFFSETS}/{start.latest}", detail, remedy))
@@ -72,6 +74,8 @@ def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tu
     if type(decode(old.value)) is not type(decode(new.value)):
         return diagnoses.logs.SOURCES_DIFFER, "is of another kind than in"
     moved = None if start.resumes else advance(old.value, new.value)
+    if moved is not None and moved.switched:
+        return diagnoses.others.TOPIC_SWITCHED, "reads another topic than in"
     if moved is not None and moved.went_back:
         return diagnoses.others.OFFSETS_WENT_BACK, "ends before the end of"
     return None
