@@ -18,7 +18,7 @@ def constants(start: SourceStart, beside: Callable[[str], str]) -> Iterator[str]
     yield ""
     yield f"# Source {index}{name}: {kind}. Its options, as the old query's reader had them; what says where it"
     yield "# begins is added below."
-    for condition in start.conditions:
+    for condition in start.conditions if kind is not SourceType.FILE else ():  # unread() sees to those
         for line in wrap(plain(condition), 84, initial_indent="- ", subsequent_indent="  ", break_long_words=False):
             yield f"# {line}"
     if kind is SourceType.FILE or (start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN):
