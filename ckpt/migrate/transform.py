@@ -14,7 +14,7 @@ from ckpt.export.choose import Wanted
 from ckpt.export.columns import Column, Holds, type_names
 from ckpt.export.initial import InitialPlan, InitialShape, plan_initial_state
 from ckpt.export.reading import Question
-from ckpt.export.targets import Format
+from ckpt.export.targets import Format, Target
 from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, variables_of
 from ckpt.model import Json, Operator
@@ -134,7 +134,16 @@ class TransformPlan:
         return any("timestamp" in type_names(column.type) for column in columns)
 
 
-def mind(plan: TransformPlan) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class TransformMigration:
+    """A new query of transformWithState: planned, or written with the state of so many keys."""
+
+    plan: TransformPlan
+    target: Target
+    keys: int | None = None  # None where nothing was written
+
+
+def warnings_of(plan: TransformPlan) -> Iterator[str]:
     """What has to be known before the new query is started, in words."""
     yield from plan.handoff.doubts
     if plan.watermark_ms > (plan.initial.moment.watermark_ms or 0):

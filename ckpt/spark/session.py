@@ -25,15 +25,20 @@ _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
 @contextmanager
 def session(
-    master: str | None, confs: Mapping[str, str], *, delta: bool, table: str | None = None
+    master: str | None,
+    confs: Mapping[str, str],
+    *,
+    delta: bool,
+    table: str | None = None,
+    given: SparkSession | None = None,
 ) -> Iterator[SparkSession]:
-    """A session for one run of a command, stopped afterwards unless it was there before.
+    """The session that is ``given``, or is active; otherwise one for the occasion, stopped afterwards.
 
     Under ``spark-submit``, whose settings hold, and elsewhere a session of all cores of this machine, or on ``master``.
     Raises SparkMissing where Java or delta-spark is missing, UsageError for settings that come too late, and for a
     ``table`` that nobody would find once the session has ended.
     """
-    active = SparkSession.getActiveSession()
+    active = given or SparkSession.getActiveSession()
     if active is None and SparkContext._active_spark_context is not None:
         active = SparkSession.builder.getOrCreate()  # there is one, active in another thread: it is not ours to stop
     if active is not None:
