@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ckpt.errors import UsageError
-from ckpt.migrate import To, switch_changelog
+from ckpt.migrate import Changelog, switch_changelog
 from ckpt.spark.calls import verify_changelog
 
 from . import options
@@ -16,7 +16,7 @@ from .report import Output, emit
 
 def changelog(
     checkpoint: options.CheckpointArg,
-    to: Annotated[To, typer.Option("--to", help="What changelog checkpointing is to be.")],
+    to: Annotated[Changelog, typer.Option("--to", help="What changelog checkpointing is to be.")],
     verify: Annotated[
         bool, typer.Option("--verify", help="Batches have run with the new setting: say whether it took.")
     ] = False,

@@ -9,9 +9,9 @@ from ckpt.errors import UsageError
 from ckpt.export.choose import Wanted
 from ckpt.export.columns import Column, Columns
 from ckpt.export.initial import InitialPlan, plan_initial_states
-from ckpt.export.place import check_export, promised
+from ckpt.export.preflight import check_export, promised
 from ckpt.export.reading import Question, Reading, plan_readings
-from ckpt.export.targets import Format, Mode, Shape, Target, target
+from ckpt.export.targets import ExportTarget, Format, Mode, Shape, target
 from ckpt.versions import NEWEST, Spark
 
 
@@ -66,7 +66,7 @@ class ExportPlan:
     """How state is to be read, and where it goes; ``unseen`` says why a remote target could not be looked at."""
 
     request: ExportRequest
-    target: Target
+    target: ExportTarget
     readings: tuple[Reading | InitialPlan, ...]
     unseen: str | None = None
 
@@ -117,7 +117,7 @@ def plan_export(
 
     Raises:
         UsageError: The request makes no sense, the target is taken, or the format cannot hold a column.
-        Damaged: Files of the state that is asked for are missing or damaged.
+        StateDamaged: Files of the state that is asked for are missing or damaged.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
     """
@@ -135,7 +135,7 @@ def plan_export(
     return ExportPlan(request, to, readings, unseen)
 
 
-def _check(request: ExportRequest, to: Target) -> None:
+def _check(request: ExportRequest, to: ExportTarget) -> None:
     """Raise UsageError for what does not go together."""
     if request.shape is Shape.INITIAL_STATE and request.partition_id:
         raise UsageError("`partition_id`: a grouping key has no partition once its query keeps its state elsewhere")

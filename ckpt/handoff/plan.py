@@ -1,13 +1,13 @@
-"""``ckpt handoff``: what a new query has to be told to go on where an old one stopped."""
+"""``ckpt handoff``: how a new query continues from where an old one stopped."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from ckpt.checkpoint import Checkpoint
-from ckpt.handoff.seen import seen_files
+from ckpt.handoff.caveats import SinkMeaning, doubts, sinks, skipped, warnings
+from ckpt.handoff.files_read import files_read
 from ckpt.handoff.starts import SourceStart, source_start
-from ckpt.handoff.words import SinkMeaning, doubts, sinks, skipped, warnings
 from ckpt.history import rate_sources
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Kind, Unreadable
@@ -147,8 +147,8 @@ def _nothing_possible(checkpoint: Checkpoint) -> str:
 
 
 def _can_be(possible: Ranges) -> str:
-    told = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in possible[-4:])
-    return f"possible batches: {told}" if told else "no batch can be handed over"
+    spans = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in possible[-4:])
+    return f"possible batches: {spans}" if spans else "no batch can be handed over"
 
 
 def _starts(storage: Storage, checkpoint: Checkpoint, batch: int) -> Iterator[SourceStart]:
@@ -157,7 +157,7 @@ def _starts(storage: Storage, checkpoint: Checkpoint, batch: int) -> Iterator[So
         offset = decode(view.offset)
         seen = None
         if isinstance(offset, FileOffset):
-            seen = seen_files(storage, checkpoint.listing, view.index, offset.log_offset)
+            seen = files_read(storage, checkpoint.listing, view.index, offset.log_offset)
         yield source_start(view, seen, _recreated(checkpoint, batch, place))
 
 
@@ -173,8 +173,8 @@ def _recreated(checkpoint: Checkpoint, batch: int, place: int) -> dict[str, tupl
 
 
 def _refused_sources(starts: tuple[SourceStart, ...]) -> str | None:
-    told = [f"source {one.view.index} ({one.view.type}): {one.refused}" for one in starts if one.refused]
-    return "; ".join(told) or None
+    refusals = [f"source {one.view.index} ({one.view.type}): {one.refused}" for one in starts if one.refused]
+    return "; ".join(refusals) or None
 
 
 def _later(checkpoint: Checkpoint, batch: int) -> Iterator[Later]:

@@ -44,7 +44,7 @@ def _about(handoff: Handoff) -> Iterator[str]:
         yield f"The old query would have called rows with an event time before {handoff.watermark_ms} ms late."
 
 
-def _told(start: SourceStart) -> Iterator[str]:
+def _about_source(start: SourceStart) -> Iterator[str]:
     """What has to be known of a source, in lines of plain text."""
     index = str(start.view.index)
     name = f"{index} {start.view.name}" if start.view.name not in (None, "", index) else index
@@ -81,7 +81,7 @@ def _python(handoff: Handoff) -> Iterator[str]:
 
 def _python_source(start: SourceStart) -> Iterator[str]:
     index = start.view.index
-    yield from (f"# {line}" for line in _told(start))
+    yield from (f"# {line}" for line in _about_source(start))
     if _is_filter(start):
         yield f"SEEN_{index} = ["
         yield from (f"    {_python_text(path)}," for path in start.seen)
@@ -128,7 +128,7 @@ def _scala(handoff: Handoff) -> Iterator[str]:
 
 def _scala_source(start: SourceStart) -> Iterator[str]:
     index = start.view.index
-    yield from (f"  // {line}" for line in _told(start))
+    yield from (f"  // {line}" for line in _about_source(start))
     if _is_filter(start):
         yield f"  private val seen{index}: Seq[String] = Seq("
         yield ",\n".join(f"    {_scala_text(path)}" for path in start.seen)

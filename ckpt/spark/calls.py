@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from ckpt.errors import CkptError
 from ckpt.export.initial import InitialPlan
-from ckpt.export.place import must_be_free
+from ckpt.export.preflight import must_be_free
 from ckpt.export.request import Action, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export
 from ckpt.export.targets import Format, Mode, target
-from ckpt.migrate.changelog import ChangelogSwitch, Outcome, To, switch_changelog
+from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
-from ckpt.migrate.ways import Comparison
+from ckpt.migrate.two_ways import Comparison
 from ckpt.spark.needs import SparkMissing, pyspark_version
 from ckpt.versions import NEWEST, Spark
 
@@ -52,7 +52,7 @@ def export_state(
 
     Raises:
         UsageError: The request makes no sense, the target is taken, or the format cannot hold a column.
-        Damaged: Files of the state that is asked for are missing or damaged.
+        StateDamaged: Files of the state that is asked for are missing or damaged.
         SparkMissing, SparkFailed: Spark is not installed, or failed; nothing was written.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
@@ -158,7 +158,7 @@ def migrate_to_transform_with_state(
 
 
 def verify_changelog(
-    uri: str, to: To, storage_options: Mapping[str, str] | None = None, session: Session = ANY
+    uri: str, to: Changelog, storage_options: Mapping[str, str] | None = None, session: Session = ANY
 ) -> ChangelogSwitch:
     """Say whether a switch of changelog checkpointing took effect, and compare state across it with Spark.
 
@@ -174,12 +174,12 @@ def verify_changelog(
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
-    >>> verify_changelog("sample_checkpoints/aggregation-rocksdb-4.2", To.ON).outcome
-    <Outcome.NOT_YET: 'not-yet'>
+    >>> verify_changelog("sample_checkpoints/aggregation-rocksdb-4.2", Changelog.ON).outcome
+    <SwitchOutcome.NOT_YET: 'not-yet'>
 
     """
     found = switch_changelog(uri, to, storage_options, verify=True)
-    if found.outcome is not Outcome.SWITCHED:
+    if found.outcome is not SwitchOutcome.SWITCHED:
         return found
     return replace(found, comparison=_compared(found, storage_options, session))
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
 from ckpt.spark.needs import SparkMissing, check_delta, check_java
-from ckpt.spark.trouble import SparkFailed, told
+from ckpt.spark.trouble import SparkFailed, spark_failures
 
 _QUIET = Path(__file__).parent / "log4j2.properties"
 _LOCAL = {
@@ -91,7 +91,7 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
     if delta and not submitted:
         builder = _with_delta(builder, confs)
     try:
-        with told("starting a session"):
+        with spark_failures("starting a session"):
             return builder.getOrCreate()
     except SparkFailed as error:
         if "JAVA_GATEWAY_EXITED" in str(error):

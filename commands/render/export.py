@@ -8,7 +8,7 @@ from typing import Any
 from ckpt.export.manifest import describe
 from ckpt.export.reading import OLDEST_SPARK
 from ckpt.export.request import Action, ExportPart, ExportPlan, ExportRequest, StateExport
-from ckpt.export.targets import Shape, Target, local_target
+from ckpt.export.targets import ExportTarget, Shape, local_target
 
 from ..exits import Exit
 from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of
@@ -82,7 +82,7 @@ def _verdict(one: ExportPart, plan: ExportPlan) -> str:
     return state
 
 
-def _place(name: str, target: Target) -> str:
+def _place(name: str, target: ExportTarget) -> str:
     """Where it goes, a local path as people write it, and in which form."""
     return f"{local_target(name) or name} as {target.format}"
 
@@ -109,7 +109,7 @@ def _columns(one: ExportPart, request: ExportRequest) -> Iterator[tuple[str, str
 
 
 def _needs(one: ExportPart) -> Iterator[tuple[str, str]]:
-    """What can be read of a unit, and what Spark has to be told for it."""
+    """What can be read of a unit, and what Spark needs for it."""
     unit = one.reading.unit
     yield (
         "state",

@@ -132,19 +132,19 @@ def _next(found: TransformMigration) -> Iterator[Block]:
         return
     yield Heading("Next")
     latest = plan.handoff.inspection.checkpoint.offsets.latest
-    told = f"Stop the old query. If its newest batch is no longer {latest} then, do all this anew into another folder:"
-    yield Item(told, 5, "  1.")
+    text = f"Stop the old query. If its newest batch is no longer {latest} then, do all this anew into another folder:"
+    yield Item(text, 5, "  1.")
     yield Command(f"ckpt handoff {old}", 5)
     yield Item("Fill in the constants, put your logic into processor.py, and start it:", 5, "  2.")
     if found.target.name.startswith("file:"):
         yield Command(f"cd {folder} && python {START}", 5)
     else:
         yield Command(f"spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}", 5)
-    told = (
+    text = (
         "Until the new checkpoint has its first commit, start it again in the same way: start.py hands over the state "
         "as long as it has none, and never after."
     )
-    yield Item(told, 5, "  3.")
+    yield Item(text, 5, "  3.")
     variable = quoted(plan.variables[0].name)
     yield Item(f"See that {plural(found.keys, 'key')} were loaded; keys that are new come on top:", 5, "  4.")
     yield Command(f"ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count", 5)
@@ -154,8 +154,8 @@ def _next(found: TransformMigration) -> Iterator[Block]:
 def _back(found: TransformMigration) -> Iterator[Block]:
     if found.keys is None:
         return
-    told = (
+    text = (
         "Stop the new query, and start the old one on its checkpoint, which nothing has touched. What the new one has "
         "written to the sink is then written again."
     )
-    yield Heading("Back", told)
+    yield Heading("Back", text)
