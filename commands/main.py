@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
+from ckpt.secrets import masked
 
 from .render.text import printable
 
@@ -84,14 +85,14 @@ def _told() -> Iterator[None]:
     try:
         yield
     except CkptError as error:
-        typer.echo(f"ckpt: {printable(str(error))}", err=True)
+        typer.echo(f"ckpt: {printable(masked(str(error)))}", err=True)
         raise typer.Exit(code=USAGE if isinstance(error, UsageError) else FAILED) from error
     except _MISUSE as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # no words at all: the page of help is the answer
             raise
         told = " ".join(error.format_message().replace(": Value error, ", ": ").split()).rstrip(".")
         help_for = f"; see {error.ctx.command_path} --help" if error.ctx else ""
-        typer.echo(f"ckpt: {printable(told + help_for)}", err=True)
+        typer.echo(f"ckpt: {printable(masked(told + help_for))}", err=True)
         raise typer.Exit(code=USAGE) from error
     except BrokenPipeError:
         _give_up(sys.stdout)  # whoever read our output has gone
