@@ -13,7 +13,7 @@ def vanished(checkpoint: Checkpoint) -> Iterator[Finding]:
     if checkpoint.moving:
         yield Finding(diagnoses.others.CHANGED_WHILE_READ, "", "files came and went from one look to the next")
     elif checkpoint.vanished:
-        detail = f"{len(checkpoint.vanished)} of the files listed were gone when they were to be read"
+        detail = f"{len(checkpoint.vanished)} of the files listed were gone when ckpt tried to read them"
         yield Finding(diagnoses.others.CHANGED_WHILE_READ, checkpoint.vanished[0], detail)
 
 
@@ -24,7 +24,7 @@ def orphan_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
         names = checkpoint.listing.in_folder(log.folder)
         sidecars = {name[1:-4] for name in names if name[0] == "." and name.endswith(".crc")}
         for belongs_to in sorted(name for name in sidecars.difference(names) if name.isdecimal()):
-            detail = f"the file {log.folder}/{belongs_to} that it belongs to is not there"
+            detail = f"the file {log.folder}/{belongs_to} that it belongs to is missing"
             commit_due = log is checkpoint.commits and int(belongs_to) == latest
             to_come = latest is None or int(belongs_to) > latest or commit_due
             diagnosis = (
@@ -48,7 +48,7 @@ def directories(checkpoint: Checkpoint) -> Iterator[Finding]:
 def stale_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Log files whose hidden checksum file does not match."""
     for path in checkpoint.stale_sidecars:
-        yield Finding(diagnoses.others.STALE_SIDECAR, path, "the checksums in it are not those of the file beside it")
+        yield Finding(diagnoses.others.STALE_SIDECAR, path, "its checksums do not match the file next to it")
 
 
 def leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:

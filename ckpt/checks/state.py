@@ -71,7 +71,7 @@ def no_state(checkpoint: Checkpoint) -> Iterator[Finding]:
     """
     ran = checkpoint.kind is Kind.MICRO_BATCH and checkpoint.commits.latest is not None
     if ran and checkpoint.state is None and pattern(checkpoint) is not Pattern.ASYNC_PROGRESS:
-        detail = "not there, which is right for a stateless query and a loss for any other"
+        detail = "missing, which is normal for a stateless query and a loss for any other"
         yield Finding(diagnoses.state.NO_STATE_FOLDER, "state", detail)
 
 
