@@ -121,3 +121,28 @@ def test_no_code_is_written_with_the_secret_in_the_path_of_a_file(copy_of: CopyO
     with pytest.raises(CkptError, match="no code") as error:
         snippet(found, Language.PYTHON)
     assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+@pytest.mark.parametrize("command", [["inspect"], ["relocate", "--to", "s3a://new/x"], ["handoff"]])
+def test_a_report_does_not_repeat_the_secrets_of_a_checkpoint(
+    command: list[str], output: str, ckpt: Ckpt, copy_of: CopyOf
+) -> None:
+    checkpoint = copy_of("tws-rocksdb-4.2")
+    for file in (checkpoint / "state/0/_metadata/v2").glob("[0-9]*"):
+        file.write_text(file.read_text().replace("file:/", f"s3a://KEY:{SECRET}@bucket/"))
+    for file in (checkpoint / "offsets").glob("[0-9]*"):
+        file.write_text(file.read_text().replace('"conf":{', f'"conf":{{"x":"secret_key={SECRET}\\"",'))
+    run = ckpt(command[0], checkpoint, *command[1:], "-o", output)
+    assert SECRET not in run.stdout + run.stderr
+    assert ("***" in run.stdout) == (command != ["handoff"])
+    assert output == "table" or run.json()
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_a_target_is_shown_without_its_key(output: str, ckpt: Ckpt) -> None:
+    to = f"s3a://KEY:{SECRET}@bucket/new"
+    words = ("migrate", "transform-with-state", "sample_checkpoints/aggregation-hdfs-4.2", "--to", to, "--plan")
+    run = ckpt(*words, "-o", output)
+    assert run.exit_code == 1
+    assert SECRET not in run.stdout + run.stderr
