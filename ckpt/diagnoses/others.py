@@ -94,6 +94,14 @@ CHANGED_WHILE_READ = Diagnosis(
     "Files came or went while the checkpoint was read: a query is using it now, so this report may be out of date.",
     "Run `ckpt inspect {checkpoint}` again, preferably with the query stopped.",
 )
+NESTED = Diagnosis(
+    "CKPT508",
+    "checkpoint-inside-the-checkpoint",
+    NOTE,
+    "A folder in this checkpoint is a checkpoint itself: another query writes there, or a copy was put into it. No "
+    "start looks at it, and nothing here speaks of it.",
+    "Inspect it on its own: `ckpt inspect {checkpoint}/{path}`.",
+)
 CONTINUOUS = Diagnosis(
     "CKPT601",
     "continuous-processing",

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.repair import Plan, Receipt, Replay, Strategy
-from ckpt.restart.versions import Progress
 from ckpt.shell import quoted_path
 from ckpt.sources import advance
 from ckpt.verdict import verdict
+from ckpt.versions import Progress
 
 from ..exits import Exit
 from .blocks import Block, Heading, Item, Line, Page, page_of
@@ -25,7 +25,7 @@ from .change import (
 )
 from .document import Document, checkpoint_entry, range_entry, restart_entry, tool
 from .findings import next_advice
-from .offsets import offset
+from .offsets import counted, offset
 from .page import forecast_cases, title
 
 
@@ -138,7 +138,7 @@ def _read_again(plan: Plan) -> Iterator[Block]:
         )
         for one in replay.sources:
             grown = None if one.end is None else advance(one.start, one.end)
-            count = f": {grown.amount:,} {grown.unit}" if grown and grown.amount is not None else ""
+            count = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
             end = "where nobody knows" if one.end is None else offset(one.end)
             yield Item(f"from {offset(one.start)} to {end}{count}", 7, f"    {one.index}  ")
 
