@@ -16,8 +16,8 @@ from ckpt.model import CommitLog, Fault, Json, Kind, OffsetLog, StateInventory, 
 from ckpt.sources import in_order, is_kafka
 from ckpt.state import MOST_TAILS, MOST_TAILS_REMOTE, read_state
 from ckpt.state.steps import run
-from ckpt.storage.local import is_gone
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
+from ckpt.storage.local import is_gone
 
 PARTS = (OFFSETS, COMMITS, METADATA, STATE, SOURCES)
 _LOOKS = 3  # how often a checkpoint that moves is read again

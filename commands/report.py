@@ -42,9 +42,17 @@ def emit(report: Report, output: Output) -> NoReturn:
         case Output.TABLE:
             text = masked(for_standard_output().text(report.page()))
         case Output.JSON:
-            text = masked_json(json.dumps(report.document(), indent=2, allow_nan=False))
+            text = masked_json(_json(report.document()))
         case _:
             assert_never(output)
     typer.echo(text)
     sys.stdout.flush()
     raise typer.Exit(code=report.exit)
+
+
+def _json(document: Mapping[str, object]) -> str:
+    """A document as JSON; a number of a checkpoint that no double holds, such as 1e999, becomes text."""
+    try:
+        return json.dumps(document, indent=2, allow_nan=False)
+    except ValueError:
+        return json.dumps(json.loads(json.dumps(document), parse_constant=str), indent=2)
