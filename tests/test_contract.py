@@ -17,11 +17,11 @@ from ckpt.migrate.variables import Form
 from ckpt.model import Kind, Provider
 from ckpt.restart.forecast import Outcome
 from ckpt.sources import SourceType
-from ckpt.versions import Progress, Spark
+from ckpt.versions import Progress
 from commands.exits import Exit
 from tests import contract, golden
 from tests.conftest import Ckpt, commands_of
-from tests.places import GOLDENS, ROOT, SAMPLE_NAMES, golden_checkpoints
+from tests.places import GOLDENS, HERE, SAMPLE_NAMES, golden_checkpoints
 
 
 @pytest.mark.parametrize("sample", SAMPLE_NAMES)
@@ -73,10 +73,8 @@ def test_the_checker_sees_what_differs(ckpt: Ckpt) -> None:
     ("path", "words"),
     [
         ("checkpoint.kind", Kind),
-        ("checkpoint.written_by.at_least", Spark),
         ("batches.pattern", Pattern),
         ("sources[].type", SourceType),
-        ("restart[].spark", Spark),
         ("restart[].progress", Progress),
         ("restart[].outcome", Outcome),
         ("state.provider", Provider),
@@ -160,7 +158,7 @@ def test_published_exit_codes_are_those_of_the_application(app: Any) -> None:
 
 
 def test_the_public_calls_give_what_the_command_shows(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(HERE)
     path = "sample_checkpoints/damaged-missing-predecessor"
     found = inspection.inspect(reader.open_checkpoint(path))
     document = ckpt("inspect", path, "-o", "json").json()

@@ -3,7 +3,7 @@
 import pytest
 
 from ckpt.errors import UsageError
-from ckpt.relocate.target import default_root
+from ckpt.relocate.spark_root import default_root
 from tests.conftest import Ckpt
 from tests.places import SAMPLES
 from tests.services.fixtures import Upload
@@ -51,5 +51,5 @@ def test_by_default_it_is_opened_where_it_lies(uri: str, recorded: str, root: st
 
 @pytest.mark.parametrize("uri", ["s3://bucket/ck", "memory://ck", "abfs://box/ck", "az://box/ck"])
 def test_where_spark_would_spell_it_otherwise_it_has_to_be_named(uri: str) -> None:
-    with pytest.raises(UsageError, match="--to"):
+    with pytest.raises(UsageError, match="`to`"):
         default_root(uri, ["file:/old"])

@@ -1,0 +1,58 @@
+"""Whether a query seems to be writing to a checkpoint. A quiet one is no proof: an idle query writes nothing."""
+
+import time
+from collections.abc import Collection, Iterator
+
+from ckpt.errors import CkptError
+from ckpt.storage import FileInfo, Listing, Storage
+
+LOOKS_APART_S = 3.0
+"""Seconds between two looks."""
+
+
+class Refused(CkptError):
+    """Ckpt will not change this checkpoint now; the text says why, and what would help."""
+
+
+def must_be_quiet(storage: Storage, seen: Listing, grace_s: float, exempt: Collection[str] = ()) -> Listing:
+    """Wait for a second look, and refuse a checkpoint that is or was just written to.
+
+    Args:
+        storage: Where it lies.
+        seen: The first look.
+        grace_s: How many seconds old the youngest file must be; 0 looks again at once.
+        exempt: Paths that do not count.
+
+    Returns:
+        The second look.
+
+    Raises:
+        Refused: A file is too young, or the two looks differ.
+
+    """
+    _must_be_old(seen, grace_s, exempt)
+    time.sleep(min(grace_s, LOOKS_APART_S))
+    now = storage.list_tree()
+    before, after = dict(_files(seen, exempt)), dict(_files(now, exempt))
+    for path in sorted(before.keys() | after.keys()):
+        if before.get(path) != after.get(path):
+            raise Refused(f"{path} changed while ckpt was checking: a query is writing here. Stop it, and try again")
+    return now
+
+
+def _must_be_old(seen: Listing, grace_s: float, exempt: Collection[str]) -> None:
+    written = [(info.mtime_ms, path) for path, info in _files(seen, exempt) if info.mtime_ms is not None]
+    if not written or not grace_s:
+        return
+    youngest, path = max(written)
+    age_s = time.time() - youngest / 1000
+    if age_s < grace_s:
+        wait = f"try again in {grace_s - age_s:.0f} s" if age_s > -1 else "its time is in the future: check the clocks"
+        raise Refused(
+            f"{path} was written {max(age_s, 0):.0f} s ago: is the query still running? Make sure that it is stopped, "
+            f"and {wait} (`grace_s={grace_s:g}`)"
+        )
+
+
+def _files(listing: Listing, exempt: Collection[str]) -> Iterator[tuple[str, FileInfo]]:
+    return ((path, info) for path, info in listing.walk() if path not in exempt)

@@ -1,0 +1,50 @@
+"""Where a backup goes: beside the checkpoint, never inside it."""
+
+import os
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from ckpt.errors import UsageError
+from ckpt.storage import Storage, open_storage
+from ckpt.storage.base import one_line
+from ckpt.storage.locations import is_inside, local_path
+from ckpt.storage.writer import Writer, open_writer
+
+
+def backup_to(place: str | None, uri: str, storage_options: Mapping[str, str]) -> Writer:
+    """Where the files of the checkpoint at ``uri`` are kept; by default beside it. Raises UsageError, StorageError."""
+    place = place or default_backup(uri)
+    must_lie_outside(place, uri)
+    return open_writer(place, _options_for(place, storage_options))
+
+
+def backup_at(place: str, storage_options: Mapping[str, str]) -> Storage:
+    """A backup that is there. Raises UsageError, StorageError."""
+    return open_storage(place, _options_for(place, storage_options))
+
+
+def _options_for(place: str, given: Mapping[str, str]) -> Mapping[str, str]:
+    """A local folder takes no storage options."""
+    return {} if local_path(place) is not None else given
+
+
+def default_backup(uri: str) -> str:
+    """``<checkpoint>.ckpt-backup-<UTC time>``, a sibling of the checkpoint, in the form in which that was given.
+
+    Raises UsageError where the checkpoint has no sibling: the root of a bucket or of a file system.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    path, _, query = uri.partition("?") if "://" in uri else (uri, "", "")
+    if local_path(uri) is not None and "file:" not in uri[:5].lower():
+        path = os.path.abspath(path)
+    root = re.fullmatch(r"/*|[A-Za-z][\w+.-]*:/*[^/]*/*", path)
+    if root:
+        raise UsageError(f"{one_line(uri)} has no parent folder for a backup: name one with `backup`")
+    return f"{path.rstrip('/')}.ckpt-backup-{stamp}" + (f"?{query}" if query else "")
+
+
+def must_lie_outside(backup: str, checkpoint: str) -> None:
+    """Raise UsageError for a backup inside the checkpoint, which Spark would find there."""
+    if is_inside(backup, checkpoint):
+        raise UsageError(f"{one_line(backup)} is inside the checkpoint: name a folder outside it with `backup`")

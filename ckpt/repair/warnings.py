@@ -1,0 +1,48 @@
+"""What somebody has to know before a repair, in words."""
+
+from collections.abc import Iterator, Sequence
+
+from ckpt.change.plan import STOP_FIRST
+from ckpt.checkpoint import Checkpoint
+from ckpt.history import Pattern, pattern
+from ckpt.restart.forecast import Forecast
+from ckpt.sinks import DROPS_OR_REPEATS
+from ckpt.verdict import spell
+
+_SINKS = f"What the sink does with batches that run again: {DROPS_OR_REPEATS}; upserts by key are safe."
+
+
+def warnings(checkpoint: Checkpoint, logged: int, failing: Sequence[Forecast], *, finished: bool) -> Iterator[str]:
+    """What to say of a plan.
+
+    Args:
+        checkpoint: As it is.
+        logged: The newest batch whose offsets can be read now.
+        failing: Forecasts of starts that fail after the plan all the same.
+        finished: Whether the plan reads rows of finished batches again.
+
+    """
+    yield STOP_FIRST
+    if not checkpoint.stateful:
+        yield _unlogged(checkpoint, logged)
+    if finished:
+        yield _SINKS + _named_sinks(checkpoint)
+    for error in dict.fromkeys(f.error for f in failing):
+        versions = spell([f.spark for f in failing if f.error == error])
+        yield f'Spark {versions} still will not start: "{error}".'
+
+
+def _unlogged(checkpoint: Checkpoint, logged: int) -> str:
+    by_design = pattern(checkpoint) is Pattern.ASYNC_PROGRESS
+    when = "" if by_design else "If the query ran with asynchronous progress tracking: "
+    return (
+        f"{when}{'r' if when else 'R'}ows after the end of batch {logged} may be in the sink already, written by "
+        "batches that asynchronous tracking had not logged. Any start reads and writes them again, under batch ids "
+        "that were used before, and no log says how far they go."
+    )
+
+
+def _named_sinks(checkpoint: Checkpoint) -> str:
+    commit = checkpoint.commits.readable(checkpoint.commits.latest)
+    names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
+    return f" The commit log names this sink: {', '.join(names)}." if names else ""
