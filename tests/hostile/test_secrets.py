@@ -8,7 +8,7 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.handoff.plan import hand_off
 from ckpt.handoff.snippets import Language, snippet
 from ckpt.migrate.generate.text import plain
-from ckpt.relocate.target import root_of
+from ckpt.relocate.spark_root import root_of
 from ckpt.secrets import masked, masked_json
 from ckpt.shell import quoted_path
 from ckpt.storage import open_storage
