@@ -8,6 +8,7 @@ import typer
 from ckpt.errors import UsageError
 from ckpt.export.request import Action, ExportRequest
 from ckpt.export.targets import Format, Mode, Shape
+from ckpt.secrets import masked
 from ckpt.spark.calls import export_state as export
 
 from . import options
@@ -101,5 +102,5 @@ def export_state(
         found = export(request, options.pairs("--storage-option", storage_option), with_spark)
     if found.plan.unseen is not None and not quiet:
         unseen = as_options(f"`to` is looked at only once Spark runs: {found.plan.unseen}")
-        typer.echo(f"ckpt: {printable(unseen)}", err=True)
+        typer.echo(f"ckpt: {printable(masked(unseen))}", err=True)
     emit(ExportReport(found), output)
