@@ -69,7 +69,7 @@ def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoi
         return ExportTarget(None, table, kind, mode)
     path = spark_uri(to)
     if masked(path) != path:
-        raise UsageError(f"--to {to} holds a secret, which files there would keep: leave it out, and set it for Spark")
+        raise UsageError(f"`to` {to} holds a secret, which files there would keep: leave it out, and set it for Spark")
     folder_and_name(path)
     if is_inside(to, checkpoint) or is_inside(checkpoint, to):
         raise UsageError(f"`to` {to} lies in the checkpoint, or the checkpoint in it: a checkpoint is never written to")
