@@ -17,7 +17,7 @@ from ckpt.export.targets import Format
 from ckpt.handoff.starts import source_start
 from ckpt.migrate.generate import processor_code, start_code, to_fill_in
 from ckpt.migrate.generate.text import Identifiers, ddl, literal, plain, simple
-from ckpt.migrate.transform import Api, TransformPlan, mind, plan_transform
+from ckpt.migrate.transform import Api, TransformPlan, plan_transform, warnings_of
 from ckpt.sources import SourceType, SourceView
 from ckpt.versions import Spark
 from tests import contract
@@ -90,7 +90,7 @@ def test_the_format_of_a_file_source_is_what_all_names_say_or_to_be_filled_in(
 
 
 def test_a_migration_says_which_sinks_drop_batches_of_a_new_query() -> None:
-    told = " ".join(mind(plan("aggregation-hdfs-4.2")))
+    told = " ".join(warnings_of(plan("aggregation-hdfs-4.2")))
     assert "Sink file: take a new output folder" in told
     assert "Sink foreachBatch with txnAppId: choose another txnAppId" in told
     assert "Sink delta" not in told
@@ -240,14 +240,14 @@ def test_the_row_api_needs_a_spark_that_has_it() -> None:
 
 
 def test_a_null_key_is_spoken_of_where_pandas_mixes_it_up() -> None:
-    told = " ".join(mind(plan("windowed-aggregation-hdfs-4.2")))
+    told = " ".join(warnings_of(plan("windowed-aggregation-hdfs-4.2")))
     assert "A NULL in key key stops" in told
     assert "window_start" not in told
-    assert "NULL" not in " ".join(mind(plan("windowed-aggregation-hdfs-4.2", api=Api.ROW)))
+    assert "NULL" not in " ".join(warnings_of(plan("windowed-aggregation-hdfs-4.2", api=Api.ROW)))
 
 
 def test_other_operators_are_named_as_left_out() -> None:
-    told = " ".join(mind(plan("dedup-aggregation-hdfs-4.2", operator=1)))
+    told = " ".join(warnings_of(plan("dedup-aggregation-hdfs-4.2", operator=1)))
     assert "more stateful operators: 0" in told
 
 
