@@ -7,6 +7,7 @@ A query has read 60 rows in batches 0 to 5, a file each; 20 rows are new when it
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections import Counter
@@ -35,7 +36,9 @@ def write_files(folder: Path, first: int, last: int) -> None:
     folder.mkdir(exist_ok=True)
     for number in range(first, last):
         rows = "".join(f'{{"id": {row}}}\n' for row in range(10 * number, 10 * number + 10))
-        (folder / f"{number}.json").write_text(rows)
+        file = folder / f"{number}.json"
+        file.write_text(rows)
+        os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))  # read in this order
 
 
 def start(spark: Any, folder: Path, place: Path, most: int) -> None:
