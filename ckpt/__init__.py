@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 from ckpt.inspection import inspect
 from ckpt.reader import open_checkpoint
 from ckpt.state.units import state_units
+from ckpt.version import __version__
 
 if TYPE_CHECKING:
     from ckpt.spark.api import read_changes, read_initial_state, read_state
-
-__version__ = "0.1.0"
 
 __all__ = [
     "__version__",

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-import ckpt
 from ckpt.export.columns import Column, Columns
 from ckpt.export.reading import Reading
 from ckpt.export.targets import Format, Shape
 from ckpt.model import Json
 from ckpt.storage.locations import spark_uri
+from ckpt.version import __version__
 
 SCHEMA = 1
 
@@ -62,7 +62,7 @@ def manifest(
     ``operationMetrics.numOutputRows``. ``schema`` is that of the written rows, in Spark's JSON.
     """
     return {
-        "ckpt": {"version": ckpt.__version__, "schema": SCHEMA},
+        "ckpt": {"version": __version__, "schema": SCHEMA},
         "checkpoint": reading.checkpoint,
         "location": spark_uri(reading.checkpoint),
         "query_id": reading.moment.query_id,
@@ -81,7 +81,7 @@ def manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spa
     """
     first = exports[0][0]
     return {
-        "ckpt": {"version": ckpt.__version__, "schema": SCHEMA},
+        "ckpt": {"version": __version__, "schema": SCHEMA},
         "checkpoint": first.checkpoint,
         "location": spark_uri(first.checkpoint),
         "query_id": first.moment.query_id,
