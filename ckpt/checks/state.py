@@ -65,7 +65,7 @@ def unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 
 def no_state(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """No ``state/``, where it cannot be told from the logs that there never was one.
+    """No ``state/``, where the logs do not show that there never was one.
 
     The gaps of asynchronous tracking tell: Spark refuses that for stateful queries. A watermark speaks for state.
     """

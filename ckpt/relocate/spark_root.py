@@ -20,7 +20,7 @@ _NAME_IT = "name with `to` the URI that Spark will use"
 
 
 def root_of(uri: str) -> str:
-    """A location as Spark is given it, as Spark records it. Raises UsageError where that cannot be told.
+    """A location as Spark is given it, as Spark records it. Raises UsageError where that cannot be known.
 
     Never percent-decoded. A path without a scheme is a local one. A URI with a key in it is refused: the checkpoint
     would keep it.

@@ -72,7 +72,7 @@ class StateUnit:
     format_version: int  # state store checkpoint format
     schema: Json
     described: bool  # the state schema, which Spark's reader needs, could be read
-    prefix_columns: int | None  # of the key, where Spark's reader would have to be told: see ``_lost_prefix``
+    prefix_columns: int | None  # of the key, where Spark's reader has to be given: see ``_lost_prefix``
     readable_batches: Ranges
     change_batches: Ranges  # whose changes are there as delta or changelog files; empty where Spark reads none
     damages: tuple[StateDamage, ...]  # of the version that the next start loads

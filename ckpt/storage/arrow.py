@@ -166,7 +166,7 @@ def s3(bucket: str, path: str, options: Options) -> ArrowBackend:
 
 
 def gcs(bucket: str, path: str, options: Options) -> ArrowBackend:
-    """Google Cloud Storage; gives up after 10 s of retries unless told otherwise."""
+    """Google Cloud Storage; gives up after 10 s of retries unless an option says otherwise."""
     values: dict[str, Any] = {"retry_time_limit": timedelta(seconds=10), **_typed("gs", options, GCS_OPTIONS)}
     if "access_token" in values:
         values.setdefault("credential_token_expiration", datetime.now(UTC) + timedelta(hours=1))
