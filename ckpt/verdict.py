@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ckpt.diagnoses.logs import SOURCES_DIFFER
 from ckpt.restart.forecast import Forecast, Outcome
-from ckpt.restart.versions import Progress, Spark
+from ckpt.versions import Progress, Spark
 
 
 def verdict(forecasts: Sequence[Forecast], others: Sequence[Forecast] = (), errors: Sequence[str] = ()) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from ckpt.errors import UsageError
 from ckpt.findings import Asked
-from ckpt.restart.versions import Spark
+from ckpt.versions import Spark
 
 from .report import Output
 

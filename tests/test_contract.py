@@ -16,8 +16,8 @@ from ckpt.migrate.transform import Api, TimeMode
 from ckpt.migrate.variables import Form
 from ckpt.model import Kind, Provider
 from ckpt.restart.forecast import Outcome
-from ckpt.restart.versions import Progress, Spark
 from ckpt.sources import SourceType
+from ckpt.versions import Progress, Spark
 from commands.exits import Exit
 from tests import contract, golden
 from tests.conftest import Ckpt, commands_of

@@ -9,7 +9,7 @@ from ckpt.history import Pattern, pattern
 from ckpt.model import DamageKind, Kind
 from ckpt.restart.remedies import abandoned_state
 from ckpt.restart.state_errors import load_failure
-from ckpt.restart.versions import Spark
+from ckpt.versions import Spark
 
 _LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
 
@@ -79,7 +79,7 @@ def odd_ends(checkpoint: Checkpoint) -> Iterator[Finding]:
     """State files that are cut behind their data, as far as every Spark version loads them all the same."""
     state = checkpoint.state
     for damage in state.damages if state else ():
-        loads = all(load_failure(damage, state.provider, spark) is None for spark in Spark) if state else False
+        loads = all(load_failure(damage, state.provider, spark.rules) is None for spark in Spark) if state else False
         if damage.kind is DamageKind.ODD_END and loads:
             yield Finding(diagnoses.state.ODD_END, damage.path, damage.detail)
 

@@ -10,9 +10,9 @@ from ckpt.inspection import inspect
 from ckpt.reader import read_checkpoint
 from ckpt.repair.plan import Plan, Strategy
 from ckpt.repair.planner import plan_repair
-from ckpt.restart.versions import Spark
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.writer import Writer, open_writer
+from ckpt.versions import Spark
 
 COMMAND = "repair-async"
 

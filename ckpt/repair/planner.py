@@ -18,8 +18,8 @@ from ckpt.repair.plan import Plan, Strategy
 from ckpt.repair.words import warnings
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.remedies import pair_below
-from ckpt.restart.versions import Spark
 from ckpt.storage import Storage
+from ckpt.versions import Spark
 
 _DRAFTS: Mapping[Strategy, Callable[[Checkpoint, Storage], Iterator[Draft]]] = {
     Strategy.FILL: fills,

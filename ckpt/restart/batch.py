@@ -11,7 +11,7 @@ from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure
-from ckpt.restart.versions import Progress, Spark
+from ckpt.versions import Progress
 
 _STATE_DIAGNOSES = {
     DamageKind.MISSING: diagnoses.state.STATE_CHAIN_HOLE,
@@ -55,7 +55,7 @@ def state(start: Start) -> Forecast | None:
     kept = start.checkpoint.state
     if kept is None:
         return None
-    if any(operator.variables for operator in kept.operators) and not start.spark.at_least(Spark.V4_0):
+    if any(operator.variables for operator in kept.operators) and not start.rules.transform_with_state:
         found = Finding(diagnoses.state.STATE_TOO_NEW, STATE, f"Spark {start.spark} has no transformWithState")
         return start.ends(Outcome.UNKNOWN, found)
     moved = _moved_schemas(start)
@@ -72,7 +72,7 @@ def state(start: Start) -> Forecast | None:
         return start.ends(
             Outcome.FAILS_IN_BATCH, found, batch_id=batch_id, reexecutes=again, sources=ranges, error=error
         )
-    failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.spark)) is not None]
+    failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.rules)) is not None]
     if not failing:
         return None
     without_ids = _commit_without_ids(start)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
-from ckpt.restart.versions import RULES
 from ckpt.shell import quoted_path
 from ckpt.storage.locations import local_path
+from ckpt.versions import RULES
 
 _PUT_BACK = "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one)."
 _REPAIR = "`ckpt repair-async {checkpoint}` plans a way out."

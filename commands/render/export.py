@@ -7,7 +7,7 @@ from typing import Any
 
 from ckpt.export.columns import Columns
 from ckpt.export.manifest import describe
-from ckpt.export.reading import OLDEST_SPARK, Reading, version_of
+from ckpt.export.reading import OLDEST_SPARK, Reading
 from ckpt.export.targets import Shape, Target, local_target
 
 from ..exits import Exit
@@ -55,7 +55,7 @@ class ExportReport:
         exports = [
             describe(one.reading, self.shape, one.told_columns(self.shape, self.partition_id))
             | {"readable_batches": [list(span) for span in one.reading.unit.readable_batches]}
-            | {"oldest_spark": version_of(one.reading.unit.oldest_spark or OLDEST_SPARK)}
+            | {"oldest_spark": one.reading.unit.oldest_spark or OLDEST_SPARK}
             | {"to": one.place, "rows": one.rows, "shown": one.shown}
             for one in self.found
         ]
@@ -134,7 +134,7 @@ def _needs(one: Done) -> Iterator[tuple[str, str]]:
         f"{unit.provider}, checkpoint format {unit.format_version}, version {one.reading.moment.state_version}",
     )
     if unit.oldest_spark is not None:
-        yield "spark", f"{version_of(unit.oldest_spark)} or later: no earlier one reads such state"
+        yield "spark", f"{unit.oldest_spark} or later: no earlier one reads such state"
     yield "readable", f"batches {ranges(list(unit.readable_batches))}"
     if unit.change_batches:
         yield "changes", f"batches {ranges(list(unit.change_batches))}"

@@ -9,9 +9,9 @@ from ckpt.history import Pattern
 from ckpt.inspection import Inspection
 from ckpt.model import Kind
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.restart.versions import Progress
 from ckpt.sources import Advance
 from ckpt.verdict import spell
+from ckpt.versions import Progress
 
 from ..exits import Exit
 from .blocks import (

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.repair import Plan, Receipt, Replay, Strategy
-from ckpt.restart.versions import Progress
 from ckpt.shell import quoted_path
 from ckpt.sources import advance
 from ckpt.verdict import verdict
+from ckpt.versions import Progress
 
 from ..exits import Exit
 from .blocks import Block, Heading, Item, Line, Page, page_of

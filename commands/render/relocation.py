@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.relocate import Plan, Receipt
-from ckpt.restart.versions import Progress
 from ckpt.shell import quoted_path
+from ckpt.versions import Progress
 
 from ..exits import Exit
 from .blocks import Block, Heading, Page, bullets, page_of
