@@ -108,9 +108,9 @@ def why_not(path: tuple[str, ...], kind: Json, only_keys: bool = False) -> str |
     if only_keys and path[0] == "value":
         return "Spark before 3.5 recorded columns here that its rows do not have"
     if holds_void(kind):
-        return "void: it holds nothing, and no file format stores it"
+        return "void: it contains nothing, and no file format stores it"
     if path == ("key", _EVENT_TIME):
-        return "Spark's reader does not decode it; the time stands among the values"
+        return "Spark's reader does not decode it; the time is among the values"
     return None
 
 

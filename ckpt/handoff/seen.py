@@ -20,13 +20,13 @@ def seen_files(storage: Storage, listing: Listing, source: int, entry: int) -> t
     for name in _needed(listing, source, entry):
         path = f"{SOURCES}/{source}/{name}"
         if listing.info(path) is None:
-            return f"neither {path} nor {path}{COMPACT} is there: it named files that the old query had read"
+            return f"neither {path} nor {path}{COMPACT} exists: it named files that the old query had read"
         paths.append(path)
     found: dict[str, None] = {}
     for path, data in zip(paths, storage.read_many([ReadRequest(path) for path in paths]), strict=True):
         parsed = parse_source_log(path, data) if isinstance(data, bytes) else None
         if parsed is None or isinstance(parsed, Unreadable):
-            why = parsed.reason if parsed else "it was gone when it was to be read"
+            why = parsed.reason if parsed else "it was gone when ckpt tried to read it"
             return f"{path}, which names files that the old query had read, cannot be read: {why}"
         found |= {file_path(one.path): None for one in parsed if one.log_offset <= entry}
     return tuple(found)

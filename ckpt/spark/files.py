@@ -82,7 +82,7 @@ class Staged:
         parent, name = folder_and_name(self._place)
         self.path = f"{parent}/.{name}.ckpt-{uuid.uuid4().hex[:12]}"
         self._at_once = self._place.startswith(_RENAMED_AT_ONCE)
-        with told(f"looking at {self._place}"):
+        with told(f"checking {self._place}"):
             self._replaces = files.exists(self._place)
             if self._replaces:
                 check_what_is_there(target, files.names(self._place))
@@ -97,7 +97,7 @@ class Staged:
                 self._write(self.path, texts)
             if not self._replaces:
                 if self._files.exists(self._place):  # a rename would move the folder into it
-                    raise CkptError(f"{self._place} appeared while it was being written, and is left as it is")
+                    raise CkptError(f"{self._place} appeared while the export was being written, and is not changed")
                 self._swap(texts)
                 return
             old = f"{self.path}-old"

@@ -100,11 +100,11 @@ def _tail(file: StateFile) -> ReadRequest:
 def _judge_tail(file: StateFile, tail: Answer, found: _Verdicts) -> bool:
     """Judge one file by its tail; False where all of it has to be read for that."""
     if isinstance(tail, NotFound):
-        found.wrong[file.path] = Verdict(DamageKind.MISSING, "it was gone when it was to be read")
+        found.wrong[file.path] = Verdict(DamageKind.MISSING, "it was gone when ckpt tried to read it")
     elif not isinstance(tail, bytes):
         found.unknown.add(file.path)
     elif file.size > _LARGEST_READ:
-        detail = f"its last bytes are not those of a whole .{file.kind}"
+        detail = f"its last bytes are not those of a complete .{file.kind}"
         found.wrong[file.path] = Verdict(DamageKind.TRUNCATED, detail)
     elif file.kind is StateFileKind.ZIP:
         snapshot = parse_zip_tail(file.path, tail, file.size)
@@ -133,11 +133,11 @@ def _judge_stream(content: bytes) -> Verdict | None:
         case Ending.WHOLE:
             return None
         case Ending.ODD_END:
-            return Verdict(DamageKind.ODD_END, "its end is not that of a whole file, but all its data is there")
+            return Verdict(DamageKind.ODD_END, "its end is not that of a complete file, but all its data is there")
         case Ending.CUT:
-            return Verdict(DamageKind.TRUNCATED, f"it was cut off after {len(content)} bytes")
+            return Verdict(DamageKind.TRUNCATED, f"it was truncated after {len(content)} bytes")
         case Ending.NOT_LZ4:
-            return Verdict(DamageKind.UNREADABLE, "it does not begin as a compressed file of Spark does")
+            return Verdict(DamageKind.UNREADABLE, "it does not start like a compressed file of Spark")
 
 
 def _judge_zip(file: StateFile, content: bytes, snapshots: dict[str, RocksDBSnapshot]) -> Verdict | None:
@@ -149,9 +149,9 @@ def _judge_zip(file: StateFile, content: bytes, snapshots: dict[str, RocksDBSnap
     streamed = read_whole_zip(file.path, content)
     if isinstance(streamed, RocksDBSnapshot):
         snapshots[file.path] = streamed
-        return Verdict(DamageKind.ODD_END, "its end is not that of a whole zip, but all its entries are there")
+        return Verdict(DamageKind.ODD_END, "its end is not that of a complete zip, but all its entries are there")
     if isinstance(found, NeedsMore) or found.fault is Fault.INCOMPLETE:
         if not content.startswith(b"PK"):
-            return Verdict(DamageKind.UNREADABLE, "it is no zip", _NO_ENTRIES)
-        return Verdict(DamageKind.TRUNCATED, f"it was cut off after {len(content)} bytes")
+            return Verdict(DamageKind.UNREADABLE, "it is not a zip", _NO_ENTRIES)
+        return Verdict(DamageKind.TRUNCATED, f"it was truncated after {len(content)} bytes")
     return Verdict(DamageKind.UNREADABLE, found.reason)

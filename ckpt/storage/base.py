@@ -49,7 +49,7 @@ class Folder(NamedTuple):
 class Oddity(StrEnum):
     """Why something in a listing was not followed as a plain file or folder."""
 
-    LOOP = "a symbolic link to a folder that it lies in"
+    LOOP = "a symbolic link to a folder above it"
     DANGLING = "a symbolic link to nothing"
     SPECIAL = "neither a file nor a folder"
 

@@ -41,7 +41,7 @@ class LocalWriter:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 shown = self._shown("")
-                raise StorageError(f"{shown} is being changed by another ckpt: wait until it has ended") from error
+                raise StorageError(f"{shown} is being changed by another ckpt: wait until it has finished") from error
             except OSError:  # a mount without flock
                 self.exclusive = False
             yield
@@ -92,7 +92,9 @@ class LocalWriter:
             except FileNotFoundError:
                 return None
         if not stat.S_ISREG(found.st_mode):
-            raise StorageError(f"{self._shown(path)} is no ordinary file: ckpt does not change what it cannot restore")
+            raise StorageError(
+                f"{self._shown(path)} is not a regular file: ckpt does not change what it cannot restore"
+            )
         if os.geteuid() not in (0, found.st_uid):
             raise StorageError(f"{self._shown(path)} belongs to another user: run ckpt as the user that runs the query")
         return Attributes(found.st_mode & 0o777, found.st_uid, found.st_gid, found.st_mtime_ns)
@@ -126,21 +128,19 @@ class LocalWriter:
             shown = self._shown(path)
             match error.errno:
                 case errno.EEXIST:
-                    raise AlreadyThere(f"{shown} exists already: it was not there a moment ago") from error
+                    raise AlreadyThere(f"{shown} exists already: it did not a moment ago") from error
                 case errno.EACCES | errno.EPERM | errno.EROFS:
                     reason = (error.strerror or "permission denied").lower()
                     cure = "run ckpt as the user that runs the query"
-                    raise StorageError(f"{shown} may not be written ({reason}): {cure}") from error
+                    raise StorageError(f"{shown} cannot be written ({reason}): {cure}") from error
                 case errno.ENOSPC | errno.EDQUOT:
-                    raise StorageError(f"{shown} cannot be written: the disk is full; make room first") from error
+                    raise StorageError(f"{shown} cannot be written: the disk is full; free some space first") from error
                 case errno.ELOOP | errno.ENOTDIR:
                     cure = "ckpt writes to the folder itself only"
-                    raise StorageError(f"{shown} lies behind a symbolic link or no folder: {cure}") from error
+                    raise StorageError(f"{shown} is behind a symbolic link or not in a folder: {cure}") from error
                 case _:
                     reason = one_line(error.strerror or str(error))
-                    raise StorageError(
-                        f"{shown} cannot be written: {reason}; look at the disk or mount first"
-                    ) from error
+                    raise StorageError(f"{shown} cannot be written: {reason}; check the disk or mount first") from error
 
     def _shown(self, path: str) -> str:
         return one_line(os.path.abspath(f"{self._root}/{path}"))
@@ -168,7 +168,9 @@ def _rename_no_replace(old: str, new: str, folder: int) -> None:
     """``renameat2`` with ``RENAME_NOREPLACE``, for file systems without hard links."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
-        raise OSError(errno.EOPNOTSUPP, "this system has neither hard links here nor a rename that keeps what is there")
+        raise OSError(
+            errno.EOPNOTSUPP, "this system has neither hard links here nor a rename that keeps an existing file"
+        )
     if rename(folder, os.fsencode(old), folder, os.fsencode(new), _RENAME_NOREPLACE) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

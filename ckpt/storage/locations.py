@@ -76,7 +76,7 @@ def local_path(uri: str) -> str | None:
     if colon and scheme == "file":
         file = _LOCAL_FILE.fullmatch(rest)
         if file is None:
-            raise UsageError(f"{one_line(uri)} is no absolute path on this machine: write file:///path")
+            raise UsageError(f"{one_line(uri)} is not an absolute path on this machine: write file:///path")
         return os.fsdecode(unquote(file[1], errors="surrogateescape"))
     if colon and scheme == "dbfs" and rest.startswith("/"):
         path = re.sub("^/+", "/", rest)

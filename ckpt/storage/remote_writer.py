@@ -45,10 +45,10 @@ class RemoteWriter:
                 self._pen.put(path, data)
             except FileExistsError as error:
                 shown = self._shown(path)
-                raise AlreadyThere(f"{shown} exists already: it was not there a moment ago") from error
+                raise AlreadyThere(f"{shown} exists already: it did not a moment ago") from error
             if self._drive.read(path, 0, None) != data:
                 raise StorageError(
-                    f"{self._shown(path)} does not hold what was just written: look at the storage first"
+                    f"{self._shown(path)} does not contain what was just written: check the storage first"
                 )
 
     def remove(self, path: str) -> None:

@@ -114,7 +114,7 @@ def test_what_cannot_be_read_in_two_ways_is_unknown_and_no_jvm_is_started_for_it
     assert run.exit_code == 1
     assert run.json()["state_compared"]["verdict"] == "unknown"
     assert {one["why"] for one in run.json()["state_compared"]["one_way"]} == {
-        "no snapshot behind version 3 was uploaded yet"
+        "no snapshot after version 3 was uploaded yet"
     }
 
 
