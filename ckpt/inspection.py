@@ -8,6 +8,7 @@ from ckpt import history
 from ckpt.checkpoint import Checkpoint
 from ckpt.checks import check
 from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
+from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Finding, Severity, worst
 from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.forecast import Forecast, Outcome
@@ -83,6 +84,7 @@ def inspect(
             counted,
             [f for f in forecasts if f not in counted and f.outcome is not Outcome.REFUSED],
             [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR],
+            state_unseen=any(j.finding.diagnosis is NO_STATE_FOLDER for j in judged),
         ),
         judged,
     )

@@ -127,3 +127,40 @@ def test_a_file_cut_in_the_json_of_a_source_is_named_in_sparks_words(sample: str
     checkpoint = copy_of(sample, truncate(f"offsets/{latest}", -4), to=sample)
     told = ckpt("inspect", checkpoint, "-o", "json").json()
     assert {restart["error"] for restart in told["restart"]} == {"Unexpected end-of-input"}
+
+
+def test_a_page_with_many_operators_is_read_at_a_glance(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    more = [{"op": "copy", "path": "state/0", "to": f"state/{operator}"} for operator in range(1, 7)]
+    page = ckpt("inspect", copy_of("join-rocksdb-4.0", *more)).stdout
+    assert len(page.splitlines()) < 60
+    for operator in range(7):
+        assert f"  operator {operator}   symmetricHashJoin: 4 stores, 2 partitions, 90 keys" in page
+
+
+def test_sources_that_a_narrow_page_has_no_room_for_are_said_to_be_missing(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("stateless-3.5")
+    for path in (checkpoint / "offsets").glob("[0-9]*"):
+        lines = path.read_text().splitlines()
+        path.write_text("\n".join([*lines, *lines[2:] * 5]))
+    page = ckpt("inspect", checkpoint).stdout
+    assert "  not shown: source 3, source 4, source 5; -o json has them" in page
+
+
+def test_one_is_not_many(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("stateless-3.5", replace("offsets/5", '"offset":60', '"offset":51'))
+    assert "+1 row\n" in ckpt("inspect", checkpoint).stdout
+    five = '{"orders":{"0":51,"1":49,"2":1,"3":1,"4":1}}'
+    checkpoint = copy_of("kafka-4.2", replace("offsets/5", '{"orders":{"0":51,"1":49}}', five), to="kafka")
+    assert "and 1 more partition\n" in ckpt("inspect", checkpoint).stdout
+
+
+def test_how_much_is_read_again_is_said_for_each_source(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    page = ckpt("inspect", copy_of("two-sources-3.5", *delete("commits/3"))).stdout
+    assert "reads again from row 30 to row 40: 10 rows" in page
+    assert "reads again from row 60 to row 80: 20 rows" in page
+
+
+def test_a_checkpoint_inside_the_checkpoint_is_mentioned(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    inner = [{"op": "copy", "path": part, "to": f"backup/old/{part}"} for part in ("offsets", "commits", "metadata")]
+    found = ckpt("inspect", copy_of("stateless-3.5", *inner), "-o", "json").json()["findings"]
+    assert [(one["path"], one["severity"]) for one in found if one["code"] == "CKPT508"] == [("backup/old", "note")]

@@ -9,40 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from ckpt.verdict import IF_STATELESS
 from tests.conftest import Ckpt, CopyOf
 from tests.oracle import answers
 from tests.oracle.cases.logs import REMEDIED, SAMPLE
 from tests.places import ROOT
-
-NAMED = re.compile(r"move ((?:offsets|commits)/\d+)(?: (and|down to) ((?:offsets|commits)/\d+))?")
-STATE = re.compile(r"every state file of version (\d+) and above")
-
-
-def moved_away(remedy: str) -> list[str]:
-    """The files that a remedy names, in its order."""
-    found = NAMED.search(remedy)
-    assert found is not None, remedy
-    first, how, last = found.groups()
-    if how == "down to":
-        folder, begin, end = first.split("/")[0], *(int(path.split("/")[1]) for path in (first, last))
-        return [f"{folder}/{i}" for i in range(begin, end - 1, -1)]
-    return [first] if last is None else [first, last]
-
-
-def obey(remedy: str, checkpoint: Path) -> None:
-    """Remove from a checkpoint what a remedy says is to be moved away."""
-    state = STATE.search(remedy)
-    for path in moved_away(remedy) if NAMED.search(remedy) else ():
-        remove(checkpoint / path)
-    for file in list(checkpoint.glob("state/**/*")) if state else ():
-        version = re.match(r"(\d+)[._]", file.name)
-        if state and version and file.is_file() and int(version[1]) >= int(state[1]):
-            remove(file)
-
-
-def remove(file: Path) -> None:
-    file.unlink(missing_ok=True)
-    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+from tests.remedies import copied, moved_away, obey, remove
 
 
 def remedy_of(code: str, checkpoint: Path, ckpt: Ckpt) -> str:
@@ -59,8 +31,8 @@ def test_the_files_that_a_remedy_names_are_those_without_which_spark_restarts(
     checkpoint = copy_of(SAMPLE, *damage)
     document = ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json").json()
     worst = next(one for one in document["findings"] if one["severity"] == "error")
-    named = moved_away(worst["remedy"])
-    assert sorted(named) == sorted(str(one["path"]) for one in remedy)
+    changed = {**dict.fromkeys(moved_away(worst["remedy"])), **copied(worst["remedy"])}
+    assert changed == {one.get("to", one["path"]): one["path"] if "to" in one else None for one in remedy}
 
     obey(worst["remedy"], checkpoint)
     assert ckpt("inspect", checkpoint, "--progress", "sync").exit_code == 0
@@ -74,11 +46,11 @@ def test_spark_restarted_without_them(name: str, minor: str) -> None:
 
 
 STARTS = [
-    ("damaged-empty-offset", "CKPT101", "Restarts with new batch 5"),
-    ("damaged-truncated-offset", "CKPT101", "Restarts with new batch 5"),
+    ("damaged-empty-offset", "CKPT101", "Restarts with new batch 6"),
+    ("damaged-truncated-offset", "CKPT101", "Restarts with new batch 6"),
     ("damaged-empty-commit", "CKPT101", "Restarts by running batch 5 again"),
-    ("damaged-commits-ahead-of-offsets", "CKPT204", "Restarts with new batch 5"),
-    ("damaged-commits-far-behind", "CKPT205", "Restarts by running batch 3 again"),
+    ("damaged-commits-ahead-of-offsets", "CKPT204", "Restarts with new batch 6"),
+    ("damaged-commits-far-behind", "CKPT205", "Restarts by running batch 5 again"),
     ("damaged-no-commits", "CKPT205", "Restarts by running batch 0 again"),
     ("damaged-missing-unique-ids", "CKPT111", "Restarts by running batch 7 again on Spark 4.0 to 4.3"),
     ("damaged-state-ahead", "CKPT306", "Restarts with new batch 4"),
@@ -91,7 +63,7 @@ def test_what_a_remedy_says_leads_out(sample: str, code: str, verdict: str, ckpt
     obey(remedy_of(code, checkpoint, ckpt), checkpoint)
 
     after = ckpt("inspect", checkpoint, "-o", "json")
-    assert after.json()["verdict"] == verdict
+    assert after.json()["verdict"].removesuffix(IF_STATELESS) == verdict
     assert after.exit_code == 0
 
 
@@ -150,11 +122,22 @@ def test_a_new_place_is_no_green_light(ckpt: Ckpt, tmp_path: Path) -> None:
     assert "do NOT start it" in " ".join(result.stdout.split("\nNext")[1].split())
 
 
-def test_lost_state_is_told_in_the_last_lines(ckpt: Ckpt) -> None:
-    last = " ".join(ckpt("inspect", "sample_checkpoints/damaged-missing-state").stdout.split("\nNext")[1].split())
-    assert last.startswith("start the query as usual; but if it aggregates, joins or deduplicates, its state is lost")
+def test_state_that_may_be_lost_is_part_of_the_verdict(ckpt: Ckpt) -> None:
+    """No file tells a stateless query from one that lost its state; only the verdict is read by everybody."""
+    for sample in ("damaged-missing-state", "stateless-3.5"):
+        page = ckpt("inspect", f"sample_checkpoints/{sample}").stdout
+        assert "RESTARTS with new batch 6, if the query keeps no state\n" in page
+        assert "CKPT312" not in page
+        assert "CKPT312" in ckpt("inspect", f"sample_checkpoints/{sample}", "-o", "json").stdout
     for sample in ("async-kafka-4.2", "continuous-4.2", "aggregation-hdfs-4.2"):
-        assert "its state is lost" not in ckpt("inspect", f"sample_checkpoints/{sample}").stdout
+        assert "keeps no state" not in ckpt("inspect", f"sample_checkpoints/{sample}").stdout
+
+
+def test_lost_state_that_a_watermark_speaks_for_is_told_in_the_last_lines(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    page = ckpt("inspect", copy_of("windowed-aggregation-hdfs-4.2", {"op": "delete_tree", "path": "state"})).stdout
+    assert "if the query keeps no state" in page
+    assert "there is a watermark" in " ".join(page.split())
+    assert "its state is lost: restore state/" in " ".join(page.split("\nNext")[1].split())
 
 
 def test_the_other_progress_mode_gets_a_remedy_of_its_own(ckpt: Ckpt) -> None:

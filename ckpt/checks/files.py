@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from ckpt import diagnoses
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint import OFFSETS, Checkpoint
 from ckpt.findings import Finding
+from ckpt.formats.names import batch_names
 from ckpt.model import Kind
 
 
@@ -64,10 +65,18 @@ def leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(diagnoses.others.LEFTOVER, found[0], f"{count} in this checkpoint")
 
 
+def nested(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Folders that are checkpoints of their own, however deep."""
+    for folder in sorted(checkpoint.listing.folders):
+        above, _, name = folder.rpartition("/")
+        if above and name == OFFSETS and batch_names(checkpoint.listing.in_folder(folder)).ids:
+            yield Finding(diagnoses.others.NESTED, above, "a checkpoint of its own, which is not looked at here")
+
+
 def empty(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Nothing is here yet, or nothing any more."""
-    if checkpoint.kind is Kind.EMPTY:
+    if checkpoint.kind is Kind.EMPTY and checkpoint.query_id is None:
         yield Finding(diagnoses.others.EMPTY, "", "there are no offsets, commits or state")
 
 
-CHECKS = (empty, vanished, orphan_sidecars, directories, stale_sidecars, leftovers)
+CHECKS = (empty, vanished, orphan_sidecars, directories, stale_sidecars, leftovers, nested)

@@ -67,11 +67,13 @@ def unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
 def no_state(checkpoint: Checkpoint) -> Iterator[Finding]:
     """No ``state/``, where it cannot be told from the logs that there never was one.
 
-    The gaps of asynchronous tracking tell: Spark refuses that for stateful queries.
+    The gaps of asynchronous tracking tell: Spark refuses that for stateful queries. A watermark speaks for state.
     """
     ran = checkpoint.kind is Kind.MICRO_BATCH and checkpoint.commits.latest is not None
     if ran and checkpoint.state is None and pattern(checkpoint) is not Pattern.ASYNC_PROGRESS:
         detail = "missing, which is normal for a stateless query and a loss for any other"
+        if checkpoint.stateful is None:
+            detail += "; there is a watermark, which queries with state have"
         yield Finding(diagnoses.state.NO_STATE_FOLDER, "state", detail)
 
 

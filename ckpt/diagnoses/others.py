@@ -9,8 +9,8 @@ OFFSETS_WENT_BACK = Diagnosis(
     WARNING,
     "A source's offsets are lower than those of an earlier batch: a topic or table was recreated, or a file was "
     "restored by hand. Rows in between may be missing or read twice.",
-    "Compare the offsets shown with those that the source has now; with Kafka, failOnDataLoss=false goes "
-    "on with what is there.",
+    "Compare the offsets shown with those that the source has now. A start resumes from the lower ones; with Kafka "
+    "and failOnDataLoss=false it skips the rows below them silently.",
 )
 SOURCE_REPLACED = Diagnosis(
     "CKPT402",
@@ -93,6 +93,14 @@ CHANGED_WHILE_READ = Diagnosis(
     NOTE,
     "Files came or went while the checkpoint was read: a query is using it now, so this report may be out of date.",
     "Run `ckpt inspect {checkpoint}` again, preferably with the query stopped.",
+)
+NESTED = Diagnosis(
+    "CKPT508",
+    "checkpoint-inside-the-checkpoint",
+    NOTE,
+    "A folder in this checkpoint is a checkpoint itself: another query writes there, or a copy was put into it. No "
+    "start looks at it, and nothing here speaks of it.",
+    "Inspect it on its own: `ckpt inspect {checkpoint}/{path}`.",
 )
 CONTINUOUS = Diagnosis(
     "CKPT601",

@@ -8,6 +8,7 @@ from ckpt.diagnoses.others import EMPTY
 from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Severity
 from ckpt.inspection import Inspection, Judged
+from ckpt.verdict import IF_STATELESS
 
 from .blocks import Block, Found, Heading, Item, Line
 
@@ -18,7 +19,7 @@ _INDENT = 11
 def findings_section(inspection: Inspection) -> Iterator[Block]:
     """What was found, worst first; the page ends with the remedy of the worst."""
     troubles = [judged for judged in inspection.findings if judged.severity is not Severity.NOTE]
-    notes = [judged for judged in inspection.findings if judged.severity is Severity.NOTE and not _is_told(judged)]
+    notes = [one for one in inspection.findings if one.severity is Severity.NOTE and not _is_told(one, inspection)]
     yield Heading("Findings", "" if troubles else _all_clear(notes))
     for place, same in enumerate(_by_code(troubles)):
         yield from _trouble(same, remedy=place > 0)
@@ -31,12 +32,13 @@ def _all_clear(notes: list[Judged]) -> str:
     found = {judged.finding.diagnosis for judged in notes}
     if EMPTY in found:
         return "nothing is here"
-    stateless = " of a stateless query" if NO_STATE_FOLDER in found else ""
-    return f"nothing that stops or spoils a start{stateless}"
+    return "nothing that stops or spoils a start"
 
 
-def _is_told(note: Judged) -> bool:
-    """Whether the lines of the forecast say it already."""
+def _is_told(note: Judged, inspection: Inspection) -> bool:
+    """Whether the verdict, or the lines of the forecast, say it already."""
+    if note.finding.diagnosis is NO_STATE_FOLDER:
+        return IF_STATELESS in inspection.verdict and inspection.checkpoint.stateful is False
     return note.finding.diagnosis is ASYNC_REFUSES_STATE
 
 
@@ -55,7 +57,7 @@ def _next(inspection: Inspection) -> str:
     usual = "start the query as usual"
     if inspection.asked is Asked.ASYNC:
         usual = 'start the query with `.writeStream.option("asyncProgressTrackingEnabled", "true")`'
-    if NO_STATE_FOLDER in found:
+    if NO_STATE_FOLDER in found and inspection.checkpoint.stateful is None:
         return (
             f"{usual}; but if it aggregates, joins or deduplicates, its state is lost: restore state/ before the start"
         )

@@ -11,13 +11,14 @@ from ckpt.sources import advance
 from ..exits import Exit
 from .blocks import Block, Code, Command, Heading, Headline, Item, Line, Page, Tone, bullets, more, page_of
 from .document import Document, checkpoint_entry, range_entry, source_entry, tool
-from .offsets import offset
+from .offsets import counted, offset
 from .page import title
 from .text import instant, plural
 
 _SHOWN = 10  # how many sources, later batches and files are named
 _BEGINS = {
     Begin.EXACT: "goes on exactly there",
+    Begin.EARLIEST: "RECREATED, from its earliest rows; the old query was at",
     Begin.UNREAD: "nothing was read of it yet",
     Begin.FROM_ZERO: "BEGINS AGAIN",
     Begin.REFUSED: "REFUSED",
@@ -142,7 +143,7 @@ def _since(found: Handoff) -> Iterator[Block]:
         yield Line(f"  batch {later.batch}   {'committed' if later.committed else 'NOT COMMITTED'}")
         for one in later.sources:
             grown = None if one.end is None else advance(one.start, one.end)
-            count = f": {grown.amount:,} {grown.unit}" if grown and grown.amount is not None else ""
+            count = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
             end = "where nobody knows" if one.end is None else offset(one.end)
             yield Item(f"from {offset(one.start)} to {end}{count}", 7, f"    {one.index}  ")
     yield from more(len(found.later) - _SHOWN)

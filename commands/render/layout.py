@@ -134,8 +134,10 @@ class Layout:
         match table.too_wide:
             case TooWide.DROP:
                 counts = range(len(heads), _KEPT - 1, -1)
-                narrower = (_columns([row[:count] for row in rows], heads[:count]) for count in counts)
-                return next(filter(self._fits, narrower), None)
+                narrower = ((count, _columns([row[:count] for row in rows], heads[:count])) for count in counts)
+                kept, text = next(((count, text) for count, text in narrower if self._fits(text)), (0, ""))
+                left_out = self._wrap(f"not shown: {', '.join(heads[kept:])}; -o json has them", 2)
+                return "\n".join(part for part in (text, left_out if heads[kept:] else "") if part)
             case TooWide.STACK if not self._fits(text):
                 indent = min(max(map(len, heads)), 24) + 4
                 stacked = (

@@ -9,7 +9,7 @@ from ckpt.history import Pattern
 from ckpt.inspection import Inspection
 from ckpt.model import Kind
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.sources import Advance
+from ckpt.sources import Advance, advance
 from ckpt.verdict import spell
 from ckpt.versions import Progress
 
@@ -31,7 +31,7 @@ from .blocks import (
 )
 from .document import Document, inspection_document
 from .findings import findings_section, next_advice
-from .offsets import offset
+from .offsets import counted, offset
 from .state import state_section
 from .text import instant, plural, ranges
 
@@ -160,7 +160,9 @@ def _reads(reading: SourceRange) -> str:
         return f"reads again from its beginning to {offset(reading.end)}"
     if reading.start == reading.end:
         return f"reads nothing new at {start}"
-    return f"reads again from {start} to {offset(reading.end)}"
+    grown = advance(reading.start, reading.end)
+    total = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
+    return f"reads again from {start} to {offset(reading.end)}{total}"
 
 
 def _batches(inspection: Inspection) -> Iterator[Block]:
@@ -195,5 +197,5 @@ def _table(inspection: Inspection) -> Table:
 def _grown(advance: Advance | None) -> str:
     if advance is None:
         return ""
-    amount = advance.unit.value if advance.amount is None else f"{advance.amount:+,} {advance.unit}"
+    amount = advance.unit.value if advance.amount is None else counted(advance.amount, advance.unit, "+")
     return "another table" if advance.replaced else "WENT BACK" if advance.went_back else amount

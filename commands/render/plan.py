@@ -16,6 +16,7 @@ from .change import (
     half_done,
     headline,
     next_section,
+    refusal,
     step_entry,
     steps_section,
     trouble,
@@ -25,7 +26,7 @@ from .change import (
 )
 from .document import Document, checkpoint_entry, range_entry, restart_entry, tool
 from .findings import next_advice
-from .offsets import offset
+from .offsets import counted, offset
 from .page import forecast_cases, title
 
 
@@ -77,7 +78,7 @@ def _document(plan: Plan, receipt: Receipt) -> Document:
         "after": [restart_entry(forecast) for forecast in plan.after],
         "replay": [_replay(replay) for replay in plan.replay],
         "warnings": list(plan.warnings),
-        "refused": receipt.problem or plan.refused,
+        "refused": refusal(receipt, plan.refused),
         "undone": receipt.undone,
     }
 
@@ -138,7 +139,7 @@ def _read_again(plan: Plan) -> Iterator[Block]:
         )
         for one in replay.sources:
             grown = None if one.end is None else advance(one.start, one.end)
-            count = f": {grown.amount:,} {grown.unit}" if grown and grown.amount is not None else ""
+            count = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
             end = "where nobody knows" if one.end is None else offset(one.end)
             yield Item(f"from {offset(one.start)} to {end}{count}", 7, f"    {one.index}  ")
 

@@ -6,6 +6,7 @@ from statistics import median
 from ckpt import settings
 from ckpt.inspection import Inspection
 from ckpt.model import Json, Operator, Store
+from ckpt.state.ranges import Ranges, common
 
 from .blocks import Block, Heading, Item, Line
 from .text import plural, ranges, size
@@ -15,6 +16,7 @@ _RECORDED = {
     settings.PROVIDER_CLASS: "provider",
     settings.WATERMARK_POLICY: "watermark policy",
 }
+_IN_FULL = 3  # operators up to which all their stores are shown
 _SKEW = 2.0  # times the median from which the largest partition is worth a word
 
 
@@ -28,8 +30,13 @@ def state_section(inspection: Inspection) -> Iterator[Block]:
     recorded = _recorded(inspection)
     if recorded:
         yield Item(f"recorded here, and stronger than the session: {recorded}")
+    if len(state.operators) <= _IN_FULL:
+        for operator in state.operators:
+            yield from _operator(operator)
+        return
     for operator in state.operators:
-        yield from _operator(operator)
+        yield Item(_in_brief(operator), 6, f"  operator {operator.id}   ")
+    yield Line("  stores, columns and snapshots: -o json names them")
 
 
 def _recorded(inspection: Inspection) -> str:
@@ -49,6 +56,25 @@ def _operator(operator: Operator) -> Iterator[Block]:
         for side, schema in (("key", store.key_schema), ("value", store.value_schema)):
             if schema is not None:
                 yield Item(type_name(schema), 14, f"      {side:7} ")
+
+
+def _in_brief(operator: Operator) -> str:
+    """An operator among many: how much there is of it, and of which batches."""
+    stores = operator.stores
+    counts = [store.num_keys for store in stores]
+    keys = [plural(sum(count or 0 for count in counts), "key")] if stores and None not in counts else []
+    complete: Ranges | None = None
+    for store in stores:
+        complete = store.readable_batches if complete is None else common(complete, store.readable_batches)
+    readable = ranges(list(complete or ()))
+    facts = [
+        plural(len(stores), "store"),
+        plural(max((len(store.partitions) for store in stores), default=0), "partition"),
+        *keys,
+        size(sum(store.bytes for store in stores)),
+        f"state of batches {readable} is whole" if readable else "no batch has whole state",
+    ]
+    return f"{operator.name or 'name not recorded'}: {', '.join(facts)}"
 
 
 def _store(store: Store) -> str:

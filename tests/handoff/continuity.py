@@ -10,7 +10,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -128,14 +130,79 @@ def kafka(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return {"old": old, "new": new, "early": early, "refusal": refusal, "rest": rest, "rows": 130}
 
 
+def recreated(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """A topic is deleted and created again with fewer rows; the old query fails, and leaves a batch that never ran.
+
+    `skipped` is what a start with failOnDataLoss=false reads from then on, `new` what the new query of `ckpt handoff`
+    reads.
+    """
+    servers, topic = os.environ["CKPT_KAFKA"], "recreated"
+    options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "startingOffsets": "earliest"}
+
+    def add(first: int, last: int) -> None:
+        rows = spark.range(first, last).selectExpr("CAST(id AS STRING) AS value", "CAST(id % 2 AS INT) AS partition")
+        rows.write.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", topic).save()
+
+    def load(**more: str) -> DataFrame:
+        rows = spark.readStream.format("kafka").options(**options | more).load()
+        return rows.selectExpr("CAST(CAST(value AS STRING) AS BIGINT) AS id")
+
+    add(0, 60)
+    run(load(), folder / "old")
+    add(60, 110)
+    run(load(), folder / "old")
+    with _admin(spark, servers) as client:
+        jvm: Any = spark.sparkContext._jvm
+        names = jvm.java.util.Collections.singletonList(topic)
+        client.deleteTopics(names).all().get()
+    _create(spark, servers, topic)
+    add(110, 150)
+    failure = error_of(lambda: run(load(), folder / "old"))
+    found = inspected(folder / "old")
+    shutil.copytree(folder / "old", folder / "obeyed")
+    skipped = run(load(failOnDataLoss="false"), folder / "obeyed")
+    add(150, 160)
+    skipped |= run(load(failOnDataLoss="false"), folder / "obeyed")
+    answer = json.loads(handoff(folder / "old", "-o", "json").stdout)
+    rows = snippet(folder / "old")["source_0"](spark, options).load()
+    new = run(rows.selectExpr("CAST(CAST(value AS STRING) AS BIGINT) AS id"), folder / "new")
+    return {"failure": failure, "findings": found["findings"], "skipped": skipped, "handoff": answer, "new": new}
+
+
+def inspected(checkpoint: Path) -> Any:
+    """What `ckpt inspect` answers."""
+    command = [sys.executable, "-m", "ckpt", "inspect", str(checkpoint), "--progress", "sync", "-o", "json"]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+
+
+@contextmanager
+def _admin(spark: SparkSession, servers: str) -> Iterator[Any]:
+    jvm: Any = spark.sparkContext._jvm
+    settings = jvm.java.util.HashMap()
+    settings.put("bootstrap.servers", servers)
+    client = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
+    yield client
+    client.close()
+
+
+def _create(spark: SparkSession, servers: str, topic: str) -> None:
+    """Create a topic of two partitions; a name that was just deleted is not free at once."""
+    jvm: Any = spark.sparkContext._jvm
+    wanted = jvm.java.util.Collections.singletonList(jvm.org.apache.kafka.clients.admin.NewTopic(topic, 2, 1))
+    with _admin(spark, servers) as client:
+        for attempt in range(50):
+            if not error_of(lambda: client.createTopics(wanted).all().get()):
+                return
+            time.sleep(0.2 * attempt)
+    raise RuntimeError(f"topic {topic} cannot be created")
+
+
 def _add_partition(spark: SparkSession, servers: str, topic: str) -> None:
     jvm: Any = spark.sparkContext._jvm
-    settings, wanted = jvm.java.util.HashMap(), jvm.java.util.HashMap()
-    settings.put("bootstrap.servers", servers)
+    wanted = jvm.java.util.HashMap()
     wanted.put(topic, jvm.org.apache.kafka.clients.admin.NewPartitions.increaseTo(3))
-    client = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
-    client.createPartitions(wanted).all().get()
-    client.close()
+    with _admin(spark, servers) as client:
+        client.createPartitions(wanted).all().get()
 
 
 def delta(spark: SparkSession, folder: Path) -> dict[str, Any]:
@@ -247,12 +314,14 @@ def sinks(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return found
 
 
-def main(folder: Path) -> None:
-    """Run every scenario that can be run here."""
+def main(folder: Path, *names: str) -> None:
+    """Run every scenario that can be run here, or those that are named."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     jars = os.environ.get("CKPT_SPARK_JARS", "")
     spark = session(jars)
-    scenarios = [delta, files, sinks, *([kafka] if jars else [])]
+    scenarios = [delta, files, sinks, *([kafka, recreated] if jars else [])]
+    if names:
+        scenarios = [scenario for scenario in scenarios if scenario.__name__ in names]
     for scenario in scenarios:
         found = scenario(spark, folder / scenario.__name__)
         (folder / f"{scenario.__name__}.json").write_text(json.dumps(found))
@@ -260,4 +329,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

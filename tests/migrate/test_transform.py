@@ -79,7 +79,7 @@ def test_two_rows_of_a_key_do_not_start(found: dict[str, Any]) -> None:
 
 def test_null_keys_that_pandas_mixes_up_do_not_start(found: dict[str, Any]) -> None:
     assert "the state has NULL in key column key" in found["guards"]["null"]
-    assert "--api row" in found["guards"]["null"]
+    assert "row API" in found["guards"]["null"]
 
 
 def test_a_row_with_such_a_key_fails_the_query(found: dict[str, Any]) -> None:
