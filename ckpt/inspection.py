@@ -43,7 +43,7 @@ class Inspection:
     batches: tuple[history.Batch, ...]  # the newest, oldest first
     uncommitted: tuple[int, ...]
     unplanned: tuple[int, ...]
-    sources: tuple[SourceView, ...]  # where each stands at the end of the latest batch
+    sources: tuple[SourceView, ...]  # the position of each at the end of the latest batch
     forecasts: tuple[Forecast, ...]  # synchronous before asynchronous, versions in order
     counted: tuple[Forecast, ...]  # those about a start that somebody may try: the verdict rests on them
     verdict: str  # one sentence without a full stop
@@ -112,7 +112,7 @@ def _findings(
 ) -> tuple[Judged, ...]:
     """What forecasts and checks found, once per diagnosis and path.
 
-    A finding that speaks only of starts that nobody tries is a note.
+    A finding that only concerns starts that nobody tries is a note.
     """
     found = _distinct([*(f for told in forecasts for f in told.because), *check(checkpoint)])
     spoken_of = {_key(f) for told in forecasts for f in told.because}

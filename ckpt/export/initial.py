@@ -135,7 +135,7 @@ def _plan(readings: tuple[Reading, ...]) -> InitialPlan:
     state: list[InitialColumn | Dropped] = []
     for place, reading in enumerate(readings):
         if reading.unit.schema is None:
-            raise CkptError(f"{reading.checkpoint}: no state schema says what the rows of {reading.unit.label} are")
+            raise CkptError(f"{reading.checkpoint}: no state schema describes the rows of {reading.unit.label} are")
         state += (_placed(found, place) for found in state_of(reading.unit, names))
     shape = InitialShape(
         first.operator,

@@ -82,8 +82,8 @@ def plan_readings(
     for unit in units:
         if unit.oldest_spark is not None and not spark.at_least(unit.oldest_spark):
             raise CkptError(
-                f"{checkpoint.uri}: {unit.label} is stored in a way that Spark reads since {unit.oldest_spark}, and "
-                f"this is {spark}: pip install 'pyspark>={unit.oldest_spark}'"
+                f"{checkpoint.uri}: {unit.label} is stored in a form that Spark reads since {unit.oldest_spark}, "
+                f"and this is {spark}: pip install 'pyspark>={unit.oldest_spark}'"
             )
     batch = choose_batch(checkpoint, units, question.batch)
     if question.changes_from is not None:

@@ -69,7 +69,9 @@ def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoi
     path = spark_uri(to)
     folder_and_name(path)
     if is_inside(to, checkpoint) or is_inside(checkpoint, to):
-        raise UsageError(f"`to` {to} lies in the checkpoint, or the checkpoint in it: a checkpoint is never written to")
+        raise UsageError(
+            f"`to` {to} is in the checkpoint, or the checkpoint is in it: ckpt never writes to a checkpoint"
+        )
     return Target(path, None, kind, mode, to)
 
 
@@ -82,7 +84,7 @@ def folder_and_name(path: str) -> tuple[str, str]:
     """The folder that a place lies in, and its name there. Raises UsageError for the top of a file system or bucket."""
     found = re.fullmatch(r"([\w+.-]+:(?://[^/]*)?+(?:/+[^/]+)*)/+([^/]+)", path.rstrip("/"))
     if found is None:
-        raise UsageError(f"`to` {path}: write below a folder, for the export is written beside it first")
+        raise UsageError(f"`to` {path}: write below a folder, because the export is first written next to its target")
     return found[1], found[2]
 
 
@@ -93,7 +95,7 @@ def check_what_is_there(target: Target, names: Collection[str] | None) -> None:
     """
     place = target.shown
     if names is None or (names and not any(mark in names for mark in _MARKS)):
-        raise UsageError(f"{place} is there and was not exported: it is not overwritten; name another place")
+        raise UsageError(f"{place} exists and is not an export, so it is not overwritten; name another target")
     if target.mode is Mode.ERROR:
         raise UsageError(f'{place} is there already: `mode="overwrite"` replaces it')
     if "_delta_log" in names and target.format is not Format.DELTA:
@@ -122,7 +124,7 @@ def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FL
         if refused != _VOID:
             cures += (argument("format", other) for other in _OTHERS[kind])
         raise UsageError(
-            f"{argument('format', kind)} cannot hold column {column.name} ({refused}): use {' or '.join(cures)}"
+            f"{argument('format', kind)} does not support column {column.name} ({refused}): use {' or '.join(cures)}"
         )
 
 

@@ -48,7 +48,7 @@ def parse_state_schema(path: str, data: bytes) -> tuple[ColumnFamily, ...] | Unr
 
 
 class _Reader:
-    """Reads one file from behind its version."""
+    """Reads one file, from after its version."""
 
     def __init__(self, data: bytes, at: int, layout: str) -> None:
         self._data = data

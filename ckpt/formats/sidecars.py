@@ -4,7 +4,7 @@ Hadoop (``ChecksumFileSystem``, local paths only): ``crc\0``, the number of byte
 big-endian int32 (512 unless ``file.bytes-per-checksum`` says otherwise), then one big-endian CRC32 for each
 such piece of the file.
 
-Spark (``ChecksumCheckpointFileManager``, any file system, beside state files): the JSON of its class
+Spark (``ChecksumCheckpointFileManager``, any file system, next to state files): the JSON of its class
 ``Checksum``, with the CRC32C as a signed 32-bit number and the size of the main file.
 """
 

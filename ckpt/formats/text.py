@@ -2,7 +2,7 @@
 
 Everything here raises ``Damaged``, which never leaves ``ckpt.formats``: ``tolerant`` makes an ``Unreadable``
 of it. What Spark itself says to each kind of damage was measured (``tests/formats/spark_answers.json``) and
-stands in ``says``.
+is in ``says``.
 """
 
 import json

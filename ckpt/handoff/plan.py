@@ -74,7 +74,7 @@ def plan_handoff(storage: Storage, batch: int | None = None) -> Handoff:
     refused = _refusal(checkpoint, chosen, possible)
     log = checkpoint.offsets.readable(chosen)
     if chosen is None or log is None or refused is not None:
-        return Handoff(found, possible, chosen, refused=refused or "no batch can be handed over")
+        return Handoff(found, possible, chosen, refused=refused or "a new query can continue after no batch")
     starts = tuple(_starts(storage, checkpoint, chosen))
     later = tuple(_later(checkpoint, chosen))
     commit = checkpoint.commits.readable(chosen)
@@ -125,7 +125,7 @@ def _refusal(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str
     if checkpoint.kind is Kind.EMPTY:
         return "nothing was ever planned in this checkpoint: start the new query as if it were the first"
     if checkpoint.kind is Kind.CONTINUOUS:
-        return "it is of continuous processing, whose epochs ckpt does not hand over"
+        return "it was written by continuous processing, which ckpt handoff does not support"
     if batch is None:
         return _nothing_possible(checkpoint)
     unreadable = offsets.entries.get(batch)
@@ -134,7 +134,7 @@ def _refusal(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str
     elif isinstance(unreadable, Unreadable):
         why = f"offsets/{batch} cannot be read: {unreadable.reason}"
     elif batch not in commits:
-        why = f"batch {batch} is not committed, so nobody knows whether its rows are in the sink and in the state"
+        why = f"batch {batch} is not committed, so it is unknown whether its rows are in the sink and in the state"
     else:
         return None
     return f"{why}; {_can_be(possible)}"
@@ -148,7 +148,7 @@ def _nothing_possible(checkpoint: Checkpoint) -> str:
 
 def _can_be(possible: Ranges) -> str:
     told = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in possible[-4:])
-    return f"possible batches: {told}" if told else "no batch can be handed over"
+    return f"possible batches: {told}" if told else "a new query can continue after no batch"
 
 
 def _starts(storage: Storage, checkpoint: Checkpoint, batch: int) -> Iterator[SourceStart]:

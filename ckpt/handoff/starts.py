@@ -53,7 +53,7 @@ def source_start(
     """
     offset = decode(view.offset)
     if view.offset is None:
-        told = "begin as the old query did when it was new: it had read nothing of this source"
+        told = "start as the old query did when it was new: it had read nothing from this source"
         return SourceStart(view, Begin.UNREAD, conditions=(told,))
     if view.type in _TEST_SOURCES:
         return SourceStart(view, Begin.FROM_ZERO, conditions=(_TEST_SOURCES[view.type],))
@@ -92,7 +92,7 @@ def _kafka(view: SourceView, offset: KafkaOffset, recreated: Mapping[str, Sequen
         without=("startingTimestamp", "startingOffsetsByTimestamp"),
         conditions=(
             *(f"topic {topic} was recreated after this batch: -2 is the earliest row of a partition" for topic in anew),
-            "every partition must be named: add those that a topic has gained since, with -2, their beginning",
+            "every partition must be named: add those that a topic has gained since, with -2 for their beginning",
             "the broker must still have these offsets: leave failOnDataLoss on, so that the query fails if not",
             "offsets of a topic that was recreated mean other rows, and those below them are skipped silently: name "
             "its partitions with -2",
@@ -105,9 +105,9 @@ def _delta(view: SourceView, offset: DeltaOffset) -> SourceStart:
     if not offset.at_boundary:
         inside = "the initial snapshot" if offset.initial_snapshot else "that version"
         refused = (
-            f"the batch ended inside version {offset.version} of the table (file {offset.index} of {inside}), and "
-            "startingVersion can only name whole versions; start the old query once more with trigger availableNow "
-            "and without maxFilesPerTrigger and maxBytesPerTrigger, which ends between two versions"
+            f"the batch ended inside version {offset.version} of the table (file {offset.index} of {inside}), but "
+            "startingVersion starts at the beginning of a version; start the old query once more with trigger "
+            "availableNow and without maxFilesPerTrigger and maxBytesPerTrigger, which ends between two versions"
         )
         return SourceStart(view, Begin.REFUSED, refused=refused)
     return SourceStart(
@@ -140,10 +140,10 @@ def _unknown(view: SourceView) -> str:
     shown = shown if len(shown) <= 200 else shown[:200] + "..."
     if _is_number(view.offset):
         return (
-            f"its offset is the number {shown}, as sockets and others write it: ckpt does not know which source this "
-            "is; what a socket sent is gone, and a new query reads what comes from then on"
+            f"its offset is the number {shown}, as sockets and others write it: ckpt does not know which source "
+            "this is; what a socket sent is gone, and a new query reads only what arrives after its start"
         )
-    return f"ckpt does not know a source whose offsets look like {shown}; its own documentation says how it can begin"
+    return f"ckpt does not know a source whose offsets look like {shown}; see its documentation for how it can start"
 
 
 def _is_number(value: Json) -> bool:

@@ -124,7 +124,7 @@ def _diagnosis(damage: StateDamage) -> Diagnosis:
 
 
 def blocked(start: Start) -> Forecast | None:
-    """Something lies where a new batch's offsets are written first, or the batch's commit after it ran."""
+    """Something is in the place of a new batch's offsets, or of the commit after it ran."""
     batch_id, ranges = _first(start)
     planned = start.latest is not None and not start.resumes
     in_the_way = None if planned else obstacle(start, OFFSETS, batch_id)
@@ -160,7 +160,7 @@ def obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, str] 
 
 
 def runs(start: Start) -> Forecast:
-    """Nothing stands in the way."""
+    """Nothing blocks it."""
     batch_id, ranges = _first(start)
     because = []
     if not start.resumes:

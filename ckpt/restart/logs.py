@@ -56,7 +56,7 @@ def _log_file(
 
 
 def unfinished_repartition(start: Start) -> Forecast | None:
-    """``checkUnfinishedRepartitionBatch``: Spark 4.2 and later, before anything else is looked at.
+    """``checkUnfinishedRepartitionBatch``: Spark 4.2 and later, before any other check.
 
     It compares the recorded shuffle partitions of an uncommitted latest batch with those of the batch before, and so
     trips over whatever is missing there. Asynchronous tracking leaves it out.

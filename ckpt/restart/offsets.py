@@ -60,7 +60,7 @@ def doubtful_offsets(start: Start) -> Forecast | None:
 
 def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tuple[Diagnosis, str] | None:
     if str(index if old.name is None else old.name) != str(index if new.name is None else new.name):
-        return diagnoses.logs.SOURCES_DIFFER, "has another name than in"
+        return diagnoses.logs.SOURCES_DIFFER, "has a different name than in"
     if old.text is None:
         return None
     if new.text is None:
@@ -70,7 +70,7 @@ def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tu
     if old.value == NO_TOPIC_YET and is_kafka(new.value):
         return None
     if type(decode(old.value)) is not type(decode(new.value)):
-        return diagnoses.logs.SOURCES_DIFFER, "is of another kind than in"
+        return diagnoses.logs.SOURCES_DIFFER, "has a different kind than in"
     moved = None if start.resumes else advance(old.value, new.value)
     if moved is not None and moved.went_back:
         return diagnoses.others.OFFSETS_WENT_BACK, "ends before the end of"

@@ -1,4 +1,4 @@
-"""Writing on a local (or mounted) file system: every file whole or not at all, and never over another one.
+"""Writing on a local (or mounted) file system: every file completely or not at all, and never over another one.
 
 A file is written under a temporary name, flushed to the disk, and then linked to its own name, which fails where that
 name is taken. Folders inside the root are opened without following symbolic links, and everything is done relative to
@@ -33,7 +33,7 @@ class LocalWriter:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """``flock`` on the root: it leaves nothing behind, and ends with the process."""
+        """``flock`` on the root: it leaves no file, and ends with the process."""
         with self._trouble(""):
             handle = os.open(self._root, _FOLDER)
         try:
@@ -49,7 +49,7 @@ class LocalWriter:
             os.close(handle)
 
     def make_root(self) -> None:
-        """Create the root, for its owner only; the folder above it must be there."""
+        """Create the root, for its owner only; the folder above it must exist."""
         with self._trouble(""):
             if os.path.lexists(self._root):
                 raise AlreadyThere(f"{self._shown('')} exists already: name a folder that does not")
@@ -85,7 +85,7 @@ class LocalWriter:
                 _flush(folder)
 
     def attributes(self, path: str) -> Attributes | None:
-        """Of an ordinary file of ours; anything else ckpt could not put back as it was, and so does not touch."""
+        """Of a regular file that we own; ckpt could not restore anything else, and so does not touch it."""
         with self._folder(path) as (folder, name), self._trouble(path):
             try:
                 found = os.stat(name, dir_fd=folder, follow_symlinks=False)

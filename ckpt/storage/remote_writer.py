@@ -1,7 +1,7 @@
-"""Writing behind a network: a drive's pen, with ckpt's errors.
+"""Writing to remote storage: a drive's pen, with ckpt's errors.
 
-How a file appears whole, and never over another one, depends on the storage (``Drive.pen``). None has a lock that ends
-with the process, so a second repair at the same time is not kept away.
+How a file appears completely, and never over another one, depends on the storage (``Drive.pen``). None has a lock that
+ends with the process, so a second repair at the same time is not kept away.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from ckpt.storage.writer import AlreadyThere, Attributes
 
 
 class RemoteWriter:
-    """A folder behind a network in which files can be created and removed."""
+    """A remote folder in which files can be created and removed."""
 
     def __init__(self, uri: str, drive: Drive, place: str = "") -> None:
         """``uri`` is how the root is shown, ``place`` what paths in messages begin with (by default the same)."""
