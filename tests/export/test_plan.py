@@ -118,9 +118,9 @@ def test_what_cannot_be_loaded_is_refused_with_inspects_finding(
             ["--plan", "--batch", "99"],
             "there is no batch 99 to read; operator 0: batches 0 to 9 can be read: --batch 9",
         ),
-        (["--plan", "--operator", "7"], "there is: --operator 0"),
-        (["--plan", "--timers"], "there is: --operator 0"),
-        (["--plan", "--side", "left"], "there is: --operator 0"),
+        (["--plan", "--operator", "7"], "available: --operator 0"),
+        (["--plan", "--timers"], "available: --operator 0"),
+        (["--plan", "--side", "left"], "available: --operator 0"),
         (
             ["--plan", "--side", "middle"],
             "Invalid value for '--side': 'middle' is not one of 'left', 'right'; see ",
@@ -152,16 +152,16 @@ def test_a_choice_has_to_be_made_and_is_named(ckpt: Ckpt) -> None:
         (
             "join-hdfs-3.5",
             ["--store", "nope"],
-            "there is no --store nope; there is: --store left-keyToNumValues, --store left-keyWithIndexToValue, "
+            "there is no --store nope; available: --store left-keyToNumValues, --store left-keyWithIndexToValue, "
             "--store right-keyToNumValues, --store right-keyWithIndexToValue",
         ),
         (
             "tws-event-time-changelog-4.2",
             ["--variable", "nope"],
-            "there is no --variable nope; there is: --variable rows",
+            "there is no --variable nope; available: --variable rows",
         ),
-        ("dedup-aggregation-hdfs-4.2", ["--operator", "2"], "no --operator 2; there is: --operator 0, --operator 1"),
-        ("dedup-aggregation-hdfs-4.2", ["--operator", "1", "--store", "x"], "there is: --store default"),
+        ("dedup-aggregation-hdfs-4.2", ["--operator", "2"], "no --operator 2; available: --operator 0, --operator 1"),
+        ("dedup-aggregation-hdfs-4.2", ["--operator", "1", "--store", "x"], "available: --store default"),
     ],
 )
 def test_a_name_that_is_not_there_is_answered_by_those_that_are(
