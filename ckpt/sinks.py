@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """One kind of sink; ``{query}``, ``{next}`` and ``{last}`` in its words stand for a query id and batch ids."""
+    """One kind of sink; ``{query}``, ``{next}`` and ``{last}`` in its text are a query id and batch ids."""
 
     kind: str
     remembers: str | None  # by what it knows a batch again, and where it keeps that; None: it does not

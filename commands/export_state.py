@@ -25,59 +25,68 @@ _Planned = Reading | InitialPlan
 
 def export_state(
     checkpoint: options.CheckpointArg,
-    to: Annotated[str | None, typer.Option("--to", metavar="PATH", help="A folder to write, local or remote.")] = None,
-    table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="A table of the catalog.")] = None,
-    kind: Annotated[Format, typer.Option("--format", help="Spark's word for the form of the data.")] = Format.PARQUET,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="PATH", help="Write to this folder, local or remote.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="NAME", help="Write to this table of the catalog.")
+    ] = None,
+    kind: Annotated[Format, typer.Option("--format", help="The data format.")] = Format.PARQUET,
     shape: Annotated[
         Shape,
         typer.Option(
             "--shape",
-            help="flat: a column for each leaf; raw: as Spark gives it; initial-state: a row for each grouping key.",
+            help="flat: one column per leaf; raw: as Spark gives it; initial-state: one row per grouping key.",
         ),
     ] = Shape.FLAT,
     batch: Annotated[
-        int | None, typer.Option("--batch", min=0, metavar="N", help="After this batch. Default: the newest committed.")
+        int | None,
+        typer.Option(
+            "--batch", min=0, metavar="N", help="Export the state as of this batch. Default: the newest committed."
+        ),
     ] = None,
     changes_from: Annotated[
         int | None,
-        typer.Option("--changes-from", min=0, metavar="N", help="What batches N to --batch changed, not the state."),
+        typer.Option(
+            "--changes-from", min=0, metavar="N", help="Export what batches N to --batch changed, not the state."
+        ),
     ] = None,
     operator: Annotated[int | None, typer.Option("--operator", min=0, metavar="ID", help="Of this operator.")] = None,
     store: Annotated[
-        str | None, typer.Option("--store", metavar="NAME", help="A store of a join, as Spark keeps it.")
+        str | None, typer.Option("--store", metavar="NAME", help="Export this store of a join, as Spark keeps it.")
     ] = None,
-    side: Annotated[options.Side | None, typer.Option("--side", help="One side of a join.")] = None,
+    side: Annotated[options.Side | None, typer.Option("--side", help="Export one side of a join.")] = None,
     variable: Annotated[
-        str | None, typer.Option("--variable", metavar="NAME", help="A variable of transformWithState.")
+        str | None, typer.Option("--variable", metavar="NAME", help="Export this variable of transformWithState.")
     ] = None,
-    timers: Annotated[bool, typer.Option("--timers", help="The timers of transformWithState.")] = False,
-    all_units: Annotated[bool, typer.Option("--all", help="Everything, in one folder for each part.")] = False,
+    timers: Annotated[bool, typer.Option("--timers", help="Export the timers of transformWithState.")] = False,
+    all_units: Annotated[bool, typer.Option("--all", help="Export everything, in one folder per part.")] = False,
     partition_id: Annotated[bool, typer.Option("--partition-id", help="Keep the state partition of each row.")] = False,
-    mode: Annotated[Mode, typer.Option("--mode", help="What becomes of data that is there already.")] = Mode.ERROR,
+    mode: Annotated[Mode, typer.Option("--mode", help="What to do with existing data.")] = Mode.ERROR,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Say what would be read, and how; starts no JVM.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would be read, and how; start no JVM.")] = False,
     count: Annotated[bool, typer.Option("--count", help="Count the rows; write nothing.")] = False,
     show: Annotated[int | None, typer.Option("--show", min=1, metavar="N", help="Show N rows; write nothing.")] = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Export the state that CHECKPOINT holds, with Spark, as Parquet, Delta, JSON, CSV or a table.
+    """Export the state in CHECKPOINT, with Spark, as Parquet, Delta, JSON, CSV or a table.
 
     The checkpoint is only read. Exit status: 0 done, 2 bad usage, 3 could not do it.
     """
     if shape is Shape.INITIAL_STATE and partition_id:
-        raise UsageError("--partition-id: a grouping key has no partition once its query keeps its state elsewhere")
+        raise UsageError("--partition-id: a grouping key has no partition outside its query")
     looks = [name for name, on in (("--plan", plan), ("--count", count), ("--show", show is not None)) if on]
     if len(looks) > 1:
         raise UsageError(f"{' and '.join(looks)}: one of them")
     place = target(to, table, kind, mode, checkpoint)
     if not looks and not place.name:
-        raise UsageError("where to? --to PATH or --table NAME; or look first with --plan, --count or --show N")
+        raise UsageError("name a target: --to PATH or --table NAME; or check first with --plan, --count or --show N")
     if all_units and (table is not None or changes_from is not None):
         raise UsageError(
-            "--all is the state of every part, a folder for each: it goes neither with --table nor with --changes-from"
+            "--all is the state of every part, a folder for each: do not combine it with --table or --changes-from"
         )
     wanted = Wanted(operator, store, side, variable, timers)
     if all_units and wanted != Wanted(operator):
@@ -98,7 +107,7 @@ def export_state(
         ]
         unseen = check_export(checkpoint, columns, shape, place, storage)
         if unseen is not None and not quiet:
-            typer.echo(f"ckpt: --to is looked at only once Spark runs: {printable(unseen)}", err=True)
+            typer.echo(f"ckpt: --to is checked only when Spark runs: {printable(unseen)}", err=True)
     if plan:
         action, found = "plan", tuple(map(_told, planned))
     else:

@@ -1,4 +1,4 @@
-"""Which units and which batch: what was asked for, held against what can be read. Refusals name the way out."""
+"""Which units and which batch: the request, checked against what can be read. Refusals name the remedy."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool = 
 
 
 def _no_such(wanted: Wanted, units: Sequence[StateUnit]) -> str:
-    """Which word of what was asked for names nothing, and what could stand there."""
+    """Which part of the request does not exist, and what exists instead."""
     within = [unit for unit in units if wanted.operator in (None, unit.operator)]
     stores = [store for unit in within if unit.kind is not UnitKind.SIDE for store in unit.stores]
     for name, asked, there in (
@@ -135,7 +135,7 @@ def _within(batch: int, ranges: Ranges) -> bool:
 
 
 def _without(batch: int, ranges: Ranges) -> Ranges:
-    """The ranges as far as they lie before a batch."""
+    """The parts of the ranges before a batch."""
     return tuple((first, min(last, batch - 1)) for first, last in ranges if first < batch)
 
 

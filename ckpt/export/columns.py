@@ -91,7 +91,7 @@ def top_columns(schema: Json) -> tuple[Column, ...]:
 def leaves(
     schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], Json]]:
-    """Every field that is no struct, of a StructType and of all structs in it: path, positions, type."""
+    """Every field that is not a struct, of a StructType and of all structs in it: path, positions, type."""
     for place, field in enumerate(fields_of(schema) or ()):
         if not isinstance(field, dict):
             continue
@@ -115,7 +115,7 @@ def why_not(path: tuple[str, ...], kind: Json, only_keys: bool = False) -> str |
 
 
 class Names:
-    """Names for columns, each given once; Spark tells no upper case from lower."""
+    """Names for columns, each given once; Spark ignores case."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         """Some may be taken already."""

@@ -1,4 +1,4 @@
-"""One reading of state, planned: what Spark's reader is told. Whoever carries it out adds nothing to it."""
+"""One reading of state, planned: the options for Spark's reader. The code that carries it out adds nothing."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ class Reading:
 
     @property
     def schema(self) -> Json:
-        """The columns that Spark will give, as far as the files tell: a StructType in Spark's JSON, or None."""
+        """The columns that Spark will give, as far as the files say: a StructType in Spark's JSON, or None."""
         fields = self.unit.schema.get("fields") if isinstance(self.unit.schema, dict) else None
         if not isinstance(fields, list):
             return None
@@ -130,7 +130,7 @@ def _plan(
 
 
 def _options(unit: StateUnit, batch: int, changes_from: int | None) -> dict[str, str]:
-    """What ``statestore`` is told (Spark class ``StateSourceOptions``)."""
+    """The options of ``statestore`` (Spark class ``StateSourceOptions``)."""
     found = {"operatorId": str(unit.operator)}
     if changes_from is None:
         found["batchId"] = str(batch)

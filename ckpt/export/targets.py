@@ -10,9 +10,9 @@ from ckpt.export.columns import Column, holds_void, type_names
 from ckpt.storage.locations import is_inside, spark_uri
 
 MANIFEST = "_ckpt_export.json"
-"""The file beside the data that says what it is; readers of Spark ignore names that begin with ``_``."""
+"""The file next to the data that says what it is; readers of Spark ignore names that begin with ``_``."""
 
-_MARKS = (MANIFEST, "_SUCCESS", "_delta_log")  # one of them lies in every folder that Spark or ckpt has written
+_MARKS = (MANIFEST, "_SUCCESS", "_delta_log")  # one of them is in every folder that Spark or ckpt has written
 
 
 class Shape(StrEnum):
@@ -81,7 +81,7 @@ def local_target(uri: str) -> str | None:
 
 
 def folder_and_name(path: str) -> tuple[str, str]:
-    """The folder that a place lies in, and its name there. Raises UsageError for the top of a file system or bucket."""
+    """The folder of a place, and its name there. Raises UsageError for the top of a file system or bucket."""
     found = re.fullmatch(r"([\w+.-]+:(?://[^/]*)?+(?:/+[^/]+)*)/+([^/]+)", path.rstrip("/"))
     if found is None:
         raise UsageError(f"`to` {path}: write below a folder, because the export is first written next to its target")
@@ -89,9 +89,9 @@ def folder_and_name(path: str) -> tuple[str, str]:
 
 
 def check_what_is_there(target: Target, names: Collection[str] | None) -> None:
-    """Raise UsageError where a target is taken by something that is not to be, or may not be, replaced.
+    """Raise UsageError if a target exists and must not be replaced.
 
-    ``names`` are those of what lies in the folder there; None where it is a file.
+    ``names`` are the names in the folder there; None if it is a file.
     """
     place = target.shown
     if names is None or (names and not any(mark in names for mark in _MARKS)):

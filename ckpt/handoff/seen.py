@@ -14,7 +14,7 @@ def seen_files(storage: Storage, listing: Listing, source: int, entry: int) -> t
     """Every file of the entries up to ``entry``, as ``_metadata.file_path`` spells it; in words where one is missing.
 
     ``N.compact`` names the files of all entries up to N. The log may have entries that no batch has read yet: those
-    behind ``entry`` are left out.
+    after ``entry`` are left out.
     """
     paths: list[str] = []
     for name in _needed(listing, source, entry):

@@ -1,4 +1,4 @@
-"""A hand-over as code to paste: one function per source, in Python or Scala."""
+"""A handoff as code to paste: one function per source, in Python or Scala."""
 
 import json
 from collections.abc import Iterator
@@ -8,9 +8,10 @@ from textwrap import wrap
 from ckpt.errors import CkptError
 from ckpt.handoff.plan import Handoff
 from ckpt.handoff.starts import Begin, SourceStart
+from ckpt.times import instant
 
 MOST_FILES = 5_000
-"""How many files a snippet names: the JVM takes no longer methods, and nobody reads longer lists."""
+"""How many files a snippet names: the JVM does not accept longer methods, and nobody reads longer lists."""
 
 
 class Language(StrEnum):
@@ -21,7 +22,7 @@ class Language(StrEnum):
 
 
 def snippet(handoff: Handoff, language: Language) -> str:
-    """The whole file, without a line end at its end; only for a hand-over that is not refused.
+    """The complete file, without a line end at its end; only for a handoff that is not refused.
 
     Raises CkptError where a source has seen more than ``MOST_FILES`` files.
     """
@@ -41,7 +42,8 @@ def _about(handoff: Handoff) -> Iterator[str]:
     yield ""
     yield "Written by ckpt handoff. Give the new query its own checkpoint; `options` are those of the old reader."
     if handoff.watermark_ms:
-        yield f"The old query would have dropped rows with an event time before {handoff.watermark_ms} ms as late."
+        limit = f"{instant(handoff.watermark_ms)} ({handoff.watermark_ms} ms)"
+        yield f"The old query would have dropped rows with an event time before {limit} as late."
 
 
 def _told(start: SourceStart) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Where a new query begins to read one source so that it reads on exactly behind a batch of the old one."""
+"""Where a new query begins to read one source so that it reads on exactly after a batch of the old one."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from ckpt.sources import DeltaOffset, KafkaOffset, SourceType, SourceView, decod
 class Begin(StrEnum):
     """How a new query comes to begin with a source."""
 
-    EXACT = "exact"  # by the options or the filter given here: exactly behind the batch
+    EXACT = "exact"  # by the options or the filter given here: exactly after the batch
     EARLIEST = "earliest"  # a recreated Kafka topic: from its earliest rows, by the options given here
     UNREAD = "unread"  # the old query had read nothing of it: as the old one began
     FROM_ZERO = "from-zero"  # from its beginning, whatever is asked for: the source cannot do otherwise
@@ -27,10 +27,10 @@ class SourceStart:
     view: SourceView  # at the end of the batch
     begin: Begin
     options: Mapping[str, str] = field(default_factory=dict)
-    without: tuple[str, ...] = ()  # options of the old query that would win over these, or stand against them
+    without: tuple[str, ...] = ()  # options of the old query that would override these, or conflict with them
     seen: tuple[str, ...] = ()  # files that it must leave out: values of ``_metadata.file_path``
     conditions: tuple[str, ...] = ()  # what must hold besides, and ckpt cannot see
-    refused: str | None = None  # why no option says where to begin, and the way out
+    refused: str | None = None  # why no option says where to start, and the remedy
 
 
 _TEST_SOURCES = {
@@ -46,8 +46,8 @@ def source_start(
     """How a new query begins with a source.
 
     Args:
-        view: The source at the end of the batch behind which the new query reads on.
-        seen: Of a file source, the files read up to there, or in words why nobody can say.
+        view: The source at the end of the batch after which the new query continues.
+        seen: Of a file source, the files read up to there, or why that is unknown.
         recreated: Of a Kafka source, topics that were recreated after the batch, and the partitions that they have.
 
     """

@@ -32,7 +32,7 @@ def sinks(checkpoint: Checkpoint, batch: int) -> tuple[SinkMeaning, ...]:
 def doubts(
     checkpoint: Checkpoint, batch: int, starts: Sequence[SourceStart], *, newest_readable: bool
 ) -> Iterator[str]:
-    """Why some rows may be read twice by a new query that reads on behind a batch.
+    """Why a new query that continues after a batch may read some rows twice.
 
     ``newest_readable`` says whether the state of the newest committed batch can be loaded in all partitions.
     """
@@ -73,7 +73,7 @@ def doubts(
 
 
 def warnings(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Iterator[str]:
-    """What else to say of handing over behind a batch."""
+    """Other warnings about continuing after a batch."""
     yield "Stop the old query first, and give the new one its own checkpoint."
     if checkpoint.state is not None and not state_readable:
         yield f"The state of batch {batch} can no longer be loaded: this only helps if you exported it before."
@@ -89,7 +89,7 @@ def warnings(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Ite
 
 
 def skipped(findings: Iterable[Judged], batch: int) -> Iterator[str]:
-    """Where the old query had skipped rows before the batch that is handed over."""
+    """Where the old query had skipped rows before the chosen batch."""
     for one in findings:
         back = one.finding.diagnosis is OFFSETS_WENT_BACK and one.remedy
         if back and int(one.finding.path.rpartition("/")[2]) <= batch:

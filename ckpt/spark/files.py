@@ -76,7 +76,7 @@ class Staged:
     """
 
     def __init__(self, files: Files, target: Target) -> None:
-        """Look at the place. Raises UsageError where something is there that is not to be, or may not be, replaced."""
+        """Look at the place. Raises UsageError if something exists that must not be replaced."""
         self._files = files
         self._place = target.name.rstrip("/")
         parent, name = folder_and_name(self._place)

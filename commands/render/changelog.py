@@ -112,13 +112,13 @@ def _headline(found: ChangelogSwitch) -> Iterator[Block]:
     state = headline_of(found.comparison)
     took = sum(one.since is not None for one in found.written)
     said, tone = {
-        Outcome.READY: (f"CAN BE SWITCHED: the same checkpoint goes on with {changelog}", Tone.WARNING),
-        Outcome.ALREADY: (f"ALREADY SO: every partition is written with {changelog}{since}", Tone.GOOD),
+        Outcome.READY: (f"CAN BE SWITCHED: the same checkpoint continues with {changelog}", Tone.WARNING),
+        Outcome.ALREADY: (f"ALREADY SET: every partition is written with {changelog}{since}", Tone.GOOD),
         Outcome.NOTHING: ("NOTHING TO SWITCH: the query keeps no state", Tone.GOOD),
         Outcome.SWITCHED: (f"SWITCHED: every partition is written with {changelog}{since}{state}", _tone(found)),
         Outcome.PARTLY: (f"SWITCHED IN PART: {took} of {len(found.written)} have {changelog}", Tone.WARNING),
         Outcome.NOT_YET: (f"NOT SWITCHED: no partition's newest version was written with {changelog}", Tone.WARNING),
-        Outcome.REFUSED: (f"NO SWITCH: {found.refused}", Tone.ERROR),
+        Outcome.REFUSED: (f"CANNOT BE SWITCHED: {found.refused}", Tone.ERROR),
     }[found.outcome]
     yield Headline(said, tone)
 
@@ -136,7 +136,7 @@ def _state(found: ChangelogSwitch) -> Iterator[Block]:
         return
     loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
     yield Heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
-    seen = f", but of {plural(state.unverified, 'file')} their ends do not tell" if state.unverified else ""
+    seen = f", but of {plural(state.unverified, 'file')} the ends do not say" if state.unverified else ""
     for operator in state.operators:
         for store in operator.stores:
             replay = _replayed(store)
@@ -147,7 +147,7 @@ def _state(found: ChangelogSwitch) -> Iterator[Block]:
             ]
             yield Item(", ".join(facts), 6, f"  operator {operator.id} {store.name}: ")
     yield Item(
-        "Afterwards a load replays every version since the newest snapshot; batches write their changes only."
+        "Afterwards a load replays every version since the newest snapshot; batches write only their changes."
         if found.to is To.ON
         else "Afterwards a load replays nothing; every batch writes a snapshot."
     )
@@ -156,17 +156,17 @@ def _state(found: ChangelogSwitch) -> Iterator[Block]:
 def _how(found: ChangelogSwitch) -> Iterator[Block]:
     if found.outcome not in (Outcome.READY, Outcome.ALREADY, Outcome.PARTLY, Outcome.NOT_YET):
         return
-    yield Heading("Setting", "in the session, before the query starts, at this start and every later one")
+    yield Heading("Setting", "in the session, before the query starts, now and at every later start")
     yield from (Line(f"  {key}={value}") for key, value in found.confs.items())
-    yield Item("A checkpoint does not record it: started without it, Spark's default (off) counts.")
+    yield Item("A checkpoint does not record it: without it, Spark's default (off) applies.")
     if found.outcome is Outcome.READY:
         back = To.OFF if found.to is To.ON else To.ON
         kind = "changelogs" if found.to is To.OFF else "snapshots"
         yield Item(
-            f"What is on disk stays: {kind} of older versions are read until maintenance deletes those that "
+            f"Existing files stay: {kind} of older versions are read until maintenance deletes those that "
             f"{settings.MIN_BATCHES_TO_RETAIN} does not keep."
         )
-        yield Item(f"The way back is the other value ({back}), at any later start; nothing has to be undone.")
+        yield Item(f"To go back set the other value ({back}) at any later start; nothing needs to be undone.")
         if found.next_version is not None:
             ending = "changelog" if found.to is To.ON else "zip"
             yield Item(f"The first batch afterwards writes {found.next_version}.{ending} in every partition.")
@@ -207,13 +207,13 @@ def _next(found: ChangelogSwitch) -> Iterator[Block]:
     verify = f"ckpt migrate changelog {path} --to {found.to} --verify"
     said, command = {
         Outcome.READY: ("stop the query, start it with the setting, and after some batches", verify),
-        Outcome.ALREADY: ("nothing has to be done", ""),
-        Outcome.NOTHING: ("nothing has to be done", ""),
+        Outcome.ALREADY: ("nothing to do", ""),
+        Outcome.NOTHING: ("nothing to do", ""),
         Outcome.SWITCHED: next_of(found.comparison, verify),
         Outcome.PARTLY: ("let one more batch run, then", verify),
-        Outcome.NOT_YET: ("see that the session has the setting, let a batch run, then", verify),
+        Outcome.NOT_YET: ("make sure that the session has the setting, let a batch run, then", verify),
         Outcome.REFUSED: (
-            "see how RocksDB can be had" if hdfs else "see what is there",
+            "see how to get RocksDB" if hdfs else "see what is there",
             f"ckpt migrate provider {path} --to rocksdb" if hdfs else f"ckpt inspect {path}",
         ),
     }[found.outcome]

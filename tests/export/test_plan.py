@@ -111,7 +111,7 @@ def test_what_cannot_be_loaded_is_refused_with_inspects_finding(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "where to? --to PATH or --table NAME"),
+        ([], "name a target: --to PATH or --table NAME"),
         (["--to", "x", "--table", "y"], "--to and --table"),
         (["--plan", "--count"], "--plan and --count"),
         (
@@ -187,7 +187,7 @@ def test_a_plan_says_which_spark_is_needed_where_not_every_one_reads_it(
 ) -> None:
     command = ["export-state", f"sample_checkpoints/{sample}", "--plan", *words]
     assert ckpt(*command, "-o", "json").json()["exports"][0]["oldest_spark"] == version
-    said = f"  spark     {version} or later: no earlier one reads such state\n"
+    said = f"  spark     {version} or later: no earlier version reads such state\n"
     assert (said in ckpt(*command).stdout) is (version != "4.0")
 
 

@@ -105,5 +105,5 @@ def test_a_remote_target_is_looked_at_through_ckpts_own_door(memory_uri: Upload,
 def test_a_remote_target_that_cannot_be_looked_at_is_said_so(ckpt: Ckpt) -> None:
     result = ckpt("export-state", AGGREGATION, "--to", "unheard-of://host/out", "--plan")
     assert result.exit_code == 0
-    assert result.stderr.startswith("ckpt: --to is looked at only once Spark runs: unheard-of://")
+    assert result.stderr.startswith("ckpt: --to is checked only when Spark runs: unheard-of://")
     assert result.stderr.count("\n") == 1
