@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from ckpt import filelogs
-from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
+from ckpt.checkpoint import COMMITS, JUDGED, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats import commits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
@@ -33,8 +33,9 @@ class NotACheckpoint(CkptError):
 def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, *, batches: int = 10) -> Checkpoint:
     """Read the checkpoint at a local path or URI.
 
-    ``batches`` is how many of the newest offset and commit files are read besides those that a start looks at; 0 reads
-    them all. Raises NotACheckpoint, NotFound, StorageError or UsageError (all CkptError), each one line.
+    ``batches`` is how many of the newest offset and commit files are read, but never fewer than are judged
+    (``ckpt.checkpoint.JUDGED``); 0 reads them all. Raises NotACheckpoint, NotFound, StorageError or UsageError (all
+    CkptError), each one line.
 
     >>> open_checkpoint("s3://bucket/checkpoints/orders", {"region": "eu-west-1"}).commits.latest  # doctest: +SKIP
     129
@@ -139,7 +140,7 @@ class _Reading:
 
     def _to_read(self, ids: Sequence[int], besides: Set[int] = frozenset()) -> Sequence[int]:
         """The newest ids: as many as were asked for, and the one before them, where the oldest of them begins."""
-        newest = ids[-self.batches - 1 :] if self.batches else ids
+        newest = ids[-max(self.batches, JUDGED) - 1 :] if self.batches else ids
         return sorted({*besides, *newest}) if besides else newest
 
     def _read(self, paths: Sequence[str]) -> dict[str, bytes | None]:

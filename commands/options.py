@@ -86,7 +86,8 @@ GraceOption = Annotated[
     ),
 ]
 MasterOption = Annotated[
-    str | None, typer.Option("--master", metavar="URL", help="The Spark master. Default: all cores of this machine.")
+    str | None,
+    typer.Option("--master", metavar="URL", help="The Spark master. Default: all cores of this machine."),
 ]
 ConfOption = Annotated[
     list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Set a Spark setting; may be repeated.")
