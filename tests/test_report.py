@@ -92,7 +92,7 @@ def messages(module: Path) -> Iterator[str]:
     inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs | inner:
             yield node.value
 

@@ -15,9 +15,9 @@ from .document import Document, checkpoint_entry, tool
 from .page import title
 
 _CARRIES = {
-    Carry.GOES_ON: "GOES ON in a new query",
+    Carry.GOES_ON: "CONTINUES in a new query",
     Carry.STATE_ONLY: "ITS STATE CAN BE LOADED by a new query",
-    Carry.NONE: "NO WAY",
+    Carry.NONE: "NOT POSSIBLE",
 }
 
 
@@ -83,7 +83,7 @@ def _headline(found: ProviderMove) -> Iterator[Block]:
         MoveOutcome.NOTHING: ("NOTHING TO MOVE: there is no state here", Tone.GOOD),
         MoveOutcome.POSSIBLE: (f"NOT ON THIS CHECKPOINT, but a new query on {to} can be given its state", Tone.WARNING),
         MoveOutcome.NO_WAY: (
-            f"NO WAY for its state from {of} to {to}: {lost[0].why if lost else ''}",
+            f"NOT POSSIBLE for its state from {of} to {to}: {lost[0].why if lost else ''}",
             Tone.ERROR,
         ),
         MoveOutcome.REFUSED: (f"NO ANSWER: {as_options(found.refused or '')}", Tone.ERROR),
@@ -102,7 +102,7 @@ def _why(found: ProviderMove) -> Iterator[Block]:
         yield Item(f"offsets/{latest} does not record it: the files show it, and the session decides")
         return
     where = f"offsets/{latest} records {recorded.rpartition('.')[2]}"
-    yield Item(f"{where}, and Spark goes on with what is recorded, whatever the session says.")
+    yield Item(f"{where}, and Spark keeps what is recorded, whatever the session says.")
 
 
 def _operators(found: ProviderMove) -> Iterator[Block]:
@@ -120,7 +120,7 @@ def _label(one: OperatorMove) -> str:
 def _how(found: ProviderMove) -> Iterator[Block]:
     for place, step in enumerate(found.steps, 1):
         if place == 1:
-            yield Heading("How", "by initial state and hand-over, to a checkpoint of its own")
+            yield Heading("How", "with initial state and a handoff, to its own checkpoint")
         yield Item(step.what, 5, f"  {place}. ")
         if step.command:
             yield Command(step.command, 5)
@@ -139,8 +139,8 @@ def _next(found: ProviderMove) -> Iterator[Block]:
     path = quoted_path(found.handoff.inspection.checkpoint.uri)
     command = next((step.command for step in found.steps if step.command), "")
     said, todo = {
-        MoveOutcome.ALREADY: ("nothing has to be done", ""),
-        MoveOutcome.NOTHING: ("nothing has to be done", ""),
+        MoveOutcome.ALREADY: ("nothing to do", ""),
+        MoveOutcome.NOTHING: ("nothing to do", ""),
         MoveOutcome.POSSIBLE: ("stop the old query, then", command),
         MoveOutcome.NO_WAY: (
             "choose among what remains; its state as data",
