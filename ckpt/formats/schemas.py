@@ -9,6 +9,7 @@ import json
 import struct
 
 from ckpt.formats.javautf import EndsEarly, joined, read_utf
+from ckpt.formats.types import strange_type
 from ckpt.model import ColumnFamily, Fault, Json, Unreadable
 
 NEWEST_VERSION = 3
@@ -42,9 +43,15 @@ def parse_state_schema(path: str, data: bytes) -> tuple[ColumnFamily, ...] | Unr
             return tuple(_Reader(data, at, layout).families())
         except (EndsEarly, struct.error):
             says = _ENDS_EARLY
+        except _StrangeType as error:
+            return Unreadable(path, Fault.BAD_JSON, str(error), version)
         except (ValueError, RecursionError):
             continue
     return Unreadable(path, Fault.BAD_BINARY, "what follows its version cannot be decoded", version, says)
+
+
+class _StrangeType(Exception):
+    """A type that Spark does not know; the text says which."""
 
 
 class _Reader:
@@ -107,6 +114,9 @@ class _Reader:
         value = self._json(text)
         if not isinstance(value, dict) or not isinstance(value.get("fields"), list):
             raise ValueError("no StructType")
+        strange = strange_type(value)
+        if strange is not None:
+            raise _StrangeType(strange)
         return value
 
 

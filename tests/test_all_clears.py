@@ -1,0 +1,78 @@
+"""Damage that was an all-clear once: what a page now says of it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ckpt, CopyOf
+from tests.oracle.cases.model import delete, replace
+from tests.places import GOLDENS
+from tests.spark.mutations import Mutation
+
+golden = pytest.mark.skipif(not GOLDENS.is_dir(), reason="there is no ../shared/golden")
+OF_OLD_SPARK = "spark.sql.streaming.stateStore.compression.codec"  # recorded since 3.1
+
+
+def outcomes(ckpt: Ckpt, checkpoint: object) -> dict[str, str]:
+    """How a synchronous start of each Spark version ends."""
+    told = ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json").json()
+    return {restart["spark"]: restart["outcome"] for restart in told["restart"]}
+
+
+def troubles(ckpt: Ckpt, checkpoint: object) -> set[str]:
+    found = ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json").json()["findings"]
+    return {one["code"] for one in found if one["severity"] != "note"}
+
+
+def written_by_old_spark(checkpoint: Path) -> Path:
+    """Take out of the logs what Spark before 3.1 did not record."""
+    for path in (checkpoint / "offsets").glob("[0-9]*"):
+        path.write_text(path.read_text().replace(f'"{OF_OLD_SPARK}":"lz4",', ""))
+    return checkpoint
+
+
+def test_state_of_old_spark_without_a_schema_is_unknown(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    schema = delete("state/0/0/_metadata/schema")
+    checkpoint = written_by_old_spark(copy_of("aggregation-hdfs-3.5", *schema))
+    assert set(outcomes(ckpt, checkpoint).values()) == {"unknown"}
+    assert troubles(ckpt, checkpoint) == {"CKPT317"}
+    assert "nothing has to be repaired" not in ckpt("inspect", checkpoint).stdout
+    assert set(outcomes(ckpt, copy_of("aggregation-hdfs-3.5", *schema, to="later")).values()) == {"resumes"}
+    assert set(outcomes(ckpt, written_by_old_spark(copy_of("aggregation-hdfs-3.5", to="schema"))).values()) == {
+        "resumes"
+    }
+
+
+@golden
+@pytest.mark.parametrize(
+    "name",
+    [
+        "checkpoint-version-2.4.5-for-compatibility-test-deduplicate",
+        "checkpoint-version-2.4.5-for-compatibility-test-sum-decimal",
+    ],
+)
+def test_state_of_spark_2_4_is_unknown(name: str, ckpt: Ckpt) -> None:
+    assert troubles(ckpt, GOLDENS / name) == {"CKPT317"}
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (replace("state/0/0/_metadata/schema", '"long"', '"strg"'), "strg"),
+        (replace("state/0/0/_metadata/schema", '"type"', '"tyte"'), "lacks what Spark looks for"),
+    ],
+    ids=["type", "key"],
+)
+def test_a_schema_with_an_unknown_word_stops_a_start(damage: Mutation, words: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-3.5", damage)
+    assert "resumes" not in outcomes(ckpt, checkpoint).values()
+    assert words in ckpt("inspect", checkpoint).stdout
+
+
+def test_operator_metadata_with_an_unknown_operator_stops_a_start(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of(
+        "aggregation-changelog-4.0", replace("state/0/_metadata/metadata", "stateStoreSave", "stateStoreSafe")
+    )
+    assert set(outcomes(ckpt, checkpoint).values()) == {"resumes", "fails-at-start"}
+    assert outcomes(ckpt, checkpoint)["3.5"] == "resumes"
+    assert troubles(ckpt, checkpoint) == {"CKPT318"}
