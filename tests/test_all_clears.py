@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ckpt, CopyOf
-from tests.oracle.cases.model import delete, replace
+from tests.oracle.cases.model import delete, replace, truncate
 from tests.places import GOLDENS
 from tests.spark.mutations import Mutation
 
@@ -76,3 +76,15 @@ def test_operator_metadata_with_an_unknown_operator_stops_a_start(ckpt: Ckpt, co
     assert set(outcomes(ckpt, checkpoint).values()) == {"resumes", "fails-at-start"}
     assert outcomes(ckpt, checkpoint)["3.5"] == "resumes"
     assert troubles(ckpt, checkpoint) == {"CKPT318"}
+
+
+def test_a_bad_rocksdb_snapshot_is_got_round_by_a_start_and_not_by_sparks_reader(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """Batches of the versions from the bad snapshot on are not promised; those before it are."""
+    checkpoint = copy_of("aggregation-changelog-4.2", truncate("state/0/0/{latest}.zip", 60))
+    newest = max(int(path.stem) for path in (checkpoint / "state/0/0").glob("[0-9]*.zip"))
+    assert outcomes(ckpt, checkpoint)["4.2"] == "resumes"
+    refused = ckpt("export-state", checkpoint, "--plan", "--to", checkpoint.parent / "out", "-o", "json")
+    assert refused.exit_code == 3
+    assert f"batches 0 to {newest - 2} can be read" in refused.stderr
+    allowed = ckpt("export-state", checkpoint, "--plan", "--to", checkpoint.parent / "out", "--batch", newest - 2)
+    assert allowed.exit_code == 0
