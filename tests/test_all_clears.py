@@ -88,3 +88,11 @@ def test_a_bad_rocksdb_snapshot_is_got_round_by_a_start_and_not_by_sparks_reader
     assert f"batches 0 to {newest - 2} can be read" in refused.stderr
     allowed = ckpt("export-state", checkpoint, "--plan", "--to", checkpoint.parent / "out", "--batch", newest - 2)
     assert allowed.exit_code == 0
+
+
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-3.5", "two-sources-3.5"])
+def test_what_is_promised_is_promised_to_an_unchanged_query(sample: str, ckpt: Ckpt) -> None:
+    unchanged = "for the query unchanged: the same sources, operators, keys and aggregates"
+    assert unchanged in ckpt("inspect", f"sample_checkpoints/{sample}").stdout
+    for other in ("stateless-3.5", "damaged-missing-delta"):
+        assert unchanged not in ckpt("inspect", f"sample_checkpoints/{other}").stdout

@@ -57,7 +57,7 @@ def test_the_batch_that_is_offered_instead_can_be_read(damaged: str, spark: Any)
     path = str(SAMPLES / f"damaged-{damaged}")
     with pytest.raises(CkptError, match=r"`batch=\d+`$") as refused:
         ckpt.read_state(spark, path)
-    offered = int(str(refused.value).rpartition(" ")[2])
+    offered = int(re.findall(r"batch=(\d+)", str(refused.value))[-1])
     frame = ckpt.read_state(spark, path, batch=offered)
     assert frame.selectExpr("sum(value_count)").head()[0] == 10 * (offered + 1)
 
