@@ -36,7 +36,7 @@ def read_state(
     each leaf: ``key_user``, ``value_count``) or ``raw`` (Spark's structs); times in state are what the query stored:
     timers and TTL in ms since 1970, ``expiresAtMicros`` in microseconds.
 
-    Raises ``Damaged`` where files of that state are missing or damaged, ``UsageError`` for a choice that does not
+    Raises ``StateDamaged`` where files of that state are missing or damaged, ``UsageError`` for a choice that does not
     exist, ``SparkFailed`` with Spark's words (all ``CkptError``). The session's settings are not changed.
 
     >>> ckpt.read_state(spark, "/data/checkpoints/orders", side="left").write.parquet("/data/left")  # doctest: +SKIP
