@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import Ckpt, CopyOf
 from tests.oracle.cases.model import delete, replace, truncate
-from tests.places import GOLDENS
+from tests.places import GOLDENS, SAMPLES
 from tests.spark.mutations import Mutation
 
 golden = pytest.mark.skipif(not GOLDENS.is_dir(), reason="there is no ../shared/golden")
@@ -96,3 +96,32 @@ def test_what_is_promised_is_promised_to_an_unchanged_query(sample: str, ckpt: C
     assert unchanged in ckpt("inspect", f"sample_checkpoints/{sample}").stdout
     for other in ("stateless-3.5", "damaged-missing-delta"):
         assert unchanged not in ckpt("inspect", f"sample_checkpoints/{other}").stdout
+
+
+def test_two_buffers_of_one_name_are_refused_in_the_raw_shape(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """Two sums: Parquet of them cannot be read, and JSON has the key twice. The flat shape gives them two names."""
+    two_sums = replace("state/0/0/_metadata/schema", '"name":"count"', '"name":"sum"')
+    checkpoint = copy_of("aggregation-hdfs-3.5", two_sums)
+    schema = checkpoint / "state/0/0/_metadata/schema"
+    size = len((SAMPLES / "aggregation-hdfs-3.5/state/0/0/_metadata/schema").read_bytes()) - schema.stat().st_size
+    schema.write_bytes(schema.read_bytes().replace(b'"name":"sum"', b'"name":"sum"' + b" " * size, 1))
+    to = ["--plan", "--to", checkpoint.parent / "out"]
+    refused = ckpt("export-state", checkpoint, *to, "--shape", "raw")
+    assert refused.exit_code == 2
+    assert "column value has several fields called sum" in refused.stderr
+    assert "use --shape flat" in refused.stderr
+    assert ckpt("export-state", checkpoint, *to).exit_code == 0
+
+
+def test_joins_in_state_format_1_are_unknown(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """The setting is 1, or absent as in Spark up to 2.4."""
+    setting = '"spark.sql.streaming.join.stateFormatVersion":"2"'
+    for name, instead in (("1", setting.replace('"2"', '"1"')), ("absent", '"surprise":"2"')):
+        checkpoint = copy_of("join-hdfs-3.5", replace("offsets/[0-9]*", setting, instead), to=name)
+        assert set(outcomes(ckpt, checkpoint).values()) == {"unknown"}
+        assert troubles(ckpt, checkpoint) == {"CKPT319"}
+
+
+@golden
+def test_a_join_of_spark_2_4_is_unknown(ckpt: Ckpt) -> None:
+    assert troubles(ckpt, GOLDENS / "checkpoint-version-2.4.0-streaming-join") == {"CKPT319"}

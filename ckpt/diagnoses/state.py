@@ -145,3 +145,12 @@ OPERATOR_UNKNOWN = Diagnosis(
     "Spark 4.0 and later compare the name with the query's, and fail at start.",
     RESTORE,
 )
+JOIN_OF_FORMAT_1 = Diagnosis(
+    "CKPT319",
+    "join-in-state-format-1",
+    WARNING,
+    "The state of a join has format 1, as Spark up to 2.4 writes it. Later versions refuse outer joins in that format, "
+    "because their results were wrong, and Spark 4.2 fails for all of them: Unsupported schema writer version: 1.",
+    "Begin the join in a new checkpoint: `ckpt handoff {checkpoint}` says where its sources continue. The rows that it "
+    "has buffered are not carried over.",
+)

@@ -17,6 +17,7 @@ NEWEST_VERSION = 3
 
 DEFAULT_COLUMN_FAMILY = "default"
 _ENDS_EARLY = "EOFException"
+_NO_TYPE = "UNSUPPORTED_DATATYPE"
 _SMALLEST_ENTRY = 2 + 4 * 4  # bytes of a column family without any text
 
 
@@ -44,7 +45,7 @@ def parse_state_schema(path: str, data: bytes) -> tuple[ColumnFamily, ...] | Unr
         except (EndsEarly, struct.error):
             says = _ENDS_EARLY
         except _StrangeType as error:
-            return Unreadable(path, Fault.BAD_JSON, str(error), version)
+            return Unreadable(path, Fault.BAD_JSON, str(error), version, _NO_TYPE)
         except (ValueError, RecursionError):
             continue
     return Unreadable(path, Fault.BAD_BINARY, "what follows its version cannot be decoded", version, says)

@@ -82,3 +82,20 @@ def strange_type(kind: Json) -> str | None:
         case _:
             return "a type in it lacks what Spark looks for"
     return next((strange for one in kinds if (strange := strange_type(one)) is not None), None)
+
+
+def repeated_field(kind: Json) -> str | None:
+    """The name of a field that a struct inside a type has more than once, whatever its case; None where none has."""
+    match kind:
+        case {"type": "struct"}:
+            names = [name_and_type(field)[0] for field in fields_of(kind) or ()]
+            folded = [name.lower() for name in names]
+            inner = [field.get("type") for field in fields_of(kind) or () if isinstance(field, dict)]
+            repeated = next((name for name, low in zip(names, folded, strict=True) if folded.count(low) > 1), None)
+        case {"type": "array", "elementType": element}:
+            inner, repeated = [element], None
+        case {"type": "map", "keyType": key, "valueType": value}:
+            inner, repeated = [key, value], None
+        case _:
+            return None
+    return repeated or next((found for one in inner if (found := repeated_field(one)) is not None), None)
