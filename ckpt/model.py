@@ -104,10 +104,6 @@ class CommitLog:
     sinks: tuple[SinkCommit, ...] = ()
 
 
-OffsetEntry: TypeAlias = OffsetLog | Unreadable
-CommitEntry: TypeAlias = CommitLog | Unreadable
-
-
 class Provider(StrEnum):
     """Which state store wrote the files."""
 

@@ -9,7 +9,8 @@ from ckpt.errors import UsageError
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_inside, local_path
-from ckpt.storage.writer import Writer, open_writer
+from ckpt.storage.open_writer import open_writer
+from ckpt.storage.writer import Writer
 
 
 def backup_to(place: str | None, uri: str, storage_options: Mapping[str, str]) -> Writer:

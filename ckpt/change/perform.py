@@ -12,7 +12,8 @@ from ckpt.change.verification import broken_promise
 from ckpt.inspection import inspect
 from ckpt.reader import read_checkpoint
 from ckpt.storage import Storage, open_storage
-from ckpt.storage.writer import Writer, open_writer
+from ckpt.storage.open_writer import open_writer
+from ckpt.storage.writer import Writer
 from ckpt.versions import Spark
 
 Planned = TypeVar("Planned", bound=ChangePlan)

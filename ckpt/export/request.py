@@ -120,6 +120,10 @@ def plan_export(
         StateDamaged: Files of the state that is asked for are missing or damaged.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
+    >>> request = ckpt.ExportRequest("sample_checkpoints/aggregation-hdfs-4.2", action=ckpt.Action.PLAN)
+    >>> [part.reading.moment.batch for part in ckpt.plan_export(request).parts]
+    [9]
+
     """
     to = target(request.to, request.table, request.format, request.mode, request.checkpoint)
     _check(request, to)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ckpt.formats.extract import fields_of, flag_field, long_field, text_field
-from ckpt.formats.names import java_long
 from ckpt.formats.text import Damaged, json_of, lines_of, quoted, tolerant, version_of
 from ckpt.model import Fault, Json
 
@@ -72,19 +71,6 @@ def parse_kafka_start(raw: bytes) -> InitialOffsets:
     if not text:
         raise Damaged(Fault.EMPTY, "the file is empty")
     return InitialOffsets(json_of(_behind_version(text) if text[0] == "v" else text))
-
-
-@tolerant
-def parse_rate_start(raw: bytes) -> int:
-    """Read ``sources/<k>/0`` of a rate source: ``v1``, a line end, the ms at which the source was created."""
-    text = raw.decode("utf-8", errors="replace")
-    if not text:
-        raise Damaged(Fault.EMPTY, "the file is empty")
-    body = _behind_version(text)
-    value = java_long(body)
-    if value is None:
-        raise Damaged(Fault.BAD_JSON, f"{quoted(body)} is not a number")
-    return value
 
 
 def _behind_version(text: str) -> str:

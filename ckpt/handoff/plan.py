@@ -62,6 +62,10 @@ def hand_off(uri: str, storage_options: Mapping[str, str] | None = None, *, batc
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
+    >>> found = ckpt.hand_off("sample_checkpoints/kafka-4.2")
+    >>> found.batch, found.exact, dict(found.sources[0].options)
+    (5, True, {'startingOffsets': '{"orders":{"0":51,"1":49}}'})
+
     """
     return plan_handoff(open_storage(uri, storage_options or {}), batch)
 

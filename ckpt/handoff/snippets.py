@@ -22,9 +22,19 @@ class Language(StrEnum):
 
 
 def snippet(handoff: Handoff, language: Language) -> str:
-    """The whole file, without a line end at its end; only for a hand-over that is not refused.
+    """Code that starts the sources where the old query stopped, without a line end at its end.
 
-    Raises CkptError where a source has seen more than ``MOST_FILES`` files, or a path among them holds a secret.
+    Args:
+        handoff: What ``hand_off`` found; one that is not refused.
+        language: Python or Scala.
+
+    Raises:
+        CkptError: A source has read more than ``MOST_FILES`` files, or a path among them holds a secret.
+
+    >>> code = ckpt.snippet(ckpt.hand_off("sample_checkpoints/kafka-4.2"), ckpt.Language.PYTHON)
+    >>> [line for line in code.splitlines() if line.startswith("def")]
+    ['def source_0(spark: SparkSession, options: dict[str, str]) -> DataStreamReader:']
+
     """
     for start in handoff.sources:
         if len(start.seen) > MOST_FILES:

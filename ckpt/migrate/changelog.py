@@ -84,6 +84,10 @@ def switch_changelog(
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
+    >>> found = ckpt.switch_changelog("sample_checkpoints/aggregation-rocksdb-4.2", ckpt.Changelog.ON)
+    >>> found.outcome.value, dict(found.confs)
+    ('ready', {'spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled': 'true'})
+
     """
     found = inspect(open_checkpoint(uri, storage_options))
     state = found.checkpoint.state

@@ -56,9 +56,9 @@ def export_state(
         SparkMissing, SparkFailed: Spark is not installed, or failed; nothing was written.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
-    >>> request = ExportRequest("sample_checkpoints/join-hdfs-3.5", side="left", action=Action.PLAN)
-    >>> [column.name for column in export_state(request).parts[0].columns_of(request).kept][:2]
-    ['key_k', 'value_k']
+    >>> request = ckpt.ExportRequest("sample_checkpoints/join-hdfs-3.5", side="left", action=ckpt.Action.PLAN)
+    >>> [column.name for column in ckpt.export_state(request).parts[0].columns_of(request).kept][:2]
+    ['key_field0', 'value_left_time']
 
     """
     plans = request.action is Action.PLAN
@@ -132,8 +132,8 @@ def migrate_to_transform_with_state(
         CkptError: The state cannot be read or taken along; and what ``hand_off`` raises.
 
     >>> sample = "sample_checkpoints/aggregation-rocksdb-4.2"
-    >>> migrate_to_transform_with_state(sample, "/tmp/new-query", plan=True).plan.time_mode
-    <TimeMode.NONE: 'None'>
+    >>> ckpt.migrate_to_transform_with_state(sample, "new-query", plan=True).plan.time_mode.value
+    'None'
 
     """
     place = target(to, None, format, Mode.ERROR, uri)
@@ -174,8 +174,8 @@ def verify_changelog(
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
-    >>> verify_changelog("sample_checkpoints/aggregation-rocksdb-4.2", Changelog.ON).outcome
-    <SwitchOutcome.NOT_YET: 'not-yet'>
+    >>> ckpt.verify_changelog("sample_checkpoints/aggregation-rocksdb-4.2", ckpt.Changelog.ON).outcome.value
+    'not-yet'
 
     """
     found = switch_changelog(uri, to, storage_options, verify=True)
