@@ -36,7 +36,7 @@ def tool() -> dict[str, Any]:
 
 
 def checkpoint_entry(inspection: Inspection) -> dict[str, Any]:
-    """What checkpoint a document speaks of."""
+    """The checkpoint of a document."""
     checkpoint = inspection.checkpoint
     return {
         "path": checkpoint.uri,
@@ -98,7 +98,7 @@ def _latest(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def source_entry(source: SourceView) -> dict[str, Any]:
-    """Where one source stands."""
+    """The position of one source."""
     return {
         "index": source.index,
         "name": source.name,
