@@ -24,7 +24,7 @@ class How(TypedDict, total=False):
 
     apply: bool  # perform it
     backup: str | None  # a folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``
-    undo: str | None  # the folder that an earlier change named: put back what it changed instead
+    undo: str | None  # the backup folder of an earlier change: undo that change instead
     grace_s: float  # how many seconds old the youngest file must be before anything is changed; by default 30
 
 

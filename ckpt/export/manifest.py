@@ -1,4 +1,4 @@
-"""What an export says of itself: ``_ckpt_export.json`` beside the data, and the JSON of the command."""
+"""What an export says of itself: ``_ckpt_export.json`` next to the data, and the JSON of the command."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What sources and the file sink log beside the offsets.
+"""What sources and the file sink log in addition to the offsets.
 
 ``sources/<k>/N`` and ``N.compact`` of a file source (``FileStreamSourceLog``),
 ``_spark_metadata/N[.compact]`` under the output of a file sink (``FileStreamSinkLog``): ``v1``, then one line
@@ -26,7 +26,7 @@ class SourceFile:
 
     path: str  # a URI, percent-encoded
     timestamp_ms: int  # when the file was last modified
-    log_offset: int  # the entry of the source log that first named it (``batchId``, which is no batch of the query)
+    log_offset: int  # the entry of the source log that first named it (``batchId``, which is not a batch of the query)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class ArrowBackend:
         self._root = root.rstrip("/")
 
     def level(self, folder: str) -> Iterable[ListedItem]:
-        """What lies directly in a folder."""
+        """What is directly in a folder."""
         found = list(self._list(folder, recursive=False))
         if self._markers_only and not any(entry.file is None for entry in found):
             depth = folder.count("/") + 1 if folder else 0
@@ -122,7 +122,7 @@ def _ms(nanoseconds: int | None) -> int | None:
 
 def _flag(text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise ValueError("it takes true or false")
+        raise ValueError("it must be true or false")
     return text.lower() == "true"
 
 
@@ -153,7 +153,7 @@ AZURE_OPTIONS: Mapping[str, Callable[[str], object]] = {
 
 
 def s3(bucket: str, path: str, options: Options) -> ArrowBackend:
-    """S3 and what speaks its language. Where nothing names a region, the bucket is asked (one request)."""
+    """S3 and compatible storage. If no region is given, the bucket is asked (one request)."""
     values = _typed("s3", options, S3_OPTIONS)
     endpoint = str(values.get("endpoint_override", ""))
     if "://" in endpoint:
@@ -166,7 +166,7 @@ def s3(bucket: str, path: str, options: Options) -> ArrowBackend:
 
 
 def gcs(bucket: str, path: str, options: Options) -> ArrowBackend:
-    """Google Cloud Storage; gives up after 10 s of retries unless told otherwise."""
+    """Google Cloud Storage; gives up after 10 s of retries unless set otherwise."""
     values: dict[str, Any] = {"retry_time_limit": timedelta(seconds=10), **_typed("gs", options, GCS_OPTIONS)}
     if "access_token" in values:
         values.setdefault("credential_token_expiration", datetime.now(UTC) + timedelta(hours=1))

@@ -37,7 +37,7 @@ class FsspecBackend:
         self._root = root.rstrip("/")
 
     def level(self, folder: str) -> Iterable[ListedItem]:
-        """What lies directly in a folder, in one ``ls``."""
+        """What is directly in a folder, in one ``ls``."""
         base = self.join(folder)
         self.file_system.invalidate_cache()  # some file systems remember listings, and never ask again
         return self._entries(base, self.file_system.ls(base, detail=True))
@@ -170,7 +170,7 @@ def _file_info(name: str, item: Mapping[str, Any]) -> FileInfo:
 
 
 def _ms(time: object) -> int | None:
-    """A time as file systems tell it, in ms since 1970 UTC; None for what is no time."""
+    """A time as file systems give it, in ms since 1970 UTC; None for anything else."""
     if isinstance(time, str):
         try:
             time = datetime.fromisoformat(time)

@@ -25,7 +25,7 @@ class HdfsBackend:
         self._root = f"/{path}" if path else ""
 
     def level(self, folder: str) -> Iterable[ListedItem]:
-        """What lies directly in a folder."""
+        """What is directly in a folder."""
         base = self.join(folder)
         for status in self.client.list_status(base, False):
             if status.path == base and not status.isdir:

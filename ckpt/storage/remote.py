@@ -1,4 +1,4 @@
-"""A checkpoint that lies behind a network: the same questions as for a local one, asked side by side.
+"""A remote checkpoint: the same requests as for a local one, several at a time.
 
 What differs between kinds of remote storage is a ``Backend``; what does not is here.
 """
@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 
 REQUESTS_AT_ONCE = 128
 PATIENCE = 45  # seconds; the file systems' own retries mostly end within 25
-_MARKER = "_$folder$"  # what Hadoop's older S3 clients and EMR leave beside a folder: an empty object
+_MARKER = "_$folder$"  # what Hadoop's older S3 clients and EMR leave next to a folder: an empty object
 
 
 class ListedItem(NamedTuple):
@@ -38,23 +38,23 @@ class Backend(Protocol):
         """What usually helps where this kind of storage refuses: credentials, options."""
 
     def level(self, folder: str) -> Iterable[ListedItem]:
-        """What lies directly in a folder. Raises FileNotFoundError or NotADirectoryError."""
+        """What is directly in a folder. Raises FileNotFoundError or NotADirectoryError."""
 
     def everything(self) -> Iterable[ListedItem] | None:
-        """The whole tree in fewer requests than one for each folder, or None where there is no such way."""
+        """The whole tree in fewer requests than one for each folder, or None if that is not possible."""
 
     def read(self, path: str, offset: int, length: int | None) -> bytes:
         """A range of a file, cut short where the file ends; ``length`` None is up to the end."""
 
     def writer(self) -> "BackendWriter":
-        """The way to write there: for ``ckpt.storage.remote_writer`` and nobody else."""
+        """The interface to write there: only for ``ckpt.storage.remote_writer``."""
 
 
 class BackendWriter(Protocol):
     """What a backend can write; paths and errors are those of the backend."""
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a whole file, so that nobody sees a part of it. Raises FileExistsError where the name is taken."""
+        """Write a whole file, so that no reader sees a part of it. Raises FileExistsError if the name is taken."""
 
     def delete(self, path: str) -> None:
         """Remove a file. Raises FileNotFoundError where it is not there."""

@@ -15,7 +15,7 @@ from ckpt.storage.writer import AlreadyThere, Attributes
 
 
 class RemoteWriter:
-    """A folder behind a network in which files can be created and removed."""
+    """A remote folder in which files can be created and removed."""
 
     def __init__(self, uri: str, backend: Backend, place: str = "") -> None:
         """``uri`` is how the root is shown, ``place`` what paths in messages begin with (by default the same)."""
@@ -44,10 +44,10 @@ class RemoteWriter:
                 self._writer.put(path, data)
             except FileExistsError as error:
                 shown = self._shown(path)
-                raise AlreadyThere(f"{shown} exists already: it was not there a moment ago") from error
+                raise AlreadyThere(f"{shown} exists already: it did not a moment ago") from error
             if self._backend.read(path, 0, None) != data:
                 raise StorageError(
-                    f"{self._shown(path)} does not hold what was just written: look at the storage first"
+                    f"{self._shown(path)} does not contain what was just written: check the storage first"
                 )
 
     def remove(self, path: str) -> None:

@@ -1,6 +1,6 @@
 """From what a user typed, or pasted from Spark, to the storage that opens it.
 
-Remote paths are taken as they stand, as Hadoop and the vendors' own tools take them. With ``s3``, ``gs`` and ``abfs`` a
+Remote paths are used literally, as Hadoop and the vendors' own tools do. With ``s3``, ``gs`` and ``abfs`` a
 trailing ``?key=value&…`` gives options, as in pyarrow's URIs.
 """
 
@@ -29,7 +29,7 @@ NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Storage:
     """Open the storage behind a local path, a ``file:`` URI, or any URI that pyarrow.fs or fsspec opens.
 
-    Nothing is listed yet: whether anything is there, ``list_level`` tells.
+    Nothing is listed yet: use ``list_level`` to see whether anything is there.
 
     Args:
         uri: As the user gave it.
@@ -41,7 +41,7 @@ def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Storage:
 
     """
     if not uri or "\0" in uri:
-        raise UsageError("an empty path" if not uri else f"{one_line(uri)} is no path: it holds a zero byte")
+        raise UsageError("an empty path" if not uri else f"{one_line(uri)} is not a path: it contains a zero byte")
     local = local_path(uri)
     if local is None:
         return _open_remote(uri, options)
@@ -115,7 +115,7 @@ def open_backend(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Backe
 
 
 def _backend(remote: _Remote, options: Mapping[str, str]) -> "Backend":
-    """The kind of remote storage that a scheme stands for."""
+    """The kind of remote storage of a scheme."""
     if remote.family in OBJECT_STORES:
         return _object_store(remote, options)
     if remote.family == Family.HDFS:

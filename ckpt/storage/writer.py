@@ -36,13 +36,13 @@ class Writer(Protocol):
         """The root as it was given, for showing."""
 
     def lock(self) -> AbstractContextManager[None]:
-        """Keep other repairs away while the context is open, where the storage can. A crash leaves no lock behind."""
+        """Keep other repairs away while the context is open, where the storage can. A crash leaves no lock."""
 
     def make_root(self) -> None:
         """Create the root itself. Raises AlreadyThere where something is there."""
 
     def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
-        """Write a whole file, durably, so that nobody ever sees a part of it. Raises AlreadyThere."""
+        """Write a whole file, durably, so that no reader ever sees a part of it. Raises AlreadyThere."""
 
     def remove(self, path: str) -> None:
         """Remove a file, durably; nothing happens where it is not there."""
@@ -51,4 +51,4 @@ class Writer(Protocol):
         """Owner, permissions and time of a file; None where the storage has none of these, or the file is gone."""
 
     def discard_temporary(self, path: str) -> None:
-        """Remove what a broken-off ``create`` of this path left behind."""
+        """Remove what an interrupted ``create`` of this path left."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ckpt.checkpoint import Checkpoint, Log
-from ckpt.inspection import Inspection, Judged
+from ckpt.inspection import Inspection, RatedFinding
 from ckpt.model import Operator, StateInventory, Store, Unreadable
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.sources import SourceView
@@ -36,7 +36,7 @@ def tool() -> dict[str, Any]:
 
 
 def checkpoint_entry(inspection: Inspection) -> dict[str, Any]:
-    """What checkpoint a document speaks of."""
+    """The checkpoint of a document."""
     checkpoint = inspection.checkpoint
     return {
         "path": checkpoint.uri,
@@ -98,7 +98,7 @@ def _latest(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def source_entry(source: SourceView) -> dict[str, Any]:
-    """Where one source stands."""
+    """The position of one source."""
     return {
         "index": source.index,
         "name": source.name,
@@ -170,7 +170,7 @@ def _store(store: Store) -> dict[str, Any]:
     }
 
 
-def _finding(judged: Judged) -> dict[str, Any]:
+def _finding(judged: RatedFinding) -> dict[str, Any]:
     found = judged.finding
     return {
         "code": found.diagnosis.code,

@@ -202,7 +202,7 @@ def test_a_second_lock_is_refused_and_the_first_leaves_nothing(tree: Path) -> No
         ("offsets", "no ordinary file"),
         ("offsets/link", "no ordinary file"),
         ("linked/0", "symbolic link"),
-        ("metadata/0", "symbolic link or no folder"),
+        ("metadata/0", "symbolic link or not in a folder"),
     ],
 )
 def test_what_is_no_ordinary_file_in_a_real_folder_is_left_alone(tree: Path, path: str, told: str) -> None:
