@@ -63,7 +63,7 @@ def load_packages(settings: Mapping[str, str]) -> None:
     listener = Thread(target=_listen, args=(ours, said, started), daemon=True)
     listener.start()
     try:
-        SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": its}), conf=conf)
+        SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stdout": its, "stderr": its}), conf=conf)
         started.set()
     except PySparkRuntimeError as error:
         os.close(its)
