@@ -17,6 +17,7 @@ from ckpt.sources import in_order, is_kafka
 from ckpt.state import MOST_TAILS, MOST_TAILS_REMOTE, read_state
 from ckpt.state.steps import run
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
+from ckpt.storage.local import is_gone
 
 PARTS = (OFFSETS, COMMITS, METADATA, STATE, SOURCES)
 _LOOKS = 3  # how often a checkpoint that moves is read again
@@ -33,12 +34,19 @@ class NotACheckpoint(CkptError):
 def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, *, batches: int = 10) -> Checkpoint:
     """Read the checkpoint at a local path or URI.
 
-    ``batches`` is how many of the newest offset and commit files are read, but never fewer than are judged
-    (``ckpt.checkpoint.JUDGED``); 0 reads them all. Raises NotACheckpoint, NotFound, StorageError or UsageError (all
-    CkptError), each one line.
+    Args:
+        uri: A local path, or any URI that pyarrow.fs or fsspec opens, such as ``s3://bucket/checkpoints/orders``.
+        storage_options: For the file system of the URI, such as ``{"region": "eu-west-1"}``.
+        batches: How many of the newest offset and commit files are read, but never fewer than are judged
+            (``ckpt.checkpoint.JUDGED``); 0 reads them all.
 
-    >>> open_checkpoint("s3://bucket/checkpoints/orders", {"region": "eu-west-1"}).commits.latest  # doctest: +SKIP
-    129
+    Raises:
+        NotACheckpoint: There is something else at the path.
+        NotFound, StorageError, UsageError: It cannot be read.
+
+    >>> ckpt.open_checkpoint("sample_checkpoints/kafka-4.2").commits.latest
+    5
+
     """
     return read_checkpoint(open_storage(uri, storage_options or {}), batches=batches)
 
@@ -133,7 +141,7 @@ class _Reading:
             stale_sidecars=self._stale_sidecars(raw),
             source_entries=self._source_entries(offset_log.readable(offset_log.latest)),
             initial_offsets=self._initial_offsets(offset_log, commit_log),
-            lost_schemas=tuple(path for path in (found.moved_schemas if found else ()) if self._is_lost(path)),
+            lost_schemas=tuple(path for path in (found.moved_schemas if found else ()) if is_gone(path)),
             vanished=tuple(self.vanished),
             local=self.storage.local,
         )
@@ -205,17 +213,6 @@ class _Reading:
         raw = self._read(list(there.values()))
         found = {k: parse_kafka_start(path, raw[path] or b"") for k, path in there.items()}
         return {k: one.offsets for k, one in found.items() if isinstance(one, InitialOffsets) and is_kafka(one.offsets)}
-
-    def _is_lost(self, path: str) -> bool:
-        """Whether a schema file that is recorded under a local path elsewhere is gone; other paths are not followed."""
-        folder, _, name = path.rpartition("/")
-        try:
-            elsewhere = open_storage(folder)
-            return elsewhere.local and name not in elsewhere.list_level().files
-        except NotFound:
-            return True
-        except CkptError:
-            return False
 
     def _stale_sidecars(self, raw: Mapping[str, bytes | None]) -> tuple[str, ...]:
         """Hidden checksum files that are not those of the file beside them, for the log files that were read."""

@@ -17,7 +17,7 @@ from ckpt.migrate.variables import Form
 from ckpt.model import Kind, Provider
 from ckpt.restart.forecast import Outcome
 from ckpt.sources import SourceType
-from ckpt.versions import Progress, Spark
+from ckpt.versions import Progress
 from commands.exits import Exit
 from tests import contract, golden
 from tests.conftest import Ckpt, commands_of
@@ -73,10 +73,8 @@ def test_the_checker_sees_what_differs(ckpt: Ckpt) -> None:
     ("path", "words"),
     [
         ("checkpoint.kind", Kind),
-        ("checkpoint.written_by.at_least", Spark),
         ("batches.pattern", Pattern),
         ("sources[].type", SourceType),
-        ("restart[].spark", Spark),
         ("restart[].progress", Progress),
         ("restart[].outcome", Outcome),
         ("state.provider", Provider),
@@ -119,10 +117,10 @@ def test_published_options_are_those_of_the_command(command: str, app: Any) -> N
 
 def test_published_words_of_a_hand_over_and_a_switch_are_all_there_are() -> None:
     assert contract.shapes("handoff")["sources[].begin"].words == {str(word) for word in Begin}
-    assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in migrate.Outcome}
-    assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in migrate.To}
+    assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in migrate.SwitchOutcome}
+    assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in migrate.Changelog}
     verdicts = contract.shapes("migrate changelog")["state_compared.verdict"].words
-    assert verdicts == {str(word) for word in migrate.Verdict}
+    assert verdicts == {str(word) for word in migrate.ComparisonVerdict}
     assert contract.shapes("migrate provider")["outcome"].words == {str(word) for word in migrate.MoveOutcome}
     assert contract.shapes("migrate provider")["to"].words == {str(word) for word in migrate.ToProvider}
     written = contract.shapes("migrate transform-with-state")

@@ -1,6 +1,6 @@
 """Diagnoses of sources and sinks (CKPT4xx), of other files (CKPT5xx), of the kind of checkpoint (CKPT6xx)."""
 
-from ckpt.diagnoses.words import ERROR, NOTE, RESTORE, WARNING
+from ckpt.diagnoses.common import ERROR, NOTE, RESTORE, WARNING
 from ckpt.findings import Diagnosis
 
 OFFSETS_WENT_BACK = Diagnosis(

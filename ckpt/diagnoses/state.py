@@ -1,7 +1,7 @@
 """Diagnoses of the state and what describes it (CKPT3xx)."""
 
 from ckpt import settings
-from ckpt.diagnoses.words import ERROR, NOTE, RESTORE, WARNING
+from ckpt.diagnoses.common import ERROR, NOTE, RESTORE, WARNING
 from ckpt.findings import Diagnosis
 
 STATE_CHAIN_HOLE = Diagnosis(

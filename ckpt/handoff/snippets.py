@@ -8,6 +8,7 @@ from textwrap import wrap
 from ckpt.errors import CkptError
 from ckpt.handoff.plan import Handoff
 from ckpt.handoff.starts import Begin, SourceStart
+from ckpt.secrets import masked
 
 MOST_FILES = 5_000
 """How many files a snippet names: the JVM takes no longer methods, and nobody reads longer lists."""
@@ -21,15 +22,30 @@ class Language(StrEnum):
 
 
 def snippet(handoff: Handoff, language: Language) -> str:
-    """The whole file, without a line end at its end; only for a hand-over that is not refused.
+    """Code that starts the sources where the old query stopped, without a line end at its end.
 
-    Raises CkptError where a source has seen more than ``MOST_FILES`` files.
+    Args:
+        handoff: What ``hand_off`` found; one that is not refused.
+        language: Python or Scala.
+
+    Raises:
+        CkptError: A source has read more than ``MOST_FILES`` files, or a path among them holds a secret.
+
+    >>> code = ckpt.snippet(ckpt.hand_off("sample_checkpoints/kafka-4.2"), ckpt.Language.PYTHON)
+    >>> [line for line in code.splitlines() if line.startswith("def")]
+    ['def source_0(spark: SparkSession, options: dict[str, str]) -> DataStreamReader:']
+
     """
     for start in handoff.sources:
         if len(start.seen) > MOST_FILES:
             raise CkptError(
                 f"{handoff.inspection.checkpoint.uri}: source {start.view.index} has read {len(start.seen):,} files, "
                 f"more than a snippet names ({MOST_FILES:,}); take them from sources[].seen of -o json and anti-join"
+            )
+        if any(masked(path) != path for path in start.seen):
+            raise CkptError(
+                f"{handoff.inspection.checkpoint.uri}: no code, for it would hold a secret: it is in the path of a "
+                f"file that source {start.view.index} has read"
             )
     return "\n".join(_python(handoff) if language is Language.PYTHON else _scala(handoff)).rstrip()
 
@@ -44,7 +60,7 @@ def _about(handoff: Handoff) -> Iterator[str]:
         yield f"The old query would have called rows with an event time before {handoff.watermark_ms} ms late."
 
 
-def _told(start: SourceStart) -> Iterator[str]:
+def _about_source(start: SourceStart) -> Iterator[str]:
     """What has to be known of a source, in lines of plain text."""
     index = str(start.view.index)
     name = f"{index} {start.view.name}" if start.view.name not in (None, "", index) else index
@@ -55,7 +71,7 @@ def _told(start: SourceStart) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """Text that ends no comment or string, whatever a checkpoint holds."""
-    shown = "".join(char if char.isprintable() else "?" for char in text)
+    shown = "".join(char if char.isprintable() else "?" for char in masked(text))
     return shown.replace("\\", "/").replace('"', "'").replace("*/", "* /").replace("/*", "/ *")
 
 
@@ -81,7 +97,7 @@ def _python(handoff: Handoff) -> Iterator[str]:
 
 def _python_source(start: SourceStart) -> Iterator[str]:
     index = start.view.index
-    yield from (f"# {line}" for line in _told(start))
+    yield from (f"# {line}" for line in _about_source(start))
     if _is_filter(start):
         yield f"SEEN_{index} = ["
         yield from (f"    {_python_text(path)}," for path in start.seen)
@@ -128,7 +144,7 @@ def _scala(handoff: Handoff) -> Iterator[str]:
 
 def _scala_source(start: SourceStart) -> Iterator[str]:
     index = start.view.index
-    yield from (f"  // {line}" for line in _told(start))
+    yield from (f"  // {line}" for line in _about_source(start))
     if _is_filter(start):
         yield f"  private val seen{index}: Seq[String] = Seq("
         yield ",\n".join(f"    {_scala_text(path)}" for path in start.seen)

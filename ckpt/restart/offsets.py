@@ -5,7 +5,7 @@ from ckpt.checkpoint import OFFSETS
 from ckpt.filelogs import file_source_logs
 from ckpt.findings import Diagnosis, Finding
 from ckpt.model import SourceOffset
-from ckpt.restart import remedies, words
+from ckpt.restart import messages, remedies
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.sources import (
@@ -29,7 +29,7 @@ def malformed_offsets(start: Start) -> Forecast | None:
         for index, source in enumerate(log.sources if log else ()):
             if not source.well_formed:
                 detail = f"the offset of source {index} is {'JSON that was cut off' if source.cut else 'no JSON'}"
-                error = words.CUT_OFFSET if source.cut and _is_read_by_json4s(start, index) else None
+                error = messages.CUT_OFFSET if source.cut and _is_read_by_json4s(start, index) else None
                 return start.fails(diagnoses.logs.MALFORMED_OFFSET, f"{OFFSETS}/{batch_id}", detail, error)
     return None
 
@@ -100,7 +100,7 @@ def source_entries(start: Start) -> Forecast | None:
         missing = [entry for entry in range(first + 1, last + 1) if entry not in one.entries]
         if missing:
             path = f"{one.folder}/{one.log.name_of(missing[0])}"
-            error = words.does_not_exist(missing[0]) if len(missing) == 1 else None
+            error = messages.does_not_exist(missing[0]) if len(missing) == 1 else None
             detail = f"the latest batch read entries {first + 1} to {last}, and this one is not there"
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, error)
     return None
