@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tests.places import ROOT, SAMPLES
 from tests.spark import mutations
 
-pytest_plugins = ["tests.services.fixtures"]
+pytest_plugins = ["tests.services.fixtures", "tests.spark.live"]
 
 
 @dataclass(frozen=True)

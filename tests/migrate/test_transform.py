@@ -1,35 +1,22 @@
 """``ckpt migrate transform-with-state``: what is generated from every stateful sample, run by real Spark."""
 
-import json
-import subprocess
-import sys
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.migrate import transforming
 from tests.migrate.transforming import ROW_API, STATEFUL
-from tests.places import ROOT
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed"),
-]
+pytestmark = pytest.mark.spark
 
 _BIG = 2**53 + 1
 _RUNS = [f"{name}-pandas" for name in STATEFUL] + [f"{name}-row" for name in ROW_API]
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """All that was asked, in one session."""
-    folder: Path = tmp_path_factory.mktemp("transforming")
-    command = [sys.executable, "-m", "tests.migrate.transforming", str(folder)]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=2400)
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    told: dict[str, Any] = json.loads((folder / "found.json").read_text())
-    return told
+def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """All that was asked."""
+    return transforming.found(spark, tmp_path_factory.mktemp("transforming"))
 
 
 @pytest.mark.parametrize("run", _RUNS)

@@ -1,15 +1,12 @@
 """Migrates samples to transformWithState and starts what was generated.
 
-    python -m tests.migrate.transforming FOLDER [SAMPLE ...]
-
-One session for everything. Writes `FOLDER/found.json`: for each sample what its new checkpoint holds after batch 0 and
-what the initial state had, and what the guards of `start.py` said. Nothing here knows how code is generated: constants
+Of each sample one gets what its new checkpoint holds after batch 0 and what the initial state had, and what the guards
+of `start.py` said. Nothing here knows how code is generated: constants
 are set and functions replaced as a user would.
 """
 
 import importlib
 import json
-import os
 import shutil
 import sys
 import time
@@ -24,7 +21,6 @@ from ckpt.migrate.variables import Form, Variable
 from ckpt.spark.needs import pyspark_version
 from ckpt.spark.transform import write_transform
 from tests.places import SAMPLE_NAMES, SAMPLES
-from tests.spark.queries import session
 
 STATEFUL = [name for name in SAMPLE_NAMES if not name.startswith("damaged") and (SAMPLES / name / "state").is_dir()]
 ROW_API = [
@@ -327,23 +323,11 @@ def timeout(spark: Any, start: Any) -> dict[str, Any]:
     return {"error": error, "had": sorted(row["key"] for row in had), "have": sorted(row["key_key"] for row in timers)}
 
 
-def main(folder: Path, *names: str) -> None:
-    """Ask everything, or only of some samples."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = session(
-        master="local[2]",
-        spark__sql__shuffle__partitions="1",
-        spark__python__authenticate__socketTimeout="120s",
-        spark__sql__streaming__noDataMicroBatches__enabled="false",
-    )
-    spark.sparkContext.setLogLevel("OFF")
-    found = {
-        "guards": guards(spark, folder / "guards"),
-        "samples": samples(spark, folder / "samples", [*names] or STATEFUL),
-    }
-    (folder / "found.json").write_text(json.dumps(found, default=str))
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+def found(spark: Any, folder: Path) -> dict[str, Any]:
+    """Ask everything."""
+    own = spark.newSession()
+    own.conf.set("spark.sql.shuffle.partitions", "1")
+    own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+    asked = {"guards": guards(own, folder / "guards"), "samples": samples(own, folder / "samples", STATEFUL)}
+    told: dict[str, Any] = json.loads(json.dumps(asked, default=str))
+    return told
