@@ -1,7 +1,6 @@
 """Everything ``ckpt inspect`` says of a checkpoint, as one value; every other command consults it too."""
 
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
 from ckpt.restart.versions import Progress, Spark
+from ckpt.shell import quoted_path
 from ckpt.sources import SourceView
 from ckpt.verdict import verdict
 
@@ -125,7 +125,7 @@ def _findings(
 
 
 def _filled(text: str, found: Finding, places: Sequence[str], uri: str) -> str:
-    """The words of a diagnosis, with the names of this place in them."""
+    """The words of a diagnosis, with the names of this place in them; ``{{`` is a brace that names nothing."""
     first, *others = places
     named = first or "the checkpoint"
     if others:
@@ -134,9 +134,10 @@ def _filled(text: str, found: Finding, places: Sequence[str], uri: str) -> str:
     values = {
         "{path}": named,
         "{batch}": batch[0] if batch else "N",
-        "{checkpoint}": shlex.quote(uri.rstrip("/") or uri),
+        "{{": "{",
+        "{checkpoint}": quoted_path(uri.rstrip("/") or uri),
     }
-    return re.sub(r"\{(?:path|batch|checkpoint)\}", lambda name: values[name[0]], text)
+    return re.sub(r"\{(?:path|batch|checkpoint)\}|\{\{", lambda name: values[name[0]], text)
 
 
 def _key(found: Finding) -> tuple[str, str]:

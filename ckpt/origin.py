@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ckpt import settings
 from ckpt.checkpoint import Checkpoint
 from ckpt.model import CommitLog, OffsetLog
 from ckpt.restart.logs import join_format
@@ -9,10 +10,10 @@ from ckpt.restart.versions import Spark
 
 # Settings that OffsetSeqMetadata records since that version; 3.5.9, 4.0.5 and 4.1.4 were seen not to record later ones.
 _CONF_SINCE = {
-    "spark.sql.streaming.stateStore.encodingFormat": Spark.V4_0,
-    "spark.sql.streaming.stateStore.rowChecksum.enabled": Spark.V4_2,
-    "spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion": Spark.V4_2,
-    "spark.sql.streaming.queryEvolution.enableSourceEvolution": Spark.V4_2,
+    settings.ENCODING_FORMAT: Spark.V4_0,
+    settings.ROW_CHECKSUM: Spark.V4_2,
+    settings.MERGE_OPERATOR: Spark.V4_2,
+    settings.SOURCE_EVOLUTION: Spark.V4_2,
 }
 
 

@@ -3,6 +3,7 @@
 import importlib
 import json
 import pkgutil
+import re
 import shutil
 import subprocess
 import sys
@@ -149,3 +150,9 @@ def test_every_module_can_be_imported_without_extras(plain: Path, tmp_path: Path
     assert "ckpt_commands.inspect" in printed
     assert "ckpt.storage.arrow" in printed
     assert "no commands" in printed
+
+
+def test_a_setting_of_spark_is_spelled_in_one_module() -> None:
+    spelled = re.compile(r"(?<!`)(?<!py)(?<!apache\.)\bspark\.sql\.(?:shuffle|streaming|session)\.")
+    files = [file for package in ("ckpt", "commands") for file in (ROOT / package).rglob("*.py")]
+    assert [file.name for file in files if spelled.search(file.read_text())] == ["settings.py"]

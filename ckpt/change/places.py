@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from ckpt.errors import UsageError
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.base import one_line
-from ckpt.storage.uri import local_path
+from ckpt.storage.locations import is_inside, local_path
 from ckpt.storage.writer import Writer, open_writer
 
 
@@ -46,14 +46,5 @@ def default_backup(uri: str) -> str:
 
 def must_lie_outside(backup: str, checkpoint: str) -> None:
     """Raise UsageError for a backup inside the checkpoint, which Spark would find there."""
-    inner, outer = (_spelled(uri) for uri in (backup, checkpoint))
-    if inner == outer or inner.startswith(outer.rstrip("/") + "/"):
+    if is_inside(backup, checkpoint):
         raise UsageError(f"{one_line(backup)} lies inside the checkpoint: name a folder outside it with --backup DIR")
-
-
-def _spelled(uri: str) -> str:
-    """One spelling for each place: local paths without links, URIs without options."""
-    local = local_path(uri)
-    if local is not None:
-        return os.path.realpath(local)
-    return re.sub("(?<!:)/+", "/", re.sub(r"^(s3|abfs|wasb)[ans](?=://)", r"\1", uri.partition("?")[0])).rstrip("/")

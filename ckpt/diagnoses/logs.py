@@ -1,5 +1,6 @@
 """Diagnoses of the offset and commit logs, of ``metadata``, and of what a start makes of them (CKPT1xx, CKPT2xx)."""
 
+from ckpt import settings
 from ckpt.diagnoses.words import ERROR, NOTE, RESTORE, WARNING
 from ckpt.findings import Asked, Diagnosis
 
@@ -169,7 +170,7 @@ UNFINISHED_REPARTITION = Diagnosis(
     "start.",
     "Run the repartitioning again with the same number of partitions. If there was none (Spark 4.2 and "
     "later mistake a changed setting for one), set "
-    "spark.sql.streaming.checkUnfinishedRepartitionOnRestart=false.",
+    f"{settings.CHECK_UNFINISHED_REPARTITION}=false.",
 )
 FINISHED_ROWS_AGAIN = Diagnosis(
     "CKPT213",

@@ -1,5 +1,6 @@
 """Diagnoses of the state and what describes it (CKPT3xx)."""
 
+from ckpt import settings
 from ckpt.diagnoses.words import ERROR, NOTE, RESTORE, WARNING
 from ckpt.findings import Diagnosis
 
@@ -55,8 +56,7 @@ SNAPSHOT_LAG = Diagnosis(
     "snapshot-lag",
     NOTE,
     "Loading the state replays many versions of changes on top of the newest snapshot, which makes a start slow.",
-    "Let the query run longer than spark.sql.streaming.stateStore.maintenanceInterval (60 s), so that it "
-    "writes snapshots.",
+    f"Let the query run longer than {settings.MAINTENANCE_INTERVAL} (60 s), so that it writes snapshots.",
 )
 NO_OPERATOR_METADATA = Diagnosis(
     "CKPT308",
@@ -79,7 +79,7 @@ FORMAT_TWO = Diagnosis(
     NOTE,
     "State store checkpoint format 2 is not recorded in the checkpoint: a session of Spark before 4.3 that "
     "lacks its setting cannot load the state. The forecast is for a session that has it.",
-    "Start the query with spark.sql.streaming.stateStore.checkpointFormatVersion=2, as it was started before.",
+    f"Start the query with {settings.CHECKPOINT_FORMAT}=2, as it was started before.",
 )
 STATE_MOVED_JOIN = Diagnosis(
     "CKPT311",

@@ -8,6 +8,7 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.findings import Severity
 from ckpt.inspection import inspect
 from ckpt.model import DamageKind
+from ckpt.shell import quoted
 from ckpt.state.ranges import Ranges
 from ckpt.state.units import StateUnit, UnitKind, state_units
 
@@ -69,7 +70,9 @@ def _no_such(wanted: Wanted, units: Sequence[StateUnit]) -> str:
     ):
         known = list(dict.fromkeys(name for name in there if name is not None))
         if asked is not None and asked not in known and known:
-            return f"there is no {option} {asked}; there is: " + ", ".join(f"{option} {name}" for name in known)
+            return f"there is no {option} {asked}; there is: " + ", ".join(
+                f"{option} {quoted(str(name))}" for name in known
+            )
     return f"it has no such state; there is: {_listed(within)}"
 
 
@@ -80,11 +83,11 @@ def option_for(unit: StateUnit) -> str:
         case UnitKind.SIDE:
             words.append(f"--side {unit.side}")
         case UnitKind.STORE:
-            words.append(f"--store {unit.stores[0]}")
+            words.append(f"--store {quoted(unit.stores[0])}")
         case UnitKind.TIMERS:
             words.append("--timers")
         case _ if unit.variable is not None:
-            words.append(f"--variable {unit.variable}")
+            words.append(f"--variable {quoted(unit.variable)}")
     return " ".join(words)
 
 

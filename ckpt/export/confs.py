@@ -7,16 +7,11 @@ its offset log (shuffle partitions, compression codec, ...) Spark takes from the
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ckpt import settings
 from ckpt.model import Provider
 from ckpt.state.units import StateUnit, UnitKind
 
-_PREFIX = "spark.sql.streaming."
-_FORMAT = _PREFIX + "stateStore.checkpointFormatVersion"
-_STATE = "org.apache.spark.sql.execution.streaming.state."
-PROVIDER_CLASSES = {
-    Provider.HDFS: _STATE + "HDFSBackedStateStoreProvider",
-    Provider.ROCKSDB: _STATE + "RocksDBStateStoreProvider",
-}
+PROVIDER_CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: settings.ROCKSDB_PROVIDER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +45,7 @@ def _is_format_1(situation: Situation) -> bool:
 
 
 def _provider(situation: Situation) -> str | None:
-    recorded = _PREFIX + "stateStore.providerClass" in situation.recorded
+    recorded = settings.PROVIDER_CLASS in situation.recorded
     return None if recorded else PROVIDER_CLASSES.get(situation.unit.provider)
 
 
@@ -67,32 +62,32 @@ def _file_manager(situation: Situation) -> str | None:
 
 RULES = (
     _Rule(
-        _FORMAT,
+        settings.CHECKPOINT_FORMAT,
         "the names of its state files carry unique ids, and a session set to 1 finds none of them",
         lambda situation: "2" if situation.unit.format_version == 2 else None,
     ),
     _Rule(
-        _FORMAT,
+        settings.CHECKPOINT_FORMAT,
         "its state is HDFS-backed, which a session set to 2 refuses",
         lambda situation: "1" if _is_format_1(situation) and situation.unit.provider is Provider.HDFS else None,
     ),
     _Rule(
-        _FORMAT,
+        settings.CHECKPOINT_FORMAT,
         "the names of its state files carry no unique ids, which a session set to 2 looks for",
         lambda situation: "1" if _is_format_1(situation) and situation.unit.provider is not Provider.HDFS else None,
     ),
     _Rule(
-        _PREFIX + "stateStore.providerClass",
+        settings.PROVIDER_CLASS,
         "its offset log does not record it, and the session's may be another",
         _provider,
     ),
     _Rule(
-        _PREFIX + "stateStore.formatValidation.enabled",
+        settings.FORMAT_VALIDATION,
         "it is a deduplication of Spark before 3.5, which recorded a value schema that its rows lack",
         _format_validation,
     ),
     _Rule(
-        _PREFIX + "checkpointFileManagerClass",
+        settings.CHECKPOINT_FILE_MANAGER,
         "it is read through a mount table; the default one fails there before Spark 4.2, or where a path is encoded",
         _file_manager,
     ),

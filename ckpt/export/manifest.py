@@ -5,10 +5,10 @@ from typing import Any
 
 import ckpt
 from ckpt.export.columns import Column, Columns
-from ckpt.export.mount import spark_uri
 from ckpt.export.reading import Reading
 from ckpt.export.targets import Format, Shape
 from ckpt.model import Json
+from ckpt.storage.locations import spark_uri
 
 SCHEMA = 1
 

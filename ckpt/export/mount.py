@@ -9,25 +9,22 @@ of the driver, the only one to read them) stands in for the recorded one.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from os.path import abspath
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
 from ckpt.errors import StorageError
 from ckpt.model import Json
 from ckpt.state.units import StateUnit
+from ckpt.storage.locations import spark_uri
 
 VIEW = "viewfs"
 ROOT = f"{VIEW}://ckpt-view"
 """How replaced files name the root of the view: its name is chosen when it is mounted."""
 
-_OPTIONS = re.compile(r"\?\w+=.*$", re.S)  # pyarrow's, behind a URI
 _SCHEMA_PATHS = {"stateSchemaFilePaths", "stateSchemaFilePath"}  # the latter before Spark 4.0.0 was released
 _KEPT = "/-_.!~*'():@&=+$,;"  # what Java's URI leaves in a path as it is
-_ALIASES = {"s3": "s3a", "s3n": "s3a", "gcs": "gs", "az": "abfs"}  # as Hadoop calls what others call otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +36,6 @@ class Mount:
     replaced: Mapping[str, str]  # path and text of files that stand in for recorded ones; ROOT stands for the view
     folders: tuple[str, ...]  # of the replaced files: each needs a link
     path: str  # of the checkpoint in the view
-
-
-def spark_uri(uri: str) -> str:
-    """A path or URI that ckpt accepts, as Spark is to be given it: local paths absolute, schemes as in Hadoop."""
-    scheme, colon, rest = uri.partition(":")
-    if colon and scheme.lower() == "file":
-        return "file:" + abspath(unquote(re.sub("^//[^/]*", "", rest)))
-    if colon and (rest.startswith("//") or scheme == "dbfs"):
-        scheme = _ALIASES.get(scheme.lower(), scheme.lower())
-        if scheme in ("s3a", "gs"):
-            rest = re.sub("^//[^/@]*@", "//", rest)  # keys are Spark's own affair
-        return f"{scheme}:{_OPTIONS.sub('', rest)}".rstrip("/")
-    return "file:" + abspath(uri)
 
 
 def is_plain(uri: str) -> bool:

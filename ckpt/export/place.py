@@ -6,10 +6,10 @@ from pathlib import Path
 
 from ckpt.errors import CkptError, NotFound, UsageError
 from ckpt.export.columns import Column, top_columns
-from ckpt.export.mount import spark_uri
 from ckpt.export.reading import Reading
 from ckpt.export.targets import Shape, Target, check_types, check_what_is_there, local_target
 from ckpt.storage import open_storage
+from ckpt.storage.locations import spark_uri
 
 
 def check_export(

@@ -10,11 +10,12 @@ from ckpt.export.choose import Wanted, choose_batch, choose_units
 from ckpt.export.columns import Columns, flat_columns
 from ckpt.export.confs import Conf, Situation, confs_for
 from ckpt.export.moment import Moment, moment_of
-from ckpt.export.mount import Mount, mount_for, spark_uri
+from ckpt.export.mount import Mount, mount_for
 from ckpt.model import Json, Provider
 from ckpt.reader import open_checkpoint
 from ckpt.state.units import StateUnit, UnitKind
 from ckpt.storage import open_storage
+from ckpt.storage.locations import spark_uri
 
 OLDEST_SPARK, NEWEST_SPARK = (4, 0), (4, 3)
 """The versions of Spark whose state reader reads what is planned here."""

@@ -4,11 +4,10 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from os.path import realpath
 
 from ckpt.errors import UsageError
 from ckpt.export.columns import Column, holds_void, type_names
-from ckpt.export.mount import spark_uri
+from ckpt.storage.locations import is_inside, spark_uri
 
 MANIFEST = "_ckpt_export.json"
 """The file beside the data that says what it is; readers of Spark ignore names that begin with ``_``."""
@@ -69,21 +68,9 @@ def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoi
         return Target(None, table, kind, mode)
     path = spark_uri(to)
     folder_and_name(path)
-    home = spark_uri(checkpoint)
-    if lies_in(path, home) or lies_in(home, path):
+    if is_inside(to, checkpoint) or is_inside(checkpoint, to):
         raise UsageError(f"--to {to} lies in the checkpoint, or the checkpoint in it: a checkpoint is never written to")
     return Target(path, None, kind, mode, to)
-
-
-def lies_in(place: str, folder: str) -> bool:
-    """Whether a place is a folder or lies in it; both as Spark is given them."""
-    return f"{_followed(place)}/".startswith(f"{_followed(folder)}/")
-
-
-def _followed(uri: str) -> str:
-    """A place as Spark is given it, behind symbolic links where it is local."""
-    path = local_target(uri)
-    return uri if path is None else f"file:{realpath(path)}"
 
 
 def local_target(uri: str) -> str | None:

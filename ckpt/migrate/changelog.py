@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ckpt import settings
 from ckpt.inspection import Inspection, inspect
 from ckpt.migrate.ways import Comparison, Way, two_ways
 from ckpt.migrate.written import Written, written
 from ckpt.model import Kind, Provider, StateInventory
 from ckpt.reader import open_checkpoint
 from ckpt.restart.versions import Progress
-
-SETTING = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 
 
 class To(StrEnum):
@@ -55,7 +54,7 @@ class ChangelogSwitch:
     @property
     def confs(self) -> Mapping[str, str]:
         """What the session has to have set, at every start from the switch on."""
-        return {SETTING: str(self.to is To.ON).lower()}
+        return {settings.CHANGELOG_CHECKPOINTING: str(self.to is To.ON).lower()}
 
     @property
     def next_version(self) -> int | None:
@@ -152,11 +151,11 @@ def _warnings(found: Inspection, state: StateInventory, to: To, outcome: Outcome
         )
     if to is To.ON:
         yield (
-            "Snapshots are then uploaded by maintenance (spark.sql.streaming.stateStore.maintenanceInterval, 60 s), "
+            f"Snapshots are then uploaded by maintenance ({settings.MAINTENANCE_INTERVAL}, 60 s), "
             "once minDeltasForSnapshot (10) versions were written since the last one; the fewer there are, the more "
             "changelogs a start replays."
         )
     else:
         yield "Every batch then uploads a snapshot before it is done, so batches take longer."
     if state.format_version == 2:
-        yield "The state has checkpoint format 2: keep spark.sql.streaming.stateStore.checkpointFormatVersion at 2."
+        yield f"The state has checkpoint format 2: keep {settings.CHECKPOINT_FORMAT} at 2."

@@ -18,7 +18,7 @@ from ckpt.export.reading import Question
 from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.variables import Family, family_of
 from ckpt.model import Kind, Provider
-from ckpt.state.context import PROVIDER_CLASS
+from ckpt.settings import PROVIDER_CLASS
 
 
 class ToProvider(StrEnum):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ckpt import settings
 from ckpt.errors import CkptError, UsageError
 from ckpt.export.choose import Wanted
 from ckpt.export.columns import Column, Holds, type_names
@@ -38,7 +39,6 @@ INITIAL_STATE, PROCESSOR, START = "initial_state", "processor.py", "start.py"
 """What a migration writes, below the folder that was asked for."""
 
 OLDEST_ROW_API = (4, 1)
-SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 NULL_IS_SAFE = ("string", "boolean", "binary", "decimal")  # types of keys that are NULL for themselves in pandas too
 _FORMATS = (Format.PARQUET, Format.DELTA)
 
@@ -116,7 +116,7 @@ class TransformPlan:
         """How many partitions the old query had its state in; None where that is not recorded."""
         checkpoint = self.handoff.inspection.checkpoint
         log = checkpoint.offsets.readable(self.initial.moment.batch)
-        found = log.metadata.conf.get(SHUFFLE_PARTITIONS) if log and log.metadata else None
+        found = log.metadata.conf.get(settings.SHUFFLE_PARTITIONS) if log and log.metadata else None
         return found if found and found.isdecimal() else None
 
     @property

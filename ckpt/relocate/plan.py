@@ -19,9 +19,9 @@ from ckpt.reader import read_checkpoint
 from ckpt.relocate.outside import Held, held_elsewhere
 from ckpt.relocate.target import default_root, root_of
 from ckpt.relocate.words import warnings
-from ckpt.state.folders import numbered
-from ckpt.state.places import is_same_place, lies_elsewhere
+from ckpt.state.folders import lies_elsewhere, numbered
 from ckpt.storage import ReadRequest, Storage
+from ckpt.storage.locations import is_same_place
 
 _SCHEMA = re.compile(rf"(?P<root>.*)/{STATE}/(?P<operator>\d+)/_stateSchema/(?P<file>[^/]+/[^/]+)", re.S)
 

@@ -11,13 +11,10 @@ import re
 from collections.abc import Iterable
 
 from ckpt.errors import UsageError
-from ckpt.state.places import ALIASES
 from ckpt.storage.base import one_line
-from ckpt.storage.uri import local_path
+from ckpt.storage.locations import SCHEMES, Family, family, local_path, without_keys
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//[^/]*)?(/.*)?", re.S)
-_HADOOP = {"s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "hdfs", "viewfs", "dbfs"}
-_WITH_CONTAINER = {"abfs", "abfss", "wasb", "wasbs"}
 _NAME_IT = "say with --to under which URI Spark will open it"
 
 
@@ -55,12 +52,13 @@ def default_root(uri: str, recorded: Iterable[str]) -> str:
         return "dbfs:" + path.removeprefix("/dbfs") if path.startswith("/dbfs/") else "file:" + path
     scheme, _, rest = uri.partition("?")[0].partition(":")
     spelled = [old.partition(":")[0] for old in recorded]
-    like = next((one for one in spelled if ALIASES.get(one, one) == ALIASES.get(scheme, scheme)), scheme)
+    like = next((one for one in spelled if family(one) == family(scheme)), scheme)
     authority = rest.removeprefix("//").partition("/")[0]
-    if like not in _HADOOP or (like in _WITH_CONTAINER and "@" not in authority):
+    known = like in SCHEMES and SCHEMES[like].hadoop == like
+    if not known or (family(like) == Family.AZURE and "@" not in authority):
         raise UsageError(f"{one_line(uri)} is how ckpt opens it: {_NAME_IT} (such as s3a://bucket/path)")
-    if like in ("s3a", "s3n"):  # without a key, which Spark takes from its configuration
-        rest = re.sub("^//[^/]*@", "//", rest)
+    if family(like) == Family.S3:
+        rest = without_keys(rest)
     return root_of(f"{like}:{rest}")
 
 

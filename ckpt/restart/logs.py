@@ -9,9 +9,7 @@ from ckpt.restart import remedies, words
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.restart.versions import Progress
-
-JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
-SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+from ckpt.settings import JOIN_FORMAT, SHUFFLE_PARTITIONS
 
 
 def latest_offsets(start: Start) -> Forecast | None:

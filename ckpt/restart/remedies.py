@@ -6,13 +6,13 @@ without them its counts were those of a query that never went back (measured on 
 stores, format 2 included).
 """
 
-import shlex
 from collections.abc import Sequence
 
 from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.restart.versions import RULES
-from ckpt.storage.uri import local_path
+from ckpt.shell import quoted_path
+from ckpt.storage.locations import local_path
 
 _PUT_BACK = "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one)."
 _REPAIR = "`ckpt repair-async {checkpoint}` plans a way out."
@@ -118,10 +118,10 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
     if (colon and scheme != "file") or here is None:
         return None
     old = "/" + (path if colon else root).lstrip("/")
-    above = shlex.quote(old.rpartition("/")[0] or "/")
-    link = f'`mkdir -p {above} && ln -s "$(realpath {shlex.quote(here)})" {shlex.quote(old)}`'
+    above, there, place = (_verbatim(quoted_path(path)) for path in (old.rpartition("/")[0] or "/", here, old))
+    link = f'`mkdir -p {above} && ln -s "$(realpath {there})" {place}`'
     return (
-        f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {shlex.quote(old)}, or make "
+        f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {place}, or make "
         f"that path lead here (first remove the empty folders that a failed start leaves there): {link}"
     )
 
@@ -164,6 +164,11 @@ def _away(paths: Sequence[str]) -> str:
 
 def _batches(ids: Sequence[int]) -> str:
     return f"batch {ids[0]}" if len(ids) == 1 else f"batches {ids[0]} to {ids[-1]}"
+
+
+def _verbatim(text: str) -> str:
+    """Text from a checkpoint, in which no name of a place is filled in."""
+    return text.replace("{", "{{")
 
 
 def _lower(text: str) -> str:

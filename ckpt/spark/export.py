@@ -14,9 +14,8 @@ from ckpt.errors import UsageError
 from ckpt.export.columns import Column, Columns, top_columns
 from ckpt.export.initial import InitialPlan
 from ckpt.export.manifest import manifest, manifest_of_all
-from ckpt.export.mount import spark_uri
 from ckpt.export.reading import Reading
-from ckpt.export.targets import MANIFEST, Format, Mode, Shape, Target, check_types, lies_in
+from ckpt.export.targets import MANIFEST, Format, Mode, Shape, Target, check_types
 from ckpt.model import Json
 from ckpt.spark.files import Files, Staged
 from ckpt.spark.initial import initial_frame
@@ -24,6 +23,7 @@ from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame
 from ckpt.spark.shapes import flat, schema_of
 from ckpt.spark.trouble import told
+from ckpt.storage.locations import is_inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def _to_table(spark: SparkSession, one: Shaped, name: str, target: Target, watch
         there = spark.catalog.tableExists(name)
         schema = name.rpartition(".")[0] or spark.catalog.currentDatabase()
         home = spark.catalog.getDatabase(schema).locationUri
-    if lies_in(home, spark_uri(one.reading.checkpoint)):
+    if is_inside(home, one.reading.checkpoint):
         raise UsageError(f"--table {name} would lie in the checkpoint, in {home}: a checkpoint is never written to")
     if there and target.mode is Mode.ERROR:
         raise UsageError(f"--table {name} is there already: --mode overwrite replaces it")

@@ -3,20 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ckpt import settings
 from ckpt.checkpoint import Log
 from ckpt.formats.statefiles import LZ4
 from ckpt.model import CommitLog, OffsetLog, Provider
 from ckpt.state.chains import Target
 from ckpt.state.folders import StorePartition
 
-PROVIDER_CLASS = "spark.sql.streaming.stateStore.providerClass"
-CODEC = "spark.sql.streaming.stateStore.compression.codec"
-ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
-SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
-
 _PROVIDERS = {
-    "HDFSBackedStateStoreProvider": Provider.HDFS,
-    "RocksDBStateStoreProvider": Provider.ROCKSDB,
+    settings.HDFS_PROVIDER.rpartition(".")[2]: Provider.HDFS,
+    settings.ROCKSDB_PROVIDER.rpartition(".")[2]: Provider.ROCKSDB,
 }
 
 
@@ -33,12 +29,12 @@ class Context:
     @property
     def provider(self) -> Provider:
         """The provider that the conf names."""
-        return _PROVIDERS.get(self.conf.get(PROVIDER_CLASS, "").rpartition(".")[2], Provider.UNKNOWN)
+        return _PROVIDERS.get(self.conf.get(settings.PROVIDER_CLASS, "").rpartition(".")[2], Provider.UNKNOWN)
 
     @property
     def codec(self) -> str | None:
         """How deltas and changelogs are compressed, by Spark's short name; None where it is not recorded."""
-        codec = self.conf.get(CODEC)
+        codec = self.conf.get(settings.COMPRESSION_CODEC)
         if codec is None:
             return None
         return LZ4 if codec.endswith("LZ4CompressionCodec") else codec.lower()
@@ -46,7 +42,7 @@ class Context:
     @property
     def shuffle_partitions(self) -> int | None:
         """The recorded number of shuffle partitions: how many partitions of state a start loads."""
-        number = self.conf.get(SHUFFLE_PARTITIONS, "")
+        number = self.conf.get(settings.SHUFFLE_PARTITIONS, "")
         return int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else None
 
     def target(self, place: StorePartition) -> Target | None:

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import DamageKind, Operator, OperatorMetadata, StateDamage, Unreadable
-from ckpt.state.folders import STATE, OperatorFolder
+from ckpt.state.folders import STATE, OperatorFolder, lies_elsewhere
 from ckpt.state.found import Found
-from ckpt.state.places import lies_elsewhere
 
 _METADATA_GONE = "STDS_FAILED_TO_READ_OPERATOR_METADATA"
 

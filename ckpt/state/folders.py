@@ -11,6 +11,7 @@ from ckpt.formats.statefiles import CHECKSUM, DEFAULT_STORE, parse_name
 from ckpt.model import Provider, StateFile, StateFileKind
 from ckpt.state.ranges import Ranges, ranges_of
 from ckpt.storage.base import FileInfo, Listing
+from ckpt.storage.locations import is_same_place
 
 STATE = "state"
 SSTS, LOGS = "SSTs", "logs"
@@ -150,3 +151,12 @@ def _parse_names(names: frozenset[str], provider: Provider) -> StoreNames:
     log = StateFileKind.CHANGELOG if rocksdb else StateFileKind.DELTA
     snapshot = StateFileKind.ZIP if rocksdb else StateFileKind.SNAPSHOT
     return StoreNames(found[log], found[snapshot], log, snapshot)
+
+
+def lies_elsewhere(schema_path: str, operator: int, uri: str) -> bool:
+    """Whether a schema file's absolute path, as operator metadata records it, is outside the checkpoint at ``uri``.
+
+    False where that cannot be known. Spark writes ``file:`` paths without percent-encoding; users write both forms.
+    """
+    root, found, _ = schema_path.rpartition(f"/{STATE}/{operator}/_stateSchema/")
+    return not (found and is_same_place(root, uri))

@@ -16,13 +16,13 @@ from ckpt.model import (
     Store,
     Unreadable,
 )
-from ckpt.state.context import ENCODING, Context
+from ckpt.settings import ENCODING_FORMAT
+from ckpt.state.context import Context
 from ckpt.state.damages import find_damages
 from ckpt.state.describe import Description
-from ckpt.state.folders import LOGS, SSTS, OperatorFolder, StoreNames, StorePartition
+from ckpt.state.folders import LOGS, SSTS, OperatorFolder, StoreNames, StorePartition, lies_elsewhere
 from ckpt.state.found import Found
 from ckpt.state.load import Load
-from ckpt.state.places import lies_elsewhere
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 from ckpt.storage.base import Listing
 
@@ -39,7 +39,7 @@ def assemble(found: Found) -> StateInventory:
     return StateInventory(
         provider=_provider(context, places),
         format_version=2 if format_2 else 1,
-        encoding=context.conf.get(ENCODING),
+        encoding=context.conf.get(ENCODING_FORMAT),
         codec=context.codec,
         operators=operators,
         needed_version=context.needed_version,

@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import reduce
 from urllib.parse import quote
 
+from ckpt import settings
 from ckpt.checkpoint import Checkpoint
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
@@ -18,7 +19,6 @@ from ckpt.state.folders import OperatorFolder, find_operators
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 
 SIDES = ("left", "right")
-_MERGE = "spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion"  # how list elements are put together
 _INDEXED = "keyWithIndexToValue"  # the rows of a side in join state formats 1 to 3
 _TIMED = "keyWithTsToValues"  # the rows of a side in join state format 4, which Spark 4.3 brought
 _TIMERS = ("$procTimers", "$eventTimers")  # how Spark calls the families of timers (``TimerStateUtils``)
@@ -165,7 +165,7 @@ class _Building:
         if self.operator.has_metadata or not key or not value:
             return False
         repeated = {name_and_type(field) for field in key} <= {name_and_type(field) for field in value}
-        return repeated and self._recorded.get("spark.sql.streaming.aggregation.stateFormatVersion") == "2"
+        return repeated and self._recorded.get(settings.AGGREGATION_FORMAT) == "2"
 
     def _lost_prefix(self, key: list[Json] | None) -> int | None:
         """How many leading columns of a session window's key are its prefix, where no operator metadata says so.
@@ -201,7 +201,7 @@ class _Building:
             key, value = entries.get(name, (None, None))
             keys, values = fields_of(key), fields_of(value)
             if keys is not None and values is not None:
-                matched = self._recorded.get("spark.sql.streaming.join.stateFormatVersion", "1") != "1"
+                matched = self._recorded.get(settings.JOIN_FORMAT, "1") != "1"
                 own_key: Json = {"type": "struct", "fields": keys[: len(keys) - extra]}
                 own_value: Json = {"type": "struct", "fields": values[: len(values) - matched]}
                 return _Side(_entry(own_key, own_value), Buffer(name, _entry(key, value)))
@@ -251,7 +251,7 @@ class _Building:
 
     def _oldest_spark(self, kind: UnitKind) -> tuple[int, int] | None:
         """Which Spark first reads it, as recorded by ``tests/export/matrix.json``."""
-        if kind is UnitKind.LIST and self._recorded.get(_MERGE, "1") != "1":
+        if kind is UnitKind.LIST and self._recorded.get(settings.MERGE_OPERATOR, "1") != "1":
             return (4, 2)
         return (4, 1) if self.state.format_version == 2 else None
 

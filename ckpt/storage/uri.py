@@ -1,8 +1,7 @@
 """From what a user typed, or pasted from Spark, to the storage that opens it.
 
-Only ``file:`` URIs are percent-decoded. Remote paths are taken as they stand, as Hadoop and the vendors'
-own tools take them. With ``s3``, ``gs`` and ``abfs`` a trailing ``?key=value&…`` gives options, as in
-pyarrow's URIs.
+Remote paths are taken as they stand, as Hadoop and the vendors' own tools take them. With ``s3``, ``gs`` and ``abfs`` a
+trailing ``?key=value&…`` gives options, as in pyarrow's URIs.
 """
 
 import importlib.util
@@ -17,24 +16,14 @@ from urllib.parse import parse_qsl, unquote
 from ckpt.errors import StorageError, UsageError
 from ckpt.storage.base import Storage, one_line
 from ckpt.storage.local import LocalStorage
+from ckpt.storage.locations import OBJECT_STORES, Family, family, local_path
 
 if TYPE_CHECKING:
     from ckpt.storage.remote import Drive
 
-_URI = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")  # so "./a:b" and "a:b" are paths
-_FILE = re.compile("(?://(?:localhost)?(?=/)|(?!//))(/.*)", re.I | re.S)
 _QUERY = re.compile(r"(?P<path>[^?]*)\?(?P<query>\w+=[^&]*(?:&\w+=[^&]*)*)", re.S)
 _SECRETS = re.compile("(secret_key|session_token|account_key|sas_token|access_token|client_secret)=[^&]*")
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
-
-_S3 = {"s3", "s3a", "s3n"}
-_GCS = {"gs", "gcs"}
-_AZURE = {"abfs", "abfss", "wasb", "wasbs", "az"}
-_HDFS = {"hdfs", "viewfs"}
-_ALL = _S3 | _GCS | _AZURE | _HDFS
-
-# Where Databricks mounts what dbfs:/ URIs name.
-DBFS_MOUNTS = (("/Volumes/", "/Volumes/"), ("/", "/dbfs/"))
 
 
 def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Storage:
@@ -61,26 +50,6 @@ def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Storage:
     return LocalStorage(local, uri)
 
 
-def local_path(uri: str) -> str | None:
-    """The local path that a URI or plain path means, or None where it is remote. Raises UsageError."""
-    scheme, colon, rest = uri.partition(":")
-    scheme = scheme.lower()
-    if colon and scheme == "file":
-        file = _FILE.fullmatch(rest)
-        if file is None:
-            raise UsageError(f"{one_line(uri)} is no absolute path on this machine: write file:///path")
-        return os.fsdecode(unquote(file[1], errors="surrogateescape"))
-    if colon and scheme == "dbfs" and rest.startswith("/"):
-        path = re.sub("^/+", "/", rest)
-        prefix, mount = next(found for found in DBFS_MOUNTS if path.startswith(found[0]))
-        return mount + path.removeprefix(prefix) if os.path.isdir(mount) else None
-    if _URI.match(uri):
-        return None
-    if scheme in _ALL and rest.startswith("/"):
-        raise UsageError(f"{one_line(uri)} has one slash too few: write {scheme}://…")
-    return uri
-
-
 @dataclass(frozen=True, slots=True)
 class _Remote:
     """A remote URI taken apart: ``scheme://user@host/path``, and the options of its query."""
@@ -91,6 +60,11 @@ class _Remote:
     host: str
     path: str
     query: Mapping[str, str]
+
+    @property
+    def family(self) -> str:
+        """The name of all schemes that mean the same as this one."""
+        return family(self.scheme)
 
     @property
     def shown(self) -> str:
@@ -109,7 +83,7 @@ def _parse(uri: str) -> _Remote:
     scheme, _, rest = uri.partition("://")
     scheme = scheme.lower()
     query: dict[str, str] = {}
-    if scheme in _S3 | _GCS | _AZURE and (asked := _QUERY.fullmatch(rest)):
+    if family(scheme) in OBJECT_STORES and (asked := _QUERY.fullmatch(rest)):
         rest, query = asked["path"], dict(parse_qsl(asked["query"]))
     where, _, path = rest.partition("/")
     user, _, host = where.rpartition("@")
@@ -143,9 +117,9 @@ def open_drive(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Drive]"
 
 def _drive(remote: _Remote, options: Mapping[str, str]) -> "Drive":
     """The kind of remote storage that a scheme stands for."""
-    if remote.scheme in _S3 | _GCS | _AZURE:
+    if remote.family in OBJECT_STORES:
         return _object_store(remote, options)
-    if remote.scheme in _HDFS:
+    if remote.family == Family.HDFS:
         return _hdfs(remote, options)
     if not _installed("fsspec"):
         raise UsageError(f"{remote.scheme}:// is unknown to ckpt itself: check it, or pip install fsspec")
@@ -160,11 +134,11 @@ def _object_store(remote: _Remote, options: Mapping[str, str]) -> "Drive":
 
     if not remote.host:
         raise UsageError(f"{remote.shown} names no bucket: write {remote.scheme}://bucket/folder")
-    if remote.scheme in _S3:
+    if remote.family == Family.S3:
         key, _, secret = remote.user.partition(":")
         given = {"access_key": unquote(key), "secret_key": unquote(secret)} if secret else {}
         return arrow.s3(remote.host, remote.path, {**given, **options})
-    if remote.scheme in _GCS:
+    if remote.family == Family.GCS:
         given = {"anonymous": "true"} if remote.user == "anonymous" else {}
         return arrow.gcs(remote.host, remote.path, {**given, **options})
     container, account = (remote.user, remote.host) if remote.user else (remote.host, "")

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ckpt.errors import StorageError
-from ckpt.storage.uri import NO_OPTIONS, local_path, open_drive
+from ckpt.storage.locations import local_path
+from ckpt.storage.uri import NO_OPTIONS, open_drive
 
 
 class AlreadyThere(StorageError):

@@ -1,6 +1,5 @@
 """What the pages and documents of all plans share: a headline, the steps, warnings, and what to type next."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 
 from ckpt.change.apply import Receipt
@@ -9,6 +8,7 @@ from ckpt.change.steps import Step
 from ckpt.findings import Severity
 from ckpt.model import Json
 from ckpt.restart.forecast import Forecast
+from ckpt.shell import quoted_path
 
 from .findings import COLOURS
 from .layout import Page
@@ -107,4 +107,4 @@ def half_done(steps: Sequence[Step], receipt: Receipt) -> bool:
 
 def undo_command(command: str, receipt: Receipt) -> str:
     """How a change is taken back; ``command`` names the command and the checkpoint."""
-    return f"{command} --undo {shlex.quote(receipt.backup or '')}"
+    return f"{command} --undo {quoted_path(receipt.backup or '')}"

@@ -1,13 +1,14 @@
 """A switch of changelog checkpointing: as a page for a tired person, and as the JSON document of the contract."""
 
 import json
-import shlex
 from collections.abc import Iterator
 
+from ckpt import settings
 from ckpt.findings import Severity
 from ckpt.migrate import ChangelogSwitch, Outcome, To, Verdict
 from ckpt.migrate.written import Version, Written
 from ckpt.model import Provider, Store
+from ckpt.shell import quoted_path
 
 from .comparison import comparison_entry, comparison_lines, headline_of, next_of
 from .document import checkpoint_entry, tool
@@ -135,7 +136,7 @@ def _how(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
         kind = "changelogs" if found.to is To.OFF else "snapshots"
         yield layout.wrap(
             f"What is on disk stays: {kind} of older versions are read until maintenance deletes those that "
-            "spark.sql.streaming.minBatchesToRetain does not keep.",
+            f"{settings.MIN_BATCHES_TO_RETAIN} does not keep.",
             2,
         )
         yield layout.wrap(f"The way back is the other value ({back}), at any later start; nothing has to be undone.", 2)
@@ -178,7 +179,7 @@ def _mind(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
 
 def _next(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
     state = found.inspection.checkpoint.state
-    path = shlex.quote(found.inspection.checkpoint.uri)
+    path = quoted_path(found.inspection.checkpoint.uri)
     hdfs = state is not None and state.provider is Provider.HDFS
     verify = f"ckpt migrate changelog {path} --to {found.to} --verify"
     said, command = {

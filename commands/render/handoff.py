@@ -1,12 +1,12 @@
 """A hand-over: as a page for a tired person, and as the JSON document of the contract."""
 
 import json
-import shlex
 from collections.abc import Iterator
 
 from ckpt.findings import Severity
 from ckpt.handoff import Begin, Handoff, SourceStart
 from ckpt.restart.forecast import SourceRange
+from ckpt.shell import quoted_path
 from ckpt.sources import advance
 
 from .document import checkpoint_entry, range_entry, source_entry, tool
@@ -153,7 +153,7 @@ def _mind(found: Handoff, layout: Page) -> Iterator[str]:
 
 
 def _next(found: Handoff, layout: Page) -> Iterator[str]:
-    path = shlex.quote(found.inspection.checkpoint.uri)
+    path = quoted_path(found.inspection.checkpoint.uri)
     if found.refused:
         yield layout.wrap("see what is there", 10, "Next")
         yield f"          ckpt inspect {path}"

@@ -1,11 +1,11 @@
 """A repair plan, and what came of it: as a page for a tired person, and as the JSON document of the contract."""
 
 import json
-import shlex
 from collections.abc import Iterator
 
 from ckpt.repair import Plan, Receipt, Replay, Strategy
 from ckpt.restart.versions import Progress
+from ckpt.shell import quoted_path
 from ckpt.sources import advance
 from ckpt.verdict import verdict
 
@@ -130,7 +130,7 @@ def _next(plan: Plan, receipt: Receipt, layout: Page) -> str:
 
 
 def _next_step(plan: Plan, receipt: Receipt) -> tuple[str, str]:
-    path = shlex.quote(plan.inspection.checkpoint.uri)
+    path = quoted_path(plan.inspection.checkpoint.uri)
     repair = f"ckpt repair-async {path}"
     if receipt.applied:
         return "start the query; or, before that, take the repair back with", undo_command(repair, receipt)

@@ -1,7 +1,6 @@
 """A move to another state store provider: as a page for a tired person, and as the JSON document of the contract."""
 
 import json
-import shlex
 from collections.abc import Iterator
 
 from ckpt.findings import Severity
@@ -9,6 +8,7 @@ from ckpt.migrate import MoveOutcome, ProviderMove, ToProvider
 from ckpt.migrate.provider import Carry, OperatorMove
 from ckpt.migrate.variables import Family
 from ckpt.model import Provider
+from ckpt.shell import quoted_path
 
 from .document import checkpoint_entry, tool
 from .findings import COLOURS
@@ -119,14 +119,14 @@ def _steps(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
     new = path.rstrip("/").rpartition("/")[2] + f"-on-{found.to}"
     settings = " ".join(f"{key}={value}" for key, value in found.confs.items())
     yield "stop the old query, with no batch left uncommitted (ckpt inspect)", None
-    command = f"ckpt migrate transform-with-state {shlex.quote(path)} --to {shlex.quote(new)}"
+    command = f"ckpt migrate transform-with-state {quoted_path(path)} --to {quoted_path(new)}"
     yield f"write the new query: its initial state as of batch {found.handoff.batch}, and the code", command
     yield (
         f"in {new}/processor.py write what the operator did, in {new}/start.py fill in sources, sink and a new "
         f"checkpoint; it sets {settings}",
         None,
     )
-    yield "start it", f"python {shlex.quote(new + '/start.py')}"
+    yield "start it", f"python {quoted_path(new + '/start.py')}"
     yield "see that its checkpoint says State rocksdb: ckpt inspect NEW_CHECKPOINT", None
     yield "the way back: nothing of the old checkpoint was changed, start the old query again", None
 
@@ -144,7 +144,7 @@ def _remains(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
     """What can be done instead; only where there is no way."""
     if found.outcome is not MoveOutcome.NO_WAY:
         return
-    path = shlex.quote(found.handoff.inspection.checkpoint.uri)
+    path = quoted_path(found.handoff.inspection.checkpoint.uri)
     settings = " ".join(f"{key}={value}" for key, value in found.confs.items())
     stays = _NAMES[found.provider or Provider.UNKNOWN]
     yield f"stay: the query goes on with {stays} state in any session, and nothing has to be set for that", None
@@ -171,7 +171,7 @@ def _remains(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
 
 
 def _next(found: ProviderMove, layout: Page) -> Iterator[str]:
-    path = shlex.quote(found.handoff.inspection.checkpoint.uri)
+    path = quoted_path(found.handoff.inspection.checkpoint.uri)
     command = next((command for _, command in _steps(found) if command), "")
     said, todo = {
         MoveOutcome.ALREADY: ("nothing has to be done", ""),

@@ -1,10 +1,10 @@
 """A relocation, and what came of it: as a page for a tired person, and as the JSON document of the contract."""
 
 import json
-import shlex
 
 from ckpt.relocate import Plan, Receipt
 from ckpt.restart.versions import Progress
+from ckpt.shell import quoted_path
 
 from .change import (
     before_and_after,
@@ -95,8 +95,8 @@ def _forecasts(plan: Plan, receipt: Receipt, layout: Page) -> str:
 
 
 def _from_where(plan: Plan) -> str:
-    """What the steps replace; after an undo only the files tell."""
-    if plan.to is None:
+    """What the steps replace; after an undo only the files tell, and where nothing is recorded nothing is replaced."""
+    if plan.to is None or not plan.recorded:
         return ""
     return printable(f"operator metadata looks for its schemas under {plan.to}, no more under {plan.recorded[0]}")
 
@@ -110,7 +110,7 @@ def _held(plan: Plan, layout: Page) -> str:
 
 
 def _next_step(plan: Plan, receipt: Receipt, checkpoint: str, to: str | None) -> tuple[str, str]:
-    path = shlex.quote(checkpoint)
+    path = quoted_path(checkpoint)
     relocate = f"ckpt relocate {path}"
     if receipt.applied:
         first = "start the query" if not plan.away else f"bring the checkpoint to {plan.to}, and start the query there"
@@ -118,7 +118,7 @@ def _next_step(plan: Plan, receipt: Receipt, checkpoint: str, to: str | None) ->
     if half_done(plan.steps, receipt):
         return "put back what was changed", undo_command(relocate, receipt)
     if plan.steps and not receipt.undone:
-        target = "" if to is None else f" --to {shlex.quote(to)}"
+        target = "" if to is None else f" --to {quoted_path(to)}"
         return "stop the query, then", f"{relocate}{target} --apply"
     if receipt.undone or plan.refused or not plan.sound:
         return "see what is there now", f"ckpt inspect {path}"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from statistics import median
 
+from ckpt import settings
 from ckpt.inspection import Inspection
 from ckpt.model import Json, Operator, Store
 
@@ -10,9 +11,9 @@ from .layout import Page
 from .text import plural, printable, ranges, size
 
 _RECORDED = {
-    "spark.sql.shuffle.partitions": "shuffle partitions",
-    "spark.sql.streaming.stateStore.providerClass": "provider",
-    "spark.sql.streaming.multipleWatermarkPolicy": "watermark policy",
+    settings.SHUFFLE_PARTITIONS: "shuffle partitions",
+    settings.PROVIDER_CLASS: "provider",
+    settings.WATERMARK_POLICY: "watermark policy",
 }
 _SKEW = 2.0  # times the median from which the largest partition is worth a word
 

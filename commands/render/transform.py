@@ -1,7 +1,6 @@
 """A migration to transformWithState: as a runbook for a tired person, and as the JSON document of the contract."""
 
 import json
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from ckpt.migrate.generate import to_fill_in
 from ckpt.migrate.generate.text import columns, simple
 from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan, mind
 from ckpt.migrate.variables import Variable
+from ckpt.shell import quoted, quoted_path
 
 from .document import checkpoint_entry, tool
 from .layout import Page, for_standard_output
@@ -126,8 +126,8 @@ def _mind(found: Migration, layout: Page) -> Iterator[str]:
 
 def _next(found: Migration, layout: Page) -> Iterator[str]:
     plan = found.plan
-    old = shlex.quote(plan.initial.checkpoint)
-    folder = shlex.quote(found.given)
+    old = quoted_path(plan.initial.checkpoint)
+    folder = quoted_path(found.given)
     if found.keys is None:
         yield layout.wrap("stop the old query, then the same command without --plan", 10, "Next")
         return
@@ -146,7 +146,7 @@ def _next(found: Migration, layout: Page) -> Iterator[str]:
         "as long as it has none, and never after."
     )
     yield layout.wrap(told, 5, "  3.")
-    variable = shlex.quote(plan.variables[0].name)
+    variable = quoted(plan.variables[0].name)
     yield layout.wrap(f"See that {plural(found.keys, 'key')} were loaded; keys that are new come on top:", 5, "  4.")
     yield f"     ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count"
     yield layout.wrap(f"Then {INITIAL_STATE}/ is not needed any more.", 5, "  5.")

@@ -12,9 +12,10 @@ import pytest
 import ckpt
 from ckpt.export.choose import Wanted
 from ckpt.export.columns import flat_columns
-from ckpt.export.mount import is_plain, spark_uri
+from ckpt.export.mount import is_plain
 from ckpt.export.reading import Question, plan_readings
 from ckpt.state.units import state_units
+from ckpt.storage.locations import spark_uri
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.places import GOLDENS, ROOT, SAMPLE_NAMES, SAMPLES, golden_checkpoints

@@ -9,8 +9,8 @@ import pytest
 
 from ckpt.errors import UsageError
 from ckpt.export.columns import Column
-from ckpt.export.mount import spark_uri
 from ckpt.export.targets import Format, Mode, Shape, Target, check_types, folder_and_name, target
+from ckpt.storage.locations import spark_uri
 
 ARRAY = {"type": "array", "elementType": "long", "containsNull": True}
 MAP = {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True}

@@ -110,6 +110,17 @@ def test_paths_are_written_as_spark_records_them(to: str, recorded: str, ckpt: C
     assert ckpt("inspect", checkpoint).exit_code == 1
 
 
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "stateless-3.5", "damaged-empty-predecessor"])
+def test_a_target_for_a_checkpoint_that_records_no_path(sample: str, ckpt: Ckpt) -> None:
+    path = f"sample_checkpoints/{sample}"
+    run = ckpt("relocate", path, "--to", "s3a://bucket/ck")
+    assert run.exit_code == ckpt("inspect", path).exit_code
+    assert "NOTHING TO RELOCATE" in run.stdout
+    assert (
+        contract.disagreements(ckpt("relocate", path, "--to", "s3a://bucket/ck", "-o", "json").json(), "relocate") == []
+    )
+
+
 def test_a_target_is_meant_to_the_letter(ckpt: Ckpt, copy_of: CopyOf) -> None:
     """From s3a to s3, say, though both are one place."""
     checkpoint = copy_of(TWS)

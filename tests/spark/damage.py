@@ -44,19 +44,19 @@ _LOGS = (
     # stateless-3.5 holds batches 0 to 5, all committed.
     ("missing-predecessor", "Offsets of batch 4 lost", _delete("offsets/4")),
     ("missing-predecessor-uncommitted", "The same, batch 5 not committed", _delete("offsets/4", "commits/5")),
-    ("old-gap", "Offsets 1 and commit 2 lost, which nobody looks at", _delete("offsets/1", "commits/2")),
+    ("old-gap", "Offsets 1 and commit 2 lost, which no start reads", _delete("offsets/1", "commits/2")),
     ("empty-offset", "Latest offset file empty, as after a full disk", _write("offsets/5", "")),
     ("empty-predecessor", "Offset file before the latest empty", _write("offsets/4", "")),
-    ("empty-old-offset", "An old offset file empty, which nobody looks at", _write("offsets/1", "")),
-    ("truncated-offset", "Latest offset file cut in its JSON", _cut("offsets/5", 150)),
-    ("version-only-offset", "Latest offset file cut after its first line", _write("offsets/5", "v1")),
+    ("empty-old-offset", "An old offset file empty, which no start reads", _write("offsets/1", "")),
+    ("truncated-offset", "Latest offset file truncated inside its JSON", _cut("offsets/5", 150)),
+    ("version-only-offset", "Latest offset file truncated after its first line", _write("offsets/5", "v1")),
     ("garbage-offset", "Latest offset file is not a log", _write("offsets/5", "hello")),
     ("newer-offset-version", "Latest offset file says v9", _edit("offsets/5", "v1\n", "v9\n")),
     ("newer-commit-version", "Latest commit says v9", _edit("commits/5", "v1\n", "v9\n")),
     ("empty-commit", "Latest commit file empty", _write("commits/5", "")),
     (
         "version-only-commit",
-        "Latest commit cut after its first line, which Spark accepts",
+        "Latest commit truncated after its first line, which Spark accepts",
         _write("commits/5", "v1"),
     ),
     ("commits-ahead-of-offsets", "Latest offset file lost, its commit kept", _delete("offsets/5")),
@@ -105,7 +105,7 @@ _LOGS = (
 _STATE = (
     # aggregation-hdfs-3.5 holds state versions 1 to 6 in two partitions, as deltas.
     ("missing-delta", "aggregation-hdfs-3.5", "A delta lost in one partition", _delete("state/0/0/3.delta")),
-    ("truncated-delta", "aggregation-hdfs-3.5", "Latest delta cut short", _cut("state/0/1/6.delta", -8)),
+    ("truncated-delta", "aggregation-hdfs-3.5", "Latest delta truncated", _cut("state/0/1/6.delta", -8)),
     ("empty-delta", "aggregation-hdfs-3.5", "Latest delta empty", _write("state/0/1/6.delta", "")),
     ("missing-partition", "aggregation-hdfs-3.5", "All of partition 1 lost", _remove("state/0/1")),
     ("missing-state", "aggregation-hdfs-3.5", "`state/` lost", _remove("state")),
@@ -121,7 +121,7 @@ _STATE = (
         "Rewound by hand to batch 3; newer state files left",
         _delete("offsets/4", "offsets/5", "commits/4", "commits/5"),
     ),
-    ("truncated-zip", "aggregation-rocksdb-3.5", "Latest zip cut short", _cut("state/0/0/4.zip", -40)),
+    ("truncated-zip", "aggregation-rocksdb-3.5", "Latest zip truncated", _cut("state/0/0/4.zip", -40)),
     ("missing-zip", "aggregation-rocksdb-3.5", "Latest zip lost", _delete("state/0/0/4.zip")),
     (
         "missing-sst",
@@ -155,13 +155,13 @@ _STATE_OF_4_2 = (
     (
         "truncated-snapshot",
         "aggregation-hdfs-4.2",
-        "Latest snapshot cut short; every delta is there",
+        "Latest snapshot truncated; every delta is there",
         _cut("state/0/0/{latest}.snapshot", -8),
     ),
     (
         "missing-snapshot-zip",
         "aggregation-changelog-4.2",
-        "Newest RocksDB snapshot lost; an older one and the changelogs stand in",
+        "Newest RocksDB snapshot lost; an older one and the changelogs replace it",
         _delete("state/0/0/{latest}.zip"),
     ),
     (
@@ -190,7 +190,7 @@ _OTHERS = (
     (
         "topic-recreated",
         "kafka-4.2",
-        "The latest offsets are smaller than those before, as in a topic made again",
+        "The latest offsets are smaller than those before, as after the topic was recreated",
         _edit("offsets/5", '{"0":51,"1":49}', '{"0":3,"1":2}'),
     ),
     (

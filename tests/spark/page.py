@@ -12,25 +12,24 @@ from .samples import ORIGIN, SAMPLES, Sample
 
 _HEAD = f"""# Sample checkpoints
 
-Real checkpoints, byte for byte as Spark wrote them (hidden checksums included), and damaged ones made from
-them. Nothing may be edited here by hand: log files have no final newline, and every byte counts.
+Real checkpoints, byte for byte as Spark wrote them (hidden checksums included), and damaged ones made from them. Never
+edit a file here by hand: log files have no final newline, and every byte counts. This command makes them again:
 
     python sample_checkpoints/make.py --spark 3.5=/path/to/python --spark 4.2=... [--only NAME ...]
 
-makes them again. The data behind this page is in `tests/spark/`: `queries.py` (what ran), `samples.py` (how),
-`damage.py` (what was done then). `answers.json` holds what Spark's own state reader says of every stateful
-sample.
+The data behind this page is in `tests/spark/`: `queries.py` (what ran), `samples.py` (how), `damage.py` (how it was
+damaged). `answers.json` contains what Spark's own state reader returns for every stateful sample.
 
-All were written below `{ORIGIN}`, which is why that path stands in the source logs of the file source and in
-the operator metadata of transformWithState and of joins from state format 3 on. So the `tws-*`, `join-v3-*` and
-`join-v4-*` samples are **moved** checkpoints as they lie here. A moved transformWithState query restarts only at
-its old path. A moved join restarts anywhere (measured on 4.2.0 and 4.3.0) and writes its schema anew, but the state
-reader fails with `STDS_FAILED_TO_READ_STATE_SCHEMA` until it has. Git keeps no empty folders, so those are not here.
+All were written below `{ORIGIN}`, so that path is in the source logs of the file source and in the operator
+metadata of transformWithState and of joins from state format 3 on. So the `tws-*`, `join-v3-*` and `join-v4-*` samples
+here are **moved** checkpoints. A moved transformWithState query restarts only at its old path. A moved join restarts
+anywhere (measured on 4.2.0 and 4.3.0) and writes its schema again; until then the state reader fails with
+`STDS_FAILED_TO_READ_STATE_SCHEMA`. Git keeps no empty folders, so they are missing here.
 
 ## As Spark left them
 
-"Starts" are starts with `availableNow`, one batch of data each for the rate source; "one run" is one query
-with snapshots being made in the background.
+"Starts" are starts with `availableNow`, with one batch of data each for the rate source; "one run" is one query
+that made snapshots in the background.
 
 | sample | Spark | query | state store | how | what it is for |
 |---|---|---|---|---|---|
@@ -39,7 +38,7 @@ with snapshots being made in the background.
 _MIDDLE = """
 ## Damaged
 
-| sample | made from | what it stands for | mutations |
+| sample | made from | what it represents | mutations |
 |---|---|---|---|
 """
 
@@ -53,7 +52,7 @@ _RUNS = {
 
 
 def readme() -> str:
-    """The whole page as Markdown."""
+    """The complete page as Markdown."""
     healthy = "".join(_row(sample) for sample in SAMPLES)
     damaged = "".join(f"| `{one.name}` | `{one.base}` | {one.about} | {_spelled(one.mutations)} |\n" for one in DAMAGED)
     return _HEAD + healthy + _MIDDLE + damaged

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckpt.state.places import lies_elsewhere
+from ckpt.state.folders import lies_elsewhere
 from ckpt.state.ranges import common, ranges_of, shifted
 from ckpt.state.steps import run, together
 from ckpt.storage.base import ReadRequest

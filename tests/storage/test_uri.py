@@ -157,12 +157,12 @@ def test_dbfs_is_read_where_it_is_mounted(tmp_path, monkeypatch):
     (tmp_path / "volumes" / "main").mkdir(parents=True)
     (tmp_path / "dbfs" / "a b").mkdir(parents=True)
     mounts = (("/Volumes/", f"{tmp_path}/volumes/"), ("/", f"{tmp_path}/dbfs/"))
-    monkeypatch.setattr("ckpt.storage.uri.DBFS_MOUNTS", mounts)
+    monkeypatch.setattr("ckpt.storage.locations.DBFS_MOUNTS", mounts)
 
     assert open_storage("dbfs:/").list_level().folders == {"a b"}
     assert open_storage("dbfs:///a b/").list_level().folders == set()
     assert open_storage("dbfs:/Volumes/").list_level().folders == {"main"}
 
-    monkeypatch.setattr("ckpt.storage.uri.DBFS_MOUNTS", (("/", f"{tmp_path}/not-mounted/"),))
+    monkeypatch.setattr("ckpt.storage.locations.DBFS_MOUNTS", (("/", f"{tmp_path}/not-mounted/"),))
     with pytest.raises(CkptError, match="dbfs:///a b"):
         open_storage("dbfs:/a b").list_level()

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from textwrap import wrap
 
+from ckpt import settings
 from ckpt.migrate.generate import guards, sources
 from ckpt.migrate.generate.text import literal, plain, simple
-from ckpt.migrate.transform import NULL_IS_SAFE, SHUFFLE_PARTITIONS, Api, TimeMode, TransformPlan
+from ckpt.migrate.transform import NULL_IS_SAFE, Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import WINDOW, Family
 
-_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _ALL = "everything"  # the key of an operator that has none
 
 
@@ -137,16 +137,16 @@ class _Writing:
         yield from self._time_mode()
         yield "SETTINGS = {"
         yield "    # transformWithState keeps its state in RocksDB"
-        yield '    "spark.sql.streaming.stateStore.providerClass": ('
-        yield f'        "{_ROCKSDB}"'
+        yield f'    "{settings.PROVIDER_CLASS}": ('
+        yield f'        "{settings.ROCKSDB_PROVIDER}"'
         yield "    ),"
         if plan.shuffle_partitions is not None:
             yield "    # as in the old query; a new one may have others, for good from its first batch on"
-            yield f'    "{SHUFFLE_PARTITIONS}": "{plan.shuffle_partitions}",'
+            yield f'    "{settings.SHUFFLE_PARTITIONS}": "{plan.shuffle_partitions}",'
         if plan.times:
             yield "    # in any zone with summer time two hours of keys would become one"
-            yield '    "spark.sql.session.timeZone": "UTC",'
-            yield '    "spark.executorEnv.TZ": "UTC",'
+            yield f'    "{settings.SESSION_TIME_ZONE}": "UTC",'
+            yield f'    "{settings.EXECUTOR_TIME_ZONE}": "UTC",'
         yield "}"
         yield "NEEDED = ["
         yield from (f'    "{name}",' for name in to_fill_in(self.plan))
@@ -214,7 +214,7 @@ class _Writing:
         if self.plan.time_mode is TimeMode.PROCESSING_TIME:
             yield '    if TRIGGER.get("availableNow") or TRIGGER.get("once"):'
             yield "        # otherwise batches without rows would follow one another for ever"
-            yield '        spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")'
+            yield f'        spark.conf.set("{settings.EMPTY_BATCHES}", "false")'
         yield "    leaves_old_alone(spark)"
         yield "    first = not committed(spark)"
         read = ", ".join(f"source_{start.view.index}(spark)" for start in self.starts)

@@ -1,0 +1,189 @@
+"""Every way of spelling a place: what each scheme means, which spellings mean the same place, and how Spark spells it.
+
+Only ``file:`` URIs are percent-decoded, and only by ckpt: Spark takes them as they stand (Hadoop's ``Path``), so that
+``file:///a%20b`` may mean two folders. ckpt opens the decoded one.
+"""
+
+import os
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from itertools import product
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from ckpt.errors import UsageError
+from ckpt.storage.base import one_line
+
+
+class Family(StrEnum):
+    """Schemes that name the same files."""
+
+    FILE = "file"
+    S3 = "s3"
+    GCS = "gcs"
+    AZURE = "azure"
+    HDFS = "hdfs"  # a viewfs mount table mostly leads to the same path of an HDFS
+    DBFS = "dbfs"
+
+
+OBJECT_STORES = frozenset({Family.S3, Family.GCS, Family.AZURE})
+
+
+class Scheme(NamedTuple):
+    """What one scheme means."""
+
+    family: Family
+    hadoop: str  # what Hadoop, and so Spark, calls it
+
+
+SCHEMES: Mapping[str, Scheme] = {
+    "file": Scheme(Family.FILE, "file"),
+    "s3": Scheme(Family.S3, "s3a"),
+    "s3a": Scheme(Family.S3, "s3a"),
+    "s3n": Scheme(Family.S3, "s3a"),
+    "gs": Scheme(Family.GCS, "gs"),
+    "gcs": Scheme(Family.GCS, "gs"),
+    "abfs": Scheme(Family.AZURE, "abfs"),
+    "abfss": Scheme(Family.AZURE, "abfss"),
+    "wasb": Scheme(Family.AZURE, "wasb"),
+    "wasbs": Scheme(Family.AZURE, "wasbs"),
+    "az": Scheme(Family.AZURE, "abfs"),
+    "hdfs": Scheme(Family.HDFS, "hdfs"),
+    "viewfs": Scheme(Family.HDFS, "viewfs"),
+    "dbfs": Scheme(Family.DBFS, "dbfs"),
+}
+
+DBFS_MOUNTS = (("/Volumes/", "/Volumes/"), ("/", "/dbfs/"))
+"""Where Databricks mounts what ``dbfs:`` URIs name: the path in the URI, and the local one."""
+
+_LOCAL_FILE = re.compile("(?://(?:localhost)?(?=/)|(?!//))(/.*)", re.I | re.S)
+_URI = re.compile("([A-Za-z][A-Za-z0-9+.-]+)://([^/?]*)(.*)", re.S)  # so "./a:b" and "a:b" are paths
+_OPTIONS = re.compile(r"\?\w+=.*$", re.S)
+
+
+def family(scheme: str) -> str:
+    """The name of all schemes that mean the same as this one."""
+    known = SCHEMES.get(scheme.lower())
+    return known.family if known else scheme.lower()
+
+
+def local_path(uri: str) -> str | None:
+    """The local path that a URI or plain path means, or None where it is remote. Raises UsageError."""
+    scheme, colon, rest = uri.partition(":")
+    scheme = scheme.lower()
+    if colon and scheme == "file":
+        file = _LOCAL_FILE.fullmatch(rest)
+        if file is None:
+            raise UsageError(f"{one_line(uri)} is no absolute path on this machine: write file:///path")
+        return os.fsdecode(unquote(file[1], errors="surrogateescape"))
+    if colon and scheme == "dbfs" and rest.startswith("/"):
+        path = re.sub("^/+", "/", rest)
+        prefix, mount = next(found for found in DBFS_MOUNTS if path.startswith(found[0]))
+        return mount + path.removeprefix(prefix) if os.path.isdir(mount) else None
+    if _URI.match(uri):
+        return None
+    if scheme in SCHEMES and rest.startswith("/"):
+        raise UsageError(f"{one_line(uri)} has one slash too few: write {scheme}://…")
+    return uri
+
+
+def spark_uri(uri: str) -> str:
+    """A path or URI that ckpt accepts, as Spark is to be given it: local paths absolute, schemes as in Hadoop."""
+    scheme, colon, rest = uri.partition(":")
+    scheme = scheme.lower()
+    if colon and scheme == "file":
+        return "file:" + os.path.abspath(unquote(re.sub("^//[^/]*", "", rest)))
+    if not (colon and (rest.startswith("//") or scheme == "dbfs")):
+        return "file:" + os.path.abspath(uri)
+    if family(scheme) in (Family.S3, Family.GCS):
+        rest = without_keys(rest)
+    scheme = SCHEMES[scheme].hadoop if scheme in SCHEMES else scheme
+    return f"{scheme}:{_OPTIONS.sub('', rest)}".rstrip("/")
+
+
+def without_keys(rest: str) -> str:
+    """What follows the scheme of a URI, without the keys before the bucket: Spark has them from its configuration."""
+    return re.sub("^//[^/@]*@", "//", rest)
+
+
+def is_inside(place: str, folder: str) -> bool:
+    """Whether a place is a folder, or may lie in it, however each is spelled by a user.
+
+    Where that cannot be known (a name service and a name node, an Azure account that is not named), the answer is yes.
+    """
+    pairs = product(_meant(place), _meant(folder))
+    return any(_may_be_one_root(one, other) and one.names[: len(other.names)] == other.names for one, other in pairs)
+
+
+def is_same_place(recorded: str, uri: str) -> bool:
+    """Whether a path as Spark records it may be the one that a user spelled; the cluster of an HDFS is left open."""
+    for one, other in product(_readings(recorded), _meant(uri)):
+        any_cluster = one.family == other.family == Family.HDFS
+        if one.names == other.names and (any_cluster or _may_be_one_root(one, other)):
+            return True
+    return False
+
+
+class _Place(NamedTuple):
+    """A path in a form that can be compared."""
+
+    family: str
+    bucket: str  # or Azure's container
+    host: str  # the Azure account or the cluster of HDFS; empty where it is not named
+    names: tuple[str, ...]
+
+
+def _may_be_one_root(one: _Place, other: _Place) -> bool:
+    """Whether two places may be in one file system. A name service of HDFS, without a port, may be any name node."""
+    if (one.family, one.bucket) != (other.family, other.bucket):
+        return False
+    if one.host == other.host or not (one.host and other.host):
+        return True
+    return one.family == Family.HDFS and (":" in one.host) != (":" in other.host)
+
+
+def _meant(uri: str) -> Iterator[_Place]:
+    """Each place that a user may mean: also behind symbolic links."""
+    yield from _readings(uri)
+    local = local_path(uri)
+    if local is not None:
+        yield from (_local(os.path.abspath(local)), _local(os.path.realpath(local)))
+
+
+def _readings(uri: str) -> Iterator[_Place]:
+    """A spelling to the letter, and with the dots in it resolved. Looks at no disk."""
+    scheme, colon, rest = uri.partition(":")
+    scheme = scheme.lower()
+    if colon and scheme == "file":
+        yield _local(re.sub("^//(localhost)?(?=/)", "", rest, flags=re.I))
+    elif colon and scheme == "dbfs":
+        yield _place(Family.DBFS, "", "", posixpath.normpath(rest))
+    elif remote := _URI.fullmatch(uri):
+        root, path = _root(scheme, remote[2]), _OPTIONS.sub("", remote[3])
+        if scheme not in SCHEMES:  # whether such a file system has hosts or buckets, only fsspec knows
+            root, path = (scheme, "", ""), f"{remote[2]}/{path}".lower()
+        yield from (_place(*root, path), _place(*root, posixpath.normpath(path)))
+    else:
+        yield _local(os.path.abspath(uri))
+
+
+def _root(scheme: str, authority: str) -> tuple[str, str, str]:
+    """The family, bucket and host of a remote URI."""
+    kind, (user, at, host) = family(scheme), authority.lower().rpartition("@")
+    if kind == Family.AZURE:
+        return (kind, user, host.replace(".blob.", ".dfs.")) if at else (kind, host, "")
+    return (kind, "", host) if kind == Family.HDFS else (kind, host, "")
+
+
+def _local(path: str) -> _Place:
+    """A local path, or what it shows of Databricks' file system."""
+    path = posixpath.normpath(path)
+    if path.startswith(("/dbfs/", "/Volumes/")):
+        return _place(Family.DBFS, "", "", path.removeprefix("/dbfs"))
+    return _place(Family.FILE, "", "", path)
+
+
+def _place(kind: str, bucket: str, host: str, path: str) -> _Place:
+    return _Place(kind, bucket, host, tuple(name for name in path.split("/") if name not in ("", ".")))

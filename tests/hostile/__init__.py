@@ -1,0 +1,1 @@
+"""Checkpoints that somebody made to harm, and those that are too large."""
