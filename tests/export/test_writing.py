@@ -296,7 +296,8 @@ def test_delta_in_a_session_of_its_own(tmp_path: Path) -> None:
     """It is configured for Delta without being told."""
     pytest.importorskip("delta", reason="delta-spark is not installed")
     target = tmp_path / "table"
-    done = run("export-state", SAMPLE, "--to", str(target), "--format", "delta", "--master", "local[1]", timeout=900)
+    small = ["--master", "local[1]", "--conf", "spark.databricks.delta.snapshotPartitions=1"]
+    done = run("export-state", SAMPLE, "--to", str(target), "--format", "delta", *small, timeout=900)
     assert done.returncode == 0, done.stderr
     commit = [json.loads(line) for line in (target / "_delta_log" / f"{0:020}.json").read_text().splitlines()]
     (info,) = [line["commitInfo"] for line in commit if "commitInfo" in line]

@@ -21,15 +21,17 @@ from tempfile import TemporaryDirectory
 
 from tests.places import ROOT
 
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A test is over before a better compiler or collector pays."""
+
 
 @cache
 def use() -> None:
     """Have each JVM that is started from now on take the archive; does nothing where there is no Spark or no Java."""
     archive = _archive()
     if archive is not None:
-        options = f"-XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:disable"  # a warning would be in the output
-        os.environ |= {"SPARK_SUBMIT_OPTS": options, "SPARK_DAEMON_JAVA_OPTS": options}
-        os.environ["SPARK_LAUNCHER_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        options = f"{_QUICK} -XX:SharedArchiveFile={archive} -Xlog:disable"  # a warning would be in the output
+        os.environ |= {"SPARK_SUBMIT_OPTS": options, "SPARK_DAEMON_JAVA_OPTS": options, "SPARK_LAUNCHER_OPTS": _QUICK}
 
 
 def _archive() -> Path | None:
@@ -58,7 +60,7 @@ def _make(archive: Path) -> None:
     """Run what most tests run, and write down which classes that took."""
     fresh = archive.with_suffix(".new")
     os.environ |= {
-        "SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={fresh} -Xlog:disable",
+        "SPARK_SUBMIT_OPTS": f"{_QUICK} -XX:ArchiveClassesAtExit={fresh} -Xlog:disable",
         "PYSPARK_PYTHON": sys.executable,
     }
     from tests.spark.queries import QUERIES, session, start

@@ -24,6 +24,9 @@ from tests.services.kafka import connector_jars
 from tests.services.process import Unavailable
 from tests.spark import classes
 
+EVERY_CASE = os.environ.get("CKPT_TEST_ALL") == "1"
+"""Whether cases are run too of which another one shows the same: each place that leaves some out says which and why."""
+
 Trace = dict[str, tuple[int, int, int, bytes]]
 
 
@@ -32,6 +35,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before the first test that starts Spark, see to it that JVMs start quickly."""
     if item.get_closest_marker("spark"):
         classes.use()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Under `--dist loadgroup` have the live tests of a folder run in one process, with one session for them."""
+    for item in items:
+        if item.get_closest_marker("spark") or item.get_closest_marker("service"):
+            folder = item.path.relative_to(item.config.rootpath).parts[1]
+            item.add_marker(pytest.mark.xdist_group(folder if item.get_closest_marker("spark") else "services"))
 
 
 def trace(root: Path) -> Trace:
@@ -70,6 +82,7 @@ def settings(jars: str) -> dict[str, str]:
         "spark__executorEnv__TZ": "UTC",
         "spark__databricks__delta__snapshotPartitions": "1",
         "spark__python__authenticate__socketTimeout": "120s",
+        "spark__python__daemon__module": "tests.spark.daemon",
     }
 
 
