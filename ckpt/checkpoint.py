@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from ckpt.formats.names import BatchNames
 from ckpt.formats.sourcelogs import SourceFile
-from ckpt.model import CommitLog, Kind, OffsetLog, QueryMetadata, StateInventory, Unreadable
+from ckpt.model import CommitLog, Json, Kind, OffsetLog, QueryMetadata, StateInventory, Unreadable
 from ckpt.storage.base import Listing
 
 OFFSETS, COMMITS, METADATA, STATE, SOURCES = "offsets", "commits", "metadata", "state", "sources"
@@ -79,6 +79,8 @@ class Checkpoint:
     stale_sidecars: tuple[str, ...] = ()  # hidden checksum files that do not match the log file beside them
     source_entries: Mapping[str, tuple[SourceFile, ...] | Unreadable] = field(default_factory=dict)
     """Files of file source logs that a start reads, by path, and the files that they name."""
+    initial_offsets: Mapping[int, Json] = field(default_factory=dict)
+    """Where Kafka sources began, by source; read where a start runs the first batch of the log again."""
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
     moving: bool = False  # it changed from one look to the next
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file beside every file

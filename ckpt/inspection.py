@@ -8,14 +8,18 @@ from ckpt import history
 from ckpt.checkpoint import Checkpoint
 from ckpt.checks import check
 from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
+from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Finding, Severity, worst
 from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
-from ckpt.restart.versions import Progress, Spark
 from ckpt.shell import quoted_path
 from ckpt.sources import SourceView
 from ckpt.verdict import verdict
+from ckpt.versions import Progress, Spark
+
+FORECAST = tuple(Spark)
+"""The versions that are forecast where none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ def inspect(
     ``batches`` is how many of the newest batches are shown, 0 for all; their files must have been read.
     """
     modes = [mode for mode in Progress if asked in (Asked.BOTH, mode.value)]
-    wanted = [version for version in Spark if version in versions or not versions]
+    wanted = [version for version in FORECAST if version in versions or not versions]
     forecasts = tuple(forecast(checkpoint, version, mode) for mode in modes for version in wanted)
     origin = written_by(checkpoint)
     counted = tuple(f for f in forecasts if _counts(f, origin, asked, named=bool(versions)))
@@ -80,6 +84,7 @@ def inspect(
             counted,
             [f for f in forecasts if f not in counted and f.outcome is not Outcome.REFUSED],
             [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR],
+            state_unseen=any(j.finding.diagnosis is NO_STATE_FOLDER for j in judged),
         ),
         judged,
     )

@@ -71,6 +71,7 @@ class SourceOffset:
     text: str | None  # as it stands in the file; None where the file has "-" (no offset yet)
     value: Json  # the parsed text; None where there is none or ``well_formed`` is false
     well_formed: bool = True  # the text is JSON
+    cut: bool = False  # the text is JSON that stops before its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +248,7 @@ class Store:
     changelog: bool
     readable_batches: tuple[tuple[int, int], ...]  # committed, and loadable everywhere as far as was seen
     newest_snapshot_version: int | None  # that every partition has
+    newest_snapshots: tuple[int | None, int] | None  # lowest (None: a partition has none) and highest of each newest
     column_families: tuple[ColumnFamily, ...]
     key_schema: Json
     value_schema: Json

@@ -3,17 +3,23 @@
 from dataclasses import dataclass
 
 from ckpt import settings
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint import STATE, Checkpoint
+from ckpt.formats.statefiles import CHECKSUM, parse_name
 from ckpt.model import CommitLog, OffsetLog
-from ckpt.restart.logs import join_format
-from ckpt.restart.versions import Spark
+from ckpt.restart.logs import join_format, recorded_join_format
+from ckpt.versions import NEWEST, RULES, Spark, first_with, newest
 
-# Settings that OffsetSeqMetadata records since that version; 3.5.9, 4.0.5 and 4.1.4 were seen not to record later ones.
-_CONF_SINCE = {
-    settings.ENCODING_FORMAT: Spark.V4_0,
-    settings.ROW_CHECKSUM: Spark.V4_2,
-    settings.MERGE_OPERATOR: Spark.V4_2,
-    settings.SOURCE_EVOLUTION: Spark.V4_2,
+_OFFSET_LOG = first_with(lambda rules: rules.newest_offset_log >= 2)
+_CHECKSUMS = first_with(lambda rules: rules.state_checksums)
+_JOIN_FORMATS_OF_ALL = min(rules.newest_join_format for rules in RULES.values())
+_OPERATOR_METADATA = first_with(lambda rules: rules.operator_metadata)
+_COMMIT_LOG = {
+    2: first_with(lambda rules: rules.newest_commit_log >= 2),
+    3: first_with(lambda rules: rules.newest_commit_log >= 3),
+}
+_JOIN_FORMAT = {
+    3: first_with(lambda rules: rules.runs_join_format >= 3),
+    4: first_with(lambda rules: rules.runs_join_format >= 4),
 }
 
 
@@ -31,17 +37,35 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
     for offsets in checkpoint.offsets.entries.values():
         if isinstance(offsets, OffsetLog):
             if offsets.version >= 2:
-                proofs["offset log v2"] = Spark.V4_2
+                proofs["offset log v2"] = _OFFSET_LOG
             for key in offsets.metadata.conf if offsets.metadata else ():
-                if key in _CONF_SINCE:
-                    proofs[f"{key} is recorded"] = _CONF_SINCE[key]
+                if key in NEWEST.rules.records:
+                    proofs[f"{key} is recorded"] = _first_to_record(key)
     for commit in checkpoint.commits.entries.values():
         if isinstance(commit, CommitLog) and commit.version >= 2:
-            proofs[f"commit log v{commit.version}"] = Spark.V4_0 if commit.version == 2 else Spark.V4_2
+            proofs[f"commit log v{commit.version}"] = _COMMIT_LOG[min(commit.version, 3)]
     if checkpoint.state is not None and any(op.has_metadata for op in checkpoint.state.operators):
-        proofs["operator metadata in state/"] = Spark.V4_0
+        proofs["operator metadata in state/"] = _OPERATOR_METADATA
+    if _has_checksums(checkpoint):
+        proofs["checksum files of state files"] = _CHECKSUMS
+    recorded = recorded_join_format(checkpoint)
+    if _JOIN_FORMATS_OF_ALL < recorded <= NEWEST.rules.newest_join_format:
+        proofs[f"{settings.JOIN_FORMAT}={recorded} is recorded"] = first_with(
+            lambda rules: rules.newest_join_format >= recorded
+        )
     format_of_join = join_format(checkpoint)
     if format_of_join >= 3:
-        proofs[f"a join with state format {format_of_join}"] = Spark.V4_1 if format_of_join == 3 else Spark.V4_3
-    newest = max(proofs.values(), default=None, key=list(Spark).index)
-    return WrittenBy(newest, tuple(sorted(what for what, since in proofs.items() if since is newest)))
+        proofs[f"a join with state format {format_of_join}"] = _JOIN_FORMAT[min(format_of_join, 4)]
+    since = newest(proofs.values())
+    return WrittenBy(since, tuple(sorted(what for what, version in proofs.items() if version is since)))
+
+
+def _first_to_record(key: str) -> Spark:
+    return first_with(lambda rules: key in rules.records)
+
+
+def _has_checksums(checkpoint: Checkpoint) -> bool:
+    """Whether a state file has Spark's own checksum file beside it (``ChecksumCheckpointFileManager``)."""
+    folders = (names for folder, names in checkpoint.listing.folders.items() if folder.startswith(f"{STATE}/"))
+    checksums = (name for names in folders for name in names if name.endswith(CHECKSUM))
+    return any(parse_name(name.removesuffix(CHECKSUM)) is not None for name in checksums)

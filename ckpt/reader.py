@@ -11,14 +11,16 @@ from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoi
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats import commits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
-from ckpt.formats.sourcelogs import SourceFile
-from ckpt.model import CommitLog, Fault, Kind, OffsetLog, StateInventory, Unreadable
+from ckpt.formats.sourcelogs import InitialOffsets, SourceFile, parse_kafka_start
+from ckpt.model import CommitLog, Fault, Json, Kind, OffsetLog, StateInventory, Unreadable
+from ckpt.sources import in_order, is_kafka
 from ckpt.state import MOST_TAILS, MOST_TAILS_REMOTE, read_state
 from ckpt.state.steps import run
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
 
 PARTS = (OFFSETS, COMMITS, METADATA, STATE, SOURCES)
 _LOOKS = 3  # how often a checkpoint that moves is read again
+_UNCOMMITTED = 50  # how many uncommitted batches are read besides the newest
 _LOOK_BELOW = 50  # how many folders are opened to find checkpoints one level below
 Record = TypeVar("Record")
 Parser: TypeAlias = Callable[[str, bytes], Record | Unreadable]
@@ -109,7 +111,7 @@ class _Reading:
         """Read the logs in one round, then what describes the state and what of it the next start loads."""
         offset_names = names.batch_names(self.listing.in_folder(OFFSETS))
         commit_names = names.batch_names(self.listing.in_folder(COMMITS))
-        planned = self._to_read(offset_names.ids)
+        planned = self._to_read(offset_names.ids, _uncommitted(offset_names.ids, commit_names.ids))
         done = self._to_read(commit_names.ids)
         paths = [METADATA] if self.listing.info(METADATA) else []
         paths += [f"{OFFSETS}/{i}" for i in planned] + [f"{COMMITS}/{i}" for i in done]
@@ -129,14 +131,16 @@ class _Reading:
             found,
             stale_sidecars=self._stale_sidecars(raw),
             source_entries=self._source_entries(offset_log.readable(offset_log.latest)),
+            initial_offsets=self._initial_offsets(offset_log, commit_log),
             lost_schemas=tuple(path for path in (found.moved_schemas if found else ()) if self._is_lost(path)),
             vanished=tuple(self.vanished),
             local=self.storage.local,
         )
 
-    def _to_read(self, ids: Sequence[int]) -> Sequence[int]:
+    def _to_read(self, ids: Sequence[int], besides: Set[int] = frozenset()) -> Sequence[int]:
         """The newest ids: as many as were asked for, and the one before them, where the oldest of them begins."""
-        return ids[-self.batches - 1 :] if self.batches else ids
+        newest = ids[-self.batches - 1 :] if self.batches else ids
+        return sorted({*besides, *newest}) if besides else newest
 
     def _read(self, paths: Sequence[str]) -> dict[str, bytes | None]:
         """Files by path; None for one that is empty (which the listing shows) or has vanished."""
@@ -165,7 +169,7 @@ class _Reading:
         listed = self.listing.in_folder(folder)
         empty = {name for name, info in listed.items() if info.size == 0}
         found: dict[int, Record | Unreadable] = {}
-        for batch_id in ids if empty else self._to_read(ids):
+        for batch_id in ids:
             path = f"{folder}/{batch_id}"
             if path in raw or str(batch_id) in empty:
                 entry = self._record(path, raw.get(path, b""), parse)
@@ -189,6 +193,17 @@ class _Reading:
         return {
             asked.path: filelogs.parse(asked.path, asked, data) for asked, data in answers if isinstance(data, bytes)
         }
+
+    def _initial_offsets(self, planned: Log[OffsetLog], committed: Log[CommitLog]) -> dict[int, Json]:
+        """Where Kafka sources began, by source: what the first batch of the log is read from, if that runs again."""
+        first = planned.readable(planned.latest)
+        if first is None or planned.latest in committed or planned.before(planned.latest or 0) is not None:
+            return {}
+        paths = {k: f"{SOURCES}/{k}/0" for k, source in enumerate(in_order(first)) if is_kafka(source.value)}
+        there = {k: path for k, path in paths.items() if self.listing.info(path)}
+        raw = self._read(list(there.values()))
+        found = {k: parse_kafka_start(path, raw[path] or b"") for k, path in there.items()}
+        return {k: one.offsets for k, one in found.items() if isinstance(one, InitialOffsets) and is_kafka(one.offsets)}
 
     def _is_lost(self, path: str) -> bool:
         """Whether a schema file that is recorded under a local path elsewhere is gone; other paths are not followed."""
@@ -214,6 +229,16 @@ class _Reading:
             if isinstance(parsed, Unreadable) or not parsed.match(data):
                 stale.append(sidecar)
         return tuple(stale)
+
+
+def _uncommitted(planned: Sequence[int], committed: Sequence[int]) -> Set[int]:
+    """The newest planned batches without a commit, each with the one before it.
+
+    Those that ``ckpt repair-async`` writes into the gaps of asynchronous tracking have no rows (``history.pattern``).
+    """
+    done = frozenset(committed)
+    places = [place for place, batch_id in enumerate(planned) if place and batch_id not in done][-_UNCOMMITTED:]
+    return {planned[i] for place in places for i in (place - 1, place)}
 
 
 def _sidecar_path(path: str) -> str:

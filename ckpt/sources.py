@@ -104,6 +104,9 @@ class Advance:
     replaced: bool = False  # a Delta table with another id
 
 
+NO_TOPIC_YET: dict[str, Json] = {}
+"""The offset of a Kafka source whose subscription matched no topic yet (``KafkaSourceOffset`` without partitions)."""
+
 _BASE_INDEXES = (-1, -100)  # DeltaSourceOffset.BASE_INDEX_V1 and BASE_INDEX_V3
 
 
@@ -119,6 +122,11 @@ def decode(value: Json, *, rate: bool = False) -> Offset | None:
     if not isinstance(value, dict) or not value:
         return None
     return _delta(value) or _file(value) or _rate_micro_batch(value) or _kafka(value)
+
+
+def is_kafka(value: Json) -> bool:
+    """Whether an offset has the shape of Kafka's; it may name no partition yet."""
+    return value == NO_TOPIC_YET or isinstance(decode(value), KafkaOffset)
 
 
 def source_type(offset: Offset | None) -> SourceType:

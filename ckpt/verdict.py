@@ -4,23 +4,33 @@ from collections.abc import Sequence
 
 from ckpt.diagnoses.logs import SOURCES_DIFFER
 from ckpt.restart.forecast import Forecast, Outcome
-from ckpt.restart.versions import Progress, Spark
+from ckpt.versions import Progress, Spark
+
+IF_STATELESS = ", if the query keeps no state"
 
 
-def verdict(forecasts: Sequence[Forecast], others: Sequence[Forecast] = (), errors: Sequence[str] = ()) -> str:
+def verdict(
+    forecasts: Sequence[Forecast],
+    others: Sequence[Forecast] = (),
+    errors: Sequence[str] = (),
+    *,
+    state_unseen: bool = False,
+) -> str:
     """What the forecasts that count come to, as one sentence without a full stop.
 
     Args:
         forecasts: Those that count.
         others: Of versions that count less; where they come to something else, the sentence names its versions.
         errors: Codes of what was found besides: a query that restarts with an error is not out of trouble.
+        state_unseen: There is no state, and no file shows whether the query keeps any: a restart that is safe is
+            promised to a stateless query only.
 
     """
     running = [f for f in forecasts if f.outcome.runs]
     if len(running) == len(forecasts):
         start = _capital(" or ".join(dict.fromkeys(_start(f) for f in running)))
         which = _on(forecasts, [f for f in others if f.outcome.runs], others)
-        return start + which + (_losses(running) or _troubles(errors))
+        return start + which + (IF_STATELESS if state_unseen else "") + (_losses(running) or _troubles(errors))
     if not running:
         failing = [f for f in others if not f.outcome.runs and f.outcome is not Outcome.UNKNOWN]
         return _none_runs(forecasts, _on(forecasts, failing, others))

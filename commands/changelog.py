@@ -1,6 +1,5 @@
 """ckpt migrate changelog."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
@@ -8,22 +7,12 @@ from typing import Annotated
 import typer
 
 from ckpt.errors import CkptError, UsageError
-from ckpt.migrate import ChangelogSwitch, Comparison, Outcome, To, Verdict, switch_changelog
+from ckpt.migrate import ChangelogSwitch, Comparison, Outcome, To, switch_changelog
 
 from . import options
 from .progress import bar
-from .render.changelog import changelog_document, changelog_page
-
-_STATUS = {
-    Outcome.ALREADY: 0,
-    Outcome.NOTHING: 0,
-    Outcome.SWITCHED: 0,
-    Outcome.READY: 1,
-    Outcome.PARTLY: 1,
-    Outcome.NOT_YET: 1,
-    Outcome.REFUSED: 3,
-}
-_STATUS_OF_STATE = {Verdict.SAME: 0, Verdict.DIFFERENT: 1, Verdict.UNKNOWN: 1, Verdict.NOT_COMPARED: 3}
+from .render.changelog import ChangelogReport
+from .report import Output, emit
 
 
 def changelog(
@@ -38,7 +27,7 @@ def changelog(
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
     storage_option: options.StorageOption = None,
-    output: options.OutputOption = options.Output.TABLE,
+    output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Say whether changelog checkpointing of CHECKPOINT can be switched, with which setting, and whether it was.
@@ -54,14 +43,7 @@ def changelog(
     found = switch_changelog(checkpoint, to, storage_options, verify=verify)
     if found.outcome is Outcome.SWITCHED and not files_only:
         found = replace(found, comparison=_compared(found, storage_options, master, settings, quiet=quiet))
-    render = changelog_document if output is options.Output.JSON else changelog_page
-    typer.echo(render(found))
-    sys.stdout.flush()
-    raise typer.Exit(code=_STATUS[found.outcome] or _status_of(found.comparison))
-
-
-def _status_of(comparison: Comparison | None) -> int:
-    return 0 if comparison is None else _STATUS_OF_STATE[comparison.verdict]
+    emit(ChangelogReport(found), output)
 
 
 def _compared(

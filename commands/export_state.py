@@ -1,7 +1,5 @@
 """ckpt export-state."""
 
-import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -18,9 +16,9 @@ from ckpt.export.targets import Format, Mode, Shape, Target, target
 from . import options
 from .needs import spark_version
 from .progress import bar
-from .render.export import Done, document, page
-from .render.layout import Page
-from .render.text import coloured, printable
+from .render.export import Done, ExportReport
+from .render.text import printable
+from .report import Output, emit
 
 _Planned = Reading | InitialPlan
 
@@ -62,7 +60,7 @@ def export_state(
     count: Annotated[bool, typer.Option("--count", help="Count the rows; write nothing.")] = False,
     show: Annotated[int | None, typer.Option("--show", min=1, metavar="N", help="Show N rows; write nothing.")] = None,
     storage_option: options.StorageOption = None,
-    output: options.OutputOption = options.Output.TABLE,
+    output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Export the state that CHECKPOINT holds, with Spark, as Parquet, Delta, JSON, CSV or a table.
@@ -105,12 +103,7 @@ def export_state(
         action, found = "plan", tuple(map(_told, planned))
     else:
         action, found = _with_spark(planned, asked, master, settings, quiet=quiet)
-    if output is options.Output.JSON:
-        typer.echo(document(found, action, shape, place, partition_id))
-    else:
-        width = min(shutil.get_terminal_size((80, 24)).columns, 110) if sys.stdout.isatty() else 80
-        typer.echo(page(found, action, shape, place, partition_id, Page(width, coloured())))
-    sys.stdout.flush()
+    emit(ExportReport(found, action, shape, place, partition_id), output)
 
 
 @dataclass(frozen=True, slots=True)

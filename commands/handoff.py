@@ -1,15 +1,15 @@
 """ckpt handoff."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from ckpt.errors import CkptError
-from ckpt.handoff import Handoff, Language, hand_off, snippet
+from ckpt.handoff import Language, hand_off, snippet
 
 from . import options
-from .render.handoff import handoff_document, handoff_page
+from .render.handoff import HandoffReport
+from .report import Output, emit
 
 
 def handoff(
@@ -22,7 +22,7 @@ def handoff(
         Language | None, typer.Option("--snippet", help="Print code that starts the sources there, and nothing else.")
     ] = None,
     storage_option: options.StorageOption = None,
-    output: options.OutputOption = options.Output.TABLE,
+    output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Say with which reader options a new query goes on exactly where the query of CHECKPOINT stopped.
@@ -31,19 +31,8 @@ def handoff(
     usage, 3 refused or could not look.
     """
     found = hand_off(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
-    table = output is options.Output.TABLE
-    if snippet_option and found.refused and table:  # whoever writes the code to a file gets an empty one
+    if snippet_option and found.refused and output is not Output.JSON:
+        # whoever writes the code to a file gets an empty one
         raise CkptError(f"{checkpoint}: no code, for this cannot be handed over: {found.refused}")
     code = snippet(found, snippet_option) if snippet_option and not found.refused else None
-    if not table:
-        typer.echo(handoff_document(found, code))
-    else:
-        typer.echo(code or handoff_page(found))
-    sys.stdout.flush()
-    raise typer.Exit(code=_status(found))
-
-
-def _status(found: Handoff) -> int:
-    if found.refused:
-        return 3
-    return 0 if found.exact else 1
+    emit(HandoffReport(found, code), output)

@@ -1,6 +1,5 @@
 """ckpt inspect."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -11,9 +10,8 @@ from ckpt.findings import Asked
 from ckpt.reader import open_checkpoint
 
 from . import options
-from .render.document import document
-from .render.layout import for_standard_output
-from .render.page import page
+from .render.page import InspectionReport
+from .report import Output, emit
 
 
 def inspect(
@@ -23,7 +21,7 @@ def inspect(
     batches: options.BatchesOption = 10,
     deep: Annotated[bool, typer.Option("--deep", hidden=True)] = False,
     storage_option: options.StorageOption = None,
-    output: options.OutputOption = options.Output.TABLE,
+    output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Say what is in CHECKPOINT, what is wrong with it, and what the next start will do.
@@ -34,9 +32,4 @@ def inspect(
         raise UsageError("--deep is not built yet; without it the ends of the state files a start loads are checked")
     opened = open_checkpoint(checkpoint, options.pairs("--storage-option", storage_option), batches=batches)
     found = inspection.inspect(opened, spark or (), progress, batches)
-    if output is options.Output.JSON:
-        typer.echo(document(found))
-    else:
-        typer.echo(page(found, for_standard_output()))
-    sys.stdout.flush()
-    raise typer.Exit(code=0 if found.sound else 1)
+    emit(InspectionReport(found), output)

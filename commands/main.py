@@ -16,10 +16,8 @@ from typer.core import TyperGroup
 import ckpt
 from ckpt.errors import CkptError, UsageError
 
+from .exits import Exit
 from .render.text import printable
-
-FOUND, USAGE, FAILED = 1, 2, 3  # 0: nothing wrong, or done
-
 
 MODULES = {
     "inspect": "inspect",
@@ -85,21 +83,21 @@ def _told() -> Iterator[None]:
         yield
     except CkptError as error:
         typer.echo(f"ckpt: {printable(str(error))}", err=True)
-        raise typer.Exit(code=USAGE if isinstance(error, UsageError) else FAILED) from error
+        raise typer.Exit(code=Exit.USAGE if isinstance(error, UsageError) else Exit.FAILED) from error
     except _MISUSE as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # no words at all: the page of help is the answer
             raise
         told = " ".join(error.format_message().replace(": Value error, ", ": ").split()).rstrip(".")
         help_for = f"; see {error.ctx.command_path} --help" if error.ctx else ""
         typer.echo(f"ckpt: {printable(told + help_for)}", err=True)
-        raise typer.Exit(code=USAGE) from error
+        raise typer.Exit(code=Exit.USAGE) from error
     except BrokenPipeError:
         _give_up(sys.stdout)  # whoever read our output has gone
-        raise typer.Exit(code=FAILED) from None
+        raise typer.Exit(code=Exit.FAILED) from None
     except OSError as error:
         _give_up(sys.stdout)
         typer.echo(f"ckpt: the report cannot be written: {printable(error.strerror or str(error))}", err=True)
-        raise typer.Exit(code=FAILED) from error
+        raise typer.Exit(code=Exit.FAILED) from error
 
 
 def _give_up(stream: TextIO) -> None:

@@ -1,6 +1,5 @@
 """ckpt migrate: a group of commands, one for each way of keeping state that a query can go over to."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -15,7 +14,8 @@ from .changelog import changelog
 from .needs import spark_version
 from .progress import bar
 from .provider import provider
-from .render.transform import Migration, transform_document, transform_page
+from .render.transform import TransformReport
+from .report import Output, emit
 
 migrate = typer.Typer(no_args_is_help=True, help="Go over to another way of keeping state, without losing any.")
 migrate.command()(changelog)
@@ -44,7 +44,7 @@ def transform_with_state(
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
     storage_option: options.StorageOption = None,
-    output: options.OutputOption = options.Output.TABLE,
+    output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Write a transformWithState query that goes on where the stateful query of CHECKPOINT stopped.
@@ -65,10 +65,7 @@ def transform_with_state(
     )
     settings = options.pairs("--conf", conf)
     keys = None if plan else _write(found, place, master, settings, quiet=quiet)
-    render = transform_document if output is options.Output.JSON else transform_page
-    typer.echo(render(Migration(found, place, to, keys)))
-    sys.stdout.flush()
-    raise typer.Exit(code=1 if plan else 0)
+    emit(TransformReport(found, place, to, keys), output)
 
 
 def _write(found: TransformPlan, place: Target, master: str | None, settings: dict[str, str], *, quiet: bool) -> int:

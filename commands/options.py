@@ -8,14 +8,9 @@ import typer
 
 from ckpt.errors import UsageError
 from ckpt.findings import Asked
-from ckpt.restart.versions import Spark
+from ckpt.versions import Spark
 
-
-class Output(StrEnum):
-    """The form of a report."""
-
-    TABLE = "table"
-    JSON = "json"
+from .report import Output
 
 
 class Side(StrEnum):

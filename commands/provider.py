@@ -1,29 +1,21 @@
 """ckpt migrate provider."""
 
-import sys
 from typing import Annotated
 
 import typer
 
-from ckpt.migrate import MoveOutcome, ToProvider, move_provider
+from ckpt.migrate import ToProvider, move_provider
 
 from . import options
-from .render.provider import provider_document, provider_page
-
-_STATUS = {
-    MoveOutcome.ALREADY: 0,
-    MoveOutcome.NOTHING: 0,
-    MoveOutcome.POSSIBLE: 1,
-    MoveOutcome.NO_WAY: 3,
-    MoveOutcome.REFUSED: 3,
-}
+from .render.provider import ProviderReport
+from .report import Output, emit
 
 
 def provider(
     checkpoint: options.CheckpointArg,
     to: Annotated[ToProvider, typer.Option("--to", help="The state store provider that is wanted.")],
     storage_option: options.StorageOption = None,
-    output: options.OutputOption = options.Output.TABLE,
+    output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Say whether the state of CHECKPOINT can be taken to another state store provider, and how.
@@ -32,7 +24,4 @@ def provider(
     usage; 3 there is none, refused or could not look.
     """
     found = move_provider(checkpoint, to, options.pairs("--storage-option", storage_option))
-    render = provider_document if output is options.Output.JSON else provider_page
-    typer.echo(render(found))
-    sys.stdout.flush()
-    raise typer.Exit(code=_STATUS[found.outcome])
+    emit(ProviderReport(found), output)

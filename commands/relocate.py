@@ -1,16 +1,15 @@
 """ckpt relocate."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from ckpt.errors import UsageError
-from ckpt.relocate import Plan, Receipt
 from ckpt.relocate import relocate as move
 
 from . import options
-from .render.relocation import relocation_document, relocation_page
+from .render.relocation import RelocationReport
+from .report import Output, emit
 
 
 def relocate(
@@ -26,7 +25,7 @@ def relocate(
     ] = None,
     grace: options.GraceOption = 30.0,
     storage_option: options.StorageOption = None,
-    output: options.OutputOption = options.Output.TABLE,
+    output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Make a CHECKPOINT that was moved or copied find its state schemas again; nothing is copied.
@@ -46,17 +45,4 @@ def relocate(
         undo=undo,
         grace_s=grace,
     )
-    if output is options.Output.JSON:
-        typer.echo(relocation_document(plan, receipt))
-    else:
-        typer.echo(relocation_page(plan, receipt, checkpoint, to))
-    sys.stdout.flush()
-    raise typer.Exit(code=_status(plan, receipt))
-
-
-def _status(plan: Plan, receipt: Receipt) -> int:
-    if receipt.problem or plan.refused:
-        return 3
-    if receipt.applied or receipt.undone:
-        return 0
-    return 0 if plan.sound and not plan.steps else 1
+    emit(RelocationReport(plan, receipt, checkpoint, to), output)

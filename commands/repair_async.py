@@ -1,16 +1,16 @@
 """ckpt repair-async."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from ckpt.errors import UsageError
-from ckpt.repair import Plan, Receipt, Strategy
+from ckpt.repair import Strategy
 from ckpt.repair import repair_async as mend
 
 from . import options
-from .render.plan import plan_document, plan_page
+from .render.plan import RepairReport
+from .report import Output, emit
 
 
 def repair_async(
@@ -29,7 +29,7 @@ def repair_async(
     ] = False,
     grace: options.GraceOption = 30.0,
     storage_option: options.StorageOption = None,
-    output: options.OutputOption = options.Output.TABLE,
+    output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Mend the gaps that asynchronous progress tracking leaves in CHECKPOINT ("batch 308 doesn't exist").
@@ -51,15 +51,4 @@ def repair_async(
         accept_replay=accept_replay,
         grace_s=grace,
     )
-    render = plan_document if output is options.Output.JSON else plan_page
-    typer.echo(render(plan, receipt))
-    sys.stdout.flush()
-    raise typer.Exit(code=_status(plan, receipt))
-
-
-def _status(plan: Plan, receipt: Receipt) -> int:
-    if receipt.problem or plan.refused:
-        return 3
-    if receipt.applied or receipt.undone:
-        return 0
-    return 1 if plan.steps or not plan.inspection.sound else 0
+    emit(RepairReport(plan, receipt), output)

@@ -1,7 +1,6 @@
 """``docs/contract.md`` against the code: the JSON of every checkpoint there is, options, exit codes, words."""
 
 import re
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,9 @@ from ckpt.migrate.transform import Api, TimeMode
 from ckpt.migrate.variables import Form
 from ckpt.model import Kind, Provider
 from ckpt.restart.forecast import Outcome
-from ckpt.restart.versions import Progress, Spark
 from ckpt.sources import SourceType
+from ckpt.versions import Progress, Spark
+from commands.exits import Exit
 from tests import contract, golden
 from tests.conftest import Ckpt, commands_of
 from tests.places import GOLDENS, ROOT, SAMPLE_NAMES, golden_checkpoints
@@ -152,10 +152,9 @@ def test_published_values_are_those_that_the_option_takes(
 
 
 def test_published_exit_codes_are_those_of_the_application(app: Any) -> None:
-    main = sys.modules[type(typer.main.get_command(app)).__module__]
     codes = {code: meaning.partition(":")[0] for code, meaning in contract.table("## Exit codes")}
 
-    assert [*codes] == ["0", *(str(code) for code in (main.FOUND, main.USAGE, main.FAILED))]
+    assert [*codes] == [str(int(code)) for code in Exit]
     told = " ".join((typer.main.get_command(app).help or "").split())
     assert all(f"{code} {meaning}" in told for code, meaning in codes.items()), told
 

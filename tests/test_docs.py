@@ -12,7 +12,7 @@ from ckpt.diagnoses import all_diagnoses
 from ckpt.findings import Diagnosis
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.rules import RULES
-from ckpt.restart.versions import Spark
+from ckpt.versions import Spark
 from tests.conftest import Ckpt, commands_of
 from tests.places import ROOT
 from tests.repair.runbook import generate

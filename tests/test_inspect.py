@@ -2,7 +2,7 @@
 
 import pytest
 
-from ckpt.restart.versions import Spark
+from ckpt.versions import Spark
 from tests import contract, golden
 from tests.conftest import Ckpt
 from tests.golden.codes import MUST_SHOW, SHRUGGED_OFF

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.restart.versions import Spark
+from ckpt.versions import Spark
 from tests.conftest import Ckpt, CopyOf
 
 ALL = [str(version) for version in Spark]

@@ -36,12 +36,12 @@ def apply(
     ``check`` looks at the result and says what is wrong with it. The change is taken back then, where a step fails, and
     before an interrupt ends it; a second interrupt ends that as well, and leaves it to ``undo``.
     """
-    receipt = Receipt(problem="nothing was changed: interrupted; a backup that was begun can be deleted")
+    receipt = Receipt(problem="nothing was changed: interrupted; you can delete an incomplete backup")
     try:
         with writer.lock():
             must_be_quiet(storage, change.listing, grace_s)
             manifest = save(change, storage.uri, writer, backup)
-            receipt = Receipt(backup=backup.uri, problem="interrupted before all was done or taken back")
+            receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")
             receipt = _perform(change.steps, manifest, storage, writer, backup.uri, check)
     except CkptError as error:
         return receipt if receipt.backup else Receipt(problem=f"nothing was changed: {error}")
@@ -80,14 +80,14 @@ def _perform(
     try:
         _restore(manifest, saved, storage, writer)
     except CkptError as error:
-        return Receipt(backup=backup, problem=f"{problem}; what had been done could not be taken back: {error}")
+        return Receipt(backup=backup, problem=f"{problem}; what had been done could not be reverted: {error}")
     return Receipt(undone=True, backup=backup, problem=problem)
 
 
 def _do(step: Step, storage: Storage, writer: Writer, like: Attributes | None) -> None:
     """One step, if the file is as the step expects it. Raises StorageError."""
     if _content(storage, step.path) != Content.of(step.before):
-        raise StorageError(f"{step.path} is not as it was when this was planned: somebody else writes here")
+        raise StorageError(f"{step.path} changed since the plan was made: something else is writing here")
     if step.before is not None:
         writer.remove(step.path)
     if step.after is not None:
@@ -108,7 +108,7 @@ def undo(
             if manifest.query_id != query_id:
                 raise Refused(
                     f"{one_line(backup.uri)} is a backup of query {one_line(str(manifest.query_id))}, and this is "
-                    f"a checkpoint of query {one_line(str(query_id))}: name the one that belongs to the other"
+                    f"a checkpoint of query {one_line(str(query_id))}: name the backup of this query"
                 )
             now = must_be_quiet(storage, seen, grace_s, manifest.paths)
             _must_be_untouched(manifest, now, storage)
@@ -117,12 +117,15 @@ def undo(
     except CkptError as error:
         return Receipt(backup=backup.uri, problem=str(error))
     except KeyboardInterrupt:
-        return Receipt(backup=backup.uri, problem="interrupted: the same command goes on with it")
+        return Receipt(backup=backup.uri, problem="interrupted: run the same command again to finish")
 
 
 def _must_be_untouched(manifest: Manifest, now: Listing, storage: Storage) -> None:
     """Raise Refused where somebody but ckpt wrote to the checkpoint since the backup."""
-    cure = "a query has gone on from here, or files were changed by hand, and going back now would mix two pasts"
+    cure = (
+        "a query has continued from here, or files were changed by hand; an undo now would mix old files "
+        "with new batches"
+    )
     known: dict[str, set[Content | None]] = {}
     for entry in manifest.entries:
         known.setdefault(entry.path, {None}).update((entry.before, entry.after))
@@ -136,7 +139,7 @@ def _must_be_untouched(manifest: Manifest, now: Listing, storage: Storage) -> No
             if path not in manifest.paths and (info.mtime_ms or 0) > manifest.created_ms
         ]
         named = f" ({newer[0]} and others)" if newer[1:] else f" ({newer[0]})" if newer else ""
-        raise Refused(f"files came, went or were written since the backup{named}: {cure}")
+        raise Refused(f"files appeared, disappeared or were written since the backup{named}: {cure}")
 
 
 def _restore(manifest: Manifest, saved: Mapping[str, bytes], storage: Storage, writer: Writer) -> tuple[Step, ...]:
@@ -156,7 +159,7 @@ def _restore(manifest: Manifest, saved: Mapping[str, bytes], storage: Storage, w
     first = {entry.path: entry.before for entry in reversed(manifest.entries)}
     for path, before in first.items():
         if _content(storage, path) != before:
-            raise StorageError(f"{path} is not as it was: restore it from the backup by hand")
+            raise StorageError(f"{path} could not be restored: restore it from the backup by hand")
     return tuple(done)
 
 

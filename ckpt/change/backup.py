@@ -101,7 +101,7 @@ def save(change: Change, uri: str, writer: Writer, backup: Writer) -> Manifest:
     try:
         backup.make_root()
     except StorageError as error:
-        raise StorageError(f"the backup cannot be made ({error}); name another place with --backup DIR") from error
+        raise StorageError(f"the backup cannot be made ({error}); name another folder with --backup DIR") from error
     entries = []
     for number, step in enumerate(change.steps, 1):
         file = attributes = None
@@ -143,19 +143,21 @@ def load(backup: Storage) -> Manifest:
     try:
         raw = backup.read(MANIFEST)
     except NotFound as error:
-        cure = "name the folder that ckpt named; without a manifest nothing had been changed"
-        raise BadBackup(f"{one_line(backup.uri)} is no backup of ckpt (it has no {MANIFEST}): {cure}") from error
+        cure = "use the folder that ckpt printed; without a manifest nothing was changed"
+        raise BadBackup(
+            f"{one_line(backup.uri)} is not a backup made by ckpt (it has no {MANIFEST}): {cure}"
+        ) from error
     try:
         told = json.loads(raw)
         if told["manifest"] != FORMAT:
-            raise BadBackup(f"{_at(backup)} is of format {told['manifest']!r}: use the ckpt that wrote it")
+            raise BadBackup(f"{_at(backup)} has format {told['manifest']!r}: use the ckpt that wrote it")
         query_id = told["query_id"]
         if not isinstance(query_id, str | None) or not isinstance(told["others"], str):
             raise TypeError
         steps = tuple(_entry(step) for step in told["steps"])
         return Manifest(query_id, int(told["created_ms"]), told["others"], steps)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise BadBackup(f"{_at(backup)} is not as ckpt writes it: restore the files by hand") from error
+        raise BadBackup(f"{_at(backup)} is not what ckpt writes: restore the files by hand") from error
 
 
 def _entry(told: Mapping[str, Any]) -> Entry:

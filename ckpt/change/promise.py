@@ -19,4 +19,4 @@ def broken_promise(promised: Sequence[Forecast], storage: Storage) -> str | None
         return f"the result cannot be checked: {error}"
     if [replace(f, because=()) for f in now] == [replace(f, because=()) for f in promised]:
         return None
-    return "the checkpoint is not as the plan promised: a query or somebody else wrote to it meanwhile"
+    return "the checkpoint is not what the plan promised: a query or something else wrote to it meanwhile"

@@ -36,7 +36,7 @@ def must_be_quiet(storage: Storage, seen: Listing, grace_s: float, exempt: Colle
     before, after = dict(_files(seen, exempt)), dict(_files(now, exempt))
     for path in sorted(before.keys() | after.keys()):
         if before.get(path) != after.get(path):
-            raise Refused(f"{path} changed while ckpt was looking: a query is writing here. Stop it, and try again")
+            raise Refused(f"{path} changed while ckpt was checking: a query is writing here. Stop it, and try again")
     return now
 
 
@@ -47,9 +47,7 @@ def _must_be_old(seen: Listing, grace_s: float, exempt: Collection[str]) -> None
     youngest, path = max(written)
     age_s = time.time() - youngest / 1000
     if age_s < grace_s:
-        wait = (
-            f"try again in {grace_s - age_s:.0f} s" if age_s > -1 else "its time lies in the future: check the clocks"
-        )
+        wait = f"try again in {grace_s - age_s:.0f} s" if age_s > -1 else "its time is in the future: check the clocks"
         raise Refused(
             f"{path} was written {max(age_s, 0):.0f} s ago: is the query still running? Make sure that it is stopped, "
             f"and {wait} (--grace {grace_s:g})"

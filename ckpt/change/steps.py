@@ -107,7 +107,7 @@ class Changed:
     def _changed_part(self, request: ReadRequest) -> bytes | StorageError:
         data = self._data[request.path]
         if data is None:
-            return NotFound(f"{request.path} does not exist: it is removed by this plan")
+            return NotFound(f"{request.path} does not exist: this plan removes it")
         end = None if request.length is None else request.offset + request.length
         return data[request.offset : end]
 

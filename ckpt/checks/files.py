@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from ckpt import diagnoses
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint import OFFSETS, Checkpoint
 from ckpt.findings import Finding
+from ckpt.formats.names import batch_names
 from ckpt.model import Kind
 
 
@@ -13,7 +14,7 @@ def vanished(checkpoint: Checkpoint) -> Iterator[Finding]:
     if checkpoint.moving:
         yield Finding(diagnoses.others.CHANGED_WHILE_READ, "", "files came and went from one look to the next")
     elif checkpoint.vanished:
-        detail = f"{len(checkpoint.vanished)} of the files listed were gone when they were to be read"
+        detail = f"{len(checkpoint.vanished)} of the files listed were gone when ckpt tried to read them"
         yield Finding(diagnoses.others.CHANGED_WHILE_READ, checkpoint.vanished[0], detail)
 
 
@@ -24,7 +25,7 @@ def orphan_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
         names = checkpoint.listing.in_folder(log.folder)
         sidecars = {name[1:-4] for name in names if name[0] == "." and name.endswith(".crc")}
         for belongs_to in sorted(name for name in sidecars.difference(names) if name.isdecimal()):
-            detail = f"the file {log.folder}/{belongs_to} that it belongs to is not there"
+            detail = f"the file {log.folder}/{belongs_to} that it belongs to is missing"
             commit_due = log is checkpoint.commits and int(belongs_to) == latest
             to_come = latest is None or int(belongs_to) > latest or commit_due
             diagnosis = (
@@ -48,7 +49,7 @@ def directories(checkpoint: Checkpoint) -> Iterator[Finding]:
 def stale_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Log files whose hidden checksum file does not match."""
     for path in checkpoint.stale_sidecars:
-        yield Finding(diagnoses.others.STALE_SIDECAR, path, "the checksums in it are not those of the file beside it")
+        yield Finding(diagnoses.others.STALE_SIDECAR, path, "its checksums do not match the file next to it")
 
 
 def leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -64,10 +65,18 @@ def leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(diagnoses.others.LEFTOVER, found[0], f"{count} in this checkpoint")
 
 
+def nested(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Folders that are checkpoints of their own, however deep."""
+    for folder in sorted(checkpoint.listing.folders):
+        above, _, name = folder.rpartition("/")
+        if above and name == OFFSETS and batch_names(checkpoint.listing.in_folder(folder)).ids:
+            yield Finding(diagnoses.others.NESTED, above, "a checkpoint of its own, which is not looked at here")
+
+
 def empty(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Nothing is here yet, or nothing any more."""
     if checkpoint.kind is Kind.EMPTY:
         yield Finding(diagnoses.others.EMPTY, "", "there are no offsets, commits or state")
 
 
-CHECKS = (empty, vanished, orphan_sidecars, directories, stale_sidecars, leftovers)
+CHECKS = (empty, vanished, orphan_sidecars, directories, stale_sidecars, leftovers, nested)

@@ -61,7 +61,7 @@ def two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
     told = [(i, e.metadata) for i, e in entries if isinstance(e, OffsetLog) and e.metadata]
     for (earlier, before), (later, after) in pairwise(told):
         if after.watermark_ms < before.watermark_ms:
-            detail = f"the watermark of batch {later} lies before that of batch {earlier}"
+            detail = f"the watermark of batch {later} is lower than that of batch {earlier}"
         elif after.timestamp_ms < before.timestamp_ms:
             detail = f"batch {later} was planned at an earlier time than batch {earlier}"
         else:

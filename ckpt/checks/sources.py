@@ -19,7 +19,7 @@ def offsets_between_batches(checkpoint: Checkpoint) -> Iterator[Finding]:
         for index, advance in enumerate(advances(before, after)):
             where = f"source {index}, from batch {earlier} to batch {later}"
             if advance is not None and advance.replaced:
-                yield Finding(diagnoses.others.SOURCE_REPLACED, f"offsets/{later}", f"{where}: the table id is another")
+                yield Finding(diagnoses.others.SOURCE_REPLACED, f"offsets/{later}", f"{where}: the table id differs")
             elif advance is not None and advance.went_back:
                 yield Finding(
                     diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", f"{where}: {advance.went_back[0]}"
@@ -46,7 +46,7 @@ def sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
         if folder.rpartition("/")[2] == "_spark_metadata":
             log = compactible_log(checkpoint.listing.in_folder(folder))
             if log.first_missing is not None:
-                detail = f"entries {log.first_needed} to {log.latest} are needed, and this one is not there"
+                detail = f"entries {log.first_needed} to {log.latest} are needed, and this one is missing"
                 yield Finding(diagnoses.others.SINK_LOG_HOLE, f"{folder}/{log.first_missing}", detail)
 
 

@@ -9,7 +9,7 @@ from ckpt.history import Pattern, pattern
 from ckpt.model import DamageKind, Kind
 from ckpt.restart.remedies import abandoned_state
 from ckpt.restart.state_errors import load_failure
-from ckpt.restart.versions import Spark
+from ckpt.versions import Spark
 
 _LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
 
@@ -67,11 +67,13 @@ def unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
 def no_state(checkpoint: Checkpoint) -> Iterator[Finding]:
     """No ``state/``, where it cannot be told from the logs that there never was one.
 
-    The gaps of asynchronous tracking tell: Spark refuses that for stateful queries.
+    The gaps of asynchronous tracking tell: Spark refuses that for stateful queries. A watermark speaks for state.
     """
     ran = checkpoint.kind is Kind.MICRO_BATCH and checkpoint.commits.latest is not None
     if ran and checkpoint.state is None and pattern(checkpoint) is not Pattern.ASYNC_PROGRESS:
-        detail = "not there, which is right for a stateless query and a loss for any other"
+        detail = "missing, which is normal for a stateless query and a loss for any other"
+        if checkpoint.stateful is None:
+            detail += "; there is a watermark, which queries with state have"
         yield Finding(diagnoses.state.NO_STATE_FOLDER, "state", detail)
 
 
@@ -79,7 +81,7 @@ def odd_ends(checkpoint: Checkpoint) -> Iterator[Finding]:
     """State files that are cut behind their data, as far as every Spark version loads them all the same."""
     state = checkpoint.state
     for damage in state.damages if state else ():
-        loads = all(load_failure(damage, state.provider, spark) is None for spark in Spark) if state else False
+        loads = all(load_failure(damage, state.provider, spark.rules) is None for spark in Spark) if state else False
         if damage.kind is DamageKind.ODD_END and loads:
             yield Finding(diagnoses.state.ODD_END, damage.path, damage.detail)
 

@@ -1,8 +1,8 @@
 """What can be said about a checkpoint: each diagnosis is declared here once, and nowhere else.
 
-Codes, names, severities, exit status, JSON and ``docs/findings.md`` all derive from these declarations. A code is
-never reused. In ``meaning`` and ``remedy`` stand ``{checkpoint}`` for the path that was inspected, ``{path}`` for the
-place of the finding and ``{batch}`` for the batch that this place belongs to.
+Codes, names, severities, exit status, JSON and ``docs/findings.md`` all derive from these declarations. A code is never
+reused. In ``meaning`` and ``remedy``, ``{checkpoint}`` is the path that was inspected, ``{path}`` the place of the
+finding and ``{batch}`` the batch that this place belongs to.
 """
 
 from ckpt.diagnoses import logs, others, state

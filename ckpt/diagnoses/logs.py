@@ -28,18 +28,18 @@ MISSING_METADATA = Diagnosis(
     "CKPT103",
     "missing-metadata",
     ERROR,
-    "The file metadata, which holds the query id, is gone. Spark 4.2 and later refuse to start; earlier "
-    "versions start under a new query id, so sinks that remember the id (Delta's txnAppId) take old "
-    "batches for new ones.",
-    'Write the file {checkpoint}/metadata with the old id: {"id":"<query id>"}. The id stands in the '
-    "driver log, in the query's progress events and, for a Delta sink, in the table log as txnAppId.",
+    "The file metadata, which contains the query id, is missing. Spark 4.2 and later refuse to start; earlier "
+    "versions start under a new query id, so sinks that remember the id (Delta's txnAppId) treat old batches as "
+    "new.",
+    'Write the file {checkpoint}/metadata with the old id: {"id":"<query id>"}. The id is in the driver log, '
+    "in the query's progress events and, for a Delta sink, in the table log as txnAppId.",
 )
 UNREADABLE_METADATA = Diagnosis(
     "CKPT104",
     "unreadable-metadata",
     ERROR,
     "The file metadata cannot be read, so no Spark version starts the query.",
-    'Write the file {checkpoint}/metadata again: {"id":"<query id>"}. The id stands in the driver log, in the '
+    'Write the file {checkpoint}/metadata again: {"id":"<query id>"}. The id is in the driver log, in the '
     "query's progress events and, for a Delta sink, in the table log as txnAppId.",
 )
 NEWER_LOG_VERSION = Diagnosis(
@@ -47,49 +47,48 @@ NEWER_LOG_VERSION = Diagnosis(
     "log-version-not-supported",
     ERROR,
     "A log file that a start reads has a version line that this Spark version cannot read.",
-    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` promises a restart; where there is "
+    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart; if there is "
     "none, put {path} back from a copy of the checkpoint.",
 )
 SOURCES_DIFFER = Diagnosis(
     "CKPT106",
     "number-of-sources-changed",
     ERROR,
-    "Offset files name different numbers of sources. A query keeps its number as long as it keeps its checkpoint. A "
-    "start reads the newest two files, and refuses a query with another number than they name: "
-    '"There are [1] sources in the checkpoint offsets and now there are [2]".',
+    "Offset files name different numbers of sources. A query must keep its number of sources as long as it keeps "
+    'its checkpoint. A start reads the newest two files, and refuses a query with a different number: "There are '
+    '[1] sources in the checkpoint offsets and now there are [2]".',
     RESTORE,
 )
 MALFORMED_OFFSET = Diagnosis(
     "CKPT107",
     "malformed-source-offset",
     ERROR,
-    "The offset of a source, in an offset file that a start reads, is not JSON. Spark reads the log and "
-    "then fails when it hands the offset to the source.",
+    "The offset of a source, in an offset file that a start reads, is not JSON. Spark reads the log and then fails "
+    "when it passes the offset to the source.",
     RESTORE,
 )
 NEW_QUERY_ID = Diagnosis(
     "CKPT108",
     "new-query-id",
     WARNING,
-    "The file metadata is gone, and this Spark version starts all the same, under a new query id. Sinks "
-    "that remember the id (Delta's txnAppId) take the batch that is run next for a new one, also where "
-    "they have it already.",
+    "The file metadata is missing, and this Spark version starts anyway, under a new query id. Sinks that remember "
+    "the id (Delta's txnAppId) treat the batch that runs next as new, even if they have it already.",
     'Write the file {checkpoint}/metadata with the old id before the start: {"id":"<query id>"}.',
 )
 NEWER_SETTING = Diagnosis(
     "CKPT109",
     "recorded-setting-not-supported",
     ERROR,
-    "The offsets record a setting, which a restart takes over, with a value that this Spark version does not know.",
-    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` promises a restart.",
+    "The offsets record a setting, which a restart restores, with a value that this Spark version does not know.",
+    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
 )
 MISSING_PREDECESSOR = Diagnosis(
     "CKPT201",
     "missing-predecessor",
     ERROR,
-    "A synchronous start looks for the offsets of the batch before the latest one, and they are not "
-    'there: Spark fails with "batch {batch} doesn\'t exist" or, from 4.2 on, "Previous batch {batch} not found in '
-    'offset log". Asynchronous progress tracking leaves such gaps and starts across them.',
+    "A synchronous start looks for the offsets of the batch before the latest one, and they are missing: Spark "
+    'fails with "batch {batch} doesn\'t exist" or, from 4.2 on, "Previous batch {batch} not found in offset '
+    'log". Asynchronous progress tracking leaves such gaps and starts across them.',
     f"`ckpt repair-async {{checkpoint}}` plans the missing file. {_ASYNCHRONOUS}",
     ((Asked.ASYNC, NOTE), (Asked.BOTH, WARNING)),
 )
@@ -97,9 +96,9 @@ LOST_PREDECESSOR = Diagnosis(
     "CKPT202",
     "lost-predecessor",
     ERROR,
-    "A synchronous start looks for the offsets of the batch before the latest one, and they are not there. The logs do "
-    "not have the gaps that asynchronous progress tracking leaves, so the file was lost or removed.",
-    f"`ckpt repair-async {{checkpoint}}` plans a way out, unless {{path}} can be put back from a copy. {_ASYNCHRONOUS}",
+    "A synchronous start looks for the offsets of the batch before the latest one, and they are missing. The logs "
+    "do not have the gaps that asynchronous progress tracking leaves, so the file was lost or removed.",
+    f"`ckpt repair-async {{checkpoint}}` plans a repair, unless you can restore {{path}} from a copy. {_ASYNCHRONOUS}",
 )
 UNCOMMITTED_LATEST = Diagnosis(
     "CKPT203",
@@ -113,9 +112,9 @@ COMMITS_AHEAD = Diagnosis(
     "CKPT204",
     "commits-ahead-of-offsets",
     ERROR,
-    "The commit log ends after the offset log: offset files were lost or removed. Spark runs the latest "
-    "planned batch again, and then dies when it finds that batch's commit: CONCURRENT_STREAM_LOG_UPDATE, "
-    "which speaks of several streaming jobs though there is only one.",
+    "The commit log ends after the offset log: offset files were lost or removed. Spark runs the latest planned "
+    "batch again, and then fails when it finds that batch's commit: CONCURRENT_STREAM_LOG_UPDATE, which mentions "
+    "several streaming jobs though there is only one.",
     "Stop the query and restore the missing offset files from a copy of the checkpoint. Where there is a way without "
     "a copy, ckpt inspect names the files to move away.",
 )
@@ -133,8 +132,8 @@ COMMITS_WITHOUT_OFFSETS = Diagnosis(
     "CKPT206",
     "commits-without-offsets",
     ERROR,
-    "There are commits (or state) and no offsets at all: Spark takes the query for a new one and then "
-    "trips over what is left.",
+    "There are commits (or state) and no offsets at all: Spark treats the query as new and then fails because of "
+    "what is left.",
     "Restore {checkpoint}/offsets from a copy. To begin anew instead, use a new checkpoint folder, and "
     "mind that sources are then read from their beginning and sinks that skip known batch ids drop the "
     "first batches.",
@@ -157,17 +156,16 @@ REPLAY_FROM_BEGINNING = Diagnosis(
     "CKPT209",
     "replay-from-the-beginning",
     WARNING,
-    "Under asynchronous tracking the latest batch is run again and no earlier offsets are there, so its "
-    "range begins where its sources begin: rows of earlier batches are read and written again.",
+    "With asynchronous tracking the latest batch is run again and there are no earlier offsets, so its range "
+    "starts at the beginning of its sources: rows of earlier batches are read and written again.",
     "Accept the replay, or restore an earlier offset file from a copy of the checkpoint before the start.",
 )
 UNFINISHED_REPARTITION = Diagnosis(
     "CKPT210",
     "unfinished-repartition",
     ERROR,
-    "The latest batch is not committed and records another number of shuffle partitions than the batch "
-    "before: Spark 4.2 and later take it for an offline repartitioning that broke off, and refuse to "
-    "start.",
+    "The latest batch is not committed and records a different number of shuffle partitions than the batch before: "
+    "Spark 4.2 and later treat that as an interrupted offline repartitioning, and refuse to start.",
     "Run the repartitioning again with the same number of partitions. If there was none (Spark 4.2 and "
     "later mistake a changed setting for one), set "
     f"{settings.CHECK_UNFINISHED_REPARTITION}=false.",
@@ -176,32 +174,32 @@ FINISHED_ROWS_AGAIN = Diagnosis(
     "CKPT213",
     "finished-rows-read-again",
     WARNING,
-    "Under asynchronous tracking the latest batch is run again, from the nearest earlier offsets that are there. "
-    "Batches after those are committed and lost their offsets: their rows are read and written again.",
-    "`ckpt repair-async {checkpoint}` plans a way out and says what is read again, unless the lost offset files can be "
-    "put back from a copy of the checkpoint.",
+    "With asynchronous tracking the latest batch is run again, from the nearest earlier offsets that exist. "
+    "Batches after those are committed but lost their offsets: their rows are read and written again.",
+    "`ckpt repair-async {checkpoint}` plans a repair and says what is read again, unless you can restore the lost "
+    "offset files from a copy of the checkpoint.",
 )
 TWO_WRITERS = Diagnosis(
     "CKPT211",
     "two-writers-suspected",
     WARNING,
-    "Files of the log contradict each other in a way that one query alone does not leave behind: two "
-    "queries may be writing to this checkpoint.",
+    "Files of the log contradict each other in a way that a single query does not cause: two queries may be "
+    "writing to this checkpoint.",
     "Make sure that exactly one query uses {checkpoint}: stop all others before the next start.",
 )
 LOG_LAGS_BEHIND = Diagnosis(
     "CKPT212",
     "log-lags-behind-the-sink",
     NOTE,
-    "The gaps are those of asynchronous progress tracking, whose log lags behind: batches that ran after the last "
-    "logged one are not in it. Rows they had written are read and written again by any start, under ids used before.",
+    "The gaps are those of asynchronous progress tracking, whose log lags: batches that ran after the last logged "
+    "one are not in it. Any start reads and writes their rows again, under batch ids that were used before.",
     None,
 )
 COMMIT_CUT_SHORT = Diagnosis(
     "CKPT110",
     "commit-without-content",
     NOTE,
-    "The newest commit has only its version line: it was cut short. Every Spark version accepts it.",
+    "The newest commit has only its version line: it was truncated. Every Spark version accepts it.",
     None,
 )
 COMMIT_WITHOUT_STATE_IDS = Diagnosis(
@@ -209,6 +207,7 @@ COMMIT_WITHOUT_STATE_IDS = Diagnosis(
     "commit-without-state-ids",
     ERROR,
     "State store checkpoint format 2 finds its files by the unique ids in the commit of the batch before, and this "
-    "commit names none: it was written by hand, or in a session without the setting. Spark looks for other files then.",
+    "commit names none: it was written by hand, or in a session without the setting. Spark then looks for other "
+    "files.",
     RESTORE,
 )

@@ -7,8 +7,8 @@ OFFSETS_WENT_BACK = Diagnosis(
     "CKPT401",
     "offsets-went-backwards",
     WARNING,
-    "A source's offsets are lower than those of an earlier batch: a topic or table was recreated, or a "
-    "file was put back by hand. Rows in between may be missing or read twice.",
+    "A source's offsets are lower than those of an earlier batch: a topic or table was recreated, or a file was "
+    "restored by hand. Rows in between may be missing or read twice.",
     "Compare the offsets shown with those that the source has now; with Kafka, failOnDataLoss=false goes "
     "on with what is there.",
 )
@@ -23,7 +23,7 @@ SOURCE_LOG_HOLE = Diagnosis(
     "CKPT403",
     "file-source-log-hole",
     ERROR,
-    'The log of a file source lacks an entry it needs. Spark fails at start with words like "batch {batch} '
+    'The log of a file source lacks an entry it needs. Spark fails at start with a message like "batch {batch} '
     "doesn't exist\", the same as for a missing offset file.",
     RESTORE,
 )
@@ -31,7 +31,7 @@ SOURCE_LOG_UNREADABLE = Diagnosis(
     "CKPT404",
     "source-log-unreadable",
     ERROR,
-    "A file that a source keeps in the checkpoint, and reads at start, cannot be read.",
+    "A file that a source stores in the checkpoint, and reads at start, cannot be read.",
     RESTORE,
 )
 SINK_LOG_HOLE = Diagnosis(
@@ -45,8 +45,8 @@ ORPHAN_SIDECAR_BLOCKS = Diagnosis(
     "CKPT501",
     "orphan-checksum-file-in-the-way",
     ERROR,
-    "A hidden checksum file is left without its file, where Spark has yet to write: the query dies with "
-    'the words "Multiple streaming queries are concurrently using", though there is only one.',
+    "A hidden checksum file is left without its file, where Spark has yet to write: the query fails with "
+    '"Multiple streaming queries are concurrently using", though there is only one.',
     "Stop the query and remove {path} from {checkpoint}.",
 )
 ORPHAN_SIDECAR = Diagnosis(
@@ -60,15 +60,15 @@ STALE_SIDECAR = Diagnosis(
     "CKPT503",
     "stale-checksum-file",
     NOTE,
-    "A log file does not match its hidden checksum file: it was changed by hand or damaged. Spark does "
-    "not notice on its logs; other Hadoop clients refuse the file.",
+    "A log file does not match its hidden checksum file: it was changed by hand or damaged. Spark does not notice "
+    "this in its logs; other Hadoop clients refuse the file.",
     None,
 )
 DIRECTORY_IN_THE_WAY = Diagnosis(
     "CKPT504",
     "directory-in-the-way",
     ERROR,
-    "A folder has the name of a file that Spark has yet to write. The write fails, and Spark speaks of several "
+    "A folder has the name of a file that Spark has yet to write. The write fails, and Spark mentions several "
     "streaming jobs though there is only one.",
     "Stop the query and move {path} out of {checkpoint}.",
 )
@@ -76,37 +76,45 @@ LEFTOVER = Diagnosis(
     "CKPT505",
     "leftover-temporary-files",
     NOTE,
-    "Temporary files are left from writes that broke off. Spark does not look at them.",
+    "Temporary files are left from interrupted writes. Spark ignores them.",
     None,
 )
 ODD_NAME = Diagnosis(
     "CKPT506",
     "name-spark-reads-as-a-batch",
     ERROR,
-    "Spark takes this name for a batch id, though it would never write it so, and then looks for a file "
-    "that is not there.",
+    "Spark reads this name as a batch id, though it would never write it in this form, and then looks for a file "
+    "that does not exist.",
     "Stop the query and move {path} out of {checkpoint}.",
 )
 CHANGED_WHILE_READ = Diagnosis(
     "CKPT507",
     "changed-while-read",
     NOTE,
-    "Files came or went while the checkpoint was read: a query is using it now, so what is said here may be old.",
-    "Run `ckpt inspect {checkpoint}` again, best with the query stopped.",
+    "Files came or went while the checkpoint was read: a query is using it now, so this report may be out of date.",
+    "Run `ckpt inspect {checkpoint}` again, preferably with the query stopped.",
+)
+NESTED = Diagnosis(
+    "CKPT508",
+    "checkpoint-inside-the-checkpoint",
+    NOTE,
+    "A folder in this checkpoint is a checkpoint itself: another query writes there, or a copy was put into it. No "
+    "start looks at it, and nothing here speaks of it.",
+    "Inspect it on its own: `ckpt inspect {checkpoint}/{path}`.",
 )
 CONTINUOUS = Diagnosis(
     "CKPT601",
     "continuous-processing",
     WARNING,
     "This checkpoint was written by continuous processing, whose restart ckpt does not forecast.",
-    "Start the query with a continuous trigger, as it ran before, and watch its first epochs: nobody can tell from "
-    "here whether it starts, and where.",
+    "Start the query with a continuous trigger, as it ran before, and watch its first epochs: the files do not say "
+    "whether it starts, and where.",
 )
 EMPTY = Diagnosis(
     "CKPT602",
     "empty-checkpoint",
     NOTE,
-    "There is no checkpoint here yet, and a query that is started here reads its sources from their beginning.",
+    "There is no checkpoint here yet, and a query started here reads its sources from their beginning.",
     "Start the query only if it has never run before. If it has, do NOT start it: the path is wrong or the checkpoint "
     "was deleted, and every source would be read from its beginning.",
 )

@@ -15,40 +15,40 @@ STATE_FILE_DAMAGED = Diagnosis(
     "CKPT302",
     "state-file-damaged",
     ERROR,
-    "A state file that the next start loads is empty, cut short or cannot be decoded.",
+    "A state file that the next start loads is empty, truncated or cannot be decoded.",
     RESTORE,
 )
 STATE_SST_MISSING = Diagnosis(
     "CKPT303",
     "sst-file-missing-or-damaged",
     ERROR,
-    "A RocksDB snapshot names an SST file that is not there, or not in its recorded size.",
+    "A RocksDB snapshot names an SST file that is missing, or whose size differs from the recorded one.",
     RESTORE,
 )
 STATE_FOLDER_MISSING = Diagnosis(
     "CKPT304",
     "state-folder-missing",
     ERROR,
-    "The folder of an operator, a partition or a store is not there, so its state cannot be loaded.",
+    "The folder of an operator, a partition or a store is missing, so its state cannot be loaded.",
     RESTORE,
 )
 STATE_MOVED = Diagnosis(
     "CKPT305",
     "moved-transformwithstate-checkpoint",
     ERROR,
-    "Operator metadata of transformWithState names its schema files by absolute path, and those lie "
-    "elsewhere: the checkpoint was moved or copied. Where the old path is gone, neither a restart nor the"
-    " state reader works; where it still exists, schemas are read from there without a word.",
-    "`ckpt relocate {checkpoint}` makes it find them here. Or: put the checkpoint back to where it was written, or "
-    "make the old path lead here (locally by a symbolic link).",
+    "Operator metadata of transformWithState names its schema files by absolute path, in another place: the "
+    "checkpoint was moved or copied. If the old path is gone, neither a restart nor the state reader works; if it "
+    "still exists, Spark silently reads the schemas there.",
+    "`ckpt relocate {checkpoint}` makes it find them here. Or: move the checkpoint back to where it was written, "
+    "or make the old path lead here (locally by a symbolic link).",
 )
 STATE_ABOVE = Diagnosis(
     "CKPT306",
     "state-of-an-abandoned-timeline",
     ERROR,
-    "There are state files above the version that the next start loads and writes. They are not ignored "
-    "later: once the query comes to that version, it may load the old file and go on with wrong state, "
-    "without any error.",
+    "There are state files above the version that the next start loads and writes. Spark does not ignore them "
+    "later: once the query reaches that version, it may load the old file and continue with wrong state, without "
+    "any error.",
     "If offsets or commits were removed by hand, stop the query and move the newer state files away as well.",
 )
 SNAPSHOT_LAG = Diagnosis(
@@ -62,8 +62,8 @@ NO_OPERATOR_METADATA = Diagnosis(
     "CKPT308",
     "no-operator-metadata",
     NOTE,
-    "Spark before 4.0 wrote no operator metadata. The query restarts; Spark's state reader needs to be "
-    "told operator and store, and the format state-metadata shows nothing.",
+    "Spark before 4.0 wrote no operator metadata. The query restarts; Spark's state reader needs the operator and "
+    "store as options, and the format state-metadata shows nothing.",
     None,
 )
 UNREADABLE_STATE_METADATA = Diagnosis(
@@ -85,37 +85,38 @@ STATE_MOVED_JOIN = Diagnosis(
     "CKPT311",
     "moved-schemas-of-a-join",
     WARNING,
-    "Operator metadata of a join (state format 3 or 4) names its schema files by absolute path, elsewhere than here. "
-    "The query restarts and writes them anew; until then Spark's state reader fails on this checkpoint.",
+    "Operator metadata of a join (state format 3 or 4) names its schema files by absolute path, in another place. "
+    "The query restarts and writes them again; until then Spark's state reader fails on this checkpoint.",
     "`ckpt relocate {checkpoint}` makes the reader find them here. Or: start the query once before reading its state.",
 )
 NO_STATE_FOLDER = Diagnosis(
     "CKPT312",
     "no-state-folder",
     NOTE,
-    "There is no folder state/. That is right for a stateless query; one that aggregates, joins or deduplicates has "
-    "lost its state, and no other file tells.",
+    "There is no folder state/. That is normal for a stateless query; one that aggregates, joins or deduplicates "
+    "has lost its state, and no other file shows it.",
     "If the query keeps state, restore state/ from a copy of the checkpoint before it is started.",
 )
 ODD_END = Diagnosis(
     "CKPT313",
     "state-file-cut-behind-its-data",
     NOTE,
-    "A state file that the next start loads lacks its end mark, or its checksum file is empty. All its data is there.",
+    "A state file that the next start loads lacks its end marker, or its checksum file is empty. All its "
+    "data is there.",
     None,
 )
 STATE_SCHEMA_MISSING = Diagnosis(
     "CKPT314",
     "state-schema-missing",
     NOTE,
-    "The schema of a state store is not there. The query restarts without it; Spark's state reader fails.",
+    "The schema of a state store is missing. The query restarts without it; Spark's state reader fails.",
     RESTORE,
 )
 STATE_TOO_NEW = Diagnosis(
     "CKPT315",
     "state-of-a-newer-spark",
     ERROR,
-    "The checkpoint holds state of transformWithState, which Spark has since 4.0: no earlier version can run the query "
-    "that wrote it.",
+    "The checkpoint has state of transformWithState, which Spark supports since 4.0: no earlier version can run "
+    "the query that wrote it.",
     "Start the query with Spark 4.0 or later.",
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ckpt import settings
 from ckpt.model import Provider
 from ckpt.state.units import StateUnit, UnitKind
+from ckpt.versions import Spark
 
 PROVIDER_CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: settings.ROCKSDB_PROVIDER}
 
@@ -21,7 +22,7 @@ class Situation:
     unit: StateUnit
     recorded: Mapping[str, str]  # settings in the offset log
     mounted: bool  # read through a mount table: see ``ckpt.export.mount``
-    spark: tuple[int, int]  # version of the Spark that reads
+    spark: Spark  # that reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,7 @@ def _format_validation(situation: Situation) -> str | None:
 def _file_manager(situation: Situation) -> str | None:
     if not situation.mounted:
         return None
-    package = "checkpointing." if situation.spark >= (4, 1) else ""
-    return f"org.apache.spark.sql.execution.streaming.{package}FileSystemBasedCheckpointFileManager"
+    return situation.spark.rules.file_manager
 
 
 RULES = (

@@ -14,12 +14,13 @@ from ckpt.export.choose import Wanted
 from ckpt.export.columns import Columns, Dropped, Holds, Names
 from ckpt.export.gather import InitialColumn, keys_of, state_of
 from ckpt.export.moment import Moment
-from ckpt.export.reading import NEWEST_SPARK, Question, Reading, plan_readings
+from ckpt.export.reading import Question, Reading, plan_readings
 from ckpt.formats.types import array_of, fields_of, map_of, struct_of, type_at
 from ckpt.state.ranges import common
 from ckpt.state.units import UnitKind
 
 __all__ = ["Holds", "InitialColumn", "InitialPlan", "InitialShape", "plan_initial_state", "plan_initial_states"]
+from ckpt.versions import NEWEST, Spark, newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class InitialPlan:
             schema=None,
             readable_batches=reduce(common, (unit.readable_batches for unit in units)),
             change_batches=(),
-            oldest_spark=max((unit.oldest_spark for unit in units if unit.oldest_spark), default=None),
+            oldest_spark=newest(unit.oldest_spark for unit in units),
             buffer=None,
         )
         options = [reading.options for reading in self.readings]
@@ -92,7 +93,7 @@ class InitialPlan:
 def plan_initial_state(
     question: Question,
     storage_options: Mapping[str, str] | None = None,
-    spark: tuple[int, int] = NEWEST_SPARK,
+    spark: Spark = NEWEST,
 ) -> InitialPlan:
     """Plan the frame of the one operator that there is or that was asked for; raises as ``plan_readings`` does."""
     plans = plan_initial_states(replace(question, all_units=True), storage_options, spark)
@@ -104,7 +105,7 @@ def plan_initial_state(
 def plan_initial_states(
     question: Question,
     storage_options: Mapping[str, str] | None = None,
-    spark: tuple[int, int] = NEWEST_SPARK,
+    spark: Spark = NEWEST,
 ) -> tuple[InitialPlan, ...]:
     """The same for every operator if ``question.all_units`` says so; of ``wanted`` only the operator may be given."""
     wanted = question.wanted

@@ -16,9 +16,10 @@ from ckpt.reader import open_checkpoint
 from ckpt.state.units import StateUnit, UnitKind
 from ckpt.storage import open_storage
 from ckpt.storage.locations import spark_uri
+from ckpt.versions import NEWEST, Spark, first_with
 
-OLDEST_SPARK, NEWEST_SPARK = (4, 0), (4, 3)
-"""The versions of Spark whose state reader reads what is planned here."""
+OLDEST_SPARK = first_with(lambda rules: rules.state_reader)
+"""The oldest version whose state reader reads what is planned here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def _field(column: tuple[str, str]) -> Json:
 def plan_readings(
     question: Question,
     storage_options: Mapping[str, str] | None = None,
-    spark: tuple[int, int] = NEWEST_SPARK,
+    spark: Spark = NEWEST,
 ) -> tuple[Reading, ...]:
     """Plan what was asked for; reads the checkpoint's small files, and starts no JVM.
 
@@ -79,11 +80,10 @@ def plan_readings(
     checkpoint = _open_at(question.checkpoint, options, question.batch)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
     for unit in units:
-        if unit.oldest_spark is not None and spark < unit.oldest_spark:
-            needed = version_of(unit.oldest_spark)
+        if unit.oldest_spark is not None and not spark.at_least(unit.oldest_spark):
             raise CkptError(
-                f"{checkpoint.uri}: {unit.label} is stored in a way that Spark reads since {needed}, and this is "
-                f"{version_of(spark)}: pip install 'pyspark>={needed}'"
+                f"{checkpoint.uri}: {unit.label} is stored in a way that Spark reads since {unit.oldest_spark}, and "
+                f"this is {spark}: pip install 'pyspark>={unit.oldest_spark}'"
             )
     batch = choose_batch(checkpoint, units, question.batch)
     if question.changes_from is not None:
@@ -96,11 +96,6 @@ def plan_readings(
     return tuple(
         _plan(checkpoint, unit, moment, question.changes_from, recorded, spark, storage.read) for unit in units
     )
-
-
-def version_of(spark: tuple[int, int]) -> str:
-    """A version of Spark as it is written: ``4.2``."""
-    return ".".join(map(str, spark))
 
 
 def _open_at(uri: str, options: Mapping[str, str], batch: int | None) -> Checkpoint:
@@ -118,7 +113,7 @@ def _plan(
     moment: Moment,
     changes_from: int | None,
     recorded: Mapping[str, str],
-    spark: tuple[int, int],
+    spark: Spark,
     read: Callable[[str], bytes],
 ) -> Reading:
     mount = mount_for(checkpoint, unit, read)

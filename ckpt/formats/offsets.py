@@ -118,8 +118,8 @@ def _source(name: str | None, text: str) -> SourceOffset:
     try:
         value = exact_json(text)
         return SourceOffset(name, text, value if _can_be_shown(value) else text)
-    except Damaged:
-        return SourceOffset(name, text, None, well_formed=False)
+    except Damaged as damage:
+        return SourceOffset(name, text, None, well_formed=False, cut=damage.fault is Fault.TRUNCATED_JSON)
 
 
 def _can_be_shown(value: Json) -> bool:

@@ -16,7 +16,7 @@ from ckpt.migrate.ways import Comparison, Way, two_ways
 from ckpt.migrate.written import Written, written
 from ckpt.model import Kind, Provider, StateInventory
 from ckpt.reader import open_checkpoint
-from ckpt.restart.versions import Progress
+from ckpt.versions import Progress
 
 
 class To(StrEnum):

@@ -13,11 +13,12 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.export.choose import Wanted
 from ckpt.export.columns import Column, Holds, type_names
 from ckpt.export.initial import InitialPlan, InitialShape, plan_initial_state
-from ckpt.export.reading import NEWEST_SPARK, Question
+from ckpt.export.reading import Question
 from ckpt.export.targets import Format
 from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, variables_of
 from ckpt.model import Json, Operator
+from ckpt.versions import NEWEST, Spark, first_with
 
 
 class Api(StrEnum):
@@ -38,7 +39,7 @@ class TimeMode(StrEnum):
 INITIAL_STATE, PROCESSOR, START = "initial_state", "processor.py", "start.py"
 """What a migration writes, below the folder that was asked for."""
 
-OLDEST_ROW_API = (4, 1)
+OLDEST_ROW_API = first_with(lambda rules: rules.row_processors)
 NULL_IS_SAFE = ("string", "boolean", "binary", "decimal")  # types of keys that are NULL for themselves in pandas too
 _FORMATS = (Format.PARQUET, Format.DELTA)
 
@@ -186,7 +187,7 @@ def plan_transform(
     operator: int | None = None,
     kind: Format = Format.PARQUET,
     api: Api = Api.PANDAS,
-    spark: tuple[int, int] = NEWEST_SPARK,
+    spark: Spark = NEWEST,
 ) -> TransformPlan:
     """Plan a new query that goes on behind a batch; reads the checkpoint's small files, and starts no JVM.
 
@@ -206,10 +207,10 @@ def plan_transform(
     """
     if kind not in _FORMATS:
         raise UsageError(f"--format {kind}: initial state is written as parquet or delta")
-    if api is Api.ROW and spark < OLDEST_ROW_API:
+    if api is Api.ROW and not spark.at_least(OLDEST_ROW_API):
         raise CkptError(
-            f"--api row needs pyspark {'.'.join(map(str, OLDEST_ROW_API))} or later, and this is "
-            f"{'.'.join(map(str, spark))}: pip install 'pyspark>=4.1', or --api pandas"
+            f"--api row needs pyspark {OLDEST_ROW_API} or later, and this is {spark}: "
+            f"pip install 'pyspark>={OLDEST_ROW_API}', or --api pandas"
         )
     handoff = hand_off(uri, storage_options, batch=batch)
     if handoff.inspection.checkpoint.state is None and handoff.refused is None:

@@ -38,15 +38,15 @@ class Held:
         named = f", such as {self.example}" if self.example else ""
         if self.holder is Holder.FILE_SOURCE:
             return (
-                f"{self.folder} names the input files that were read by absolute path{named}. The next start goes on "
-                'from there as long as the query reads the same folder as before. On another folder it fails ("Wrong '
-                'basePath"); on a glob of one it reads everything there again, or with fileNameOnly=true what has a '
-                "new name."
+                f"{self.folder} names the input files that were read by absolute path{named}. The next start "
+                "continues from there as long as the query reads the same folder as before. On another folder it "
+                'fails ("Wrong basePath"); on a glob it reads everything there again, or with fileNameOnly=true '
+                "only files with a new name."
             )
         return (
-            f"{self.folder} names the output files of a file sink by absolute path{named}. Readers of that folder look "
-            "for them there, so output that is moved can only be read with its old place reachable, or by listing "
-            "its files."
+            f"{self.folder} names the output files of a file sink by absolute path{named}. Readers of that folder "
+            "look for them there, so moved output can only be read if its old path is reachable, or by listing its "
+            "files."
         )
 
 

@@ -135,8 +135,8 @@ class _MetadataFile:
                 continue
             if checkpoint.listing.info(below) is None:
                 raise _NoWay(
-                    f"{self.path} names the schema file {below}, and it is not in this checkpoint: restore it from a "
-                    "copy of the checkpoint, and try again"
+                    f"{self.path} names the schema file {below}, which is not in this checkpoint: restore it from "
+                    "a copy of the checkpoint, and try again"
                 )
             paths[recorded] = new
         return paths
@@ -161,6 +161,6 @@ def _metadata_files(storage: Storage, checkpoint: Checkpoint) -> Iterator[_Metad
         for recorded in (one for store in metadata.stores for one in store.schema_paths):
             parts = _SCHEMA.fullmatch(recorded)
             if parts is None or int(parts["operator"]) != operator or {".", ".."} & set(parts["file"].split("/")):
-                raise _NoWay(f"{path} names a schema file in a way that Spark does not: {recorded}")
+                raise _NoWay(f"{path} names a schema file in a form that Spark does not write: {recorded}")
             schemas[recorded] = parts
         yield _MetadataFile(path, operator, data, schemas)

@@ -20,13 +20,13 @@ def warnings(target: str, recorded: Sequence[str], held: Sequence[Held], *, away
     yield STOP_FIRST
     if away:
         yield (
-            f"Afterwards it opens as {target} and nowhere else: bring all of it there before anything starts it or "
+            f"Afterwards it opens as {target} and nowhere else: move all of it there before anything starts it or "
             "reads its state."
         )
     if "%" in target or " " in target:
         yield (
-            f"Spark takes {target} as it stands, and runs the query there. Its state reader, though, finds nothing "
-            "below a path with a space or a percent sign; locally a symbolic link without them helps it."
+            f"Spark takes {target} literally, and runs the query there. But its state reader finds nothing below a "
+            "path with a space or a percent sign; locally a symbolic link without them helps."
         )
     if any(root != target for root in recorded):
         yield (

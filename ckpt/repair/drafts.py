@@ -47,14 +47,14 @@ def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
     above = _reaches_above(checkpoint, latest)
     if checkpoint.stateful and (above or not committed):
         raise NoWay(
-            f"the query keeps state, and batch {latest} is not its last committed one: "
-            "run over other rows than before, it would count them twice"
+            f"the query keeps state, and batch {latest} is not its last committed one: run over other rows than "
+            "before, it would count rows twice"
         )
     origin = _origin(checkpoint, latest, end)
     if origin is None and not committed:
         raise NoWay(
-            f"batch {latest} is not committed, and no earlier batch is both committed and readable, so nobody can say "
-            "where it begins"
+            f"batch {latest} is not committed, and no earlier batch is both committed and readable, so its start "
+            "is unknown"
         )
     between = [f"{OFFSETS}/{i}" for i in offsets.ids if _or_none(origin) < i < latest - 1 and not committed]
     steps = [*removals(storage, checkpoint.listing, between), *_above(checkpoint, storage, latest)]
@@ -98,7 +98,7 @@ def _predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: 
         return
     path, listing = f"{OFFSETS}/{latest - 1}", checkpoint.listing
     if listing.has_folder(path) or path in listing.oddities:
-        raise NoWay(f"{path} is no file, and stands where one has to be written: move it away first")
+        raise NoWay(f"{path} is not a file, and is in the way of one that must be written: move it away first")
     source = f"{OFFSETS}/{origin}"
     yield from writing(storage, listing, path, storage.read(source), source)
 
@@ -111,14 +111,18 @@ def _after_fill(
     replay = []
     if latest in commits:
         why = (
-            f"batch {latest} is committed, so a start only wants its predecessor to be there, and reads nothing from it"
+            f"batch {latest} is committed, so a start only checks that its predecessor exists, and reads "
+            "nothing from it"
         )
     else:
         assert origin is not None
         finished = above or any(origin < i < latest for i in (*offsets.ids, *commits.ids))
         ranges = source_ranges(offsets.readable(origin), offsets.readable(latest))
         replay.append(Replay(latest, ranges, finished))
-        why = f"batch {latest} is not committed: it is run again from the end of batch {origin}, the last known done"
+        why = (
+            f"batch {latest} is not committed: it is run again from the end of batch {origin}, the last "
+            "that is known to be done"
+        )
     if above:
         replay.append(Replay(latest + 1, source_ranges(offsets.readable(latest), None), finished=True))
         why = f"batch {latest} is the newest whose offsets can be read; {why}"
@@ -131,9 +135,7 @@ def rewinds(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
     Raises NoWay, or StorageError where a file cannot be read.
     """
     if checkpoint.stateful:
-        raise NoWay(
-            "the query keeps state, and state files above the batch gone back to are loaded later without an error"
-        )
+        raise NoWay("the query keeps state, and state files of later batches would be loaded later without an error")
     offsets, logged = checkpoint.offsets, _newest_readable(checkpoint)
     end = None if _reaches_above(checkpoint, logged) else offsets.readable(logged)
     for batch_id in reversed(offsets.ids):

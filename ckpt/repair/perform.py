@@ -10,9 +10,9 @@ from ckpt.inspection import inspect
 from ckpt.reader import read_checkpoint
 from ckpt.repair.plan import Plan, Strategy
 from ckpt.repair.planner import plan_repair
-from ckpt.restart.versions import Spark
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.writer import Writer, open_writer
+from ckpt.versions import Spark
 
 COMMAND = "repair-async"
 
@@ -73,9 +73,7 @@ def repair(
 
     """
     if plan.must_accept_replay and not accept_replay:
-        return Receipt(
-            problem="rows of finished batches would be read again: look at the plan, then add --accept-replay"
-        )
+        return Receipt(problem="rows of finished batches would be read again: check the plan, then add --accept-replay")
     checkpoint = plan.inspection.checkpoint
     change = Change(COMMAND, checkpoint.query_id, checkpoint.listing, plan.steps)
     return apply(change, storage, writer, backup, grace_s, lambda: broken_promise(plan.after, storage))

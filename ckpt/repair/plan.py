@@ -6,7 +6,7 @@ from enum import StrEnum
 from ckpt.change.steps import Step
 from ckpt.inspection import Inspection
 from ckpt.restart.forecast import Forecast, SourceRange
-from ckpt.restart.versions import Progress
+from ckpt.versions import Progress
 
 
 class Strategy(StrEnum):

@@ -17,8 +17,9 @@ from ckpt.repair.drafts import Draft, NoWay, fills, rewinds
 from ckpt.repair.plan import Plan, Strategy
 from ckpt.repair.words import warnings
 from ckpt.restart.forecast import Forecast
-from ckpt.restart.versions import Spark
+from ckpt.restart.remedies import pair_below
 from ckpt.storage import Storage
+from ckpt.versions import Spark
 
 _DRAFTS: Mapping[Strategy, Callable[[Checkpoint, Storage], Iterator[Draft]]] = {
     Strategy.FILL: fills,
@@ -52,7 +53,7 @@ def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: 
     if not possible:
         return Plan(found, needed=True, refused="; ".join(f"{p.strategy}: {p.refused}" for p in plans))
     best = max(possible, key=lambda plan: -1 if plan.reads_after is None else plan.reads_after)
-    no_way = "; ".join(f"{plan.strategy} is no way: {plan.refused}" for plan in plans if plan.refused is not None)
+    no_way = "; ".join(f"{plan.strategy} is not possible: {plan.refused}" for plan in plans if plan.refused is not None)
     return replace(best, why=f"{best.why}; {no_way}") if no_way else best
 
 
@@ -61,6 +62,8 @@ def _has_gap(checkpoint: Checkpoint) -> bool:
     latest = checkpoint.offsets.latest
     if not latest or latest not in checkpoint.offsets or checkpoint.kind is not Kind.MICRO_BATCH:
         return False
+    if checkpoint.offsets.readable(latest) is None:
+        return not pair_below(checkpoint, latest)
     return checkpoint.offsets.readable(latest - 1) is None
 
 
@@ -69,12 +72,12 @@ def _no_gap(found: Inspection) -> str:
     if not troubles:
         return "a synchronous start finds every offset file that it looks for"
     codes = ", ".join(dict.fromkeys(f"{one.code} {one.name}" for one in troubles))
-    return f"no gap stops a synchronous start, so this command cannot help; found was {codes}"
+    return f"no gap stops a synchronous start, so this command cannot help; ckpt found {codes}"
 
 
 def _first_that_runs(way: Strategy, found: Inspection, storage: Storage, versions: Sequence[Spark]) -> Plan:
     """The plan of a strategy, or its refusal."""
-    reason = "no two consecutive batches are there to go back to"
+    reason = "there are no two consecutive batches to go back to"
     try:
         for draft in islice(_DRAFTS[way](found.checkpoint, storage), _TRIES):
             plan = _judged(draft, found, storage, versions)
@@ -114,4 +117,4 @@ def _in_vain(starts: Sequence[Forecast]) -> str:
     if one.lost:
         return f"batches from {one.lost[0]} on would never be run ({codes})"
     said = f' with "{one.error}"' if one.error else ""
-    return f"the start would still fail{said} ({codes}): see ckpt inspect, and mend that first"
+    return f"the start would still fail{said} ({codes}): see ckpt inspect, and fix that first"

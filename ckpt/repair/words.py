@@ -33,7 +33,7 @@ def warnings(checkpoint: Checkpoint, logged: int, failing: Sequence[Forecast], *
         yield _SINKS + _named_sinks(checkpoint)
     for error in dict.fromkeys(f.error for f in failing):
         versions = spell([f.spark for f in failing if f.error == error])
-        yield f'Spark {versions} will not start all the same: "{error}".'
+        yield f'Spark {versions} still will not start: "{error}".'
 
 
 def _unlogged(checkpoint: Checkpoint, logged: int) -> str:

@@ -1,5 +1,7 @@
 """Rules about the first batch: whether its state loads, whether its files can be written, what it reads."""
 
+from dataclasses import replace
+
 from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.findings import Diagnosis, Finding
@@ -9,7 +11,7 @@ from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure
-from ckpt.restart.versions import Progress, Spark
+from ckpt.versions import Progress
 
 _STATE_DIAGNOSES = {
     DamageKind.MISSING: diagnoses.state.STATE_CHAIN_HOLE,
@@ -32,7 +34,11 @@ def _first(start: Start) -> tuple[int, tuple[SourceRange, ...]]:
     end = start.checkpoint.offsets.readable(start.latest)
     if start.resumes:
         return start.latest + 1, source_ranges(end, None)
-    return start.latest, source_ranges(start.checkpoint.offsets.readable(start.predecessor), end)
+    ranges = source_ranges(start.checkpoint.offsets.readable(start.predecessor), end)
+    if start.predecessor is None:
+        initial = start.checkpoint.initial_offsets
+        ranges = tuple(replace(one, start=initial.get(one.index)) for one in ranges)
+    return start.latest, ranges
 
 
 def refused(start: Start) -> Forecast | None:
@@ -49,7 +55,7 @@ def state(start: Start) -> Forecast | None:
     kept = start.checkpoint.state
     if kept is None:
         return None
-    if any(operator.variables for operator in kept.operators) and not start.spark.at_least(Spark.V4_0):
+    if any(operator.variables for operator in kept.operators) and not start.rules.transform_with_state:
         found = Finding(diagnoses.state.STATE_TOO_NEW, STATE, f"Spark {start.spark} has no transformWithState")
         return start.ends(Outcome.UNKNOWN, found)
     moved = _moved_schemas(start)
@@ -66,7 +72,7 @@ def state(start: Start) -> Forecast | None:
         return start.ends(
             Outcome.FAILS_IN_BATCH, found, batch_id=batch_id, reexecutes=again, sources=ranges, error=error
         )
-    failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.spark)) is not None]
+    failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.rules)) is not None]
     if not failing:
         return None
     without_ids = _commit_without_ids(start)
@@ -163,11 +169,10 @@ def runs(start: Start) -> Forecast:
         if start.progress is Progress.ASYNC and start.predecessor is None and batch_id > 0:
             detail = f"batch {batch_id} is run again, and no earlier offset file is there"
             because.append(Finding(diagnoses.logs.REPLAY_FROM_BEGINNING, f"{OFFSETS}/{batch_id}", detail))
-        done = [i for i in start.checkpoint.commits.ids if (start.predecessor or -1) < i < batch_id]
-        if start.progress is Progress.ASYNC and start.predecessor is not None and done:
-            detail = (
-                f"batch {batch_id} begins at the end of batch {start.predecessor}, and batch {done[-1]} is committed"
-            )
+        begins_at = start.predecessor
+        done = [i for i in start.checkpoint.commits.ids if begins_at is not None and begins_at < i < batch_id]
+        if start.progress is Progress.ASYNC and done:
+            detail = f"batch {batch_id} begins at the end of batch {begins_at}, and batch {done[-1]} is committed"
             because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail))
     if start.committed is not None and start.latest is not None and start.committed > start.latest:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"

@@ -53,7 +53,7 @@ def source_logs(start: Start) -> Forecast | None:
     for one in file_source_logs(checkpoint.listing, checkpoint.offsets.readable(start.latest)):
         if one.log.first_missing is not None:
             path = f"{one.folder}/{one.log.first_missing}"
-            detail = f"entries {one.log.first_needed} to {one.log.latest} are needed, and this one is not there"
+            detail = f"entries {one.log.first_needed} to {one.log.latest} are needed, and this one is missing"
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, words.gone(path))
     for path, entry in checkpoint.source_entries.items():
         if isinstance(entry, Unreadable):

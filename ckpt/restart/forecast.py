@@ -5,8 +5,8 @@ from enum import StrEnum
 
 from ckpt.findings import Finding
 from ckpt.model import Json, OffsetLog
-from ckpt.restart.versions import Progress, Spark
 from ckpt.sources import in_order
+from ckpt.versions import Progress, Spark
 
 
 class Outcome(StrEnum):

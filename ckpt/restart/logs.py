@@ -8,8 +8,8 @@ from ckpt.model import CommitLog, OffsetLog, Unreadable
 from ckpt.restart import remedies, words
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.start import MOST_BATCHES, Start
-from ckpt.restart.versions import Progress
 from ckpt.settings import JOIN_FORMAT, SHUFFLE_PARTITIONS
+from ckpt.versions import Progress
 
 
 def latest_offsets(start: Start) -> Forecast | None:

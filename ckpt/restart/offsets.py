@@ -8,7 +8,7 @@ from ckpt.model import SourceOffset
 from ckpt.restart import words
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
-from ckpt.sources import FileOffset, advance, decode, in_order
+from ckpt.sources import NO_TOPIC_YET, FileOffset, RateMicroBatchOffset, advance, decode, in_order, is_kafka
 
 
 def malformed_offsets(start: Start) -> Forecast | None:
@@ -19,9 +19,17 @@ def malformed_offsets(start: Start) -> Forecast | None:
         log = start.checkpoint.offsets.readable(batch_id)
         for index, source in enumerate(log.sources if log else ()):
             if not source.well_formed:
-                detail = f"the offset of source {index} is no JSON"
-                return start.fails(diagnoses.logs.MALFORMED_OFFSET, f"{OFFSETS}/{batch_id}", detail, None)
+                detail = f"the offset of source {index} is {'JSON that was cut off' if source.cut else 'no JSON'}"
+                error = words.CUT_OFFSET if source.cut and _is_read_by_json4s(start, index) else None
+                return start.fails(diagnoses.logs.MALFORMED_OFFSET, f"{OFFSETS}/{batch_id}", detail, error)
     return None
+
+
+def _is_read_by_json4s(start: Start, index: int) -> bool:
+    """Whether a source, as its other offsets show it, lets Jackson's own error out (Kafka wraps it in another)."""
+    logs = (start.checkpoint.offsets.readable(batch_id) for batch_id in start.checkpoint.offsets.ids)
+    others = (decode(in_order(log)[index].value) for log in logs if log and index < len(log.sources))
+    return any(isinstance(offset, FileOffset | RateMicroBatchOffset) for offset in others)
 
 
 def doubtful_offsets(start: Start) -> Forecast | None:
@@ -46,6 +54,8 @@ def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tu
     if new.text is None:
         return diagnoses.logs.SOURCES_DIFFER, "has no offset, and had one in"
     if not (old.well_formed and new.well_formed):
+        return None
+    if old.value == NO_TOPIC_YET and is_kafka(new.value):
         return None
     if type(decode(old.value)) is not type(decode(new.value)):
         return diagnoses.logs.SOURCES_DIFFER, "is of another kind than in"

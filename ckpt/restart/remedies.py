@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
-from ckpt.restart.versions import RULES
 from ckpt.shell import quoted_path
 from ckpt.storage.locations import local_path
+from ckpt.versions import RULES
 
 _PUT_BACK = "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one)."
 _REPAIR = "`ckpt repair-async {checkpoint}` plans a way out."
@@ -26,7 +26,7 @@ def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str:
     if folder == COMMITS:
         away = f"{_away([f'{COMMITS}/{batch_id}'])}; Spark then runs batch {latest} again: {_AGAIN}"
         return f"{_PUT_BACK} Without a copy, {away}"
-    if batch_id != latest or (latest and not _pair_below(checkpoint, latest)):
+    if batch_id != latest or (latest and not pair_below(checkpoint, latest)):
         return _PUT_BACK if checkpoint.stateful else f"{_REPAIR} Or: {_lower(_PUT_BACK)}"
     if not latest:
         return _PUT_BACK
@@ -36,10 +36,10 @@ def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str:
     return f"{_PUT_BACK} Without a copy, {away}; {anew}"
 
 
-def _pair_below(checkpoint: Checkpoint, latest: int) -> bool:
+def pair_below(checkpoint: Checkpoint, latest: int) -> bool:
     """Whether a synchronous start finds what it looks for once the latest batch is not there."""
-    offsets = checkpoint.offsets
-    return latest - 1 in offsets and (latest == 1 or latest - 2 in offsets)
+    wanted = (latest - 1, latest - 2) if latest > 1 else (latest - 1,)
+    return all(checkpoint.offsets.readable(batch_id) is not None for batch_id in wanted)
 
 
 def commit_without_ids(batch_id: int) -> str:
@@ -103,7 +103,7 @@ def nobody_reads(version: int) -> bool:
 def newer_version(version: int) -> str:
     """For a version line that some Spark version, or none that is known, reads."""
     if not nobody_reads(version):
-        return "Start the query with a Spark version for which `ckpt inspect {checkpoint}` promises a restart."
+        return "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart."
     return (
         f"No Spark version up to {list(RULES)[-1]} writes v{version}: if a newer one wrote this checkpoint, start the "
         "query with that one; otherwise the file is damaged: put {path} back from a copy of the checkpoint."

@@ -8,7 +8,7 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.restart import batch, before, logs, offsets
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.start import Start
-from ckpt.restart.versions import Progress, Spark
+from ckpt.versions import Progress, Spark
 
 RULES = (
     before.no_micro_batches,

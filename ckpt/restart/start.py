@@ -9,7 +9,7 @@ from ckpt.findings import Diagnosis, Finding
 from ckpt.history import is_empty
 from ckpt.restart import remedies
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.restart.versions import RULES, Progress, Rules, Spark
+from ckpt.versions import Progress, Rules, Spark
 
 MOST_BATCHES = 2**31 - 1
 """Between the first and the last of a log: Spark makes an array of them."""
@@ -26,7 +26,7 @@ class Start:
     @property
     def rules(self) -> Rules:
         """How this version starts."""
-        return RULES[self.spark]
+        return self.spark.rules
 
     @property
     def latest(self) -> int | None:

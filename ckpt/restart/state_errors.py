@@ -8,7 +8,7 @@ RocksDB with and without changelogs, state store checkpoint formats 1 and 2), wi
 from dataclasses import dataclass
 
 from ckpt.model import DamageKind, Provider, StateDamage, StateFileKind
-from ckpt.restart.versions import Spark
+from ckpt.versions import Rules, Verified
 
 _UNCATEGORIZED = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 _CUT_SHORT = (DamageKind.EMPTY, DamageKind.TRUNCATED)
@@ -22,46 +22,49 @@ class LoadFailure:
     at_start: bool = False  # before any task runs; otherwise while the first batch is executed
 
 
-def load_failure(damage: StateDamage, provider: Provider, spark: Spark) -> LoadFailure | None:
-    """How a start of this Spark version ends that meets ``damage``; None where it gets round it."""
-    if _survives(damage, spark):
+def load_failure(damage: StateDamage, provider: Provider, rules: Rules) -> LoadFailure | None:
+    """How a start ends that meets ``damage``, under the rules of its version; None where it gets round it."""
+    if _survives(damage, rules):
         return None
     match damage.kind:
-        case DamageKind.MISSING_STATE if damage.operator is None and spark.at_least(Spark.V4_2):
+        case DamageKind.MISSING_STATE if damage.operator is None and rules.checks_state_folder:
             return LoadFailure("STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY", at_start=True)
-        case DamageKind.MISSING_STATE if damage.operator is not None and spark.at_least(Spark.V4_0):
+        case DamageKind.MISSING_STATE if damage.operator is not None and rules.operator_metadata:
             return LoadFailure("STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA", at_start=True)
         case DamageKind.BAD_SCHEMA:
-            return LoadFailure(damage.says, at_start=spark.at_least(Spark.V4_0))
+            return LoadFailure(damage.says, at_start=rules.checks_schemas_at_start)
         case DamageKind.BLOCKED:
-            words = "CANNOT_WRITE_STATE_STORE" if spark.at_least(Spark.V4_0) else "Error committing version"
+            words = "CANNOT_WRITE_STATE_STORE" if rules.names_state_errors else "Error committing version"
             return LoadFailure(words)
         case DamageKind.MISSING | DamageKind.MISSING_PARTITION | DamageKind.MISSING_STATE:
-            return LoadFailure(_missing_words(damage, provider, spark))
-    if spark.at_least(Spark.V4_2) and _replays_from_nothing(damage):
-        return LoadFailure(_missing_words(damage, provider, spark))
-    if spark.at_least(Spark.V4_0):
+            return LoadFailure(_missing_words(damage, provider, rules))
+    if rules.repairs_snapshots and _replays_from_nothing(damage):
+        return LoadFailure(_missing_words(damage, provider, rules))
+    if rules.names_state_errors:
         odd_size = damage.file_kind is StateFileKind.SST and damage.kind in _CUT_SHORT
         return LoadFailure("CANNOT_LOAD_STATE_STORE.UNEXPECTED_FILE_SIZE" if odd_size else _UNCATEGORIZED)
     return LoadFailure(_plain_words(damage))
 
 
-def _survives(damage: StateDamage, spark: Spark) -> bool:
-    """Whether this version loads the state all the same.
+def _survives(damage: StateDamage, rules: Rules) -> bool:
+    """Whether the state is loaded anyway.
 
-    An odd end is not looked at, but a checksum file beside it is: by 4.1 for all files but zips, later for all files
-    of format 2 and for none of format 1. A bad snapshot is replaced by an older one and its logs since 4.2 (Spark's
-    ``AutoSnapshotLoader``); for RocksDB that needs changelog checkpointing.
+    An odd end is not looked at, but a checksum file beside it may be. A bad snapshot is replaced by an older one and
+    its logs where Spark repairs snapshots; for RocksDB that needs changelog checkpointing.
     """
-    if damage.kind is DamageKind.ODD_END:
-        verifies = {
-            Spark.V4_1: damage.file_kind is not StateFileKind.ZIP,
-            Spark.V4_2: damage.format_version == 2,
-            Spark.V4_3: damage.format_version == 2,
-        }
-        if not (damage.checksummed and verifies.get(spark, False)):
-            return True
-    return damage.fallback and spark.at_least(Spark.V4_2)
+    if damage.kind is DamageKind.ODD_END and not (damage.checksummed and _verifies(damage, rules.verified)):
+        return True
+    return damage.fallback and rules.repairs_snapshots
+
+
+def _verifies(damage: StateDamage, verified: Verified) -> bool:
+    match verified:
+        case Verified.NONE:
+            return False
+        case Verified.ALL_BUT_ZIPS:
+            return damage.file_kind is not StateFileKind.ZIP
+        case Verified.FORMAT_2:
+            return damage.format_version == 2
 
 
 def _replays_from_nothing(damage: StateDamage) -> bool:
@@ -73,19 +76,19 @@ def _replays_from_nothing(damage: StateDamage) -> bool:
     return damage.file_kind in (StateFileKind.ZIP, StateFileKind.SST) and damage.changelog
 
 
-def _missing_words(damage: StateDamage, provider: Provider, spark: Spark) -> str | None:
+def _missing_words(damage: StateDamage, provider: Provider, rules: Rules) -> str | None:
     """A file or folder is not there. Spark names the log that it would replay, even if the loss is a snapshot's."""
     if damage.kind is DamageKind.MISSING and damage.file_kind is StateFileKind.ZIP and damage.changelog:
         # Format 2: the snapshot at which the lineage of the changelogs begins.
-        return _UNCATEGORIZED if spark.at_least(Spark.V4_2) else "CANNOT_FIND_BASE_SNAPSHOT_CHECKPOINT"
+        return _UNCATEGORIZED if rules.repairs_snapshots else "CANNOT_FIND_BASE_SNAPSHOT_CHECKPOINT"
     by_provider = {
         Provider.HDFS: ("CANNOT_READ_DELTA_FILE_NOT_EXISTS", "Error reading delta file"),
         Provider.ROCKSDB: ("CANNOT_READ_STREAMING_STATE_FILE", "Error reading streaming state file"),
     }
     if provider not in by_provider:
         return None
-    since_4_0, before = by_provider[provider]
-    return since_4_0 if spark.at_least(Spark.V4_0) else before
+    named, plain = by_provider[provider]
+    return named if rules.names_state_errors else plain
 
 
 def _plain_words(damage: StateDamage) -> str | None:

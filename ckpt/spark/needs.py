@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ckpt.errors import CkptError
-from ckpt.export.reading import OLDEST_SPARK, version_of
+from ckpt.export.reading import OLDEST_SPARK
+from ckpt.versions import Spark, known_version
 
 OLDEST_JAVA = 17
 """The first Java that Spark 4 runs on."""
@@ -19,19 +20,23 @@ class SparkMissing(CkptError):
     """Spark, or something that it needs, is not installed, or too old."""
 
 
-def pyspark_version() -> tuple[int, int]:
-    """The version of the pyspark that is installed. Raises SparkMissing where there is none, or one too old."""
+def pyspark_version() -> Spark:
+    """The version of the pyspark that is installed, or the newest known one before it.
+
+    Raises SparkMissing where there is none, or one too old.
+    """
     try:
         text = version("pyspark")
     except PackageNotFoundError:
         text = ""
     if find_spec("pyspark") is None:
         raise SparkMissing("reading state needs pyspark, which is not installed: pip install 'spark-ckpt[spark]'")
-    parts = re.match(r"(\d+)\.(\d+)", text)  # none where pyspark lies on the path without having been installed
-    found = (int(parts[1]), int(parts[2])) if parts else OLDEST_SPARK
-    if found < OLDEST_SPARK:
+    if not text:  # pyspark is on the path without having been installed
+        return OLDEST_SPARK
+    found = known_version(text)
+    if found is None or not found.at_least(OLDEST_SPARK):
         raise SparkMissing(
-            f"pyspark {text} has no state reader that ckpt can use: pip install 'pyspark>={version_of(OLDEST_SPARK)}.1'"
+            f"pyspark {text} has no state reader that ckpt can use: pip install 'pyspark>={OLDEST_SPARK}.1'"
         )
     return found
 

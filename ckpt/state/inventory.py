@@ -137,6 +137,7 @@ def _store(
         changelog=any(one.logs and one.log_kind is StateFileKind.CHANGELOG for one in names),
         readable_batches=_readable_batches(names, context) if everywhere else (),
         newest_snapshot_version=_newest_snapshot(names) if everywhere else None,
+        newest_snapshots=_newest_snapshots(names),
         column_families=_column_families(families),
         key_schema=plain.key_schema if plain else None,
         value_schema=plain.value_schema if plain else None,
@@ -180,6 +181,13 @@ def _newest_snapshot(names: Iterable[StoreNames]) -> int | None:
         versions = {version for version, _ in one.snapshots}
         shared = versions if shared is None else shared & versions
     return max(shared, default=None) if shared else None
+
+
+def _newest_snapshots(names: Iterable[StoreNames]) -> tuple[int | None, int] | None:
+    """Between which versions the newest snapshots of the partitions are: see ``Store.newest_snapshots``."""
+    newest = [max((version for version, _ in one.snapshots), default=None) for one in names]
+    known = [version for version in newest if version is not None]
+    return (None if None in newest else min(known), max(known)) if known else None
 
 
 def _newer(places: list[StorePartition], context: Context) -> NewerState | None:

@@ -17,10 +17,15 @@ from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
 from ckpt.model import ColumnFamily, Json, Operator, Provider, StateDamage, StateInventory, Store
 from ckpt.state.folders import OperatorFolder, find_operators
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
+from ckpt.versions import Spark, first_with
 
 SIDES = ("left", "right")
 _INDEXED = "keyWithIndexToValue"  # the rows of a side in join state formats 1 to 3
-_TIMED = "keyWithTsToValues"  # the rows of a side in join state format 4, which Spark 4.3 brought
+_TIMED = "keyWithTsToValues"  # the rows of a side in join state format 4
+_JOIN_FORMAT_3 = first_with(lambda rules: rules.runs_join_format >= 3)
+_JOIN_FORMAT_4 = first_with(lambda rules: rules.runs_join_format >= 4)
+_FORMAT_2 = first_with(lambda rules: rules.reads_format_2)
+_MERGED_LISTS = first_with(lambda rules: rules.reads_merged_lists)
 _TIMERS = ("$procTimers", "$eventTimers")  # how Spark calls the families of timers (``TimerStateUtils``)
 
 
@@ -71,7 +76,7 @@ class StateUnit:
     readable_batches: Ranges
     change_batches: Ranges  # whose changes are there as delta or changelog files; empty where Spark reads none
     damages: tuple[StateDamage, ...]  # of the version that the next start loads
-    oldest_spark: tuple[int, int] | None = None  # the first version that reads state of this kind, where not all do
+    oldest_spark: Spark | None = None  # the first version that reads state of this kind, where not all do
     buffer: Buffer | None = None  # of a join side
     shown_elsewhere: bool = False  # other units show its content already: left out when all are asked for
 
@@ -186,7 +191,7 @@ class _Building:
             schema = found.schema if found else None
             unit = self._unit(UnitKind.SIDE, named, schema, all(map(_is_described, named)))
             if together:
-                unit = replace(unit, oldest_spark=(4, 3) if f"{side}-{_TIMED}" in families else (4, 1))
+                unit = replace(unit, oldest_spark=_JOIN_FORMAT_4 if f"{side}-{_TIMED}" in families else _JOIN_FORMAT_3)
             yield replace(unit, side=side, change_batches=(), buffer=found.buffer if found else None)
         if not together:
             for store in self.operator.stores:
@@ -249,11 +254,11 @@ class _Building:
             oldest_spark=self._oldest_spark(kind),
         )
 
-    def _oldest_spark(self, kind: UnitKind) -> tuple[int, int] | None:
+    def _oldest_spark(self, kind: UnitKind) -> Spark | None:
         """Which Spark first reads it, as recorded by ``tests/export/matrix.json``."""
         if kind is UnitKind.LIST and self._recorded.get(settings.MERGE_OPERATOR, "1") != "1":
-            return (4, 2)
-        return (4, 1) if self.state.format_version == 2 else None
+            return _MERGED_LISTS
+        return _FORMAT_2 if self.state.format_version == 2 else None
 
     def _concerns(self, damage: StateDamage, stores: Collection[str]) -> bool:
         same = damage.operator is None or damage.operator == self.operator.id

@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 from ckpt.change.apply import Receipt
 from ckpt.change.backup import Content
 from ckpt.change.steps import Step
-from ckpt.findings import Severity
 from ckpt.model import Json
 from ckpt.restart.forecast import Forecast
 from ckpt.shell import quoted_path
 
-from .findings import COLOURS
-from .layout import Page
-from .page import forecast_lines
-from .text import plural, printable
+from .blocks import Block, Command, Heading, Headline, Item, Table, Tone, bullets, more
+from .page import forecast_cases
+from .text import plural
 
 _STEPS = 12  # how many steps are named
 
@@ -36,10 +34,9 @@ def _content_entry(content: Content | None) -> Json:
     return None if content is None else {"bytes": content.size, "sha256": content.sha256}
 
 
-def headline(said: str, layout: Page, *, bad: bool, waits: bool) -> str:
-    """What came of it, coloured: red for trouble, yellow for a plan that waits, green for all else."""
-    colour = COLOURS[Severity.ERROR] if bad else "33;1" if waits else "32;1"
-    return "\n".join(layout.paint(line, colour) for line in layout.wrap(said, 0).splitlines())
+def headline(said: str, *, bad: bool, waits: bool) -> Iterator[Block]:
+    """What came of it: trouble, a plan that waits, or all is well."""
+    yield Headline(said, Tone.ERROR if bad else Tone.WARNING if waits else Tone.GOOD)
 
 
 def trouble(receipt: Receipt, refused: str | None) -> str | None:
@@ -48,7 +45,7 @@ def trouble(receipt: Receipt, refused: str | None) -> str | None:
     if reason is None:
         return None
     state = ", and everything is as it was" if receipt.undone else ""
-    return f"{'NO PLAN' if refused else 'NOT DONE'}{state}: {printable(reason)}"
+    return f"{'NO PLAN' if refused else 'NOT DONE'}{state}: {reason}"
 
 
 def undone(steps: Sequence[Step], what: str) -> str:
@@ -56,11 +53,13 @@ def undone(steps: Sequence[Step], what: str) -> str:
     return f"UNDONE: the checkpoint is as it was before {what}" if steps else "NOTHING TO UNDO: all is as it was"
 
 
-def before_and_after(before: Sequence[Forecast], after: Sequence[Forecast], receipt: Receipt, layout: Page) -> str:
+def before_and_after(before: Sequence[Forecast], after: Sequence[Forecast], receipt: Receipt) -> Iterator[Block]:
     """How it starts without the steps, and with them; once an undo is done, the other way round."""
     first, then = ("Before", "Now") if _done(receipt) else ("Now", "After")
-    lines = [layout.heading(first), forecast_lines(before, layout)]
-    return "\n".join([*lines, layout.heading(then), forecast_lines(after, layout)])
+    yield Heading(first)
+    yield forecast_cases(before)
+    yield Heading(then)
+    yield forecast_cases(after)
 
 
 def _done(receipt: Receipt) -> bool:
@@ -68,36 +67,32 @@ def _done(receipt: Receipt) -> bool:
     return receipt.applied or receipt.undone
 
 
-def steps_section(steps: Sequence[Step], receipt: Receipt, layout: Page, fact: str = "") -> str:
+def steps_section(steps: Sequence[Step], receipt: Receipt, fact: str = "") -> Iterator[Block]:
     """The steps, in their order; ``fact`` is what is said of all of them."""
     if not steps:
-        return ""
+        return
     rows = []
     for step in steps[:_STEPS]:
         size = "" if step.after is None else plural(len(step.after), "byte")
-        rows.append([step.action, printable(step.path), size, f"a copy of {step.source}" if step.source else ""])
-    lines = [layout.heading("Done" if _done(receipt) else "Steps", fact), layout.columns(rows)]
-    if len(steps) > _STEPS:
-        lines.append(f"  and {len(steps) - _STEPS} more, which -o json names")
-    return "\n".join(lines)
+        rows.append((step.action, step.path, size, f"a copy of {step.source}" if step.source else ""))
+    yield Heading("Done" if _done(receipt) else "Steps", fact)
+    yield Table(tuple(rows))
+    yield from more(len(steps) - _STEPS)
 
 
-def warnings_section(warnings: Sequence[str], receipt: Receipt, layout: Page) -> str:
+def warnings_section(warnings: Sequence[str], receipt: Receipt) -> Iterator[Block]:
     """What to mind; none of it once all is as it was. The first is to stop the query, and too late once it is done."""
     told = warnings[1:] if receipt.applied else warnings
-    if not told or receipt.undone:
-        return ""
-    return "\n".join([layout.heading("Mind"), *_items(told, layout)])
+    if told and not receipt.undone:
+        yield Heading("Mind")
+        yield from bullets(told)
 
 
-def _items(told: Sequence[str], layout: Page) -> Iterator[str]:
-    return (layout.wrap(printable(one), 4, "  - ") for one in told)
-
-
-def next_section(said: str, command: str, layout: Page) -> str:
+def next_section(said: str, command: str) -> Iterator[Block]:
     """What to do now; a command stands on a line of its own, to be copied."""
-    lines = [layout.wrap(said, 10, "Next")]
-    return "\n".join([*lines, f"          {command}"] if command else lines)
+    yield Item(said, 10, "Next")
+    if command:
+        yield Command(command)
 
 
 def half_done(steps: Sequence[Step], receipt: Receipt) -> bool:

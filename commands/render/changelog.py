@@ -1,29 +1,68 @@
 """A switch of changelog checkpointing: as a page for a tired person, and as the JSON document of the contract."""
 
-import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ckpt import settings
-from ckpt.findings import Severity
 from ckpt.migrate import ChangelogSwitch, Outcome, To, Verdict
 from ckpt.migrate.written import Version, Written
 from ckpt.model import Provider, Store
 from ckpt.shell import quoted_path
 
-from .comparison import comparison_entry, comparison_lines, headline_of, next_of
-from .document import checkpoint_entry, tool
-from .findings import COLOURS
-from .layout import Page, for_standard_output
+from ..exits import Exit
+from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of
+from .comparison import comparison_entry, comparison_section, headline_of, next_of
+from .document import Document, checkpoint_entry, tool
 from .page import title
-from .text import plural, printable
+from .state import newest_snapshot
+from .text import plural
 
 _SHOWN = 12  # how many partitions are named
 
 
-def changelog_document(found: ChangelogSwitch) -> str:
-    """The whole report, indented, keys in the order of the contract."""
+_EXITS = {
+    Outcome.ALREADY: Exit.OK,
+    Outcome.NOTHING: Exit.OK,
+    Outcome.SWITCHED: Exit.OK,
+    Outcome.READY: Exit.FOUND,
+    Outcome.PARTLY: Exit.FOUND,
+    Outcome.NOT_YET: Exit.FOUND,
+    Outcome.REFUSED: Exit.FAILED,
+}
+_EXITS_COMPARED = {
+    Verdict.SAME: Exit.OK,
+    Verdict.DIFFERENT: Exit.FOUND,
+    Verdict.UNKNOWN: Exit.FOUND,
+    Verdict.NOT_COMPARED: Exit.FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangelogReport:
+    """What ``ckpt migrate changelog`` says."""
+
+    found: ChangelogSwitch
+
+    @property
+    def exit(self) -> Exit:
+        """Whether something is to be done; of a switch that was made, what the comparison of state found."""
+        if self.found.comparison is not None and self.found.outcome is Outcome.SWITCHED:
+            return _EXITS_COMPARED[self.found.comparison.verdict]
+        return _EXITS[self.found.outcome]
+
+    def document(self) -> Document:
+        """All of it."""
+        return _document(self.found)
+
+    def page(self) -> Page:
+        """The answer, then the evidence, then what to do."""
+        parts = (_headline, _state, _how, _files, _compared, _warnings, _next)
+        return page_of(title(self.found.inspection), *(part(self.found) for part in parts))
+
+
+def _document(found: ChangelogSwitch) -> Document:
     state = found.inspection.checkpoint.state
-    report = {
+    return {
         "ckpt": tool(),
         "checkpoint": checkpoint_entry(found.inspection),
         "to": found.to,
@@ -49,7 +88,6 @@ def changelog_document(found: ChangelogSwitch) -> str:
         "warnings": list(found.warnings),
         "refused": found.refused,
     }
-    return json.dumps(report, indent=2)
 
 
 def _replayed(store: Store) -> int | None:
@@ -68,102 +106,87 @@ def _written(one: Written) -> dict[str, object]:
     }
 
 
-def changelog_page(found: ChangelogSwitch) -> str:
-    """The whole report, for the terminal or pipe that standard output is."""
-    layout = for_standard_output()
-    parts = (_state, _how, _files, _compared, _mind, _next)
-    told = ("\n".join(part(found, layout)) for part in parts)
-    return "\n\n".join(text for text in (title(found.inspection, layout), _headline(found, layout), *told) if text)
-
-
-def _headline(found: ChangelogSwitch, layout: Page) -> str:
+def _headline(found: ChangelogSwitch) -> Iterator[Block]:
     changelog = f"changelog checkpointing {found.to}"
     since = "" if found.since is None else f", from version {found.since} on"
     state = headline_of(found.comparison)
     took = sum(one.since is not None for one in found.written)
-    said, colour = {
-        Outcome.READY: (f"CAN BE SWITCHED: the same checkpoint goes on with {changelog}", "33;1"),
-        Outcome.ALREADY: (f"ALREADY SO: every partition is written with {changelog}{since}", "32;1"),
-        Outcome.NOTHING: ("NOTHING TO SWITCH: the query keeps no state", "32;1"),
-        Outcome.SWITCHED: (f"SWITCHED: every partition is written with {changelog}{since}{state}", _colour(found)),
-        Outcome.PARTLY: (f"SWITCHED IN PART: {took} of {len(found.written)} have {changelog}", "33;1"),
-        Outcome.NOT_YET: (f"NOT SWITCHED: no partition's newest version was written with {changelog}", "33;1"),
-        Outcome.REFUSED: (f"NO SWITCH: {printable(found.refused or '')}", COLOURS[Severity.ERROR]),
+    said, tone = {
+        Outcome.READY: (f"CAN BE SWITCHED: the same checkpoint goes on with {changelog}", Tone.WARNING),
+        Outcome.ALREADY: (f"ALREADY SO: every partition is written with {changelog}{since}", Tone.GOOD),
+        Outcome.NOTHING: ("NOTHING TO SWITCH: the query keeps no state", Tone.GOOD),
+        Outcome.SWITCHED: (f"SWITCHED: every partition is written with {changelog}{since}{state}", _tone(found)),
+        Outcome.PARTLY: (f"SWITCHED IN PART: {took} of {len(found.written)} have {changelog}", Tone.WARNING),
+        Outcome.NOT_YET: (f"NOT SWITCHED: no partition's newest version was written with {changelog}", Tone.WARNING),
+        Outcome.REFUSED: (f"NO SWITCH: {found.refused}", Tone.ERROR),
     }[found.outcome]
-    return "\n".join(layout.paint(line, colour) for line in layout.wrap(said, 0).splitlines())
+    yield Headline(said, tone)
 
 
-def _colour(found: ChangelogSwitch) -> str:
+def _tone(found: ChangelogSwitch) -> Tone:
     verdict = Verdict.SAME if found.comparison is None else found.comparison.verdict
     if verdict is Verdict.DIFFERENT:
-        return COLOURS[Severity.ERROR]
-    return "32;1" if verdict is Verdict.SAME else "33;1"
+        return Tone.ERROR
+    return Tone.GOOD if verdict is Verdict.SAME else Tone.WARNING
 
 
-def _state(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
+def _state(found: ChangelogSwitch) -> Iterator[Block]:
     state = found.inspection.checkpoint.state
     if state is None or found.outcome not in (Outcome.READY, Outcome.ALREADY):
         return
     loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
-    yield layout.heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
+    yield Heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
     seen = f", but of {plural(state.unverified, 'file')} their ends do not tell" if state.unverified else ""
     for operator in state.operators:
         for store in operator.stores:
             replay = _replayed(store)
-            newest = store.newest_snapshot_version
             facts = [
                 f"{plural(len(store.partitions), 'partition')}, all of them loadable{seen}",
-                "no snapshot yet" if newest is None else f"newest snapshot {newest}",
+                newest_snapshot(store),
                 *([f"a load replays {plural(replay, 'version')}"] if replay is not None else []),
             ]
-            yield layout.wrap(printable(", ".join(facts)), 6, f"  operator {operator.id} {printable(store.name)}: ")
-    after = (
+            yield Item(", ".join(facts), 6, f"  operator {operator.id} {store.name}: ")
+    yield Item(
         "Afterwards a load replays every version since the newest snapshot; batches write their changes only."
         if found.to is To.ON
         else "Afterwards a load replays nothing; every batch writes a snapshot."
     )
-    yield layout.wrap(after, 2)
 
 
-def _how(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
+def _how(found: ChangelogSwitch) -> Iterator[Block]:
     if found.outcome not in (Outcome.READY, Outcome.ALREADY, Outcome.PARTLY, Outcome.NOT_YET):
         return
-    yield layout.heading("Setting", "in the session, before the query starts, at this start and every later one")
-    yield from (f"  {key}={value}" for key, value in found.confs.items())
-    yield layout.wrap("A checkpoint does not record it: started without it, Spark's default (off) counts.", 2)
+    yield Heading("Setting", "in the session, before the query starts, at this start and every later one")
+    yield from (Line(f"  {key}={value}") for key, value in found.confs.items())
+    yield Item("A checkpoint does not record it: started without it, Spark's default (off) counts.")
     if found.outcome is Outcome.READY:
         back = To.OFF if found.to is To.ON else To.ON
         kind = "changelogs" if found.to is To.OFF else "snapshots"
-        yield layout.wrap(
+        yield Item(
             f"What is on disk stays: {kind} of older versions are read until maintenance deletes those that "
-            f"{settings.MIN_BATCHES_TO_RETAIN} does not keep.",
-            2,
+            f"{settings.MIN_BATCHES_TO_RETAIN} does not keep."
         )
-        yield layout.wrap(f"The way back is the other value ({back}), at any later start; nothing has to be undone.", 2)
+        yield Item(f"The way back is the other value ({back}), at any later start; nothing has to be undone.")
         if found.next_version is not None:
             ending = "changelog" if found.to is To.ON else "zip"
-            shown = f"The first batch afterwards writes {found.next_version}.{ending} in every partition."
-            yield layout.wrap(shown, 2)
+            yield Item(f"The first batch afterwards writes {found.next_version}.{ending} in every partition.")
 
 
-def _files(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
+def _files(found: ChangelogSwitch) -> Iterator[Block]:
     if found.outcome not in (Outcome.SWITCHED, Outcome.PARTLY, Outcome.NOT_YET):
         return
-    yield layout.heading("Files", "the newest versions of each partition")
+    yield Heading("Files", "the newest versions of each partition")
     rows = []
     for one in found.written[:_SHOWN]:
         took = "no" if one.since is None else f"from {one.since} on"
-        rows.append(
-            [f"state/{one.operator}/{one.partition}", printable(one.store), took, " ".join(map(_ends, one.versions))]
-        )
-    yield layout.columns(rows, ["below", "store", found.to, "versions"])
-    if len(found.written) > _SHOWN:
-        yield f"  and {len(found.written) - _SHOWN} more, which -o json names"
+        rows.append((f"state/{one.operator}/{one.partition}", one.store, took, " ".join(map(_ends, one.versions))))
+    yield Table(tuple(rows), ("below", "store", found.to, "versions"))
+    yield from more(len(found.written) - _SHOWN)
 
 
-def _compared(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
+def _compared(found: ChangelogSwitch) -> Iterator[Block]:
     if found.comparison is not None:
-        yield from comparison_lines(found.comparison, layout)
+        yield from comparison_section(found.comparison)
 
 
 def _ends(version: Version) -> str:
@@ -171,13 +194,13 @@ def _ends(version: Version) -> str:
     return f"{version.version}.{'+'.join(kinds)}"
 
 
-def _mind(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
+def _warnings(found: ChangelogSwitch) -> Iterator[Block]:
     if found.warnings:
-        yield layout.heading("Mind")
-        yield from (layout.wrap(printable(warning), 4, "  - ") for warning in found.warnings)
+        yield Heading("Mind")
+        yield from bullets(found.warnings)
 
 
-def _next(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
+def _next(found: ChangelogSwitch) -> Iterator[Block]:
     state = found.inspection.checkpoint.state
     path = quoted_path(found.inspection.checkpoint.uri)
     hdfs = state is not None and state.provider is Provider.HDFS
@@ -194,6 +217,6 @@ def _next(found: ChangelogSwitch, layout: Page) -> Iterator[str]:
             f"ckpt migrate provider {path} --to rocksdb" if hdfs else f"ckpt inspect {path}",
         ),
     }[found.outcome]
-    yield layout.wrap(said, 10, "Next")
+    yield Item(said, 10, "Next")
     if command:
-        yield f"          {command}"
+        yield Command(command)

@@ -6,8 +6,8 @@ from itertools import groupby
 from ckpt.migrate import Comparison, Verdict
 from ckpt.migrate.ways import Carried, Compared, Way
 
-from .layout import Page
-from .text import plural, printable
+from .blocks import Block, Heading, Item, Line
+from .text import plural
 
 _SHOWN = 12  # how many partitions or units are named
 
@@ -70,23 +70,23 @@ def headline_of(found: Comparison | None) -> str:
     }[found.verdict]
 
 
-def comparison_lines(found: Comparison, layout: Page) -> Iterator[str]:
+def comparison_section(found: Comparison) -> Iterator[Block]:
     """What was compared, for which version, with how many rows, and what was not."""
-    yield layout.heading("State", f"compared by Spark {found.spark}, every key and value" if found.spark else "")
-    yield from (layout.wrap(_two_ways(one), 4, "  ") for one in found.compared[:_SHOWN])
-    yield from (layout.wrap(_across(one), 4, "  ") for one in found.carried[:_SHOWN])
+    yield Heading("State", f"compared by Spark {found.spark}, every key and value" if found.spark else "")
+    yield from (Item(_two_ways(one), 4, "  ") for one in found.compared[:_SHOWN])
+    yield from (Item(_across(one), 4, "  ") for one in found.carried[:_SHOWN])
     if any(one.unchanged < one.rows for one in found.carried):
-        yield layout.wrap("rows that are not unchanged were written anew or removed by batches in between", 4, "  ")
+        yield Item("rows that are not unchanged were written anew or removed by batches in between", 4, "  ")
     left = max(len(found.compared), len(found.carried)) - _SHOWN
     if left > 0:
-        yield f"  and {left} more of each, which -o json has"
-    yield from _one_way(found.alone, layout)
+        yield Line(f"  and {left} more of each, which -o json has")
+    yield from _one_way(found.alone)
     if found.failed is not None:
-        yield layout.wrap(f"not compared: {printable(found.failed)}", 4, "  ")
+        yield Item(f"not compared: {found.failed}", 4, "  ")
 
 
 def _where(one: Compared | Carried) -> str:
-    return f"{printable(one.unit)} ({plural(len(one.partitions), 'partition')})"
+    return f"{one.unit} ({plural(len(one.partitions), 'partition')})"
 
 
 def _two_ways(one: Compared) -> str:
@@ -108,14 +108,14 @@ def _across(one: Carried) -> str:
     )
 
 
-def _one_way(ways: tuple[Way, ...], layout: Page) -> Iterator[str]:
+def _one_way(ways: tuple[Way, ...]) -> Iterator[Block]:
     """What could not be compared, and why; the same reason is told once."""
     by_reason = sorted(ways, key=lambda way: (way.why or "", way.operator, way.store, way.partition))
     for why, group in groupby(by_reason, key=lambda way: way.why):
         places = [f"state/{way.operator}/{way.partition} {way.store}" for way in group]
-        named = ", ".join(map(printable, places[:_SHOWN]))
-        more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-        yield layout.wrap(f"unknown: {named}{more}: {why}", 4, "  ")
+        named = ", ".join(places[:_SHOWN])
+        left = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+        yield Item(f"unknown: {named}{left}: {why}", 4, "  ")
 
 
 def next_of(found: Comparison | None, verify: str) -> tuple[str, str]:

@@ -1,6 +1,5 @@
 """An inspection as the JSON document of the contract: every key always there, null or [] where there is nothing."""
 
-import json
 from typing import Any
 
 import ckpt
@@ -11,12 +10,14 @@ from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.sources import SourceView
 
 SCHEMA = 1
+Document = dict[str, Any]
+"""What JSON can hold."""
 
 
-def document(inspection: Inspection) -> str:
-    """The whole report, indented, keys in the order of the contract."""
+def inspection_document(inspection: Inspection) -> Document:
+    """All of an inspection, keys in the order of the contract."""
     checkpoint = inspection.checkpoint
-    report = {
+    return {
         "ckpt": tool(),
         "verdict": inspection.verdict,
         "checkpoint": checkpoint_entry(inspection),
@@ -27,7 +28,6 @@ def document(inspection: Inspection) -> str:
         "state": _state(checkpoint.state) if checkpoint.state is not None else None,
         "findings": [_finding(judged) for judged in inspection.findings],
     }
-    return json.dumps(report, indent=2)
 
 
 def tool() -> dict[str, Any]:

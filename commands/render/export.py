@@ -7,13 +7,14 @@ from typing import Any
 
 from ckpt.export.columns import Columns
 from ckpt.export.manifest import describe
-from ckpt.export.reading import OLDEST_SPARK, Reading, version_of
+from ckpt.export.reading import OLDEST_SPARK, Reading
 from ckpt.export.targets import Shape, Target, local_target
 
-from .document import tool
-from .layout import Page
+from ..exits import Exit
+from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of
+from .document import Document, tool
 from .state import sql_type
-from .text import instant, plural, printable, ranges
+from .text import instant, plural, ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,46 +35,53 @@ class Done:
         return None if schema is None else self.reading.columns(schema, partition_id=partition_id)
 
 
-def document(found: Sequence[Done], action: str, shape: Shape, target: Target, partition_id: bool) -> str:
-    """The whole report, indented, keys in the order of the contract."""
-    exports = [
-        describe(one.reading, shape, one.told_columns(shape, partition_id))
-        | {"readable_batches": [list(span) for span in one.reading.unit.readable_batches]}
-        | {"oldest_spark": version_of(one.reading.unit.oldest_spark or OLDEST_SPARK)}
-        | {"to": one.place, "rows": one.rows, "shown": one.shown}
-        for one in found
-    ]
-    report = {
-        "ckpt": tool(),
-        "checkpoint": {"path": found[0].reading.checkpoint, "query_id": found[0].reading.moment.query_id},
-        "action": action,
-        "to": target.name or None,
-        "format": target.format,
-        "exports": exports,
-    }
-    return json.dumps(report, indent=2)
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What ``ckpt export-state`` plans, counted, shows or wrote."""
 
+    found: tuple[Done, ...]
+    action: str
+    shape: Shape
+    target: Target
+    partition_id: bool
 
-def page(
-    found: Sequence[Done],
-    action: str,
-    shape: Shape,
-    target: Target,
-    partition_id: bool,
-    layout: Page,
-) -> str:
-    """The whole report for people: what was done, then of what."""
-    parts = []
-    for one in found:
-        lines = [layout.paint(layout.wrap(printable(_verdict(one, action, target)), 0), "1")]
+    @property
+    def exit(self) -> Exit:
+        """Reading finds nothing and changes nothing; what cannot be done is an error."""
+        return Exit.OK
+
+    def document(self) -> Document:
+        """All of it."""
+        exports = [
+            describe(one.reading, self.shape, one.told_columns(self.shape, self.partition_id))
+            | {"readable_batches": [list(span) for span in one.reading.unit.readable_batches]}
+            | {"oldest_spark": one.reading.unit.oldest_spark or OLDEST_SPARK}
+            | {"to": one.place, "rows": one.rows, "shown": one.shown}
+            for one in self.found
+        ]
+        first = self.found[0].reading
+        return {
+            "ckpt": tool(),
+            "checkpoint": {"path": first.checkpoint, "query_id": first.moment.query_id},
+            "action": self.action,
+            "to": self.target.name or None,
+            "format": self.target.format,
+            "exports": exports,
+        }
+
+    def page(self) -> Page:
+        """What was done, then of what."""
+        moment = (Item(text, 12, f"  {name}") for name, text in _moment(self.found[0]))
+        return page_of(*(self._part(one) for one in self.found), moment)
+
+    def _part(self, one: Done) -> Iterator[Block]:
+        yield Headline(_verdict(one, self.action, self.target), Tone.PLAIN)
         if one.shown is not None:
-            lines.append(_rows(one.shown, layout))
-        elif action != "count":
-            facts = [*_columns(one, shape, partition_id), *(_needs(one) if action == "plan" else ())]
-            lines += [layout.wrap(printable(text), 12, f"  {name}") for name, text in facts]
-        parts.append("\n".join(lines))
-    parts.append("\n".join(layout.wrap(printable(text), 12, f"  {name}") for name, text in _moment(found[0])))
-    return "\n\n".join(parts)
+            yield _rows(one.shown)
+        elif self.action != "count":
+            needs = _needs(one) if self.action == "plan" else ()
+            for name, text in (*_columns(one, self.shape, self.partition_id), *needs):
+                yield Item(text, 12, f"  {name}")
 
 
 def _verdict(one: Done, action: str, target: Target) -> str:
@@ -126,7 +134,7 @@ def _needs(one: Done) -> Iterator[tuple[str, str]]:
         f"{unit.provider}, checkpoint format {unit.format_version}, version {one.reading.moment.state_version}",
     )
     if unit.oldest_spark is not None:
-        yield "spark", f"{version_of(unit.oldest_spark)} or later: no earlier one reads such state"
+        yield "spark", f"{unit.oldest_spark} or later: no earlier one reads such state"
     yield "readable", f"batches {ranges(list(unit.readable_batches))}"
     if unit.change_batches:
         yield "changes", f"batches {ranges(list(unit.change_batches))}"
@@ -136,18 +144,11 @@ def _needs(one: Done) -> Iterator[tuple[str, str]]:
         yield "mounted", f"read through a mount table, without a copy: {reason}"
 
 
-def _rows(shown: Sequence[dict[str, Any]], layout: Page) -> str:
-    """A few rows in columns, or below one another where that is too wide; the JSON of what is nested."""
+def _rows(shown: Sequence[dict[str, Any]]) -> Block:
+    """A few rows; what is nested as JSON."""
     if not shown:
-        return "  no rows"
-    heads = [printable(name) for name in shown[0]]
-    cells = [[printable(_cell(value)) for value in row.values()] for row in shown]
-    table = layout.columns(cells, heads)
-    if max(map(len, table.splitlines())) <= layout.width:
-        return table
-    indent = min(max(map(len, heads)), 24) + 4
-    rows = ([layout.wrap(cell, indent, f"  {head} ") for head, cell in zip(heads, row, strict=True)] for row in cells)
-    return "\n\n".join("\n".join(row) for row in rows)
+        return Line("  no rows")
+    return Table(tuple(tuple(map(_cell, row.values())) for row in shown), tuple(shown[0]), TooWide.STACK)
 
 
 def _cell(value: Any) -> str:

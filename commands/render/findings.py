@@ -8,26 +8,23 @@ from ckpt.diagnoses.others import EMPTY
 from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Severity
 from ckpt.inspection import Inspection, Judged
+from ckpt.verdict import IF_STATELESS
 
-from .layout import Page
-from .text import printable
+from .blocks import Block, Found, Heading, Item, Line
 
-COLOURS = {Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.NOTE: "36"}
 _PLACES = 3  # how many places of one finding are named
 _INDENT = 11
 
 
-def findings_section(inspection: Inspection, layout: Page) -> str:
+def findings_section(inspection: Inspection) -> Iterator[Block]:
     """What was found, worst first; the page ends with the remedy of the worst."""
     troubles = [judged for judged in inspection.findings if judged.severity is not Severity.NOTE]
-    notes = [judged for judged in inspection.findings if judged.severity is Severity.NOTE and not _is_told(judged)]
-    lines = [layout.heading("Findings", "" if troubles else _all_clear(notes))]
+    notes = [one for one in inspection.findings if one.severity is Severity.NOTE and not _is_told(one, inspection)]
+    yield Heading("Findings", "" if troubles else _all_clear(notes))
     for place, same in enumerate(_by_code(troubles)):
-        lines += _trouble(same, layout, remedy=place > 0)
+        yield from _trouble(same, remedy=place > 0)
     for same in _by_code(notes):
-        lines += _note(same, layout)
-    lines += ["", next_advice(inspection, layout)]
-    return "\n".join(lines)
+        yield from _note(same)
 
 
 def _all_clear(notes: list[Judged]) -> str:
@@ -35,31 +32,32 @@ def _all_clear(notes: list[Judged]) -> str:
     found = {judged.finding.diagnosis for judged in notes}
     if EMPTY in found:
         return "nothing is here"
-    stateless = " of a stateless query" if NO_STATE_FOLDER in found else ""
-    return f"nothing that stops or spoils a start{stateless}"
+    return "nothing that stops or spoils a start"
 
 
-def _is_told(note: Judged) -> bool:
-    """Whether the lines of the forecast say it already."""
+def _is_told(note: Judged, inspection: Inspection) -> bool:
+    """Whether the verdict, or the lines of the forecast, say it already."""
+    if note.finding.diagnosis is NO_STATE_FOLDER:
+        return IF_STATELESS in inspection.verdict and inspection.checkpoint.stateful is False
     return note.finding.diagnosis is ASYNC_REFUSES_STATE
 
 
-def next_advice(inspection: Inspection, layout: Page) -> str:
+def next_advice(inspection: Inspection) -> Iterator[Block]:
     """The one thing to do next."""
-    return layout.advise(_next(inspection), 10, "Next")
+    yield Item(_next(inspection), 10, "Next", advice=True)
 
 
 def _next(inspection: Inspection) -> str:
     troubles = [judged for judged in inspection.findings if judged.severity is not Severity.NOTE]
     if troubles:
-        return printable(troubles[0].remedy or "nothing can be done about it; start the query as usual")
+        return troubles[0].remedy or "nothing can be done about it; start the query as usual"
     found = {judged.finding.diagnosis: judged for judged in inspection.findings}
     if EMPTY in found:
-        return printable(found[EMPTY].remedy or "")
+        return found[EMPTY].remedy or ""
     usual = "start the query as usual"
     if inspection.asked is Asked.ASYNC:
         usual = 'start the query with `.writeStream.option("asyncProgressTrackingEnabled", "true")`'
-    if NO_STATE_FOLDER in found:
+    if NO_STATE_FOLDER in found and inspection.checkpoint.stateful is None:
         return (
             f"{usual}; but if it aggregates, joins or deduplicates, its state is lost: restore state/ before the start"
         )
@@ -70,38 +68,28 @@ def _by_code(judged: list[Judged]) -> list[list[Judged]]:
     return [list(same) for _, same in groupby(judged, key=lambda j: (j.severity, j.finding.diagnosis.code))]
 
 
-def _trouble(same: list[Judged], layout: Page, *, remedy: bool) -> Iterator[str]:
+def _trouble(same: list[Judged], *, remedy: bool) -> Iterator[Block]:
     first = same[0]
-    label, path = _label(first, layout), printable(first.finding.path) if len(same) == 1 else ""
-    fits = len(_plain_label(first)) + 3 + len(path) <= layout.width
-    yield f"{label}   {path}" if path and fits else label
-    if path and not fits:
-        yield " " * _INDENT + path
-    yield layout.wrap(printable(first.meaning), _INDENT)
+    yield _found(first, first.finding.path if len(same) == 1 else "")
+    yield Item(first.meaning, _INDENT)
     if len(same) == 1:
-        yield layout.wrap(f"Here: {printable(first.finding.detail)}.", _INDENT)
+        yield Item(f"Here: {first.finding.detail}.", _INDENT)
     for judged in same[:_PLACES] if len(same) > 1 else ():
-        place = printable(f"{judged.finding.path}: {judged.finding.detail}")
-        yield layout.wrap(place, _INDENT + 2, " " * _INDENT + "- ")
+        yield Item(f"{judged.finding.path}: {judged.finding.detail}", _INDENT + 2, " " * _INDENT + "- ")
     if len(same) > _PLACES:
-        yield " " * _INDENT + f"- and {len(same) - _PLACES} more, which -o json names"
+        yield Line(" " * _INDENT + f"- and {len(same) - _PLACES} more, which -o json names")
     if remedy and first.remedy:
-        yield layout.advise(printable(first.remedy), _INDENT + 2, " " * _INDENT + "→ ")
+        yield Item(first.remedy, _INDENT + 2, " " * _INDENT + "→ ", advice=True)
 
 
-def _note(same: list[Judged], layout: Page) -> Iterator[str]:
-    yield _label(same[0], layout)
+def _note(same: list[Judged]) -> Iterator[Block]:
+    yield _found(same[0])
     for judged in same[:_PLACES]:
         place = f"{judged.finding.path}: " if judged.finding.path else ""
-        yield layout.wrap(printable(f"{place}{judged.finding.detail}"), _INDENT)
+        yield Item(f"{place}{judged.finding.detail}", _INDENT)
     if len(same) > _PLACES:
-        yield " " * _INDENT + f"and {len(same) - _PLACES} more, which -o json names"
+        yield Line(" " * _INDENT + f"and {len(same) - _PLACES} more, which -o json names")
 
 
-def _label(judged: Judged, layout: Page) -> str:
-    plain = f"{judged.severity:8}"
-    return _plain_label(judged).replace(plain, layout.paint(plain, COLOURS[judged.severity]), 1)
-
-
-def _plain_label(judged: Judged) -> str:
-    return f"  {judged.severity:8} {judged.finding.diagnosis.code} {judged.finding.diagnosis.name}"
+def _found(judged: Judged, path: str = "") -> Found:
+    return Found(judged.severity, f"{judged.finding.diagnosis.code} {judged.finding.diagnosis.name}", path)

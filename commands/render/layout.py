@@ -1,32 +1,87 @@
-"""How text is laid out on a page: folded, aligned, coloured."""
+"""A page as text: folded, aligned, coloured, and escaped."""
 
 import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from tabulate import tabulate
 
-from .text import coloured
+from .blocks import (
+    TONES,
+    Block,
+    Cases,
+    Code,
+    Command,
+    Found,
+    Heading,
+    Headline,
+    Item,
+    Line,
+    Page,
+    Table,
+    Title,
+    Tone,
+    TooWide,
+)
+from .text import coloured, printable
 
 _COMMAND = re.compile(r"`((?:ckpt |mkdir |[.])[^`]*)`")
+_BOLD = "1"
+_COLOURS = {Tone.ERROR: "31;1", Tone.WARNING: "33;1", Tone.GOOD: "32;1", Tone.NOTE: "36", Tone.PLAIN: _BOLD}
+_FOUND_INDENT = 11
+_KEPT = 3  # columns that a table keeps, however narrow the page is
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Layout:
     """How wide a page is, and whether it may be coloured."""
 
     width: int = 80
     colour: bool = False
 
-    def paint(self, text: str, code: str) -> str:
-        """``text`` in a colour, where colours are wanted."""
+    def text(self, page: Page) -> str:
+        """The page, without a line end at its end."""
+        parts = ("\n".join(text for block in part if (text := self._block(block)) is not None) for part in page)
+        return "\n\n".join(part.rstrip() for part in parts)
+
+    def _block(self, block: Block) -> str | None:
+        """The lines of a block; None where there is nothing to show."""
+        match block:
+            case Title():
+                return self._title(block)
+            case Headline(text, tone):
+                lines = self._wrap(printable(text), 0).splitlines()
+                return "\n".join(self._paint(line, _COLOURS[tone]) for line in lines)
+            case Heading(name, fact):
+                folded = self._wrap(printable(fact), 10, f"{name:9} ") if fact else name
+                return self._paint(name, _BOLD) + folded[len(name) :]
+            case Item(text, indent, label, advice):
+                fold = self._advise if advice else self._wrap
+                return fold(printable(text), indent, printable(label) or None)
+            case Line(text):
+                return printable(text)
+            case Command(text, indent):
+                return " " * indent + printable(text)
+            case Code(text):
+                return text
+            case Table():
+                return self._table(block)
+            case Cases(rows):
+                return "\n".join(self._cases(rows))
+            case Found():
+                return self._found(block)
+            case _:
+                assert_never(block)
+
+    def _paint(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
 
-    def wrap(self, text: str, indent: int, first: str | None = None) -> str:
-        """``text`` folded to the width, every line indented; ``first`` stands before the first line instead."""
+    def _wrap(self, text: str, indent: int, first: str | None = None) -> str:
+        """``text`` folded to the width, every line indented; ``first`` is in front of the first line instead."""
         blank = " " * indent
         start = blank if first is None else first.ljust(indent)
         folded = textwrap.wrap(
@@ -39,23 +94,69 @@ class Page:
         )
         return "\n".join(folded) or start.rstrip()
 
-    def advise(self, text: str, indent: int, first: str | None = None) -> str:
+    def _advise(self, text: str, indent: int, first: str | None = None) -> str:
         """The same; a command, or code, in backquotes loses these, and stays on one line so that it can be copied."""
-        whole = _COMMAND.sub(lambda command: command[1].replace(" ", "\0"), text)
-        return self.wrap(whole, indent, first).replace("\0", " ")
+        kept = _COMMAND.sub(lambda command: command[1].replace(" ", "\0"), text)
+        return self._wrap(kept, indent, first).replace("\0", " ")
 
-    def columns(self, rows: Sequence[Sequence[str]], headers: Sequence[str] = ()) -> str:
-        """Rows in aligned columns, indented by two."""
-        text = tabulate(rows, headers=headers, tablefmt="plain", disable_numparse=True)
-        return textwrap.indent(text, "  ")
+    def _title(self, title: Title) -> str:
+        lines = [printable(title.name)]
+        for fact in map(printable, title.facts):
+            if len(lines[-1]) + 3 + len(fact) > self.width:
+                lines.append("  " + fact)
+            else:
+                lines[-1] += "   " + fact
+        name = len(printable(title.name))
+        return "\n".join([self._paint(lines[0][:name], _BOLD) + lines[0][name:], *lines[1:]])
 
-    def heading(self, name: str, fact: str = "") -> str:
-        """The first line of a section: its name, and what is said of all of it."""
-        folded = self.wrap(fact, 10, f"{name:9} ") if fact else name
-        return self.paint(name, "1") + folded[len(name) :]
+    def _found(self, found: Found) -> str:
+        severity, path = f"{found.severity:8}", printable(found.path)
+        after = f" {printable(found.name)}"
+        label = f"  {self._paint(severity, _COLOURS[TONES[found.severity]])}{after}"
+        if not path:
+            return label
+        fits = 2 + len(severity) + len(after) + 3 + len(path) <= self.width
+        return f"{label}   {path}" if fits else f"{label}\n{' ' * _FOUND_INDENT}{path}"
+
+    def _cases(self, rows: Sequence[Sequence[str]]) -> Iterator[str]:
+        shown = [[printable(cell) for cell in row] for row in rows]
+        widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
+        for *cells, said in shown:
+            first = "  " + "".join(f"{cell:{width}}   " for cell, width in zip(cells, widths, strict=False))
+            yield self._wrap(said, len(first), first)
+
+    def _table(self, table: Table) -> str | None:
+        heads = [printable(head) for head in table.heads]
+        rows = [[printable(cell) for cell in row] for row in table.rows]
+        if not rows:
+            return None
+        text = _columns(rows, heads)
+        match table.too_wide:
+            case TooWide.DROP:
+                counts = range(len(heads), _KEPT - 1, -1)
+                narrower = ((count, _columns([row[:count] for row in rows], heads[:count])) for count in counts)
+                kept, text = next(((count, text) for count, text in narrower if self._fits(text)), (0, ""))
+                left_out = self._wrap(f"not shown: {', '.join(heads[kept:])}; -o json has them", 2)
+                return "\n".join(part for part in (text, left_out if heads[kept:] else "") if part)
+            case TooWide.STACK if not self._fits(text):
+                indent = min(max(map(len, heads)), 24) + 4
+                stacked = (
+                    "\n".join(self._wrap(cell, indent, f"  {head} ") for head, cell in zip(heads, row, strict=True))
+                    for row in rows
+                )
+                return "\n\n".join(stacked)
+        return text
+
+    def _fits(self, text: str) -> bool:
+        return max(map(len, text.splitlines())) <= self.width
 
 
-def for_standard_output() -> Page:
+def _columns(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
+    """Rows in aligned columns, indented by two."""
+    return textwrap.indent(tabulate(rows, headers=heads, tablefmt="plain", disable_numparse=True), "  ")
+
+
+def for_standard_output() -> Layout:
     """As wide as the terminal, up to 110 columns, and 80 where there is none."""
     width = min(shutil.get_terminal_size((80, 24)).columns, 110) if sys.stdout.isatty() else 80
-    return Page(width, coloured())
+    return Layout(width, coloured())

@@ -3,9 +3,17 @@
 import json
 
 from ckpt.model import Json
-from ckpt.sources import DeltaOffset, FileOffset, KafkaOffset, NumberOffset, RateMicroBatchOffset, decode
+from ckpt.sources import DeltaOffset, FileOffset, KafkaOffset, NumberOffset, RateMicroBatchOffset, Unit, decode
+
+from .text import plural_of
 
 _PARTITIONS = 4  # how many partitions of a topic are named
+
+
+def counted(amount: int, unit: Unit, sign: str = "") -> str:
+    """How far a source went: ``1 row``, ``45 offsets``; ``sign`` ``+`` writes one before it."""
+    one = {Unit.ENTRIES: "log entry"}.get(unit, unit.removesuffix("s"))
+    return f"{amount:{sign},} {one if amount == 1 else unit}"
 
 
 def offset(value: Json) -> str:
@@ -14,7 +22,7 @@ def offset(value: Json) -> str:
         case KafkaOffset(partitions):
             named = [f"{topic}/{p}={number}" for (topic, p), number in list(partitions.items())[:_PARTITIONS]]
             more = len(partitions) - len(named)
-            return " ".join(named) + (f" and {more} more partitions" if more > 0 else "")
+            return " ".join(named) + (f" and {more} more {plural_of(more, 'partition')}" if more > 0 else "")
         case DeltaOffset() as place:
             inside = "" if place.at_boundary else f", file {place.index} in it"
             return f"table version {place.version}{inside}" + (", initial snapshot" if place.initial_snapshot else "")

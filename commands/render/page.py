@@ -1,22 +1,39 @@
 """An inspection as a page for a tired person: the verdict, then the evidence, then what to do."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ckpt.findings import Severity
 from ckpt.history import Pattern
 from ckpt.inspection import Inspection
 from ckpt.model import Kind
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.restart.versions import Progress
-from ckpt.sources import Advance
+from ckpt.sources import Advance, advance
 from ckpt.verdict import spell
+from ckpt.versions import Progress
 
-from .findings import COLOURS, findings_section
-from .layout import Page
-from .offsets import offset
+from ..exits import Exit
+from .blocks import (
+    TONES,
+    Block,
+    Cases,
+    Heading,
+    Headline,
+    Item,
+    Page,
+    Table,
+    Title,
+    Tone,
+    TooWide,
+    more,
+    page_of,
+)
+from .document import Document, inspection_document
+from .findings import findings_section, next_advice
+from .offsets import counted, offset
 from .state import state_section
-from .text import instant, plural, printable, ranges
+from .text import instant, plural, ranges
 
 _SOURCES = 10  # how many sources are named
 _PATTERNS = {
@@ -27,19 +44,35 @@ _PATTERNS = {
 }
 
 
-def page(inspection: Inspection, layout: Page) -> str:
-    """The whole report."""
-    parts = (title, _verdict, _forecasts, _sources, _batches, state_section, findings_section)
-    return "\n\n".join(text for part in parts if (text := part(inspection, layout)))
+@dataclass(frozen=True, slots=True)
+class InspectionReport:
+    """What ``ckpt inspect`` says."""
+
+    found: Inspection
+
+    @property
+    def exit(self) -> Exit:
+        """Whether something was found."""
+        return Exit.OK if self.found.sound else Exit.FOUND
+
+    def document(self) -> Document:
+        """All of it."""
+        return inspection_document(self.found)
+
+    def page(self) -> Page:
+        """The verdict, then the evidence, then what to do."""
+        parts = (title, _verdict, _forecasts, _sources, _batches, state_section, findings_section, next_advice)
+        return page_of(*(part(self.found) for part in parts))
 
 
-def title(inspection: Inspection, layout: Page) -> str:
+def title(inspection: Inspection) -> Iterator[Block]:
     """What checkpoint this is."""
     checkpoint = inspection.checkpoint
-    whole = os.path.abspath(checkpoint.uri) if checkpoint.uri in (".", "..", "./") else checkpoint.uri
-    name = printable(whole.rstrip("/").rpartition("/")[2] or checkpoint.uri)
+    complete = os.path.abspath(checkpoint.uri) if checkpoint.uri in (".", "..", "./") else checkpoint.uri
+    name = complete.rstrip("/").rpartition("/")[2] or checkpoint.uri
     if checkpoint.kind is Kind.EMPTY:
-        return layout.paint(name, "1") + "   empty"
+        yield Title(name, ("empty",))
+        return
     kinds = [source.type for source in inspection.sources]
     has = f"{plural(len(kinds), 'source')} ({', '.join(sorted(set(kinds)))})" if kinds else "sources unknown"
     never = "stateless" if inspection.pattern is Pattern.ASYNC_PROGRESS else "no state/ folder"
@@ -48,35 +81,27 @@ def title(inspection: Inspection, layout: Page) -> str:
     latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
     when = f", {instant(latest.metadata.timestamp_ms)}" if latest and latest.metadata else ""
     batch = f"batch {checkpoint.offsets.latest}{when}" if checkpoint.offsets.ids else "no batch planned"
-    query = "query id unknown" if checkpoint.query_id is None else f"query {printable(checkpoint.query_id)}"
+    query = "query id unknown" if checkpoint.query_id is None else f"query {checkpoint.query_id}"
     since = inspection.written_by.at_least
     writer = [f"written by Spark {since} or later"] if since else []
-    facts = [f"{keeps}, {has}", *continuous, batch, *writer, query]
-    lines = [layout.paint(name, "1")]
-    for fact in facts:
-        if len(lines[-1]) + 3 + len(fact) > layout.width:
-            lines.append("  " + fact)
-        else:
-            lines[-1] += "   " + fact
-    return "\n".join(lines)
+    yield Title(name, (f"{keeps}, {has}", *continuous, batch, *writer, query))
 
 
-def _verdict(inspection: Inspection, layout: Page) -> str:
+def _verdict(inspection: Inspection) -> Iterator[Block]:
     text = inspection.verdict
     for lead in ("Will not restart", "Restarts", "Starts fresh", "Unknown"):
         if text.startswith(lead):
             text = lead.upper() + text[len(lead) :]
     worst = max((j.severity for j in inspection.findings), key=lambda s: s.rank, default=Severity.NOTE)
     new = inspection.checkpoint.kind is Kind.EMPTY
-    colour = COLOURS[Severity.WARNING] if new else "32;1" if inspection.sound else COLOURS[worst]
-    return "\n".join(layout.paint(line, colour) for line in layout.wrap(text, 0).splitlines())
+    yield Headline(text, Tone.WARNING if new else Tone.GOOD if inspection.sound else TONES[worst])
 
 
-def _forecasts(inspection: Inspection, layout: Page) -> str:
-    return forecast_lines(inspection.forecasts, layout)
+def _forecasts(inspection: Inspection) -> Iterator[Block]:
+    yield forecast_cases(inspection.forecasts)
 
 
-def forecast_lines(forecasts: Sequence[Forecast], layout: Page) -> str:
+def forecast_cases(forecasts: Sequence[Forecast]) -> Cases:
     """One line for each distinct forecast, with the modes and versions that it holds for."""
     groups: dict[str, dict[Progress, list[Forecast]]] = {}
     for one in forecasts:
@@ -87,12 +112,7 @@ def forecast_lines(forecasts: Sequence[Forecast], layout: Page) -> str:
         for mode, these in modes.items():
             spelled.setdefault(spell([f.spark for f in these]), []).append(mode)
         rows += [(", ".join(these), f"Spark {versions}", said) for versions, these in spelled.items()]
-    widths = [max(len(row[i]) for row in rows) for i in (0, 1)]
-    lines = []
-    for modes_told, versions, said in rows:
-        first = f"  {modes_told:{widths[0]}}   {versions:{widths[1]}}   "
-        lines.append(layout.wrap(printable(said), len(first), first))
-    return "\n".join(lines)
+    return Cases(tuple(rows))
 
 
 def _said(forecast: Forecast) -> str:
@@ -118,20 +138,18 @@ def _said(forecast: Forecast) -> str:
     return said
 
 
-def _sources(inspection: Inspection, layout: Page) -> str:
+def _sources(inspection: Inspection) -> Iterator[Block]:
     if not inspection.sources:
-        return ""
+        return
     running = [f for f in inspection.counted if f.sources]
-    lines = [layout.heading("Sources", f"the query must have exactly {plural(len(inspection.sources), 'source')}")]
+    yield Heading("Sources", f"the query must have exactly {plural(len(inspection.sources), 'source')}")
     for source in inspection.sources[:_SOURCES]:
         reads = dict.fromkeys(_reads(f.sources[source.index]) for f in running if source.index < len(f.sources))
-        label = f"  {source.index}  {source.type}" + (f" {printable(source.name)}" if source.name else "")
+        label = f"  {source.index}  {source.type}" + (f" {source.name}" if source.name else "")
         for text in reads or {offset(source.offset): None}:
-            lines.append(layout.wrap(printable(text), 24, label + "  "))
+            yield Item(text, 24, label + "  ")
             label = ""
-    if len(inspection.sources) > _SOURCES:
-        lines.append(f"  and {len(inspection.sources) - _SOURCES} more, which -o json names")
-    return "\n".join(lines)
+    yield from more(len(inspection.sources) - _SOURCES)
 
 
 def _reads(reading: SourceRange) -> str:
@@ -142,42 +160,42 @@ def _reads(reading: SourceRange) -> str:
         return f"reads again from its beginning to {offset(reading.end)}"
     if reading.start == reading.end:
         return f"reads nothing new at {start}"
-    return f"reads again from {start} to {offset(reading.end)}"
+    grown = advance(reading.start, reading.end)
+    total = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
+    return f"reads again from {start} to {offset(reading.end)}{total}"
 
 
-def _batches(inspection: Inspection, layout: Page) -> str:
+def _batches(inspection: Inspection) -> Iterator[Block]:
     checkpoint = inspection.checkpoint
     if not checkpoint.offsets.ids and not checkpoint.commits.ids:
-        return ""
+        return
     facts = []
     for log in (checkpoint.offsets, checkpoint.commits):
         span = f", {log.ids[0]} to {log.latest}" if log.ids else ""
         facts.append(f"{log.folder} {plural(len(log.ids), 'file')}{span}")
-    lines = [layout.heading("Batches", "   ".join([*facts, _PATTERNS[inspection.pattern]]))]
+    yield Heading("Batches", "   ".join([*facts, _PATTERNS[inspection.pattern]]))
     gaps = {log.folder: ranges(list(log.missing)) for log in (checkpoint.offsets, checkpoint.commits)}
     if len(set(gaps.values())) == 1:
         gaps = {"both": gaps["offsets"]}
-    lines += [layout.wrap(f"missing from {where}: {spans}", 2) for where, spans in gaps.items() if spans]
+    yield from (Item(f"missing from {where}: {spans}") for where, spans in gaps.items() if spans)
+    yield _table(inspection)
+
+
+def _table(inspection: Inspection) -> Table:
+    """The newest batches, and how far each took the sources."""
     sources = max((len(batch.advanced) for batch in inspection.batches), default=0)
-    tables = (_table(inspection, count, layout) for count in range(sources, -1, -1))
-    fits = (text for text in tables if max(map(len, text.splitlines()), default=0) <= layout.width)
-    return "\n".join([*lines, next(fits, "")]).rstrip()
-
-
-def _table(inspection: Inspection, sources: int, layout: Page) -> str:
-    """The newest batches, and how far each took the first ``sources`` sources."""
-    heads = ["batch", "time", "committed", *(f"source {index}" for index in range(sources))]
+    heads = ("batch", "time", "committed", *(f"source {index}" for index in range(sources)))
     rows = []
     for batch in inspection.batches:
-        grown = [_grown(advance) for advance in batch.advanced[:sources]]
+        grown = [_grown(advance) for advance in batch.advanced]
         done = "yes" if batch.committed else "NO"
         when = "unreadable" if batch.unreadable else instant(batch.timestamp_ms)
-        rows.append([str(batch.batch_id), when, done, *grown, *[""] * (sources - len(grown))])
-    return layout.columns(rows, heads) if rows else ""
+        rows.append((str(batch.batch_id), when, done, *grown, *[""] * (sources - len(grown))))
+    return Table(tuple(rows), heads, TooWide.DROP)
 
 
 def _grown(advance: Advance | None) -> str:
     if advance is None:
         return ""
-    amount = advance.unit.value if advance.amount is None else f"{advance.amount:+,} {advance.unit}"
+    amount = advance.unit.value if advance.amount is None else counted(advance.amount, advance.unit, "+")
     return "another table" if advance.replaced else "WENT BACK" if advance.went_back else amount

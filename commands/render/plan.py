@@ -1,14 +1,16 @@
 """A repair plan, and what came of it: as a page for a tired person, and as the JSON document of the contract."""
 
-import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ckpt.repair import Plan, Receipt, Replay, Strategy
-from ckpt.restart.versions import Progress
 from ckpt.shell import quoted_path
 from ckpt.sources import advance
 from ckpt.verdict import verdict
+from ckpt.versions import Progress
 
+from ..exits import Exit
+from .blocks import Block, Heading, Item, Line, Page, page_of
 from .change import (
     before_and_after,
     half_done,
@@ -21,17 +23,48 @@ from .change import (
     undone,
     warnings_section,
 )
-from .document import checkpoint_entry, range_entry, restart_entry, tool
+from .document import Document, checkpoint_entry, range_entry, restart_entry, tool
 from .findings import next_advice
-from .layout import Page, for_standard_output
-from .offsets import offset
-from .page import forecast_lines, title
-from .text import printable
+from .offsets import counted, offset
+from .page import forecast_cases, title
 
 
-def plan_document(plan: Plan, receipt: Receipt) -> str:
-    """The whole report, indented, keys in the order of the contract."""
-    report = {
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What ``ckpt repair-async`` plans or did."""
+
+    plan: Plan
+    receipt: Receipt
+
+    @property
+    def exit(self) -> Exit:
+        """Whether something is to be done, and whether it could be done."""
+        if self.receipt.problem or self.plan.refused:
+            return Exit.FAILED
+        if self.receipt.applied or self.receipt.undone:
+            return Exit.OK
+        return Exit.FOUND if self.plan.steps or not self.plan.inspection.sound else Exit.OK
+
+    def document(self) -> Document:
+        """All of it."""
+        return _document(self.plan, self.receipt)
+
+    def page(self) -> Page:
+        """What came of it, the forecasts, the steps, and what to do."""
+        plan, receipt = self.plan, self.receipt
+        return page_of(
+            title(plan.inspection),
+            _headline(plan, receipt),
+            _forecasts(plan, receipt),
+            steps_section(plan.steps, receipt, f"{plan.strategy}: {plan.why}" if plan.strategy else ""),
+            _read_again(plan),
+            warnings_section(plan.warnings, receipt),
+            _next(plan, receipt),
+        )
+
+
+def _document(plan: Plan, receipt: Receipt) -> Document:
+    return {
         "ckpt": tool(),
         "checkpoint": checkpoint_entry(plan.inspection),
         "applied": receipt.applied,
@@ -47,7 +80,6 @@ def plan_document(plan: Plan, receipt: Receipt) -> str:
         "refused": receipt.problem or plan.refused,
         "undone": receipt.undone,
     }
-    return json.dumps(report, indent=2)
 
 
 def _replay(replay: Replay) -> dict[str, object]:
@@ -62,27 +94,12 @@ def _replay(replay: Replay) -> dict[str, object]:
     }
 
 
-def plan_page(plan: Plan, receipt: Receipt) -> str:
-    """The whole report, for the terminal or pipe that standard output is."""
-    layout = for_standard_output()
-    parts = (
-        title(plan.inspection, layout),
-        _headline(plan, receipt, layout),
-        _forecasts(plan, receipt, layout),
-        steps_section(plan.steps, receipt, layout, f"{plan.strategy}: {plan.why}" if plan.strategy else ""),
-        "\n".join(_read_again(plan, layout)),
-        warnings_section(plan.warnings, receipt, layout),
-        _next(plan, receipt, layout),
-    )
-    return "\n\n".join(part for part in parts if part)
-
-
-def _headline(plan: Plan, receipt: Receipt, layout: Page) -> str:
+def _headline(plan: Plan, receipt: Receipt) -> Iterator[Block]:
     """What came of it, before anything else."""
     failed = trouble(receipt, plan.refused)
     bad = failed is not None or (not plan.steps and not plan.inspection.sound)
     waits = bool(plan.steps) and not receipt.applied
-    return headline(failed or _outcome(plan, receipt), layout, bad=bad, waits=waits)
+    yield from headline(failed or _outcome(plan, receipt), bad=bad, waits=waits)
 
 
 def _outcome(plan: Plan, receipt: Receipt) -> str:
@@ -97,36 +114,39 @@ def _outcome(plan: Plan, receipt: Receipt) -> str:
     return f"{'NOTHING TO REPAIR' if plan.inspection.sound else 'ANOTHER TROUBLE'}: {plan.why}"
 
 
-def _forecasts(plan: Plan, receipt: Receipt, layout: Page) -> str:
+def _forecasts(plan: Plan, receipt: Receipt) -> Iterator[Block]:
     """How it starts now, and afterwards; asynchronous starts only where there is nothing to compare."""
     if not plan.after:
-        return forecast_lines(plan.before, layout)
+        yield forecast_cases(plan.before)
+        return
     before, after = ([f for f in these if f.progress is Progress.SYNC] for these in (plan.before, plan.after))
-    return before_and_after(before, after, receipt, layout)
+    yield from before_and_after(before, after, receipt)
 
 
-def _read_again(plan: Plan, layout: Page) -> Iterator[str]:
+def _read_again(plan: Plan) -> Iterator[Block]:
     if not plan.strategy or not plan.steps:
         return
-    yield layout.heading(
+    yield Heading(
         "Again",
         "rows that the log knows of and that are read again"
         if plan.replay
         else "no row that the log knows of is read again",
     )
     for replay in plan.replay:
-        yield f"  batch {replay.batch}" + ("   rows of finished batches may be among them" if replay.finished else "")
+        yield Line(
+            f"  batch {replay.batch}" + ("   rows of finished batches may be among them" if replay.finished else "")
+        )
         for one in replay.sources:
             grown = None if one.end is None else advance(one.start, one.end)
-            count = f": {grown.amount:,} {grown.unit}" if grown and grown.amount is not None else ""
+            count = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
             end = "where nobody knows" if one.end is None else offset(one.end)
-            yield layout.wrap(printable(f"from {offset(one.start)} to {end}{count}"), 7, f"    {one.index}  ")
+            yield Item(f"from {offset(one.start)} to {end}{count}", 7, f"    {one.index}  ")
 
 
-def _next(plan: Plan, receipt: Receipt, layout: Page) -> str:
+def _next(plan: Plan, receipt: Receipt) -> Iterator[Block]:
     """What to do now; where there is nothing to repair, that is what ``ckpt inspect`` says."""
     nothing = not (plan.needed or plan.steps or plan.refused or receipt.problem or receipt.undone)
-    return next_advice(plan.inspection, layout) if nothing else next_section(*_next_step(plan, receipt), layout)
+    yield from next_advice(plan.inspection) if nothing else next_section(*_next_step(plan, receipt))
 
 
 def _next_step(plan: Plan, receipt: Receipt) -> tuple[str, str]:

@@ -1,20 +1,18 @@
 """A move to another state store provider: as a page for a tired person, and as the JSON document of the contract."""
 
-import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from ckpt.findings import Severity
 from ckpt.migrate import MoveOutcome, ProviderMove, ToProvider
 from ckpt.migrate.provider import Carry, OperatorMove
 from ckpt.migrate.variables import Family
 from ckpt.model import Provider
 from ckpt.shell import quoted_path
 
-from .document import checkpoint_entry, tool
-from .findings import COLOURS
-from .layout import Page, for_standard_output
+from ..exits import Exit
+from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, bullets, page_of
+from .document import Document, checkpoint_entry, tool
 from .page import title
-from .text import printable
 
 _NAMES = {Provider.HDFS: "HDFS-backed", Provider.ROCKSDB: "RocksDB", Provider.UNKNOWN: "of an unknown provider"}
 _CARRIES = {
@@ -24,9 +22,38 @@ _CARRIES = {
 }
 
 
-def provider_document(found: ProviderMove) -> str:
-    """The whole report, indented, keys in the order of the contract."""
-    report = {
+_EXITS = {
+    MoveOutcome.ALREADY: Exit.OK,
+    MoveOutcome.NOTHING: Exit.OK,
+    MoveOutcome.POSSIBLE: Exit.FOUND,
+    MoveOutcome.NO_WAY: Exit.FAILED,
+    MoveOutcome.REFUSED: Exit.FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderReport:
+    """What ``ckpt migrate provider`` says."""
+
+    found: ProviderMove
+
+    @property
+    def exit(self) -> Exit:
+        """Whether there is a way, and whether it has to be gone."""
+        return _EXITS[self.found.outcome]
+
+    def document(self) -> Document:
+        """All of it."""
+        return _document(self.found)
+
+    def page(self) -> Page:
+        """The answer, then why, then how or what remains."""
+        parts = (_headline, _why, _operators, _how, _left, _next)
+        return page_of(title(self.found.handoff.inspection), *(part(self.found) for part in parts))
+
+
+def _document(found: ProviderMove) -> Document:
+    return {
         "ckpt": tool(),
         "checkpoint": checkpoint_entry(found.handoff.inspection),
         "to": found.to,
@@ -47,68 +74,57 @@ def provider_document(found: ProviderMove) -> str:
         "remains": [{"what": what, "command": command} for what, command in _remains(found)],
         "refused": found.refused,
     }
-    return json.dumps(report, indent=2)
 
 
-def provider_page(found: ProviderMove) -> str:
-    """The whole report, for the terminal or pipe that standard output is."""
-    layout = for_standard_output()
-    parts = (_why, _operators, _how, _left, _next)
-    told = ("\n".join(part(found, layout)) for part in parts)
-    whole = (title(found.handoff.inspection, layout), _headline(found, layout), *told)
-    return "\n\n".join(text for text in whole if text)
-
-
-def _headline(found: ProviderMove, layout: Page) -> str:
+def _headline(found: ProviderMove) -> Iterator[Block]:
     to, of = _NAMES[Provider(found.to)], _NAMES[found.provider or Provider.UNKNOWN]
     lost = [one for one in found.operators if one.carry is Carry.NONE]
-    said, colour = {
-        MoveOutcome.ALREADY: (f"ALREADY SO: its state is {to}", "32;1"),
-        MoveOutcome.NOTHING: ("NOTHING TO MOVE: there is no state here", "32;1"),
-        MoveOutcome.POSSIBLE: (f"NOT ON THIS CHECKPOINT, but a new query on {to} can be given its state", "33;1"),
+    said, tone = {
+        MoveOutcome.ALREADY: (f"ALREADY SO: its state is {to}", Tone.GOOD),
+        MoveOutcome.NOTHING: ("NOTHING TO MOVE: there is no state here", Tone.GOOD),
+        MoveOutcome.POSSIBLE: (f"NOT ON THIS CHECKPOINT, but a new query on {to} can be given its state", Tone.WARNING),
         MoveOutcome.NO_WAY: (
-            f"NO WAY for its state from {of} to {to}: {printable(lost[0].why) if lost else ''}",
-            COLOURS[Severity.ERROR],
+            f"NO WAY for its state from {of} to {to}: {lost[0].why if lost else ''}",
+            Tone.ERROR,
         ),
-        MoveOutcome.REFUSED: (f"NO ANSWER: {printable(found.refused or '')}", COLOURS[Severity.ERROR]),
+        MoveOutcome.REFUSED: (f"NO ANSWER: {found.refused}", Tone.ERROR),
     }[found.outcome]
-    lines = [layout.paint(line, colour) for line in layout.wrap(said, 0).splitlines()]
-    doubts = found.handoff.doubts if found.outcome is MoveOutcome.POSSIBLE else ()
-    return "\n".join([*lines, *(layout.wrap(printable(doubt), 4, "  - ") for doubt in doubts)])
+    yield Headline(said, tone)
+    yield from bullets(found.handoff.doubts if found.outcome is MoveOutcome.POSSIBLE else ())
 
 
-def _why(found: ProviderMove, layout: Page) -> Iterator[str]:
+def _why(found: ProviderMove) -> Iterator[Block]:
     if found.provider is None or found.provider is Provider.UNKNOWN:
         return
     latest = found.handoff.inspection.checkpoint.offsets.latest
     recorded = found.recorded
-    yield layout.heading("Provider", _NAMES[found.provider])
+    yield Heading("Provider", _NAMES[found.provider])
     if recorded is None:
-        yield layout.wrap(f"offsets/{latest} does not record it: the files show it, and the session decides", 2)
+        yield Item(f"offsets/{latest} does not record it: the files show it, and the session decides")
         return
-    where = f"offsets/{latest} records {printable(recorded.rpartition('.')[2])}"
-    yield layout.wrap(f"{where}, and Spark goes on with what is recorded, whatever the session says.", 2)
+    where = f"offsets/{latest} records {recorded.rpartition('.')[2]}"
+    yield Item(f"{where}, and Spark goes on with what is recorded, whatever the session says.")
 
 
-def _operators(found: ProviderMove, layout: Page) -> Iterator[str]:
+def _operators(found: ProviderMove) -> Iterator[Block]:
     if found.operators:
-        yield layout.heading("State", "operator by operator")
+        yield Heading("State", "operator by operator")
     for one in found.operators:
-        yield layout.wrap(f"{_CARRIES[one.carry]}: {printable(one.why)}", 6, f"  {_label(one)}: ")
+        yield Item(f"{_CARRIES[one.carry]}: {one.why}", 6, f"  {_label(one)}: ")
 
 
 def _label(one: OperatorMove) -> str:
-    name = f" ({printable(one.name)})" if one.name else ""
+    name = f" ({one.name})" if one.name else ""
     return f"operator {one.operator}{name}, {one.family}"
 
 
-def _how(found: ProviderMove, layout: Page) -> Iterator[str]:
+def _how(found: ProviderMove) -> Iterator[Block]:
     for place, (what, command) in enumerate(_steps(found), 1):
         if place == 1:
-            yield layout.heading("How", "by initial state and hand-over, to a checkpoint of its own")
-        yield layout.wrap(printable(what), 5, f"  {place}. ")
+            yield Heading("How", "by initial state and hand-over, to a checkpoint of its own")
+        yield Item(what, 5, f"  {place}. ")
         if command:
-            yield f"     {command}"
+            yield Command(command, 5)
 
 
 def _steps(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
@@ -131,13 +147,13 @@ def _steps(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
     yield "the way back: nothing of the old checkpoint was changed, start the old query again", None
 
 
-def _left(found: ProviderMove, layout: Page) -> Iterator[str]:
+def _left(found: ProviderMove) -> Iterator[Block]:
     for place, (what, command) in enumerate(_remains(found)):
         if place == 0:
-            yield layout.heading("Remains", "without this state, or without this provider")
-        yield layout.wrap(printable(what), 4, "  - ")
+            yield Heading("Remains", "without this state, or without this provider")
+        yield Item(what, 4, "  - ")
         if command:
-            yield f"    {command}"
+            yield Command(command, 4)
 
 
 def _remains(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
@@ -170,7 +186,7 @@ def _remains(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
         )
 
 
-def _next(found: ProviderMove, layout: Page) -> Iterator[str]:
+def _next(found: ProviderMove) -> Iterator[Block]:
     path = quoted_path(found.handoff.inspection.checkpoint.uri)
     command = next((command for _, command in _steps(found) if command), "")
     said, todo = {
@@ -183,6 +199,6 @@ def _next(found: ProviderMove, layout: Page) -> Iterator[str]:
         ),
         MoveOutcome.REFUSED: ("see what is there", f"ckpt inspect {path}"),
     }[found.outcome]
-    yield layout.wrap(said, 10, "Next")
+    yield Item(said, 10, "Next")
     if todo:
-        yield f"          {todo}"
+        yield Command(todo)

@@ -6,31 +6,37 @@ from statistics import median
 from ckpt import settings
 from ckpt.inspection import Inspection
 from ckpt.model import Json, Operator, Store
+from ckpt.state.ranges import Ranges, common
 
-from .layout import Page
-from .text import plural, printable, ranges, size
+from .blocks import Block, Heading, Item, Line
+from .text import plural, ranges, size
 
 _RECORDED = {
     settings.SHUFFLE_PARTITIONS: "shuffle partitions",
     settings.PROVIDER_CLASS: "provider",
     settings.WATERMARK_POLICY: "watermark policy",
 }
+_IN_FULL = 3  # operators up to which all their stores are shown
 _SKEW = 2.0  # times the median from which the largest partition is worth a word
 
 
-def state_section(inspection: Inspection, layout: Page) -> str:
+def state_section(inspection: Inspection) -> Iterator[Block]:
     """What the checkpoint keeps of each operator; nothing for a stateless query."""
     state = inspection.checkpoint.state
     if state is None:
-        return ""
+        return
     loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
-    lines = [layout.heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")]
+    yield Heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
     recorded = _recorded(inspection)
     if recorded:
-        lines.append(layout.wrap(printable(f"recorded here, and stronger than the session: {recorded}"), 2))
+        yield Item(f"recorded here, and stronger than the session: {recorded}")
+    if len(state.operators) <= _IN_FULL:
+        for operator in state.operators:
+            yield from _operator(operator)
+        return
     for operator in state.operators:
-        lines += _operator(operator, layout)
-    return "\n".join(lines)
+        yield Item(_in_brief(operator), 6, f"  operator {operator.id}   ")
+    yield Line("  stores, columns and snapshots: -o json names them")
 
 
 def _recorded(inspection: Inspection) -> str:
@@ -41,15 +47,34 @@ def _recorded(inspection: Inspection) -> str:
     return ", ".join(f"{name} {conf[key].rpartition('.')[2]}" for key, name in _RECORDED.items() if key in conf)
 
 
-def _operator(operator: Operator, layout: Page) -> Iterator[str]:
-    yield f"  operator {operator.id}   {printable(operator.name) if operator.name else 'name not recorded'}"
+def _operator(operator: Operator) -> Iterator[Block]:
+    yield Line(f"  operator {operator.id}   {operator.name or 'name not recorded'}")
     for variable in operator.variables:
-        yield f"    {variable.kind} {printable(variable.name)}{' with TTL' if variable.ttl else ''}"
+        yield Line(f"    {variable.kind} {variable.name}{' with TTL' if variable.ttl else ''}")
     for store in operator.stores:
-        yield layout.wrap(printable(_store(store)), 6, f"    {printable(store.name)}: ")
+        yield Item(_store(store), 6, f"    {store.name}: ")
         for side, schema in (("key", store.key_schema), ("value", store.value_schema)):
             if schema is not None:
-                yield layout.wrap(printable(type_name(schema)), 14, f"      {side:7} ")
+                yield Item(type_name(schema), 14, f"      {side:7} ")
+
+
+def _in_brief(operator: Operator) -> str:
+    """An operator among many: how much there is of it, and of which batches."""
+    stores = operator.stores
+    counts = [store.num_keys for store in stores]
+    keys = [plural(sum(count or 0 for count in counts), "key")] if stores and None not in counts else []
+    complete: Ranges | None = None
+    for store in stores:
+        complete = store.readable_batches if complete is None else common(complete, store.readable_batches)
+    readable = ranges(list(complete or ()))
+    facts = [
+        plural(len(stores), "store"),
+        plural(max((len(store.partitions) for store in stores), default=0), "partition"),
+        *keys,
+        size(sum(store.bytes for store in stores)),
+        f"state of batches {readable} is whole" if readable else "no batch has whole state",
+    ]
+    return f"{operator.name or 'name not recorded'}: {', '.join(facts)}"
 
 
 def _store(store: Store) -> str:
@@ -67,13 +92,25 @@ def _store(store: Store) -> str:
 
 def _loading(store: Store) -> str:
     """What a load reads: the newest snapshot that all partitions have, and how many versions of changes on top."""
-    newest = store.newest_snapshot_version
-    snapshot = "no snapshot yet" if newest is None else f"newest snapshot version {newest}"
+    snapshot = newest_snapshot(store)
     replay = [p.replay_versions for p in store.partitions if p.replay_versions is not None]
     if not replay:
         return snapshot
     changes = f"up to {plural(max(replay), 'version')} of changes" if max(replay) else "no changes"
     return f"{snapshot}, a load replays {changes}"
+
+
+def newest_snapshot(store: Store) -> str:
+    """Of which version the newest snapshot is, or of which ones where partitions differ."""
+    match store.newest_snapshots:
+        case None:
+            return "no snapshot yet"
+        case None, highest:
+            return f"newest snapshots up to version {highest}, none yet in some partitions"
+        case lowest, highest if lowest == highest:
+            return f"newest snapshot version {highest}"
+        case lowest, highest:
+            return f"newest snapshots version {lowest} to {highest}, by partition"
 
 
 def _skew(store: Store) -> str:

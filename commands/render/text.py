@@ -41,8 +41,12 @@ def ranges(spans: list[tuple[int, int]], most: int = 4) -> str:
 
 def plural(count: int, noun: str) -> str:
     """``1 file``, ``3 files``, ``2 batches``."""
-    ending = "" if count == 1 else "es" if noun.endswith(("ch", "s")) else "s"
-    return f"{count:,} {noun}{ending}"
+    return f"{count:,} {plural_of(count, noun)}"
+
+
+def plural_of(count: int, noun: str) -> str:
+    """``file``, ``files``, ``batches``, whichever goes with the number."""
+    return noun if count == 1 else noun + ("es" if noun.endswith(("ch", "s")) else "s")
 
 
 def coloured() -> bool:

@@ -1,6 +1,5 @@
 """A migration to transformWithState: as a runbook for a tired person, and as the JSON document of the contract."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,27 +10,41 @@ from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPla
 from ckpt.migrate.variables import Variable
 from ckpt.shell import quoted, quoted_path
 
-from .document import checkpoint_entry, tool
-from .layout import Page, for_standard_output
+from ..exits import Exit
+from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
+from .document import Document, checkpoint_entry, tool
 from .page import title
-from .text import instant, plural, printable
+from .text import instant, plural
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
-    """A plan, where it goes, and how many keys were written; None where nothing was."""
+class TransformReport:
+    """What ``ckpt migrate transform-with-state`` plans or wrote; ``keys`` is None where nothing was written."""
 
     plan: TransformPlan
     target: Target
     given: str  # the target as it was asked for
     keys: int | None = None
 
+    @property
+    def exit(self) -> Exit:
+        """A plan is something to be done."""
+        return Exit.FOUND if self.keys is None else Exit.OK
 
-def transform_document(found: Migration) -> str:
-    """The whole report, indented, keys in the order of the contract."""
+    def document(self) -> Document:
+        """All of it."""
+        return _document(self)
+
+    def page(self) -> Page:
+        """A runbook."""
+        parts = (_headline, _state, _files, _fill_in, _warnings, _next, _back)
+        return page_of(title(self.plan.handoff.inspection), *(part(self) for part in parts))
+
+
+def _document(found: TransformReport) -> Document:
     plan = found.plan
     moment = plan.initial.moment
-    report = {
+    return {
         "ckpt": tool(),
         "checkpoint": checkpoint_entry(plan.handoff.inspection),
         "action": "plan" if found.keys is None else "write",
@@ -57,19 +70,9 @@ def transform_document(found: Migration) -> str:
         "fill_in_ttl": [one.name for one in plan.variables if one.ttl],
         "warnings": list(mind(plan)),
     }
-    return json.dumps(report, indent=2)
 
 
-def transform_page(found: Migration) -> str:
-    """The whole report, for the terminal or pipe that standard output is."""
-    layout = for_standard_output()
-    parts = (_state, _files, _fill_in, _mind, _next)
-    told = ("\n".join(part(found, layout)) for part in parts)
-    head = (title(found.plan.handoff.inspection, layout), _headline(found, layout))
-    return "\n\n".join(text for text in (*head, *told) if text)
-
-
-def _headline(found: Migration, layout: Page) -> str:
+def _headline(found: TransformReport) -> Iterator[Block]:
     plan = found.plan
     how = "exactly behind" if plan.handoff.exact else "behind"
     where = f"a transformWithState query that goes on {how} batch {plan.initial.moment.batch}"
@@ -77,21 +80,20 @@ def _headline(found: Migration, layout: Page) -> str:
         said = f"CAN BE WRITTEN, nothing is yet: {where}"
     else:
         said = f"WRITTEN: {where}, with the state of {plural(found.keys, 'key')}"
-    colour = "32;1" if plan.handoff.exact else "33;1"
-    return "\n".join(layout.paint(line, colour) for line in layout.wrap(said, 0).splitlines())
+    yield Headline(said, Tone.GOOD if plan.handoff.exact else Tone.WARNING)
 
 
-def _state(found: Migration, layout: Page) -> Iterator[str]:
+def _state(found: TransformReport) -> Iterator[Block]:
     plan = found.plan
-    name = f" ({printable(plan.shape.operator_name)})" if plan.shape.operator_name else ""
-    yield layout.heading("State", f"operator {plan.shape.operator}{name}: {plan.family}")
+    name = f" ({plan.shape.operator_name})" if plan.shape.operator_name else ""
+    yield Heading("State", f"operator {plan.shape.operator}{name}: {plan.family}")
     keys = ", ".join(f"{key.name} {simple(key.type)}" for key in plan.shape.keys) or "none, one group of all rows"
-    yield layout.wrap(printable(keys), 12, "  key")
+    yield Item(keys, 12, "  key")
     for one in plan.variables:
-        yield layout.wrap(printable(f"{one.name}: {_form(one)}"), 12, "  variable")
-    yield f"  {'time mode':10}{plan.time_mode}, output mode {plan.output_mode}"
+        yield Item(f"{one.name}: {_form(one)}", 12, "  variable")
+    yield Line(f"  {'time mode':10}{plan.time_mode}, output mode {plan.output_mode}")
     if plan.watermark_ms:
-        yield f"  {'watermark':10}{instant(plan.watermark_ms)} ({plan.watermark_ms} ms)"
+        yield Line(f"  {'watermark':10}{instant(plan.watermark_ms)} ({plan.watermark_ms} ms)")
 
 
 def _form(one: Variable) -> str:
@@ -100,59 +102,63 @@ def _form(one: Variable) -> str:
     return f"{one.form} of {key}({columns(one.fields)}){ttl}"
 
 
-def _files(found: Migration, layout: Page) -> Iterator[str]:
+def _files(found: TransformReport) -> Iterator[Block]:
     rows = "one row a key" if found.keys is None else f"{plural(found.keys, 'row')}, one a key"
-    yield layout.heading("Files", printable(f"in {found.given}"))
-    yield f"  {INITIAL_STATE}/   the state as {found.plan.format}, {rows}"
-    yield f"  {PROCESSOR}     loads it; your logic goes into update and expired"
-    yield f"  {START}         sources, guards, the query"
+    yield Heading("Files", f"in {found.given}")
+    yield Line(f"  {INITIAL_STATE}/   the state as {found.plan.format}, {rows}")
+    yield Line(f"  {PROCESSOR}     loads it; your logic goes into update and expired")
+    yield Line(f"  {START}         sources, guards, the query")
 
 
-def _fill_in(found: Migration, layout: Page) -> Iterator[str]:
-    yield layout.heading("Fill in", "what no checkpoint records")
+def _fill_in(found: TransformReport) -> Iterator[Block]:
+    yield Heading("Fill in", "what no checkpoint records")
     names = ", ".join(to_fill_in(found.plan))
-    yield layout.wrap(f"{names}; prepare(), the options of the sources, the sink", 16, f"  {START}")
+    yield Item(f"{names}; prepare(), the options of the sources, the sink", 16, f"  {START}")
     ttl = [one.name for one in found.plan.variables if one.ttl]
     if ttl:
-        yield layout.wrap(printable(f"TTL_MS of {', '.join(ttl)}"), 16, f"  {PROCESSOR}")
+        yield Item(f"TTL_MS of {', '.join(ttl)}", 16, f"  {PROCESSOR}")
 
 
-def _mind(found: Migration, layout: Page) -> Iterator[str]:
+def _warnings(found: TransformReport) -> Iterator[Block]:
     warnings = list(mind(found.plan))
     if warnings:
-        yield layout.heading("Mind")
-        yield from (layout.wrap(printable(warning), 4, "  - ") for warning in warnings)
+        yield Heading("Mind")
+        yield from bullets(warnings)
 
 
-def _next(found: Migration, layout: Page) -> Iterator[str]:
+def _next(found: TransformReport) -> Iterator[Block]:
     plan = found.plan
     old = quoted_path(plan.initial.checkpoint)
     folder = quoted_path(found.given)
     if found.keys is None:
-        yield layout.wrap("stop the old query, then the same command without --plan", 10, "Next")
+        yield Item("stop the old query, then the same command without --plan", 10, "Next")
         return
-    yield layout.heading("Next")
+    yield Heading("Next")
     latest = plan.handoff.inspection.checkpoint.offsets.latest
     told = f"Stop the old query. If its newest batch is no longer {latest} then, do all this anew into another folder:"
-    yield layout.wrap(told, 5, "  1.")
-    yield f"     ckpt handoff {old}"
-    yield layout.wrap("Fill in the constants, put your logic into processor.py, and start it:", 5, "  2.")
+    yield Item(told, 5, "  1.")
+    yield Command(f"ckpt handoff {old}", 5)
+    yield Item("Fill in the constants, put your logic into processor.py, and start it:", 5, "  2.")
     if found.target.name.startswith("file:"):
-        yield f"     cd {folder} && python {START}"
+        yield Command(f"cd {folder} && python {START}", 5)
     else:
-        yield f"     spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}"
+        yield Command(f"spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}", 5)
     told = (
         "Until the new checkpoint has its first commit, start it again in the same way: start.py hands over the state "
         "as long as it has none, and never after."
     )
-    yield layout.wrap(told, 5, "  3.")
+    yield Item(told, 5, "  3.")
     variable = quoted(plan.variables[0].name)
-    yield layout.wrap(f"See that {plural(found.keys, 'key')} were loaded; keys that are new come on top:", 5, "  4.")
-    yield f"     ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count"
-    yield layout.wrap(f"Then {INITIAL_STATE}/ is not needed any more.", 5, "  5.")
-    yield ""
+    yield Item(f"See that {plural(found.keys, 'key')} were loaded; keys that are new come on top:", 5, "  4.")
+    yield Command(f"ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count", 5)
+    yield Item(f"Then {INITIAL_STATE}/ is not needed any more.", 5, "  5.")
+
+
+def _back(found: TransformReport) -> Iterator[Block]:
+    if found.keys is None:
+        return
     told = (
         "Stop the new query, and start the old one on its checkpoint, which nothing has touched. What the new one has "
         "written to the sink is then written again."
     )
-    yield layout.heading("Back", told)
+    yield Heading("Back", told)

@@ -15,9 +15,10 @@ from ckpt.export.choose import Wanted
 from ckpt.export.initial import plan_initial_state
 from ckpt.export.reading import Question
 from ckpt.state.units import StateUnit, UnitKind, state_units
+from ckpt.versions import Spark
 from tests.conftest import Ckpt
 from tests.export import difficult, grouped, rows
-from tests.export.test_samples import needs, version
+from tests.export.test_samples import needs
 from tests.places import SAMPLES
 
 pytestmark = pytest.mark.spark
@@ -210,7 +211,7 @@ def test_keys_that_have_only_some_of_the_state(made: difficult.Made, spark: Any)
 @pytest.mark.parametrize("state_format", [2, 3, 4])
 def test_rows_of_a_join_in_their_order(state_format: int, made: difficult.Made, spark: Any) -> None:
     """Several rows of a key, some at the same time; keys of one side only; rows that found no match."""
-    if state_format > 2 and version(spark) < ((4, 1) if state_format == 3 else (4, 3)):
+    if state_format > 2 and Spark(spark.version[:3]).rules.runs_join_format < state_format:
         pytest.skip(f"Spark {spark.version} has no such join")
     path = made.join(state_format)
     store = "keyWithTsToValues" if state_format == 4 else "keyWithIndexToValue"

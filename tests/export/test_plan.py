@@ -16,6 +16,7 @@ from ckpt.export.mount import is_plain
 from ckpt.export.reading import Question, plan_readings
 from ckpt.state.units import state_units
 from ckpt.storage.locations import spark_uri
+from ckpt.versions import Spark
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.places import GOLDENS, ROOT, SAMPLE_NAMES, SAMPLES, golden_checkpoints
@@ -240,7 +241,7 @@ def test_the_format_of_state_files_is_said() -> None:
 
 
 def test_the_file_manager_goes_with_the_version_of_spark() -> None:
-    for spark, package in (((4, 0), "streaming.File"), ((4, 1), "streaming.checkpointing.File")):
+    for spark, package in ((Spark.V4_0, "streaming.File"), (Spark.V4_1, "streaming.checkpointing.File")):
         (reading,) = plan_readings(Question(str(SAMPLES / "tws-changelog-4.0"), Wanted(variable="rows")), {}, spark)
         (manager,) = [conf.value for conf in reading.confs if "FileManager" in conf.name]
         assert package in manager

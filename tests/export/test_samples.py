@@ -12,6 +12,7 @@ import ckpt
 import ckpt as ckpt_library  # where a fixture has its name
 from ckpt.errors import CkptError
 from ckpt.state.units import StateUnit, UnitKind, state_units
+from ckpt.versions import Spark
 from tests.conftest import Ckpt
 from tests.export import rows
 from tests.places import SAMPLES
@@ -30,13 +31,8 @@ def _units() -> list[Any]:
     return found
 
 
-def version(spark: Any) -> tuple[int, int]:
-    major, minor = spark.version.split(".")[:2]
-    return int(major), int(minor)
-
-
 def needs(spark: Any, unit: StateUnit) -> None:
-    if unit.oldest_spark is not None and version(spark) < unit.oldest_spark:
+    if unit.oldest_spark is not None and not Spark(spark.version[:3]).at_least(unit.oldest_spark):
         pytest.skip(f"Spark {spark.version} cannot read it; matrix.json has what later ones say")
 
 

@@ -17,13 +17,14 @@ from ckpt.export.targets import Format
 from ckpt.migrate.generate import processor_code, start_code
 from ckpt.migrate.generate.text import Identifiers, ddl, literal, plain, simple
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform
+from ckpt.versions import Spark
 from tests import contract
 from tests.conftest import Ckpt
 from tests.migrate.transforming import OPERATORS, STATEFUL
 from tests.places import SAMPLES
 from tests.repair.test_command import everything
 
-SPARK = (4, 3)
+SPARK = Spark.V4_3
 
 
 def plan(sample: str, **wanted: Any) -> TransformPlan:
@@ -181,7 +182,7 @@ def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, ckpt: Ckpt) -> None:
 
 def test_the_row_api_needs_a_spark_that_has_it() -> None:
     with pytest.raises(CkptError, match=r"needs pyspark 4\.1"):
-        plan_transform(str(SAMPLES / "aggregation-hdfs-4.2"), api=Api.ROW, spark=(4, 0))
+        plan_transform(str(SAMPLES / "aggregation-hdfs-4.2"), api=Api.ROW, spark=Spark.V4_0)
     with pytest.raises(UsageError):
         plan("aggregation-hdfs-4.2", kind=Format.JSON)
 

@@ -20,6 +20,7 @@ from ckpt.migrate.transform import Api, TransformPlan, plan_transform
 from ckpt.migrate.variables import Form, Variable
 from ckpt.spark.needs import pyspark_version
 from ckpt.spark.transform import write_transform
+from ckpt.versions import Spark
 from tests.places import SAMPLE_NAMES, SAMPLES
 from tests.spark.live import EVERY_CASE
 
@@ -287,7 +288,7 @@ def guards(spark: Any, folder: Path) -> dict[str, Any]:
 
 def apis() -> list[Api]:
     """Those that the installed Spark has."""
-    return [Api.PANDAS] + [Api.ROW] * (pyspark_version() >= (4, 1))
+    return [Api.PANDAS] + [Api.ROW] * pyspark_version().at_least(Spark.V4_1)
 
 
 def replace(spark: Any, start: Any, change: Any) -> None:

@@ -11,7 +11,7 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.reader import open_checkpoint
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
-from ckpt.restart.versions import Progress, Spark
+from ckpt.versions import Progress, Spark
 from tests.oracle import answers, cases
 from tests.spark import mutations
 

@@ -144,7 +144,7 @@ def test_a_target_is_meant_to_the_letter(ckpt: Ckpt, copy_of: CopyOf) -> None:
                 "old": "/_stateSchema/default/",
                 "new": "/etc/x/y/",
             },
-            "in a way that Spark does not",
+            "in a form that Spark does not write",
         ),
         (
             {
@@ -153,11 +153,11 @@ def test_a_target_is_meant_to_the_letter(ckpt: Ckpt, copy_of: CopyOf) -> None:
                 "old": "/state/0/_state",
                 "new": "/state/1/_state",
             },
-            "in a way that Spark does not",
+            "in a form that Spark does not write",
         ),
         (
             {"op": "replace_text", "path": "state/0/_metadata/v2/0", "old": "/default/0_", "new": "/../0_"},
-            "in a way that Spark does not",
+            "in a form that Spark does not write",
         ),
     ],
 )
@@ -196,13 +196,13 @@ def test_other_absolute_paths_are_told_and_stay(ckpt: Ckpt, copy_of: CopyOf) -> 
     ("words", "told"),
     [
         (("--undo", "b", "--to", "/x"), "--undo puts everything back by itself"),
-        (("--to", "data/ck"), "no absolute path"),
-        (("--to", "s3a:bucket/ck"), "no absolute path"),
+        (("--to", "data/ck"), "not an absolute path"),
+        (("--to", "s3a:bucket/ck"), "not an absolute path"),
         (("--to", "s3a:/bucket/ck"), "names no bucket or host"),
         (("--to", "hdfs:///data/ck"), "names no bucket or host"),
-        (("--to", "file://host/ck"), "no absolute path"),
-        (("--to", ""), "no absolute path"),
-        (("--apply", "--backup", "{checkpoint}/state/b"), "lies inside the checkpoint"),
+        (("--to", "file://host/ck"), "not an absolute path"),
+        (("--to", ""), "not an absolute path"),
+        (("--apply", "--backup", "{checkpoint}/state/b"), "is inside the checkpoint"),
     ],
 )
 def test_bad_usage_is_one_line(words: tuple[str, ...], told: str, ckpt: Ckpt, copy_of: CopyOf) -> None:

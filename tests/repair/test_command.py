@@ -133,7 +133,7 @@ def test_undo_is_refused_once_the_query_has_gone_on(ckpt: Ckpt, copy_of: CopyOf)
     ("words", "told"),
     [
         (("--undo", "b", "--apply"), "--undo puts everything back by itself"),
-        (("--apply", "--backup", "{checkpoint}/offsets/b"), "lies inside the checkpoint"),
+        (("--apply", "--backup", "{checkpoint}/offsets/b"), "is inside the checkpoint"),
         (("--grace", "-1"), "--grace"),
     ],
 )

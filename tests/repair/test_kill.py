@@ -103,7 +103,7 @@ def restores(scene: Scene, before: Facts) -> None:
     """Undo brings everything back; where nothing was changed yet, there may be nothing to undo by."""
     manifest = (scene.backup / "manifest.json").exists()
     receipt = undo(scene.checkpoint, scene.backup)
-    assert receipt.undone if manifest else "is no backup" in str(receipt.problem)
+    assert receipt.undone if manifest else "is not a backup" in str(receipt.problem)
     assert facts(scene.checkpoint) == before
 
 
@@ -204,7 +204,7 @@ def test_the_command_itself_killed_leaves_no_lock_and_finishes_the_second_time(s
         words = ("repair-async", crashed.checkpoint, "--apply", "--accept-replay", "--grace", 0)
         assert command(at, record, *words, "--backup", crashed.backup).returncode == -9
         same = command(0, record, *words, "--backup", crashed.backup)
-        assert same.returncode == 0 or "name another place with --backup" in " ".join(same.stdout.split())
+        assert same.returncode == 0 or "name another folder with --backup" in " ".join(same.stdout.split())
         again = crashed.copy("again")
         done = command(0, record, "repair-async", again.checkpoint, *words[2:], "-o", "json")
         assert done.returncode == 0, done.stdout + done.stderr

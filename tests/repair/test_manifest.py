@@ -68,7 +68,7 @@ def test_a_backup_that_was_changed_is_refused(repaired: tuple[Path, Path], ckpt:
 
 
 def test_a_backup_that_is_not_there_is_refused(repaired: tuple[Path, Path], ckpt: Ckpt, tmp_path: Path) -> None:
-    assert "is no backup of ckpt" in refused_and_untouched(ckpt, repaired[0], tmp_path / "nowhere")
+    assert "is not a backup made by ckpt" in refused_and_untouched(ckpt, repaired[0], tmp_path / "nowhere")
 
 
 def refused_and_untouched(ckpt: Ckpt, checkpoint: Path, backup: Path) -> str:

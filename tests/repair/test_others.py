@@ -47,7 +47,7 @@ def test_a_query_that_writes_between_the_two_looks(
     query.start()
     run = ckpt("repair-async", checkpoint, "--apply", "--quiet", "-o", "json")
     query.join()
-    assert "changed while ckpt was looking" in refused(run)
+    assert "changed while ckpt was checking" in refused(run)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
 
 

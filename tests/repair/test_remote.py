@@ -7,8 +7,8 @@ import pytest
 
 from ckpt.reader import read_checkpoint
 from ckpt.repair import Plan, Receipt, Strategy, plan_repair, repair_async
-from ckpt.restart.versions import Progress
 from ckpt.storage import open_storage
+from ckpt.versions import Progress
 from tests.repair.gaps import Gap
 from tests.services.fixtures import Upload
 

@@ -186,7 +186,7 @@ def test_a_read_only_checkpoint(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> 
     finally:
         subprocess.run(["umount", mount], check=True)
     assert "read-only file system" in reason
-    assert "could not be taken back" not in reason
+    assert "could not be reverted" not in reason
     assert facts(source) == before
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from ckpt.repair import Plan, Strategy
 from ckpt.restart.forecast import Forecast
-from ckpt.restart.versions import Progress, Spark
+from ckpt.versions import Progress, Spark
 from tests.oracle import answers as oracle
 from tests.oracle.cases import SAMPLES, Case
 from tests.oracle.test_forecast import disagreements

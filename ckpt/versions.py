@@ -1,0 +1,184 @@
+"""Where Spark versions differ: one row per version, one column per difference.
+
+Measured on 3.5.9, 4.0.5, 4.1.4, 4.2.0 and 4.3.0 (``tests/oracle``, ``tests/export/matrix.json``); ``docs/restart.md``
+explains the columns of a start.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ckpt import settings
+
+
+class Spark(StrEnum):
+    """A minor version of Spark that ckpt knows."""
+
+    V3_5 = "3.5"
+    V4_0 = "4.0"
+    V4_1 = "4.1"
+    V4_2 = "4.2"
+    V4_3 = "4.3"
+
+    def at_least(self, other: "Spark") -> bool:
+        """Whether this version is ``other`` or a later one."""
+        return self.rank >= other.rank
+
+    @property
+    def rank(self) -> int:
+        """Its place among the versions, oldest first."""
+        return list(Spark).index(self)
+
+    @property
+    def rules(self) -> "Rules":
+        """How it behaves."""
+        return RULES[self]
+
+
+NEWEST = list(Spark)[-1]
+
+
+class Progress(StrEnum):
+    """How the query tracks its progress: the option ``asyncProgressTrackingEnabled``."""
+
+    SYNC = "sync"
+    ASYNC = "async"
+
+
+class Verified(StrEnum):
+    """Which state files that end oddly are checked against the checksum file beside them when they are loaded."""
+
+    NONE = "none"
+    ALL_BUT_ZIPS = "all but zips"
+    FORMAT_2 = "those of state store checkpoint format 2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How one version starts a query, and reads its state."""
+
+    # The logs.
+    newest_offset_log: int  # highest version line of offsets/ it reads
+    newest_commit_log: int  # highest version line of commits/ it reads
+    commit_log_exact: bool  # it reads no other version of commits/ than its session writes
+    needs_metadata: bool  # without ``metadata`` beside a log it refuses to start
+    checks_repartition: bool  # looks for an unfinished repartition when the latest batch is uncommitted
+    check_needs_partitions: bool  # and that check dies where no number of shuffle partitions is recorded
+    new_query_needs_empty: bool  # it refuses a new query where offsets/, state/ or commits/ hold something
+    asserts_no_commits: bool  # and trips over left commits before that, with other words
+    records: frozenset[str]  # settings that OffsetSeqMetadata records, and that of an older version does not
+
+    # The state that a start loads.
+    newest_join_format: int  # highest join.stateFormatVersion that it accepts as a setting
+    runs_join_format: int  # highest that its joins run with
+    transform_with_state: bool  # it has that operator
+    operator_metadata: bool  # it writes operator metadata, and compares it with the query before any task runs
+    state_checksums: bool  # it writes checksum files of its own beside state files
+    checks_state_folder: bool  # it looks for state/ itself before any task runs
+    checks_schemas_at_start: bool  # it reads state schemas before any task runs, not in the first batch
+    names_state_errors: bool  # errors about state have an error class of their own
+    repairs_snapshots: bool  # it goes back to an older snapshot where one is bad (AutoSnapshotLoader)
+    verified: Verified
+
+    # Spark's state reader, and transformWithState in Python.
+    state_reader: bool  # it has one that ckpt can use
+    reads_format_2: bool  # state store checkpoint format 2
+    reads_merged_lists: bool  # lists that RocksDB's merge operator put together
+    row_processors: bool  # transformWithState on rows, not only on pandas
+    file_manager: str  # the class that renames files as a mount table can
+
+
+_STREAMING = "org.apache.spark.sql.execution.streaming."
+
+_3_5 = Rules(
+    newest_offset_log=1,
+    newest_commit_log=1,
+    commit_log_exact=False,
+    needs_metadata=False,
+    checks_repartition=False,
+    check_needs_partitions=False,
+    new_query_needs_empty=False,
+    asserts_no_commits=False,
+    records=frozenset(),
+    newest_join_format=2,
+    runs_join_format=2,
+    transform_with_state=False,
+    operator_metadata=False,
+    state_checksums=False,
+    checks_state_folder=False,
+    checks_schemas_at_start=False,
+    names_state_errors=False,
+    repairs_snapshots=False,
+    verified=Verified.NONE,
+    state_reader=False,
+    reads_format_2=False,
+    reads_merged_lists=False,
+    row_processors=False,
+    file_manager=_STREAMING + "FileSystemBasedCheckpointFileManager",
+)
+_4_0 = replace(
+    _3_5,
+    newest_commit_log=2,
+    commit_log_exact=True,
+    records=frozenset({settings.ENCODING_FORMAT}),
+    transform_with_state=True,
+    operator_metadata=True,
+    checks_schemas_at_start=True,
+    names_state_errors=True,
+    state_reader=True,
+)
+_4_1 = replace(
+    _4_0,
+    new_query_needs_empty=True,
+    newest_join_format=3,
+    runs_join_format=3,
+    state_checksums=True,
+    verified=Verified.ALL_BUT_ZIPS,
+    reads_format_2=True,
+    row_processors=True,
+    file_manager=_STREAMING + "checkpointing.FileSystemBasedCheckpointFileManager",
+)
+_4_2 = replace(
+    _4_1,
+    newest_offset_log=2,
+    newest_commit_log=3,
+    commit_log_exact=False,
+    needs_metadata=True,
+    checks_repartition=True,
+    check_needs_partitions=True,
+    asserts_no_commits=True,
+    records=_4_1.records | {settings.ROW_CHECKSUM, settings.MERGE_OPERATOR, settings.SOURCE_EVOLUTION},
+    newest_join_format=4,
+    checks_state_folder=True,
+    repairs_snapshots=True,
+    verified=Verified.FORMAT_2,
+    reads_merged_lists=True,
+)
+_4_3 = replace(_4_2, check_needs_partitions=False, runs_join_format=4)
+
+RULES: dict[Spark, Rules] = {
+    Spark.V3_5: _3_5,
+    Spark.V4_0: _4_0,
+    Spark.V4_1: _4_1,
+    Spark.V4_2: _4_2,
+    Spark.V4_3: _4_3,
+}
+"""Each row is the one before it and what changed: a version without a known difference is the row of the last."""
+
+
+def first_with(ability: Callable[[Rules], bool]) -> Spark:
+    """The oldest version of which something holds."""
+    return next(spark for spark, rules in RULES.items() if ability(rules))
+
+
+def known_version(text: str) -> Spark | None:
+    """The version that a release (``4.2.1``) is one of, or the newest known one before it; None for one too old."""
+    parts = re.match(r"(\d+)\.(\d+)", text)
+    release = (int(parts[1]), int(parts[2])) if parts else (0, 0)
+    return newest(spark for spark in Spark if tuple(map(int, spark.split("."))) <= release)
+
+
+def newest(versions: Iterable[Spark | None]) -> Spark | None:
+    """The newest of some versions, as far as they are known."""
+    return max((version for version in versions if version), key=lambda version: version.rank, default=None)

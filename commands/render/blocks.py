@@ -1,0 +1,133 @@
+"""What a page is made of: blocks that say what a text is, without width, colour or escapes; a layout knows those.
+
+A page is parts with a blank line between them, a part is blocks one below the other. Text is as it was found: the
+layout escapes what its reader would obey (a terminal, a browser).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from ckpt.findings import Severity
+
+
+class Tone(Enum):
+    """How bad a headline is."""
+
+    GOOD = auto()
+    NOTE = auto()
+    WARNING = auto()  # also a plan that was not applied yet
+    ERROR = auto()
+    PLAIN = auto()
+
+
+TONES = {Severity.NOTE: Tone.NOTE, Severity.WARNING: Tone.WARNING, Severity.ERROR: Tone.ERROR}
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """What the page is about: a name, and facts that each stay on one line."""
+
+    name: str
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What a tired reader has to know, before anything else."""
+
+    text: str
+    tone: Tone
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The first line of a section: its name, and what is said of all of it."""
+
+    name: str
+    fact: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A paragraph. A terminal indents it by ``indent`` columns, with ``label`` in front of its first line."""
+
+    text: str
+    indent: int = 2
+    label: str = ""  # a name, a number or a bullet
+    advice: bool = False  # a command, or code, in backquotes is to be copied
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that is never folded, because it is short or because it is copied: a setting, a path."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A line to be copied into a shell."""
+
+    text: str
+    indent: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A file to be copied, as it is."""
+
+    text: str
+
+
+class TooWide(Enum):
+    """What becomes of a table that is wider than the page."""
+
+    RUN_OVER = auto()
+    DROP = auto()  # its last columns are left out, but for the first three
+    STACK = auto()  # the columns of a row are shown one below the other
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows in aligned columns."""
+
+    rows: tuple[tuple[str, ...], ...]
+    heads: tuple[str, ...] = ()
+    too_wide: TooWide = TooWide.RUN_OVER
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """Rows whose last cell is a sentence, which is folded: what holds in which case."""
+
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The first line of a finding."""
+
+    severity: Severity
+    name: str
+    path: str = ""
+
+
+Block = Title | Headline | Heading | Item | Line | Command | Code | Table | Cases | Found
+Part = tuple[Block, ...]
+Page = tuple[Part, ...]
+
+
+def page_of(*parts: Iterable[Block]) -> Page:
+    """The parts that hold something, in their order."""
+    return tuple(part for part in map(tuple, parts) if part)
+
+
+def bullets(texts: Iterable[str]) -> Iterable[Item]:
+    """A list of sentences."""
+    return (Item(text, 4, "  - ") for text in texts)
+
+
+def more(left: int) -> Iterable[Line]:
+    """How many entries of a list are left out, if any; ``left`` may be negative."""
+    return (Line(f"  and {left:,} more, which -o json names"),) if left > 0 else ()

@@ -1,0 +1,75 @@
+"""One way to report: one place prints, every form of output is every command's, and no page obeys a checkpoint."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mypy import api
+
+from ckpt.findings import Severity
+from commands.render import blocks
+from commands.render.blocks import Block, TooWide
+from commands.render.layout import Layout
+from tests.places import ROOT
+
+REPORT = ROOT / "commands" / "report.py"
+
+
+def test_a_new_form_of_output_fails_type_checking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the one place that prints knows how to lay out a page in it; then every report has it."""
+    monkeypatch.chdir(ROOT)
+    known = '    JSON = "json"\n'
+    shadow = tmp_path / "report.py"
+    shadow.write_text(REPORT.read_text().replace(known, known + '    HTML = "html"\n'))
+    errors, _, code = api.run(["--shadow-file", "commands/report.py", str(shadow), "commands/report.py"])
+
+    assert code == 1
+    assert "incompatible type" in errors
+    assert "Output.HTML" in errors
+
+
+def printing(module: Path) -> Iterator[str]:
+    """What a module does with standard output."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("typer.echo", "print"):
+            if not any(keyword.arg == "err" for keyword in node.keywords):
+                yield ast.unparse(node)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.stdout.write", "typer.secho"):
+            yield ast.unparse(node)
+
+
+def test_one_place_prints_to_standard_output() -> None:
+    found = {module.name: [*printing(module)] for module in (ROOT / "commands").rglob("*.py")}
+
+    assert {name: calls for name, calls in found.items() if calls} == {
+        "report.py": ["typer.echo(text)"],
+        "main.py": ["typer.echo(f'ckpt {ckpt.__version__}')"],
+    }
+
+
+HOSTILE = "a\x1b[2Jb\x07\nc\u202e"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        blocks.Title(HOSTILE, (HOSTILE,)),
+        blocks.Headline(HOSTILE, blocks.Tone.GOOD),
+        blocks.Heading("Name", HOSTILE),
+        blocks.Item(HOSTILE, 4, HOSTILE),
+        blocks.Item(f"run `ckpt inspect {HOSTILE}`", advice=True),
+        blocks.Line(HOSTILE),
+        blocks.Command(HOSTILE),
+        *(blocks.Table(((HOSTILE,) * 4,), (HOSTILE,) * 4, wide) for wide in TooWide),
+        blocks.Cases(((HOSTILE, HOSTILE),)),
+        blocks.Found(Severity.ERROR, HOSTILE, HOSTILE),
+    ],
+    ids=lambda block: type(block).__name__,
+)
+@pytest.mark.parametrize("width", [20, 80])
+def test_text_of_a_page_is_escaped(block: Block, width: int) -> None:
+    text = Layout(width).text(((block,),))
+
+    assert "b\\x07" in text or text == ""
+    assert all(line.isprintable() for line in text.splitlines())
