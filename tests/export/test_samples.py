@@ -90,7 +90,7 @@ def test_counts_are_those_that_inspect_reports(sample: str, spark: Any) -> None:
 
 def _of_other_columns() -> list[str]:
     """Samples that have a unit of columns that none before has: a table takes the same columns in the same way."""
-    found, seen = [], set()
+    found, seen = [], set[str]()
     units = {sample: state_units(ckpt.open_checkpoint(str(SAMPLES / sample))) for sample in rows.ANSWERS}
     for sample in sorted(units, key=lambda name: any(unit.oldest_spark for unit in units[name])):
         shown = [_columns(unit) for unit in units[sample] if not unit.shown_elsewhere]

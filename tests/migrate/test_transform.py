@@ -8,6 +8,7 @@ import pytest
 from ckpt.errors import CkptError
 from ckpt.migrate.generate import processor_code, start_code
 from ckpt.migrate.transform import plan_transform
+from ckpt.versions import Spark
 from tests.migrate import transforming
 from tests.migrate.transforming import OPERATORS, PANDAS_API, ROW_API, STATEFUL, run_in_pandas
 from tests.places import SAMPLES
@@ -45,7 +46,7 @@ def test_not_all_samples_are_skipped(found: dict[str, Any]) -> None:
 def code_of(sample: str) -> str:
     """What is generated from a sample, without its names and what is said of it in docstrings; or why nothing is."""
     try:
-        plan = plan_transform(str(SAMPLES / sample), operator=OPERATORS.get(sample), spark=(4, 2))
+        plan = plan_transform(str(SAMPLES / sample), operator=OPERATORS.get(sample), spark=Spark.V4_2)
     except CkptError as error:
         return f"refused: {error}"
     code = re.sub(r'"""[\s\S]*?"""', "", processor_code(plan) + start_code(plan, None))
