@@ -2,7 +2,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SAMPLE ?= sample_checkpoints/async-kafka-4.2
 
-.PHONY: help setup demo check test docs runbooks
+QUICK := not spark and not service and not slow
+# Each of the many processes that the tests start would otherwise compile the project again.
+quick test: export PYTHONDONTWRITEBYTECODE =
+
+.PHONY: help setup demo check quick test docs runbooks
 help:  ## what each target does
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 setup: $(VENV)/installed  ## a virtual environment with ckpt, Spark, Delta and the development tools
@@ -18,8 +22,10 @@ check: setup  ## style, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	PYTHONPATH=. $(BIN)/lint-imports
-test: check  ## everything that CI runs
-	$(BIN)/pytest
+quick: setup  ## the tests that start no JVM and no service, in parallel: two minutes on two cores
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m "$(QUICK)"
+test: check quick  ## everything that CI runs
+	$(BIN)/pytest -m "not ($(QUICK))" --durations 25 --durations-min 5
 docs: setup  ## regenerate the documentation that needs no JVM
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m tests.relocate.runbook

@@ -5,7 +5,10 @@
     CkptError               the base: one line that names the path and the cure
     ├── StorageError        something is there that cannot be reached, listed or read
     │   └── NotFound        nothing is there
-    └── UsageError          the request itself is wrong: a URI, an option
+    └── UsageError          the request itself is wrong: a URI, an argument
+
+Messages name an argument of the call in backquotes, as ``argument`` spells it: `` `to` ``, `` `mode="overwrite"` ``.
+The command line shows its options instead (``commands/arguments.py``).
 """
 
 
@@ -23,3 +26,13 @@ class NotFound(StorageError):
 
 class UsageError(CkptError):
     """The request cannot be understood: a malformed URI, an unknown scheme or storage option."""
+
+
+def argument(name: str, value: object) -> str:
+    """An argument and its value, as messages have them.
+
+    >>> argument("operator", 0), argument("side", "left"), argument("timers", True)
+    ('`operator=0`', '`side="left"`', '`timers=True`')
+    """
+    shown = f'"{value}"' if isinstance(value, str) else str(value)
+    return f"`{name}={shown}`"

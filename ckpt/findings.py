@@ -19,7 +19,7 @@ class Severity(StrEnum):
 
 
 class Asked(StrEnum):
-    """Which progress tracking the question was about: the option ``--progress``."""
+    """Which progress tracking the question was about: ``asked`` of ``inspect``."""
 
     SYNC = "sync"
     ASYNC = "async"

@@ -5,7 +5,7 @@ whatever does not fit exactly is of unknown kind and shown as it stands.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -102,6 +102,9 @@ class Advance:
     unit: Unit
     went_back: tuple[str, ...] = ()  # parts that are lower than before, or gone, one line each
     replaced: bool = False  # a Delta table with another id
+    recreated: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Kafka topics whose offsets went back, and the partitions that they have afterwards: a topic's offsets only grow,
+    and it never loses a partition, so another topic has the name now, or rows were taken from its end."""
 
 
 NO_TOPIC_YET: dict[str, Json] = {}
@@ -273,7 +276,9 @@ def _kafka_advance(old: Mapping[tuple[str, int], int], new: Mapping[tuple[str, i
     both = [part for part in new if part in old]
     back += [f"{t}/{p} went from {old[t, p]} to {new[t, p]}" for t, p in both if new[t, p] < old[t, p]]
     amount = None if back else sum(new[part] - old[part] for part in both)
-    return Advance(amount, Unit.OFFSETS, tuple(back))
+    lower = {topic for (topic, p), offset in old.items() if new.get((topic, p), -1) < offset}
+    left = {topic: tuple(p for other, p in new if other == topic) for topic in sorted(lower & {t for t, _ in new})}
+    return Advance(amount, Unit.OFFSETS, tuple(back), recreated=left)
 
 
 def _delta_advance(old: DeltaOffset, new: DeltaOffset) -> Advance:

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 import ckpt
 from ckpt.errors import CkptError, UsageError
 
+from .arguments import as_options
 from .exits import Exit
 from .render.text import printable
 
@@ -82,7 +83,7 @@ def _told() -> Iterator[None]:
     try:
         yield
     except CkptError as error:
-        typer.echo(f"ckpt: {printable(str(error))}", err=True)
+        typer.echo(f"ckpt: {printable(as_options(str(error)))}", err=True)
         raise typer.Exit(code=Exit.USAGE if isinstance(error, UsageError) else Exit.FAILED) from error
     except _MISUSE as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # no words at all: the page of help is the answer

@@ -15,10 +15,10 @@ import typer.main
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
-from tests.places import ROOT, SAMPLES
+from tests.places import HERE, SAMPLES
 from tests.spark import mutations
 
-pytest_plugins = ["tests.services.fixtures", "tests.spark.live"]
+pytest_plugins = ["tests.services.fixtures", "tests.spark.live", "tests.tiers"]
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def commands_of(app: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def ckpt(app: Any, monkeypatch: pytest.MonkeyPatch) -> Ckpt:
-    """Run ckpt in this process, at the root of the repository; whatever it lets escape fails the test."""
-    monkeypatch.chdir(ROOT)
+    """Run ckpt in this process, beside all samples; whatever it lets escape fails the test."""
+    monkeypatch.chdir(HERE)
 
     def run(*words: object) -> Run:
         result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
@@ -86,12 +86,12 @@ def ckpt(app: Any, monkeypatch: pytest.MonkeyPatch) -> Ckpt:
 
 @pytest.fixture(scope="session")
 def ckpt_process() -> Ckpt:
-    """Run ckpt as a process of its own, from the root of the repository."""
+    """Run ckpt as a process of its own, beside all samples."""
 
     def run(*words: object, env: dict[str, str] | None = None, timeout: float = 120) -> Run:
         done = subprocess.run(
             [*command(), *map(str, words)],
-            cwd=ROOT,
+            cwd=HERE,
             env={**os.environ, **(env or {})},
             capture_output=True,
             text=True,

@@ -5,9 +5,14 @@ from typing import Any
 
 import pytest
 
+from tests.spark import made
+
 ROOT = Path(__file__).parents[1]
-SAMPLES = ROOT / "sample_checkpoints"
-SAMPLE_NAMES = sorted(folder.name for folder in SAMPLES.iterdir() if folder.is_dir())
+SAMPLES = made.complete()
+"""All samples: those in the repository, and the damaged ones that are made from them."""
+SAMPLE_NAMES = sorted(folder.name for folder in SAMPLES.iterdir())
+HERE = SAMPLES.parent
+"""The folder in which tests run ckpt, so that `sample_checkpoints/...` is any sample."""
 ANSWERS = Path(__file__).parent / "golden" / "inspect"
 
 GOLDENS = ROOT.parent / "shared" / "golden"

@@ -38,6 +38,7 @@ def rows_of(tmp_path: Path, *words: str) -> list[str]:
 
 
 @INSTALLED
+@pytest.mark.slow
 def test_a_quick_run_prints_every_row_and_leaves_nothing_behind(tmp_path):
     starts = [line for line in rows_of(tmp_path, "inspect.py", "--quick") if not line.startswith(" ")]
     assert len(starts) == len(ROWS)

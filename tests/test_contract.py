@@ -21,7 +21,7 @@ from ckpt.versions import Progress, Spark
 from commands.exits import Exit
 from tests import contract, golden
 from tests.conftest import Ckpt, commands_of
-from tests.places import GOLDENS, ROOT, SAMPLE_NAMES, golden_checkpoints
+from tests.places import GOLDENS, HERE, SAMPLE_NAMES, golden_checkpoints
 
 
 @pytest.mark.parametrize("sample", SAMPLE_NAMES)
@@ -160,7 +160,7 @@ def test_published_exit_codes_are_those_of_the_application(app: Any) -> None:
 
 
 def test_the_public_calls_give_what_the_command_shows(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(HERE)
     path = "sample_checkpoints/damaged-missing-predecessor"
     found = inspection.inspect(reader.open_checkpoint(path))
     document = ckpt("inspect", path, "-o", "json").json()

@@ -183,7 +183,11 @@ def sessions() -> list[Any]:
 
 
 @pytest.mark.parametrize(("command", "output"), sessions())
-def test_a_session_on_a_page_is_what_ckpt_prints(command: str, output: str, ckpt: Ckpt) -> None:
+def test_a_session_on_a_page_is_what_ckpt_prints(
+    command: str, output: str, ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the root of the repository, with no more samples than a clone has."""
+    monkeypatch.chdir(ROOT)
     printed = ckpt(*command.split()[1:]).stdout
     parts = re.split(r"^ *(?:\.\.\.|…)$\n?", output.rstrip("\n") + "\n", flags=re.MULTILINE)
     assert re.fullmatch(".*".join(map(re.escape, parts)), printed.rstrip("\n") + "\n", re.DOTALL), printed

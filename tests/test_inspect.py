@@ -6,7 +6,7 @@ from ckpt.versions import Spark
 from tests import contract, golden
 from tests.conftest import Ckpt
 from tests.golden.codes import MUST_SHOW, SHRUGGED_OFF
-from tests.places import ANSWERS, ROOT, SAMPLE_NAMES
+from tests.places import ANSWERS, HERE, SAMPLE_NAMES
 from tests.spark import damage, queries, samples
 
 WRITERS = {sample.name: sample for sample in samples.SAMPLES}
@@ -23,7 +23,7 @@ def moved(request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.parametrize("sample", SAMPLE_NAMES)
 def test_the_answer_is_the_golden_one(sample: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(HERE)
     assert golden.answer(sample) == golden.recorded(sample), "right? then: python -m tests.golden " + sample
 
 

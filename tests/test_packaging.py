@@ -116,6 +116,7 @@ def run(*words: object, cwd: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {"ckpt/py.typed", "ckpt/spark/log4j2.properties"} <= set(names)
@@ -125,6 +126,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
         assert f"{package.replace('.', '/')}/__init__.py" in names
 
 
+@pytest.mark.slow
 def test_a_plain_install_runs_the_main_job(plain: Path, tmp_path: Path) -> None:
     assert "inspect" in run(plain / "ckpt", "--help", cwd=tmp_path)
     assert run(plain / "ckpt", "--version", cwd=tmp_path) == f"ckpt {ckpt.__version__}\n"
@@ -133,6 +135,7 @@ def test_a_plain_install_runs_the_main_job(plain: Path, tmp_path: Path) -> None:
     assert run(plain / "python", "-m", "ckpt", "inspect", SAMPLES / "join-rocksdb-4.0", cwd=tmp_path)
 
 
+@pytest.mark.slow
 def test_every_module_can_be_imported_without_extras(plain: Path, tmp_path: Path) -> None:
     script = (
         "import importlib, pkgutil, ckpt, ckpt_commands\n"

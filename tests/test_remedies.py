@@ -14,36 +14,7 @@ from tests.conftest import Ckpt, CopyOf
 from tests.oracle import answers
 from tests.oracle.cases.logs import REMEDIED, SAMPLE
 from tests.places import ROOT
-
-NAMED = re.compile(r"move ((?:offsets|commits)/\d+)(?: (and|down to) ((?:offsets|commits)/\d+))?")
-STATE = re.compile(r"every state file of version (\d+) and above")
-
-
-def moved_away(remedy: str) -> list[str]:
-    """The files that a remedy names, in its order."""
-    found = NAMED.search(remedy)
-    assert found is not None, remedy
-    first, how, last = found.groups()
-    if how == "down to":
-        folder, begin, end = first.split("/")[0], *(int(path.split("/")[1]) for path in (first, last))
-        return [f"{folder}/{i}" for i in range(begin, end - 1, -1)]
-    return [first] if last is None else [first, last]
-
-
-def obey(remedy: str, checkpoint: Path) -> None:
-    """Remove from a checkpoint what a remedy says is to be moved away."""
-    state = STATE.search(remedy)
-    for path in moved_away(remedy) if NAMED.search(remedy) else ():
-        remove(checkpoint / path)
-    for file in list(checkpoint.glob("state/**/*")) if state else ():
-        version = re.match(r"(\d+)[._]", file.name)
-        if state and version and file.is_file() and int(version[1]) >= int(state[1]):
-            remove(file)
-
-
-def remove(file: Path) -> None:
-    file.unlink(missing_ok=True)
-    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+from tests.remedies import copied, moved_away, obey, remove
 
 
 def remedy_of(code: str, checkpoint: Path, ckpt: Ckpt) -> str:
@@ -60,8 +31,8 @@ def test_the_files_that_a_remedy_names_are_those_without_which_spark_restarts(
     checkpoint = copy_of(SAMPLE, *damage)
     document = ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json").json()
     worst = next(one for one in document["findings"] if one["severity"] == "error")
-    named = moved_away(worst["remedy"])
-    assert sorted(named) == sorted(str(one["path"]) for one in remedy)
+    changed = {**dict.fromkeys(moved_away(worst["remedy"])), **copied(worst["remedy"])}
+    assert changed == {one.get("to", one["path"]): one["path"] if "to" in one else None for one in remedy}
 
     obey(worst["remedy"], checkpoint)
     assert ckpt("inspect", checkpoint, "--progress", "sync").exit_code == 0
@@ -75,11 +46,11 @@ def test_spark_restarted_without_them(name: str, minor: str) -> None:
 
 
 STARTS = [
-    ("damaged-empty-offset", "CKPT101", "Restarts with new batch 5"),
-    ("damaged-truncated-offset", "CKPT101", "Restarts with new batch 5"),
+    ("damaged-empty-offset", "CKPT101", "Restarts with new batch 6"),
+    ("damaged-truncated-offset", "CKPT101", "Restarts with new batch 6"),
     ("damaged-empty-commit", "CKPT101", "Restarts by running batch 5 again"),
-    ("damaged-commits-ahead-of-offsets", "CKPT204", "Restarts with new batch 5"),
-    ("damaged-commits-far-behind", "CKPT205", "Restarts by running batch 3 again"),
+    ("damaged-commits-ahead-of-offsets", "CKPT204", "Restarts with new batch 6"),
+    ("damaged-commits-far-behind", "CKPT205", "Restarts by running batch 5 again"),
     ("damaged-no-commits", "CKPT205", "Restarts by running batch 0 again"),
     ("damaged-missing-unique-ids", "CKPT111", "Restarts by running batch 7 again on Spark 4.0 to 4.3"),
     ("damaged-state-ahead", "CKPT306", "Restarts with new batch 4"),

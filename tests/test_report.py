@@ -1,16 +1,21 @@
 """One way to report: one place prints, every form of output is every command's, and no page obeys a checkpoint."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mypy import api
 
 from ckpt.findings import Severity
+from commands import arguments
+from commands.arguments import as_options
 from commands.render import blocks
 from commands.render.blocks import Block, TooWide
 from commands.render.layout import Layout
+from tests.conftest import commands_of
 from tests.places import ROOT
 
 REPORT = ROOT / "commands" / "report.py"
@@ -73,3 +78,37 @@ def test_text_of_a_page_is_escaped(block: Block, width: int) -> None:
 
     assert "b\\x07" in text or text == ""
     assert all(line.isprintable() for line in text.splitlines())
+
+
+def messages(module: Path) -> Iterator[str]:
+    """The texts of a module that are no docstrings."""
+    tree = ast.parse(module.read_text())
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.value
+
+
+COMMAND_LINE = re.compile(r"\b(?:ckpt [a-z]+(?:-[a-z]+)*|spark-submit|java) -[^,;]*")
+
+
+def test_messages_of_the_library_name_arguments_and_no_options() -> None:
+    """``ckpt handoff --batch`` as a command to be typed is none of it."""
+    texts = [text for module in (ROOT / "ckpt").rglob("*.py") for text in messages(module)]
+
+    assert [text for text in texts if re.search(r"(?<!\S)--[a-z]", COMMAND_LINE.sub("", text))] == []
+
+
+def test_arguments_are_shown_as_the_options_that_exist(app: Any) -> None:
+    there = {word for command in commands_of(app).values() for param in command.params for word in param.opts}
+
+    assert {as_options(f"`{name}`").split()[0] for name in arguments._OPTIONS} <= there
+    assert as_options('`to` /x: `mode="overwrite"`, `timers=True`, `all_units=True` or `operator=3`') == (
+        "--to /x: --mode overwrite, --timers, --all or --operator 3"
+    )
+    assert as_options('`store="a b"` and `variable="it\'s"`') == "--store 'a b' and --variable 'it'\"'\"'s'"
+    assert as_options("`ckpt inspect /x` says `options`") == "`ckpt inspect /x` says `options`"

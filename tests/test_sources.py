@@ -152,7 +152,7 @@ def test_kafka_advances():
 
 def test_kafka_that_went_back():
     assert advance(kafka(a={"0": 500, "1": 7}), kafka(a={"0": 300, "1": 9})) == Advance(
-        None, Unit.OFFSETS, ("a/0 went from 500 to 300",)
+        None, Unit.OFFSETS, ("a/0 went from 500 to 300",), recreated={"a": (0, 1)}
     )
     assert advance(kafka(a={"0": 5}, b={"3": 7}), kafka(a={"0": 6})) == Advance(
         None, Unit.OFFSETS, ("b/3 is gone, it was at 7",)

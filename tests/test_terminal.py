@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ckpt, CopyOf, command
-from tests.places import GOLDENS, ROOT, SAMPLE_NAMES, golden_checkpoints
+from tests.places import GOLDENS, HERE, SAMPLE_NAMES, golden_checkpoints
 
 TO_COPY = r"(Next)? +(→ )?(ckpt [a-z-]+|mkdir -p) "
 NASTY = "\x1b[2J\x1b]0;owned\x07\x9b31m\r\u202e\u2028\x00\x7f end"
@@ -148,7 +148,7 @@ def on_a_terminal(*words: str, **env: str) -> str:
     os.set_blocking(ours, True)
     subprocess.run(["stty", "cols", "80", "rows", "24"], stdin=its, check=True)
     env = {"TERM": "xterm-256color", **{k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}, **env}
-    with subprocess.Popen([*command(), *words], stdout=its, stdin=its, stderr=its, cwd=ROOT, env=env) as process:
+    with subprocess.Popen([*command(), *words], stdout=its, stdin=its, stderr=its, cwd=HERE, env=env) as process:
         os.close(its)
         parts = []
         while part := _read(ours):
@@ -196,7 +196,7 @@ def test_a_terminal_that_knows_no_unicode_gets_a_page_all_the_same(encoding: str
     env = {"PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONUTF8": "0"}
     done = subprocess.run(
         [*command(), "inspect", "sample_checkpoints/damaged-missing-metadata"],
-        cwd=ROOT,
+        cwd=HERE,
         env={**os.environ, **env},
         capture_output=True,
         timeout=60,
@@ -209,7 +209,7 @@ def test_a_terminal_that_knows_no_unicode_gets_a_page_all_the_same(encoding: str
 @pytest.mark.parametrize("output", ["table", "json"])
 def test_a_reader_that_leaves_early_is_no_trouble(output: str) -> None:
     piped = f"{' '.join(command())} inspect sample_checkpoints/join-hdfs-3.5 -o {output} | head -c 1"
-    done = subprocess.run(["bash", "-c", piped], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", piped], cwd=HERE, capture_output=True, text=True, timeout=60)
     assert len(done.stdout) == 1
     assert done.stderr == ""
 
@@ -218,7 +218,7 @@ def test_a_full_disk_is_told_in_one_line() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [*command(), "inspect", "sample_checkpoints/stateless-3.5"],
-            cwd=ROOT,
+            cwd=HERE,
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -101,7 +101,7 @@ def save(change: Change, uri: str, writer: Writer, backup: Writer) -> Manifest:
     try:
         backup.make_root()
     except StorageError as error:
-        raise StorageError(f"the backup cannot be made ({error}); name another folder with --backup DIR") from error
+        raise StorageError(f"the backup cannot be made ({error}); name another folder with `backup`") from error
     entries = []
     for number, step in enumerate(change.steps, 1):
         file = attributes = None

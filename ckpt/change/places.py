@@ -40,11 +40,11 @@ def default_backup(uri: str) -> str:
         path = os.path.abspath(path)
     root = re.fullmatch(r"/*|[A-Za-z][\w+.-]*:/*[^/]*/*", path)
     if root:
-        raise UsageError(f"{one_line(uri)} has no parent folder for a backup: name one with --backup DIR")
+        raise UsageError(f"{one_line(uri)} has no parent folder for a backup: name one with `backup`")
     return f"{path.rstrip('/')}.ckpt-backup-{stamp}" + (f"?{query}" if query else "")
 
 
 def must_lie_outside(backup: str, checkpoint: str) -> None:
     """Raise UsageError for a backup inside the checkpoint, which Spark would find there."""
     if is_inside(backup, checkpoint):
-        raise UsageError(f"{one_line(backup)} is inside the checkpoint: name a folder outside it with --backup DIR")
+        raise UsageError(f"{one_line(backup)} is inside the checkpoint: name a folder outside it with `backup`")

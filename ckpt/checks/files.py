@@ -75,7 +75,7 @@ def nested(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def empty(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Nothing is here yet, or nothing any more."""
-    if checkpoint.kind is Kind.EMPTY:
+    if checkpoint.kind is Kind.EMPTY and checkpoint.query_id is None:
         yield Finding(diagnoses.others.EMPTY, "", "there are no offsets, commits or state")
 
 

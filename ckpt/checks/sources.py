@@ -8,7 +8,7 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
 from ckpt.formats.compaction import compactible_log
 from ckpt.model import OffsetLog
-from ckpt.restart.remedies import restore_offsets
+from ckpt.restart.remedies import restore_offsets, topic_was_recreated
 from ckpt.sources import advances
 
 
@@ -21,9 +21,9 @@ def offsets_between_batches(checkpoint: Checkpoint) -> Iterator[Finding]:
             if advance is not None and advance.replaced:
                 yield Finding(diagnoses.others.SOURCE_REPLACED, f"offsets/{later}", f"{where}: the table id differs")
             elif advance is not None and advance.went_back:
-                yield Finding(
-                    diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", f"{where}: {advance.went_back[0]}"
-                )
+                remedy = topic_was_recreated(earlier) if advance.recreated else None
+                detail = f"{where}: {advance.went_back[0]}"
+                yield Finding(diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", detail, remedy)
 
 
 def number_of_sources(checkpoint: Checkpoint) -> Iterator[Finding]:

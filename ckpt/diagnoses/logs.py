@@ -3,6 +3,7 @@
 from ckpt import settings
 from ckpt.diagnoses.words import ERROR, NOTE, RESTORE, WARNING
 from ckpt.findings import Asked, Diagnosis
+from ckpt.sinks import DROPS, NEW_CHECKPOINT, REMEMBERING
 
 _ASYNCHRONOUS = (
     'Or start the query with `.writeStream.option("asyncProgressTrackingEnabled", "true")`, which Spark allows for '
@@ -15,7 +16,7 @@ UNREADABLE_LOG = Diagnosis(
     ERROR,
     "A file of the offset or commit log that every start reads cannot be read, so the query fails at start. "
     "Spark's own message often names no file.",
-    RESTORE + " Where there is a way without a copy, ckpt inspect names the files to move away.",
+    RESTORE + " Where there is a way without a copy, ckpt inspect names the files to change.",
 )
 UNREADABLE_LOG_IGNORED = Diagnosis(
     "CKPT102",
@@ -104,8 +105,8 @@ UNCOMMITTED_LATEST = Diagnosis(
     "CKPT203",
     "latest-batch-uncommitted",
     NOTE,
-    "The latest batch was planned and not committed. The next start runs it again over the same offsets; "
-    "rows it had already written are written again, unless the sink skips batch ids it has seen.",
+    "The latest batch was planned and not committed. The next start runs it again over the same offsets; rows it had "
+    f"already written are written again, but not by {REMEMBERING}.",
     None,
 )
 COMMITS_AHEAD = Diagnosis(
@@ -116,7 +117,7 @@ COMMITS_AHEAD = Diagnosis(
     "batch again, and then fails when it finds that batch's commit: CONCURRENT_STREAM_LOG_UPDATE, which mentions "
     "several streaming jobs though there is only one.",
     "Stop the query and restore the missing offset files from a copy of the checkpoint. Where there is a way without "
-    "a copy, ckpt inspect names the files to move away.",
+    "a copy, ckpt inspect names the files to change.",
 )
 COMMITS_BEHIND = Diagnosis(
     "CKPT205",
@@ -126,7 +127,7 @@ COMMITS_BEHIND = Diagnosis(
     "batch; those in between are never run again, and if they had not finished their rows are lost "
     "without any error.",
     "Find out from the sink or the driver log whether these batches had been written. If so, nothing is lost. If not, "
-    "ckpt inspect names the files of a stateless query to move away, so that Spark runs from the first of them on.",
+    "ckpt inspect names the files of a stateless query to change, so that Spark reads their rows again.",
 )
 COMMITS_WITHOUT_OFFSETS = Diagnosis(
     "CKPT206",
@@ -134,9 +135,18 @@ COMMITS_WITHOUT_OFFSETS = Diagnosis(
     ERROR,
     "There are commits (or state) and no offsets at all: Spark treats the query as new and then fails because of "
     "what is left.",
-    "Restore {checkpoint}/offsets from a copy. To begin anew instead, use a new checkpoint folder, and "
-    "mind that sources are then read from their beginning and sinks that skip known batch ids drop the "
-    "first batches.",
+    "Restore {checkpoint}/offsets from a copy that reaches the newest commit. Or start over in a new checkpoint "
+    f"folder: {NEW_CHECKPOINT}.",
+)
+ID_WITHOUT_BATCHES = Diagnosis(
+    "CKPT112",
+    "query-id-without-batches",
+    WARNING,
+    "The file metadata holds a query id, and no batch is planned or committed. Either no start of this query got as "
+    f"far as a batch, or its logs were deleted. In that case batch 0 runs again under the old id: {DROPS}.",
+    "Start the query only if it has never written a row. If it has, put offsets, commits and state back from a copy of "
+    f"the checkpoint that reaches the newest batch in the sink, or start over in a new checkpoint folder: "
+    f"{NEW_CHECKPOINT}.",
 )
 GAP_IGNORED = Diagnosis(
     "CKPT207",

@@ -9,8 +9,8 @@ OFFSETS_WENT_BACK = Diagnosis(
     WARNING,
     "A source's offsets are lower than those of an earlier batch: a topic or table was recreated, or a file was "
     "restored by hand. Rows in between may be missing or read twice.",
-    "Compare the offsets shown with those that the source has now; with Kafka, failOnDataLoss=false goes "
-    "on with what is there.",
+    "Compare the offsets shown with those that the source has now. A start resumes from the lower ones; with Kafka "
+    "and failOnDataLoss=false it skips the rows below them silently.",
 )
 SOURCE_REPLACED = Diagnosis(
     "CKPT402",

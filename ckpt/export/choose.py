@@ -4,11 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ckpt.checkpoint import Checkpoint
-from ckpt.errors import CkptError, UsageError
+from ckpt.errors import CkptError, UsageError, argument
 from ckpt.findings import Severity
 from ckpt.inspection import inspect
 from ckpt.model import DamageKind
-from ckpt.shell import quoted
 from ckpt.state.ranges import Ranges
 from ckpt.state.units import StateUnit, UnitKind, state_units
 
@@ -54,7 +53,7 @@ def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool = 
     if not found:
         raise UsageError(f"{checkpoint.uri}: {_no_such(wanted, units)}")
     if len(found) > 1 and not all_of_them:
-        raise UsageError(f"{checkpoint.uri}: which one? {_listed(found)}; or --all")
+        raise UsageError(f"{checkpoint.uri}: which one? {_listed(found)}; or {argument('all_units', True)}")
     return found
 
 
@@ -62,37 +61,36 @@ def _no_such(wanted: Wanted, units: Sequence[StateUnit]) -> str:
     """Which word of what was asked for names nothing, and what could stand there."""
     within = [unit for unit in units if wanted.operator in (None, unit.operator)]
     stores = [store for unit in within if unit.kind is not UnitKind.SIDE for store in unit.stores]
-    for option, asked, there in (
-        ("--operator", wanted.operator, [unit.operator for unit in units]),
-        ("--store", wanted.store, stores),
-        ("--side", wanted.side, [unit.side for unit in within]),
-        ("--variable", wanted.variable, [unit.variable for unit in within]),
+    for name, asked, there in (
+        ("operator", wanted.operator, [unit.operator for unit in units]),
+        ("store", wanted.store, stores),
+        ("side", wanted.side, [unit.side for unit in within]),
+        ("variable", wanted.variable, [unit.variable for unit in within]),
     ):
-        known = list(dict.fromkeys(name for name in there if name is not None))
+        known = list(dict.fromkeys(one for one in there if one is not None))
         if asked is not None and asked not in known and known:
-            return f"there is no {option} {asked}; there is: " + ", ".join(
-                f"{option} {quoted(str(name))}" for name in known
-            )
+            others = ", ".join(argument(name, one) for one in known)
+            return f"there is no {argument(name, asked)}; there is: {others}"
     return f"it has no such state; there is: {_listed(within)}"
 
 
-def option_for(unit: StateUnit) -> str:
-    """The options that pick a unit."""
-    words = [f"--operator {unit.operator}"]
+def arguments_for(unit: StateUnit) -> str:
+    """The arguments that pick a unit."""
+    words = [argument("operator", unit.operator)]
     match unit.kind:
         case UnitKind.SIDE:
-            words.append(f"--side {unit.side}")
+            words.append(argument("side", unit.side))
         case UnitKind.STORE:
-            words.append(f"--store {quoted(unit.stores[0])}")
+            words.append(argument("store", unit.stores[0]))
         case UnitKind.TIMERS:
-            words.append("--timers")
+            words.append(argument("timers", True))
         case _ if unit.variable is not None:
-            words.append(f"--variable {quoted(unit.variable)}")
+            words.append(argument("variable", unit.variable))
     return " ".join(words)
 
 
 def _listed(units: Iterable[StateUnit]) -> str:
-    return ", ".join(option_for(unit) for unit in units if not unit.shown_elsewhere)
+    return ", ".join(arguments_for(unit) for unit in units if not unit.shown_elsewhere)
 
 
 def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int | None) -> int:
@@ -112,11 +110,11 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
             continue
         readable = _without(chosen, unit.readable_batches) if broken else unit.readable_batches
         if batch is not None and not broken:
-            instead = f": --batch {readable[-1][1]}" if readable else ""
+            instead = f": {argument('batch', readable[-1][1])}" if readable else ""
             raise UsageError(f"{checkpoint.uri}: there is no batch {chosen} to read; {_offer(unit, readable)}{instead}")
         raise Damaged(
             f"{checkpoint.uri}: the state of batch {chosen} cannot be read: {_finding(checkpoint, unit, chosen)}; "
-            f"{_offer(unit, readable)}" + (f": --batch {readable[-1][1]}" if readable else "")
+            f"{_offer(unit, readable)}" + (f": {argument('batch', readable[-1][1])}" if readable else "")
         )
     return chosen
 

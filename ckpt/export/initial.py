@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
 
-from ckpt.errors import CkptError, UsageError
+from ckpt.errors import CkptError, UsageError, argument
 from ckpt.export.choose import Wanted
 from ckpt.export.columns import Columns, Dropped, Holds, Names
 from ckpt.export.gather import InitialColumn, keys_of, state_of
@@ -111,19 +111,21 @@ def plan_initial_states(
     wanted = question.wanted
     if wanted != Wanted(wanted.operator) or question.changes_from is not None:
         raise UsageError(
-            "initial state is all state of an operator: leave out --store, --side, --variable, --timers and "
-            "--changes-from, or use --shape flat"
+            "initial state is all state of an operator: leave out `store`, `side`, `variable`, `timers` "
+            'and `changes_from`, or use `shape="flat"`'
         )
     readings = plan_readings(replace(question, all_units=True), storage_options, spark)
     plans = tuple(_plan(tuple(found)) for _, found in groupby(readings, lambda reading: reading.unit.operator))
     if len(plans) > 1 and not question.all_units:
-        raise _which_one(question, plans, "; or --all")
+        raise _which_one(question, plans, f"; or {argument('all_units', True)}")
     return plans
 
 
 def _which_one(question: Question, plans: Sequence[InitialPlan], otherwise: str = "") -> UsageError:
     names = [f" ({plan.shape.operator_name})" if plan.shape.operator_name else "" for plan in plans]
-    listed = ", ".join(f"--operator {plan.shape.operator}{name}" for plan, name in zip(plans, names, strict=True))
+    listed = ", ".join(
+        argument("operator", plan.shape.operator) + name for plan, name in zip(plans, names, strict=True)
+    )
     return UsageError(f"{question.checkpoint}: one operator at a time: {listed}{otherwise}")
 
 

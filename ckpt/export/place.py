@@ -52,7 +52,7 @@ def must_be_free(target: Target) -> None:
     """Raise UsageError where a local folder that is to be made anew is there and not empty; remote ones Spark sees."""
     path = local_target(target.name)
     if path is not None and os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
-        raise UsageError(f"--to {target.shown}: something is there already, and is left alone: name a new folder")
+        raise UsageError(f"`to` {target.shown}: something is there already, and is left alone: name a new folder")
 
 
 def _look_here(path: Path, target: Target) -> None:
@@ -64,11 +64,11 @@ def _look_here(path: Path, target: Target) -> None:
             check_what_is_there(target, None)
         above = next(folder for folder in path.parents if folder.exists())
     except OSError as error:
-        raise UsageError(f"--to {target.given}: it cannot be looked at: {error.strerror}") from error
+        raise UsageError(f"`to` {target.given}: it cannot be looked at: {error.strerror}") from error
     if not above.is_dir():
-        raise UsageError(f"--to {target.given}: {above} is a file, and nothing can be written below it")
+        raise UsageError(f"`to` {target.given}: {above} is a file, and nothing can be written below it")
     if not os.access(above, os.W_OK | os.X_OK):
-        raise UsageError(f"--to {target.given}: you may not write in {above}")
+        raise UsageError(f"`to` {target.given}: you may not write in {above}")
 
 
 def _look_there(target: Target, options: Mapping[str, str]) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ckpt.checkpoint import Checkpoint
-from ckpt.errors import CkptError, UsageError
+from ckpt.errors import CkptError, UsageError, argument
 from ckpt.export.choose import Wanted, choose_batch, choose_units
 from ckpt.export.columns import Columns, flat_columns
 from ckpt.export.confs import Conf, Situation, confs_for
@@ -155,11 +155,13 @@ def _options(unit: StateUnit, batch: int, changes_from: int | None) -> dict[str,
 def _check_changes(uri: str, unit: StateUnit, first: int, last: int) -> None:
     """Raise UsageError unless the changes of all these batches are there and Spark can read them."""
     if first > last:
-        raise UsageError(f"--changes-from {first}: the changes end at batch {last}")
+        raise UsageError(f"{argument('changes_from', first)}: the changes end at batch {last}")
     if any(a <= first and last <= b for a, b in unit.change_batches):
         return
     if unit.kind is UnitKind.SIDE:
-        why = "Spark reads changes of a join store by store: --store " + " or ".join(_with_rows(unit.stores))
+        why = "Spark reads changes of a join store by store: " + " or ".join(
+            argument("store", store) for store in _with_rows(unit.stores)
+        )
     elif unit.kind is UnitKind.TIMERS:
         why = "Spark reads no changes of timers"
     elif not unit.change_batches and unit.provider is Provider.ROCKSDB:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, argument
 from ckpt.export.columns import Column, holds_void, type_names
 from ckpt.storage.locations import is_inside, spark_uri
 
@@ -63,13 +63,13 @@ class Target:
 def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoint: str) -> Target:
     """What was asked for. Raises UsageError for two targets, or one that would touch the checkpoint."""
     if to is not None and table is not None:
-        raise UsageError("--to and --table: one of them")
+        raise UsageError("`to` and `table`: one of them")
     if to is None:
         return Target(None, table, kind, mode)
     path = spark_uri(to)
     folder_and_name(path)
     if is_inside(to, checkpoint) or is_inside(checkpoint, to):
-        raise UsageError(f"--to {to} lies in the checkpoint, or the checkpoint in it: a checkpoint is never written to")
+        raise UsageError(f"`to` {to} lies in the checkpoint, or the checkpoint in it: a checkpoint is never written to")
     return Target(path, None, kind, mode, to)
 
 
@@ -82,7 +82,7 @@ def folder_and_name(path: str) -> tuple[str, str]:
     """The folder that a place lies in, and its name there. Raises UsageError for the top of a file system or bucket."""
     found = re.fullmatch(r"([\w+.-]+:(?://[^/]*)?+(?:/+[^/]+)*)/+([^/]+)", path.rstrip("/"))
     if found is None:
-        raise UsageError(f"--to {path}: write below a folder, for the export is written beside it first")
+        raise UsageError(f"`to` {path}: write below a folder, for the export is written beside it first")
     return found[1], found[2]
 
 
@@ -95,31 +95,35 @@ def check_what_is_there(target: Target, names: Collection[str] | None) -> None:
     if names is None or (names and not any(mark in names for mark in _MARKS)):
         raise UsageError(f"{place} is there and was not exported: it is not overwritten; name another place")
     if target.mode is Mode.ERROR:
-        raise UsageError(f"{place} is there already: --mode overwrite replaces it")
+        raise UsageError(f'{place} is there already: `mode="overwrite"` replaces it')
     if "_delta_log" in names and target.format is not Format.DELTA:
-        raise UsageError(f"{place} is a Delta table, whose history would go: --format delta, or name another place")
+        raise UsageError(f'{place} is a Delta table, whose history would go: `format="delta"`, or name another place')
 
 
 _NESTED = frozenset({"array", "map", "struct"})
 _INTERVALS = ("interval", "calendarinterval")
 _OTHERS = {
-    Format.CSV: "--format parquet, delta or json",
-    Format.DELTA: "--format parquet",
-    Format.PARQUET: "--format json",
-    Format.JSON: "--format parquet",
+    Format.CSV: (Format.PARQUET, Format.DELTA, Format.JSON),
+    Format.DELTA: (Format.PARQUET,),
+    Format.PARQUET: (Format.JSON,),
+    Format.JSON: (Format.PARQUET,),
 }
 
 
 def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FLAT) -> None:
-    """Raise UsageError for a column whose type a format does not store, naming it and the options that help."""
+    """Raise UsageError for a column whose type a format does not store, naming it and the arguments that help."""
     for column in columns:
         refused = _refused(column, kind)
         if refused is None:
             continue
-        cures = ["--shape flat"] if refused == _VOID or (shape is Shape.RAW and refused == "struct") else []
+        cures = (
+            [argument("shape", Shape.FLAT)] if refused == _VOID or (shape is Shape.RAW and refused == "struct") else []
+        )
         if refused != _VOID:
-            cures.append(_OTHERS[kind])
-        raise UsageError(f"--format {kind} cannot hold column {column.name} ({refused}): use {' or '.join(cures)}")
+            cures += (argument("format", other) for other in _OTHERS[kind])
+        raise UsageError(
+            f"{argument('format', kind)} cannot hold column {column.name} ({refused}): use {' or '.join(cures)}"
+        )
 
 
 _VOID = "void"

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.handoff.seen import seen_files
 from ckpt.handoff.starts import SourceStart, source_start
-from ckpt.handoff.words import SinkMeaning, doubts, sinks, warnings
+from ckpt.handoff.words import SinkMeaning, doubts, sinks, skipped, warnings
 from ckpt.history import rate_sources
 from ckpt.inspection import Inspection, inspect
-from ckpt.model import Kind, OffsetLog, Unreadable
+from ckpt.model import Kind, Unreadable
 from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import SourceRange, source_ranges
-from ckpt.sources import FileOffset, decode, source_views
+from ckpt.sources import FileOffset, advances, decode, source_views
 from ckpt.state.ranges import Ranges, common, ranges_of
 from ckpt.storage import Storage, open_storage
 
@@ -74,7 +75,7 @@ def plan_handoff(storage: Storage, batch: int | None = None) -> Handoff:
     log = checkpoint.offsets.readable(chosen)
     if chosen is None or log is None or refused is not None:
         return Handoff(found, possible, chosen, refused=refused or "no batch can be handed over")
-    starts = tuple(_starts(storage, checkpoint, log))
+    starts = tuple(_starts(storage, checkpoint, chosen))
     later = tuple(_later(checkpoint, chosen))
     commit = checkpoint.commits.readable(chosen)
     return Handoff(
@@ -87,7 +88,10 @@ def plan_handoff(storage: Storage, batch: int | None = None) -> Handoff:
         later=later,
         sinks=sinks(checkpoint, chosen),
         doubts=tuple(doubts(checkpoint, chosen, starts, newest_readable=_within(checkpoint.commits.ids[-1], possible))),
-        warnings=tuple(warnings(checkpoint, chosen, state_readable=_within(chosen, possible))),
+        warnings=(
+            *warnings(checkpoint, chosen, state_readable=_within(chosen, possible)),
+            *skipped(found.findings, chosen),
+        ),
         refused=_refused_sources(starts),
     )
 
@@ -147,13 +151,25 @@ def _can_be(possible: Ranges) -> str:
     return f"possible batches: {told}" if told else "no batch can be handed over"
 
 
-def _starts(storage: Storage, checkpoint: Checkpoint, log: OffsetLog) -> Iterator[SourceStart]:
-    for view in source_views(log, rate_sources(checkpoint)):
+def _starts(storage: Storage, checkpoint: Checkpoint, batch: int) -> Iterator[SourceStart]:
+    log = checkpoint.offsets.readable(batch)
+    for place, view in enumerate(source_views(log, rate_sources(checkpoint)) if log else ()):
         offset = decode(view.offset)
         seen = None
         if isinstance(offset, FileOffset):
             seen = seen_files(storage, checkpoint.listing, view.index, offset.log_offset)
-        yield source_start(view, seen)
+        yield source_start(view, seen, _recreated(checkpoint, batch, place))
+
+
+def _recreated(checkpoint: Checkpoint, batch: int, place: int) -> dict[str, tuple[int, ...]]:
+    """Topics of a source that were recreated after a batch, as later batches show, and their newest partitions."""
+    logs = [log for i in checkpoint.offsets.ids if i >= batch and (log := checkpoint.offsets.readable(i)) is not None]
+    found: dict[str, tuple[int, ...]] = {}
+    for before, after in pairwise(logs):
+        for index, moved in enumerate(advances(before, after)):
+            if index == place and moved is not None:
+                found |= moved.recreated
+    return found
 
 
 def _refused_sources(starts: tuple[SourceStart, ...]) -> str | None:

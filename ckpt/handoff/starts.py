@@ -14,6 +14,7 @@ class Begin(StrEnum):
     """How a new query comes to begin with a source."""
 
     EXACT = "exact"  # by the options or the filter given here: exactly behind the batch
+    EARLIEST = "earliest"  # a recreated Kafka topic: from its earliest rows, by the options given here
     UNREAD = "unread"  # the old query had read nothing of it: as the old one began
     FROM_ZERO = "from-zero"  # from its beginning, whatever is asked for: the source cannot do otherwise
     REFUSED = "refused"  # no option says where
@@ -39,12 +40,15 @@ _TEST_SOURCES = {
 }
 
 
-def source_start(view: SourceView, seen: Sequence[str] | str | None) -> SourceStart:
+def source_start(
+    view: SourceView, seen: Sequence[str] | str | None, recreated: Mapping[str, Sequence[int]]
+) -> SourceStart:
     """How a new query begins with a source.
 
     Args:
         view: The source at the end of the batch behind which the new query reads on.
         seen: Of a file source, the files read up to there, or in words why nobody can say.
+        recreated: Of a Kafka source, topics that were recreated after the batch, and the partitions that they have.
 
     """
     offset = decode(view.offset)
@@ -54,7 +58,7 @@ def source_start(view: SourceView, seen: Sequence[str] | str | None) -> SourceSt
     if view.type in _TEST_SOURCES:
         return SourceStart(view, Begin.FROM_ZERO, conditions=(_TEST_SOURCES[view.type],))
     if isinstance(offset, KafkaOffset):
-        return _kafka(view, offset)
+        return _kafka(view, offset, recreated)
     if isinstance(offset, DeltaOffset):
         return _delta(view, offset)
     if view.type is SourceType.FILE:
@@ -71,19 +75,27 @@ def file_path(logged: str) -> str:
     return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*):///(?!/)", r"\1:/", logged)
 
 
-def _kafka(view: SourceView, offset: KafkaOffset) -> SourceStart:
-    """The log has the next offset to be read of every partition, which is what ``startingOffsets`` wants."""
+def _kafka(view: SourceView, offset: KafkaOffset, recreated: Mapping[str, Sequence[int]]) -> SourceStart:
+    """The log has the next offset to be read of every partition, which is what ``startingOffsets`` wants.
+
+    The offsets of a recreated topic are those of other rows: it is read from its earliest, which is -2.
+    """
     topics: dict[str, dict[str, int]] = {}
     for (topic, partition), number in offset.partitions.items():
         topics.setdefault(topic, {})[str(partition)] = number
+    anew = {topic: {str(partition): -2 for partition in recreated[topic]} for topic in topics if topic in recreated}
+    topics |= anew
     return SourceStart(
         view,
-        Begin.EXACT,
+        Begin.EARLIEST if anew else Begin.EXACT,
         {"startingOffsets": json.dumps(topics, separators=(",", ":"), ensure_ascii=False)},
         without=("startingTimestamp", "startingOffsetsByTimestamp"),
         conditions=(
+            *(f"topic {topic} was recreated after this batch: -2 is the earliest row of a partition" for topic in anew),
             "every partition must be named: add those that a topic has gained since, with -2, their beginning",
             "the broker must still have these offsets: leave failOnDataLoss on, so that the query fails if not",
+            "offsets of a topic that was recreated mean other rows, and those below them are skipped silently: name "
+            "its partitions with -2",
         ),
     )
 
@@ -117,7 +129,7 @@ def _files(view: SourceView, seen: Sequence[str] | str) -> SourceStart:
         return SourceStart(view, Begin.REFUSED, refused=seen)
     told = (
         "no reader option says where to begin: filter what the reader loads by _metadata.file_path, before anything "
-        "else is done to it, as --snippet does",
+        "else is done to it; the code that ckpt writes does so",
         "the new query must read the same folder under the same URI",
     )
     return SourceStart(view, Begin.EXACT, seen=tuple(seen), conditions=told)

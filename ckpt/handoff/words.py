@@ -1,12 +1,15 @@
 """What somebody has to know before a new query takes over, in words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ckpt.checkpoint import Checkpoint
+from ckpt.diagnoses.others import OFFSETS_WENT_BACK
 from ckpt.handoff.starts import Begin, SourceStart
 from ckpt.history import Pattern, pattern
+from ckpt.inspection import Judged
 from ckpt.model import QueryMetadata
+from ckpt.sinks import SINKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,26 +23,10 @@ class SinkMeaning:
 def sinks(checkpoint: Checkpoint, batch: int) -> tuple[SinkMeaning, ...]:
     """Every kind there is: offsets and commits do not say which one the query had, but for commit log v3."""
     query = checkpoint.metadata.query_id if isinstance(checkpoint.metadata, QueryMetadata) else None
-    written = f"appId {query or 'that is the id of the old query'} and version {batch + 1}"
+    old = query or "that is the id of the old query"
     last = max((batch, *checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:]))
-    return (
-        SinkMeaning(
-            "delta",
-            "a new query has an id of its own, and the table takes its batches from 0 on. In foreachBatch with a fixed "
-            "txnAppId choose another one: under the old one batches are skipped without a word. Whether a batch of the "
-            f"old query was written: the table's log has a txn with {written} or higher",
-        ),
-        SinkMeaning(
-            "file",
-            "take a new output folder, and let readers read both: _spark_metadata of the old one has seen batches up "
-            f"to {last}, and skips those of the new query under the same ids without a word",
-        ),
-        SinkMeaning("kafka", "it knows nothing of batches: what is read again is written again"),
-        SinkMeaning(
-            "foreach, foreachBatch",
-            "batch ids begin at 0 again: what tells repeated batches apart by their id must be told of the new query",
-        ),
-    )
+    told = ((one.kind, one.new_checkpoint.format(query=old, next=batch + 1, last=last)) for one in SINKS)
+    return tuple(SinkMeaning(kind, meaning) for kind, meaning in told)
 
 
 def doubts(
@@ -57,10 +44,20 @@ def doubts(
             f"Batch {newest} is committed{why}: what the old query read after batch {batch} is in the sink, and is "
             "read again."
         )
+    earliest = [start for start in starts if start.begin is Begin.EARLIEST]
     if latest is not None and latest > max(batch, newest):
+        yield f"Batch {latest} was planned and not committed" + (
+            ", and ends before it starts: do not start the old query again, because once it commits this batch it "
+            "skips every row below its end."
+            if earliest
+            else ": its rows may be in the sink, and are read again. Start the old query once more, so that it commits "
+            "the batch, and hand over then."
+        )
+    for start in earliest:
         yield (
-            f"Batch {latest} was planned and not committed: its rows may be in the sink, and are read again. "
-            "Start the old query once more, so that it commits the batch, and hand over then."
+            f"The offsets of source {start.view.index} ({start.view.type}) went back after batch {batch}: a topic was "
+            "recreated, and is read from its earliest rows, so that none is lost. If rows were taken from its end "
+            "instead, those that are left are read again."
         )
     if pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
         yield (
@@ -86,3 +83,11 @@ def warnings(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Ite
     names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
     if names:
         yield f"The commit log names this sink: {', '.join(names)}."
+
+
+def skipped(findings: Iterable[Judged], batch: int) -> Iterator[str]:
+    """Where the old query had skipped rows before the batch that is handed over."""
+    for one in findings:
+        back = one.finding.diagnosis is OFFSETS_WENT_BACK and one.remedy
+        if back and int(one.finding.path.rpartition("/")[2]) <= batch:
+            yield f"The old query went back: {one.finding.detail}. {one.remedy}"

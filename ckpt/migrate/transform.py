@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt import settings
-from ckpt.errors import CkptError, UsageError
+from ckpt.errors import CkptError, UsageError, argument
 from ckpt.export.choose import Wanted
 from ckpt.export.columns import Column, Holds, type_names
 from ckpt.export.initial import InitialPlan, InitialShape, plan_initial_state
@@ -148,7 +148,7 @@ def mind(plan: TransformPlan) -> Iterator[str]:
         listed = ", ".join(f"{one.id} ({one.name or 'unknown'})" for one in others)
         yield (
             f"The old query had more stateful operators: {listed}. Their state is not in here: generate each with "
-            "--operator into a folder of its own; bringing them together in one query is yours, and not shown."
+            "`operator` into a folder of its own; bringing them together in one query is yours, and not shown."
         )
     if plan.family is Family.JOIN:
         yield (
@@ -168,7 +168,7 @@ def mind(plan: TransformPlan) -> Iterator[str]:
     if plan.api is Api.PANDAS and plan.unsafe_keys:
         yield (
             f"A NULL in key {' or '.join(plan.unsafe_keys)} stops the new query, for pandas mixes such keys up: if "
-            "NULLs can come, write it with --api row (Spark 4.1), or leave them out in prepare()."
+            'NULLs can come, write it with `api="row"` (Spark 4.1), or leave them out in prepare().'
         )
     for dropped in plan.shape.dropped:
         yield f"Left out of the state: {'.'.join(dropped.path)}: {dropped.why}."
@@ -206,11 +206,11 @@ def plan_transform(
 
     """
     if kind not in _FORMATS:
-        raise UsageError(f"--format {kind}: initial state is written as parquet or delta")
+        raise UsageError(f"{argument('format', kind)}: initial state is written as parquet or delta")
     if api is Api.ROW and not spark.at_least(OLDEST_ROW_API):
         raise CkptError(
-            f"--api row needs pyspark {OLDEST_ROW_API} or later, and this is {spark}: "
-            f"pip install 'pyspark>={OLDEST_ROW_API}', or --api pandas"
+            f"{argument('api', api)} needs pyspark {OLDEST_ROW_API} or later, and this is {spark}: "
+            f"pip install 'pyspark>={OLDEST_ROW_API}', or {argument('api', Api.PANDAS)}"
         )
     handoff = hand_off(uri, storage_options, batch=batch)
     if handoff.inspection.checkpoint.state is None and handoff.refused is None:

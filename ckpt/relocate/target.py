@@ -15,7 +15,7 @@ from ckpt.storage.base import one_line
 from ckpt.storage.locations import SCHEMES, Family, family, local_path, without_keys
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//[^/]*)?(/.*)?", re.S)
-_NAME_IT = "name with --to the URI that Spark will use"
+_NAME_IT = "name with `to` the URI that Spark will use"
 
 
 def root_of(uri: str) -> str:
@@ -27,14 +27,14 @@ def root_of(uri: str) -> str:
         return "file:" + _tidy(uri)
     parts = _SCHEME.fullmatch(uri)
     if parts is None:
-        raise UsageError(f"--to {one_line(uri)} is not an absolute path: write /path or scheme://authority/path")
+        raise UsageError(f"`to` {one_line(uri)} is not an absolute path: write /path or scheme://authority/path")
     scheme, authority, path = parts[1], parts[2] or "", parts[3] or "/"
     if scheme.lower() == "file":
         if parts[3] is None or authority not in ("", "//"):
-            raise UsageError(f"--to {one_line(uri)} is not an absolute path: write file:///path")
+            raise UsageError(f"`to` {one_line(uri)} is not an absolute path: write file:///path")
         return "file:" + _tidy(path)
     if len(authority) < 3 and scheme.lower() != "dbfs":
-        raise UsageError(f"--to {one_line(uri)} names no bucket or host: write {scheme}://authority/path")
+        raise UsageError(f"`to` {one_line(uri)} names no bucket or host: write {scheme}://authority/path")
     return scheme + ":" + ("" if authority == "//" else authority) + _tidy(path)
 
 

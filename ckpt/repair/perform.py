@@ -73,7 +73,7 @@ def repair(
 
     """
     if plan.must_accept_replay and not accept_replay:
-        return Receipt(problem="rows of finished batches would be read again: check the plan, then add --accept-replay")
+        return Receipt(problem="rows of finished batches would be read again: check the plan, then add `accept_replay`")
     checkpoint = plan.inspection.checkpoint
     change = Change(COMMAND, checkpoint.query_id, checkpoint.listing, plan.steps)
     return apply(change, storage, writer, backup, grace_s, lambda: broken_promise(plan.after, storage))

@@ -5,15 +5,12 @@ from collections.abc import Iterator, Sequence
 from ckpt.checkpoint import Checkpoint
 from ckpt.history import Pattern, pattern
 from ckpt.restart.forecast import Forecast
+from ckpt.sinks import DROPS_OR_REPEATS
 from ckpt.verdict import spell
 
 STOP_FIRST = "Stop the query first: ckpt cannot see whether it is running (an idle query writes nothing)."
 
-_SINKS = (
-    "What the sink does with rows that are written again: Kafka, foreach, foreachBatch and JDBC sinks get them twice; "
-    "file and Delta sinks drop whatever comes under a batch id they have seen, new rows included, so rows are lost; "
-    "upserts by key are safe."
-)
+_SINKS = f"What the sink does with batches that run again: {DROPS_OR_REPEATS}; upserts by key are safe."
 
 
 def warnings(checkpoint: Checkpoint, logged: int, failing: Sequence[Forecast], *, finished: bool) -> Iterator[str]:

@@ -80,7 +80,11 @@ def nothing_planned(start: Start) -> Forecast | None:
                 Outcome.FAILS_AT_COMMIT, found, batch_id=0, reexecutes=False, error=words.concurrent_update(0)
             )
         return start.ends(Outcome.STARTS_FRESH, found, batch_id=0, reexecutes=False)
-    return blocked(start) or start.ends(Outcome.STARTS_FRESH, batch_id=0, reexecutes=False)
+    because = []
+    if checkpoint.query_id is not None:
+        detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"
+        because.append(Finding(diagnoses.logs.ID_WITHOUT_BATCHES, METADATA, detail))
+    return blocked(start) or start.ends(Outcome.STARTS_FRESH, *because, batch_id=0, reexecutes=False)
 
 
 def _holds_something(listing: Listing, folder: str) -> bool:

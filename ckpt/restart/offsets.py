@@ -5,10 +5,19 @@ from ckpt.checkpoint import OFFSETS
 from ckpt.filelogs import file_source_logs
 from ckpt.findings import Diagnosis, Finding
 from ckpt.model import SourceOffset
-from ckpt.restart import words
+from ckpt.restart import remedies, words
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
-from ckpt.sources import NO_TOPIC_YET, FileOffset, RateMicroBatchOffset, advance, decode, in_order, is_kafka
+from ckpt.sources import (
+    NO_TOPIC_YET,
+    Advance,
+    FileOffset,
+    RateMicroBatchOffset,
+    advance,
+    decode,
+    in_order,
+    is_kafka,
+)
 
 
 def malformed_offsets(start: Start) -> Forecast | None:
@@ -42,7 +51,10 @@ def doubtful_offsets(start: Start) -> Forecast | None:
         if doubt is not None:
             diagnosis, detail = doubt
             detail = f"source {index} {detail} batch {start.predecessor}"
-            return start.ends(Outcome.UNKNOWN, Finding(diagnosis, f"{OFFSETS}/{start.latest}", detail))
+            moved, remedy = advance(old.value, new.value), None
+            if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and moved.recreated:
+                detail, remedy = f"{detail}: {_went_back(moved)}", remedies.topic_recreated(start.latest)
+            return start.ends(Outcome.UNKNOWN, Finding(diagnosis, f"{OFFSETS}/{start.latest}", detail, remedy))
     return None
 
 
@@ -63,6 +75,12 @@ def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tu
     if moved is not None and moved.went_back:
         return diagnoses.others.OFFSETS_WENT_BACK, "ends before the end of"
     return None
+
+
+def _went_back(moved: Advance) -> str:
+    """How far, of the first partition; how many more did."""
+    first, *more = moved.went_back
+    return f"{first}, and {len(more)} more" if more else first
 
 
 def source_entries(start: Start) -> Forecast | None:

@@ -10,13 +10,19 @@ from collections.abc import Sequence
 
 from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.model import Unreadable
 from ckpt.shell import quoted_path
+from ckpt.sinks import DROPS_OR_REPEATS
 from ckpt.storage.locations import local_path
 from ckpt.versions import RULES
 
-_PUT_BACK = "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one)."
+_PUT_BACK = (
+    "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one), and "
+    "only that."
+)
 _REPAIR = "`ckpt repair-async {checkpoint}` plans a way out."
-_AGAIN = "what it had written is written again, and a sink that skips batch ids it has seen may drop rows."
+_AGAIN = "a sink that remembers batch ids keeps what it has of it, any other gets it again."
+_BACK = f"{DROPS_OR_REPEATS}. So find the newest batch in the sink first."
 
 
 def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str:
@@ -24,15 +30,18 @@ def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str:
     offsets, commits = checkpoint.offsets, checkpoint.commits
     latest = offsets.latest
     if folder == COMMITS:
-        away = f"{_away([f'{COMMITS}/{batch_id}'])}; Spark then runs batch {latest} again: {_AGAIN}"
-        return f"{_PUT_BACK} Without a copy, {away}"
+        again = f"Spark then runs batch {latest} again, over the same offsets: {_AGAIN}"
+        return f"{_PUT_BACK} Without a copy, {_away([f'{COMMITS}/{batch_id}'])}; {again}"
     if batch_id != latest or (latest and not pair_below(checkpoint, latest)):
         return _PUT_BACK if checkpoint.stateful else f"{_REPAIR} Or: {_lower(_PUT_BACK)}"
     if not latest:
         return _PUT_BACK
+    lower = _lower_offsets(checkpoint)
+    if lower is not None:
+        return f"{_PUT_BACK} Without a copy, {lower}"
     files = [f"{COMMITS}/{latest}"] if latest in commits else []
     away = _away([*files, f"{OFFSETS}/{latest}"]) + _state_above(checkpoint, latest)
-    anew = f"Spark then plans batch {latest} anew, from the end of batch {latest - 1}: {_AGAIN}"
+    anew = f"Spark then plans batch {latest} anew, from the end of batch {latest - 1}, over another range: {_BACK}"
     return f"{_PUT_BACK} Without a copy, {away}; {anew}"
 
 
@@ -45,7 +54,8 @@ def pair_below(checkpoint: Checkpoint, latest: int) -> bool:
 def commit_without_ids(batch_id: int) -> str:
     """For a commit that does not name the state files of format 2: the one before names those that it began with."""
     away = _away([f"{COMMITS}/{batch_id}"])
-    return f"{_PUT_BACK} Without a copy, {away}; Spark then runs batch {batch_id} again: {_AGAIN}"
+    again = f"Spark then runs batch {batch_id} again, over the same offsets: {_AGAIN}"
+    return f"{_PUT_BACK} Without a copy, {away}; {again}"
 
 
 def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
@@ -54,7 +64,8 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
     if checkpoint.stateful and not committed:
         return (
             "Put {path} back from a copy of the checkpoint, or all of the checkpoint as it was before the loss: the "
-            f"state holds what was read before batch {latest}, and nobody can say where that batch begins."
+            f"state holds what was read before batch {latest}, and nobody can say where that batch begins. If all of "
+            f"it is put back, batches run again under the same ids: {_BACK}"
         )
     if checkpoint.stateful or (not committed and latest - 1 in checkpoint.commits):
         return f"{_REPAIR} Or: {_lower(_PUT_BACK)}"
@@ -68,14 +79,39 @@ def commits_ahead(checkpoint: Checkpoint) -> str:
     restore = f"Stop the query and restore the offset files of {_batches(lost)} from a copy of the checkpoint."
     if latest is None:
         return restore
+    lower = _lower_offsets(checkpoint)
+    if lower is not None:
+        return f"{restore} Without a copy, {lower}"
     away = _away(_paths(COMMITS, sorted(lost, reverse=True))) + _state_above(checkpoint, latest + 1)
-    return f"{restore} Without a copy, {away}; sources are then read on from the end of batch {latest}: {_AGAIN}"
+    return f"{restore} Without a copy, {away}; sources are then read on from the end of batch {latest}: {_BACK}"
 
 
 def restore_offsets(batch_ids: Sequence[int]) -> str:
     """For offset files that differ from those before them."""
     named = " and ".join(_paths(OFFSETS, batch_ids)) if len(batch_ids) < 3 else f"offsets/ of {_batches(batch_ids)}"
     return diagnoses.words.RESTORE.replace("{path}", named)
+
+
+def topic_recreated(latest: int | None) -> str:
+    """For the end of an uncommitted batch that is below its start: Kafka had fewer rows than had been read.
+
+    A start that finds them gone fails, and has written the offsets that are there now (measured on 4.2.0).
+    """
+    return (
+        f"Do not start the query with failOnDataLoss=false: batch {latest} would read no row, and the query would then "
+        f"resume from its end, so that every row below that is never read. If the topic was recreated, "
+        "`ckpt handoff {checkpoint}` starts a new query at the earliest rows of the topic, and loses none. If it was "
+        f"not, put {OFFSETS}/{latest} back from a copy of the checkpoint, this file alone."
+    )
+
+
+def topic_was_recreated(before: int) -> str:
+    """For a committed batch that ends below the one before: the query has already skipped what was there."""
+    return (
+        "If the topic was recreated, find out which of its rows below these offsets are missing in the sink: the query "
+        f"has not read them. `ckpt handoff {{checkpoint}} --batch {before}` starts a new query at the earliest rows of "
+        "the topic; it loses none, and reads those again that this query has read since."
+    )
 
 
 def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> str:
@@ -86,12 +122,41 @@ def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> str:
     if checkpoint.stateful:
         return (
             f"{asked} If not, stop the query before it runs on, and put the whole checkpoint, with its state, back "
-            f"from a copy of the time before {_batches(lost)}; without a copy, begin anew from the sources' beginning."
+            f"from a copy of the time before {_batches(lost)}: {_BACK} Without a copy, start over from the sources' "
+            "beginning."
         )
+    lower = _lower_offsets(checkpoint)
+    if lower is not None:
+        return f"{asked} If not, stop the query and, before the next start, {lower}"
     newer = sorted((i for i in checkpoint.offsets.ids if i > lost[0]), reverse=True)
     away = _away(_paths(OFFSETS, newer))
     return (
-        f"{asked} If not, stop the query and, before the next start, {away}; Spark then runs on from batch {lost[0]}."
+        f"{asked} If not, stop the query and, before the next start, {away}; Spark then runs on from batch {lost[0]}: "
+        f"{_BACK}"
+    )
+
+
+def _lower_offsets(checkpoint: Checkpoint) -> str | None:
+    """Let a stateless query read again what may be missing, under batch ids that no sink has seen; None: no way.
+
+    All batches after the newest finished one get its offsets, so they are empty, and all that comes after it is read by
+    a batch that is new. Nothing is lost in any sink, as it would be if the batch number went back.
+    """
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    ids = (*offsets.ids[-1:], *commits.ids[-1:])
+    finished = [i for i in offsets.ids if commits.ids and i <= commits.ids[-1] and i < max(ids)]
+    readable = [i for i in finished if not isinstance(offsets.entries.get(i), Unreadable)]
+    if checkpoint.stateful or not readable:
+        return None
+    origin, top = readable[-1], max(ids)
+    again = range(origin + 1, top + 1)
+    targets = _paths(OFFSETS, again)
+    named = " and ".join(targets) if len(targets) < 3 else f"each of {targets[0]} to {targets[-1]}"
+    sidecars = f" (without {'its' if len(targets) == 1 else 'their'} hidden .crc file)" if checkpoint.local else ""
+    return (
+        f"copy {OFFSETS}/{origin} to {named}{sidecars}; Spark then takes {_batches(again)} for empty, and resumes from "
+        f"the end of batch {origin} in batch {top + 1}: no sink loses a row, and rows of {_batches(again)} that are in "
+        "the sink are written again."
     )
 
 
@@ -128,7 +193,10 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
 
 def abandoned_state(first: int) -> str:
     """For state files above those that the logs account for; ``first`` is the lowest version of them."""
-    return f"If offsets or commits were removed by hand, stop the query and move away {_state_from(first)}."
+    return (
+        f"If offsets or commits were removed by hand, stop the query and move away {_state_from(first)}. The batches "
+        f"that were removed run again under the same ids: {_BACK}"
+    )
 
 
 def moved_and_lost(folder: str) -> str:

@@ -159,9 +159,9 @@ def _to_table(spark: SparkSession, one: Shaped, name: str, target: Target, watch
         schema = name.rpartition(".")[0] or spark.catalog.currentDatabase()
         home = spark.catalog.getDatabase(schema).locationUri
     if is_inside(home, one.reading.checkpoint):
-        raise UsageError(f"--table {name} would lie in the checkpoint, in {home}: a checkpoint is never written to")
+        raise UsageError(f"`table` {name} would lie in the checkpoint, in {home}: a checkpoint is never written to")
     if there and target.mode is Mode.ERROR:
-        raise UsageError(f"--table {name} is there already: --mode overwrite replaces it")
+        raise UsageError(f'`table` {name} is there already: `mode="overwrite"` replaces it')
     aside = there and target.format is not Format.DELTA  # Delta replaces a table in one commit, others drop it first
     written = _beside(name) if aside else name
     rows = Observation()

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from ckpt.errors import CkptError
+from ckpt.errors import CkptError, argument
 from ckpt.export.reading import OLDEST_SPARK
 from ckpt.versions import Spark, known_version
 
@@ -44,7 +44,9 @@ def pyspark_version() -> Spark:
 def check_delta() -> None:
     """Raise SparkMissing where delta-spark is not installed."""
     if find_spec("delta") is None:
-        raise SparkMissing("--format delta needs delta-spark, which is not installed: pip install 'spark-ckpt[delta]'")
+        raise SparkMissing(
+            f"{argument('format', 'delta')} needs delta-spark, which is not installed: pip install 'spark-ckpt[delta]'"
+        )
 
 
 def check_java() -> None:

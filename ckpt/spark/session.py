@@ -38,7 +38,7 @@ def session(
         active = SparkSession.builder.getOrCreate()  # there is one, active in another thread: it is not ours to stop
     if active is not None:
         if master is not None:
-            raise UsageError("--master comes too late: a Spark session is active already")
+            raise UsageError("`master` comes too late: a Spark session is active already")
         yield active
         return
     if delta:
@@ -64,8 +64,8 @@ def _must_last(spark: SparkSession, table: str) -> None:
     elsewhere = setting("spark.sql.defaultCatalog", _SPARK_CATALOG) != _SPARK_CATALOG
     if not (named or other or elsewhere) and setting("spark.sql.catalogImplementation", "in-memory") == "in-memory":
         raise UsageError(
-            f"--table {table}: the catalog of this session ends with it, and nobody would find the table; use --to, or "
-            "a catalog that lasts: --conf spark.sql.catalogImplementation=hive, or spark-submit with yours"
+            f"`table` {table}: the catalog of this session ends with it, and nobody would find the table; use `to`, or "
+            "a catalog that lasts: `confs` spark.sql.catalogImplementation=hive, or spark-submit with yours"
         )
 
 
@@ -80,7 +80,7 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
         for name, value in {**_LOCAL, **quiet}.items():
             builder = builder.config(name, value)
     elif master is not None:
-        raise UsageError("--master comes too late: give it to spark-submit")
+        raise UsageError("`master` comes too late: give it to spark-submit")
     for name, value in confs.items():
         builder = builder.config(name, value)
     if delta and not submitted:
@@ -91,7 +91,7 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
     except SparkFailed as error:
         if "JAVA_GATEWAY_EXITED" in str(error):
             raise SparkMissing(
-                "Spark could not start its JVM; what it said stands above. Check --master, --conf and JAVA_HOME"
+                "Spark could not start its JVM; what it said stands above. Check `master`, `confs` and JAVA_HOME"
             ) from error
         raise
 
@@ -111,7 +111,7 @@ def classic(spark: SparkSession) -> SparkSession:
     """The session, if it has a JVM of its own. Raises UsageError for one of Spark Connect."""
     if not hasattr(spark, "_jsparkSession"):
         raise UsageError(
-            "this is a session of Spark Connect; state is read with a classic one (--master, spark-submit)"
+            "this is a session of Spark Connect; state is read with a classic one (`master`, spark-submit)"
         )
     return spark
 

@@ -26,7 +26,7 @@ def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watche
     files = Files(spark)
     with told(f"looking at {place}"):
         if files.exists(place) and not files.is_empty(place):
-            raise UsageError(f"--to {place}: something is there already, and is left alone: name a new folder")
+            raise UsageError(f"`to` {place}: something is there already, and is left alone: name a new folder")
     staged = Staged(files, Target(place, None, plan.format, Mode.OVERWRITE))
     with ExitStack() as undo:
         undo.callback(staged.give_up)

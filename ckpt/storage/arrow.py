@@ -161,7 +161,7 @@ def s3(bucket: str, path: str, options: Options) -> ArrowDrive:
     elsewhere = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     if not elsewhere and not values.keys() & {"region", "endpoint_override"}:
         values["region"] = fs.resolve_s3_region(bucket)
-    cure = "give credentials (AWS_* variables, ~/.aws, --storage-option access_key=… secret_key=…)"
+    cure = "give credentials (AWS_* variables, ~/.aws, `storage_options` access_key=… secret_key=…)"
     return ArrowDrive(_make("s3", lambda: fs.S3FileSystem(**values)), f"{bucket}/{path}", cure)
 
 
@@ -170,7 +170,7 @@ def gcs(bucket: str, path: str, options: Options) -> ArrowDrive:
     values: dict[str, Any] = {"retry_time_limit": timedelta(seconds=10), **_typed("gs", options, GCS_OPTIONS)}
     if "access_token" in values:
         values.setdefault("credential_token_expiration", datetime.now(UTC) + timedelta(hours=1))
-    cure = "give credentials (gcloud, GOOGLE_APPLICATION_CREDENTIALS, --storage-option access_token=…)"
+    cure = "give credentials (gcloud, GOOGLE_APPLICATION_CREDENTIALS, `storage_options` access_token=…)"
     file_system = _make("gs", lambda: fs.GcsFileSystem(**values))
     return ArrowDrive(file_system, f"{bucket}/{path}", cure, markers_only=True)
 
@@ -188,9 +188,9 @@ def azure(container: str, path: str, host: str, options: Options) -> ArrowDrive:
     if "account_name" not in values:
         raise UsageError(
             "no Azure account is named: write abfss://container@account.dfs.core.windows.net/path "
-            "or give --storage-option account_name=…"
+            "or give `storage_options` account_name=…"
         )
-    cure = "give credentials (az login, AZURE_* variables, --storage-option account_key=… or sas_token=…)"
+    cure = "give credentials (az login, AZURE_* variables, `storage_options` account_key=… or sas_token=…)"
     return ArrowDrive(_make("abfs", lambda: fs.AzureFileSystem(**values)), f"{container}/{path}", cure)
 
 
@@ -209,11 +209,11 @@ def _typed(scheme: str, options: Options, known: Mapping[str, Callable[[str], ob
     for key, text in options.items():
         if key not in known:
             names = ", ".join(sorted(known))
-            raise UsageError(f"--storage-option {key} is unknown for {scheme}://; known are {names}")
+            raise UsageError(f"`storage_options` {key} is unknown for {scheme}://; known are {names}")
         try:
             values[key] = known[key](text)
         except ValueError as error:
-            raise UsageError(f"--storage-option {key}={text} is not understood: {short(error)}") from error
+            raise UsageError(f"`storage_options` {key}={text} is not understood: {short(error)}") from error
     return values
 
 

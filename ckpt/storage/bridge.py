@@ -32,7 +32,7 @@ class FsspecDrive:
     """A folder of an fsspec file system."""
 
     def __init__(self, file_system: fsspec.AbstractFileSystem, root: str) -> None:
-        self.cure = "see what its fsspec package needs, as environment or --storage-option"
+        self.cure = "see what its fsspec package needs, as environment or `storage_options`"
         self.file_system = file_system
         self._root = root.rstrip("/")
 
@@ -141,7 +141,7 @@ def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecDrive
     for key, text in options.items():
         if key not in named:
             known = ", ".join(sorted(named)) or "none"
-            raise UsageError(f"--storage-option {key} is unknown for {scheme}://; known are: {known}")
+            raise UsageError(f"`storage_options` {key} is unknown for {scheme}://; known are: {known}")
         values[key] = _typed(text, named.get(key))
     try:
         file_system, root = url_to_fs(uri, skip_instance_cache=True, **values)
@@ -150,7 +150,7 @@ def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecDrive
     except (TypeError, ValueError) as error:
         raise UsageError(f"{scheme}:// cannot be opened with these options: {short(error)}") from error
     except Exception as error:  # each file system has exceptions of its own
-        raise explain(error, shown, "check the URI and --storage-option") from error
+        raise explain(error, shown, "check the URI and `storage_options`") from error
     return FsspecDrive(file_system, root)
 
 
@@ -204,4 +204,4 @@ def _typed(text: str, default: object) -> object:
             return {"true": True, "false": False}.get(text.lower())
         return json.loads(text) if text[:1] in ("{", "[") else text
     except ValueError as error:
-        raise UsageError(f"--storage-option …={text} is not understood: {short(error)}") from error
+        raise UsageError(f"`storage_options` …={text} is not understood: {short(error)}") from error

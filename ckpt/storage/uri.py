@@ -33,7 +33,7 @@ def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Storage:
 
     Args:
         uri: As the user gave it.
-        options: ``--storage-option`` keys and values, for the file system's constructor.
+        options: keys and values, for the file system's constructor.
 
     Raises:
         UsageError: The URI is malformed, its scheme unknown, or an option not one of the file system's.
@@ -46,7 +46,7 @@ def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Storage:
     if local is None:
         return _open_remote(uri, options)
     if options:
-        raise UsageError(f"--storage-option {next(iter(options))} is unknown for a local path: it takes none")
+        raise UsageError(f"`storage_options` {next(iter(options))} is unknown for a local path: it takes none")
     return LocalStorage(local, uri)
 
 
@@ -111,7 +111,7 @@ def open_drive(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Drive]"
     except ImportError as error:
         raise StorageError(f"{remote.shown} needs a package that is not installed: {short(error)}") from error
     except (OSError, RuntimeError) as error:  # a bucket's region is unknown, or no name node configured
-        raise explain(error, remote.shown, "check the URI, or add what is missing by --storage-option") from error
+        raise explain(error, remote.shown, "check the URI, or add what is missing by `storage_options`") from error
     return remote.shown, remote.place, drive
 
 

@@ -9,6 +9,7 @@ from ckpt.model import Json
 from ckpt.restart.forecast import Forecast
 from ckpt.shell import quoted_path
 
+from ..arguments import as_options
 from .blocks import Block, Command, Heading, Headline, Item, Table, Tone, bullets, more
 from .page import forecast_cases
 from .text import plural
@@ -39,9 +40,15 @@ def headline(said: str, *, bad: bool, waits: bool) -> Iterator[Block]:
     yield Headline(said, Tone.ERROR if bad else Tone.WARNING if waits else Tone.GOOD)
 
 
-def trouble(receipt: Receipt, refused: str | None) -> str | None:
-    """A headline that says why there is no plan, or why it was not done; None where nothing went wrong."""
+def refusal(receipt: Receipt, refused: str | None) -> str | None:
+    """Why there is no plan, or why it was not done; None where nothing went wrong."""
     reason = receipt.problem or refused
+    return None if reason is None else as_options(reason)
+
+
+def trouble(receipt: Receipt, refused: str | None) -> str | None:
+    """The same as a headline."""
+    reason = refusal(receipt, refused)
     if reason is None:
         return None
     state = ", and everything is as it was" if receipt.undone else ""

@@ -6,6 +6,7 @@ from itertools import groupby
 from ckpt.migrate import Comparison, Verdict
 from ckpt.migrate.ways import Carried, Compared, Way
 
+from ..arguments import as_options
 from .blocks import Block, Heading, Item, Line
 from .text import plural
 
@@ -19,7 +20,7 @@ def comparison_entry(found: Comparison | None) -> dict[str, object] | None:
     return {
         "verdict": found.verdict,
         "spark": found.spark,
-        "failed": found.failed,
+        "failed": None if found.failed is None else as_options(found.failed),
         "two_ways": [_compared_entry(one) for one in found.compared],
         "carried": [_carried_entry(one) for one in found.carried],
         "one_way": [
@@ -82,7 +83,7 @@ def comparison_section(found: Comparison) -> Iterator[Block]:
         yield Line(f"  and {left} more of each, which -o json has")
     yield from _one_way(found.alone)
     if found.failed is not None:
-        yield Item(f"not compared: {found.failed}", 4, "  ")
+        yield Item(f"not compared: {as_options(found.failed)}", 4, "  ")
 
 
 def _where(one: Compared | Carried) -> str:

@@ -18,6 +18,7 @@ from .text import instant, plural
 _SHOWN = 10  # how many sources, later batches and files are named
 _BEGINS = {
     Begin.EXACT: "goes on exactly there",
+    Begin.EARLIEST: "RECREATED, from its earliest rows; the old query was at",
     Begin.UNREAD: "nothing was read of it yet",
     Begin.FROM_ZERO: "BEGINS AGAIN",
     Begin.REFUSED: "REFUSED",

@@ -16,6 +16,7 @@ from .change import (
     half_done,
     headline,
     next_section,
+    refusal,
     step_entry,
     steps_section,
     trouble,
@@ -77,7 +78,7 @@ def _document(plan: Plan, receipt: Receipt) -> Document:
         "after": [restart_entry(forecast) for forecast in plan.after],
         "replay": [_replay(replay) for replay in plan.replay],
         "warnings": list(plan.warnings),
-        "refused": receipt.problem or plan.refused,
+        "refused": refusal(receipt, plan.refused),
         "undone": receipt.undone,
     }
 

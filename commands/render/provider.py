@@ -9,6 +9,7 @@ from ckpt.migrate.variables import Family
 from ckpt.model import Provider
 from ckpt.shell import quoted_path
 
+from ..arguments import as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, bullets, page_of
 from .document import Document, checkpoint_entry, tool
@@ -72,7 +73,7 @@ def _document(found: ProviderMove) -> Document:
         "confs": dict(found.confs),
         "steps": [{"what": what, "command": command} for what, command in _steps(found)],
         "remains": [{"what": what, "command": command} for what, command in _remains(found)],
-        "refused": found.refused,
+        "refused": None if found.refused is None else as_options(found.refused),
     }
 
 
@@ -87,7 +88,7 @@ def _headline(found: ProviderMove) -> Iterator[Block]:
             f"NO WAY for its state from {of} to {to}: {lost[0].why if lost else ''}",
             Tone.ERROR,
         ),
-        MoveOutcome.REFUSED: (f"NO ANSWER: {found.refused}", Tone.ERROR),
+        MoveOutcome.REFUSED: (f"NO ANSWER: {as_options(found.refused or '')}", Tone.ERROR),
     }[found.outcome]
     yield Headline(said, tone)
     yield from bullets(found.handoff.doubts if found.outcome is MoveOutcome.POSSIBLE else ())

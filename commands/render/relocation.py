@@ -14,6 +14,7 @@ from .change import (
     half_done,
     headline,
     next_section,
+    refusal,
     step_entry,
     steps_section,
     trouble,
@@ -80,7 +81,7 @@ def _document(plan: Plan, receipt: Receipt) -> Document:
         "after": [restart_entry(forecast) for forecast in after],
         "held": [{"holder": one.holder, "folder": one.folder, "example": one.example} for one in plan.held],
         "warnings": list(plan.warnings),
-        "refused": receipt.problem or plan.refused,
+        "refused": refusal(receipt, plan.refused),
         "undone": receipt.undone,
     }
 

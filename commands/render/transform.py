@@ -10,6 +10,7 @@ from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPla
 from ckpt.migrate.variables import Variable
 from ckpt.shell import quoted, quoted_path
 
+from ..arguments import all_as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
 from .document import Document, checkpoint_entry, tool
@@ -68,7 +69,7 @@ def _document(found: TransformReport) -> Document:
         "files": [INITIAL_STATE, PROCESSOR, START],
         "fill_in": list(to_fill_in(plan)),
         "fill_in_ttl": [one.name for one in plan.variables if one.ttl],
-        "warnings": list(mind(plan)),
+        "warnings": all_as_options(mind(plan)),
     }
 
 
@@ -120,7 +121,7 @@ def _fill_in(found: TransformReport) -> Iterator[Block]:
 
 
 def _warnings(found: TransformReport) -> Iterator[Block]:
-    warnings = list(mind(found.plan))
+    warnings = all_as_options(mind(found.plan))
     if warnings:
         yield Heading("Mind")
         yield from bullets(warnings)

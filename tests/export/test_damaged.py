@@ -54,7 +54,7 @@ def test_what_spark_gets_round_is_read(damaged: str, spark: Any) -> None:
 def test_the_batch_that_is_offered_instead_can_be_read(damaged: str, spark: Any) -> None:
     """The state after batch B holds ten rows of each batch."""
     path = str(SAMPLES / f"damaged-{damaged}")
-    with pytest.raises(CkptError, match=r"--batch \d+$") as refused:
+    with pytest.raises(CkptError, match=r"`batch=\d+`$") as refused:
         ckpt.read_state(spark, path)
     offered = int(str(refused.value).rpartition(" ")[2])
     frame = ckpt.read_state(spark, path, batch=offered)

@@ -176,12 +176,12 @@ def test_an_expiry_beside_a_field_of_that_name() -> None:
     "wanted", [Wanted(store="default"), Wanted(side="left"), Wanted(variable="rows"), Wanted(timers=True)]
 )
 def test_parts_are_refused(wanted: Wanted) -> None:
-    with pytest.raises(UsageError, match="all state of an operator: leave out --store"):
+    with pytest.raises(UsageError, match="all state of an operator: leave out `store`"):
         plan("tws-rocksdb-4.2", wanted=wanted)
 
 
 def test_one_operator_at_a_time() -> None:
-    with pytest.raises(UsageError, match=r"--operator 0 \(stateStoreSave\), --operator 1 \(dedupe\)$"):
+    with pytest.raises(UsageError, match=r"`operator=0` \(stateStoreSave\), `operator=1` \(dedupe\)$"):
         plan("dedup-aggregation-hdfs-4.2")
     assert plan("dedup-aggregation-hdfs-4.2", wanted=Wanted(operator=1)).shape.operator_name == "dedupe"
 
@@ -189,8 +189,8 @@ def test_one_operator_at_a_time() -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--variable", "rows"), "leave out --store, --side, --variable, --timers and --changes-from"),
-        (("--changes-from", "1"), "leave out --store, --side, --variable, --timers and --changes-from"),
+        (("--variable", "rows"), "leave out `store`, --side, --variable, --timers and --changes-from"),
+        (("--changes-from", "1"), "leave out `store`, --side, --variable, --timers and --changes-from"),
         (("--partition-id",), "--partition-id"),
         (("--operator", "3"), "there is no --operator 3"),
         (("--batch", "99"), "99"),

@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import Ckpt
 from tests.export.runs import run_all
+from tests.places import SAMPLES
 from tests.services.fixtures import Upload
 
 AGGREGATION = "sample_checkpoints/windowed-aggregation-hdfs-4.2"
@@ -57,7 +58,7 @@ def test_targets_and_types(tmp_path: Path) -> None:
 def test_damaged_units(tmp_path: Path, ckpt: Ckpt) -> None:
     """With a finding of inspect, by code and path, and the newest batch that can be read, which is let through."""
     names = ["missing-sst", "missing-delta", "missing-changelog", "missing-zip", "empty-delta", "truncated-sst"]
-    samples = [f"sample_checkpoints/damaged-{name}" for name in names]
+    samples = [str(SAMPLES / f"damaged-{name}") for name in names]
     words = ["--to", str(tmp_path / "out")]
     told = run_all([[sample, *words] for sample in samples])
     assert not told.imported

@@ -30,7 +30,7 @@ def test_csv_refuses_what_is_nested_by_name(kind: Any) -> None:
     told = refused(kind, Format.CSV)
     assert told is not None
     assert "value_x" in told
-    assert "--format parquet" in told
+    assert 'format="parquet"' in told
 
 
 @pytest.mark.parametrize("target", [Format.PARQUET, Format.DELTA, Format.JSON])
@@ -41,8 +41,8 @@ def test_the_others_hold_it(target: Format) -> None:
 
 def test_intervals() -> None:
     assert refused(DAYS, Format.PARQUET) is None
-    assert "--format parquet" in str(refused(DAYS, Format.DELTA))
-    assert "--format json" in str(refused("interval", Format.PARQUET))
+    assert 'format="parquet"' in str(refused(DAYS, Format.DELTA))
+    assert 'format="json"' in str(refused("interval", Format.PARQUET))
     assert refused(DAYS, Format.CSV) is None
 
 
@@ -54,9 +54,13 @@ def test_void_is_in_no_format(target: Format) -> None:
 
 def test_the_cure_is_an_option_that_helps() -> None:
     struct = {"type": "struct", "fields": [{"name": "a", "type": "long", "nullable": True, "metadata": {}}]}
-    assert str(refused(struct, Format.CSV, Shape.RAW)).endswith("use --shape flat or --format parquet, delta or json")
-    assert str(refused(ARRAY, Format.CSV, Shape.RAW)).endswith(": use --format parquet, delta or json")
-    assert str(refused("void", Format.JSON, Shape.RAW)).endswith(": use --shape flat")
+    assert str(refused(struct, Format.CSV, Shape.RAW)).endswith(
+        'use `shape="flat"` or `format="parquet"` or `format="delta"` or `format="json"`'
+    )
+    assert str(refused(ARRAY, Format.CSV, Shape.RAW)).endswith(
+        ': use `format="parquet"` or `format="delta"` or `format="json"`'
+    )
+    assert str(refused("void", Format.JSON, Shape.RAW)).endswith(': use `shape="flat"`')
 
 
 @pytest.mark.parametrize(

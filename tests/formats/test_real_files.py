@@ -19,13 +19,11 @@ from ckpt.formats.sidecars import (
 from ckpt.formats.sourcelogs import InitialOffsets, parse_kafka_start, parse_source_log
 from ckpt.model import CommitLog, OffsetLog, QueryMetadata
 from ckpt.sources import SourceType, decode, source_type, source_views
+from tests.places import GOLDENS, SAMPLES
 
-ROOT = Path(__file__).parents[2]
-SAMPLES = ROOT / "sample_checkpoints"
-GOLDEN = ROOT.parent / "shared" / "golden"
 EVERY_SAMPLE = sorted(path.parent for path in SAMPLES.glob("*/metadata"))
 
-needs_golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="../shared/golden is not there")
+needs_golden = pytest.mark.skipif(not GOLDENS.is_dir(), reason="../shared/golden is not there")
 
 
 def log_files(root: Path, folder: str) -> list[Path]:
@@ -56,7 +54,7 @@ def check_commit(path: Path) -> CommitLog:
 
 @needs_golden
 def test_golden_offset_files_come_back_byte_for_byte():
-    files = log_files(GOLDEN, "offsets")
+    files = log_files(GOLDENS, "offsets")
     assert len(files) > 25
     for path in files:
         log = check_offsets(path)
@@ -68,12 +66,12 @@ def test_golden_offset_files_come_back_byte_for_byte():
 
 @needs_golden
 def test_golden_commit_files_come_back_byte_for_byte():
-    files = [*log_files(GOLDEN, "commits"), *GOLDEN.glob("testCommitLog*/testCommitLog")]
+    files = [*log_files(GOLDENS, "commits"), *GOLDENS.glob("testCommitLog*/testCommitLog")]
     assert len(files) > 25
     logs = {path: check_commit(path) for path in files}
-    written_by_2_3 = GOLDEN / "checkpoint-version-2.3.1-streaming-aggregate-state-format-1" / "commits"
+    written_by_2_3 = GOLDENS / "checkpoint-version-2.3.1-streaming-aggregate-state-format-1" / "commits"
     assert logs[written_by_2_3 / "0"].next_watermark_ms is None
-    second = logs[GOLDEN / "testCommitLogV2" / "testCommitLog"].state_unique_ids
+    second = logs[GOLDENS / "testCommitLogV2" / "testCommitLog"].state_unique_ids
     assert second is not None
     assert second[1] == (("unique_id5", "unique_id6"), ("unique_id7", "unique_id8"))
 
@@ -82,7 +80,7 @@ def test_golden_commit_files_come_back_byte_for_byte():
 @pytest.mark.parametrize("batch_id", range(4))
 def test_golden_offset_map_names_its_source(batch_id):
     """Spark's test resources; unlike a file that Spark wrote they end with a line end."""
-    raw = (GOLDEN / "offset-map" / str(batch_id)).read_bytes()
+    raw = (GOLDENS / "offset-map" / str(batch_id)).read_bytes()
     log = parse_offset_log(f"offsets/{batch_id}", raw)
     assert isinstance(log, OffsetLog)
     assert (log.version, [(s.name, s.value) for s in log.sources]) == (2, [("0", batch_id)])
@@ -91,7 +89,7 @@ def test_golden_offset_map_names_its_source(batch_id):
 
 @needs_golden
 def test_golden_metadata():
-    files = list(GOLDEN.rglob("metadata"))
+    files = list(GOLDENS.rglob("metadata"))
     query = [path for path in files if (path.parent / "offsets").is_dir()]
     assert len(query) > 10
     for path in query:
@@ -102,7 +100,7 @@ def test_golden_metadata():
 
 @needs_golden
 def test_golden_checksums_match():
-    sidecars = [path for path in GOLDEN.rglob(".*.crc") if path.with_name(path.name[1:-4]).is_file()]
+    sidecars = [path for path in GOLDENS.rglob(".*.crc") if path.with_name(path.name[1:-4]).is_file()]
     assert len(sidecars) > 20
     for path in sidecars:
         data = path.with_name(path.name[1:-4]).read_bytes()

@@ -2,7 +2,7 @@
 
     python -m tests.golden [SAMPLE ...]
 
-writes the answers again, from the root of the repository; look at what changed before you keep it. ``codes.py`` is
+writes the answers again; look at what changed before you keep it. ``codes.py`` is
 written by hand, from what was done to the sample, and never from an answer.
 """
 
@@ -20,7 +20,7 @@ from tests.places import ANSWERS, SAMPLE_NAMES
 
 
 def answer(sample: str) -> dict[str, Any]:
-    """What ckpt says of a sample now, without ckpt's own version; to be called at the root of the repository."""
+    """What ckpt says of a sample now, without ckpt's own version; to be called in `tests.places.HERE`."""
     (script,) = entry_points(group="console_scripts", name="ckpt")
     words = ["inspect", f"sample_checkpoints/{sample}", "--output", "json"]
     with patch("ckpt.inspection.FORECAST", tuple(map(Spark, VERSIONS))):  # so that a new version changes no answer

@@ -4,7 +4,7 @@ import os
 import sys
 
 from tests.golden import record
-from tests.places import ROOT
+from tests.places import HERE
 
-os.chdir(ROOT)
+os.chdir(HERE)
 record(sys.argv[1:])

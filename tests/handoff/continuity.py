@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,9 +48,13 @@ def error_of(action: Callable[[], Any]) -> str:
 
 def handoff(checkpoint: Path, *words: object) -> Run:
     """What `ckpt handoff` answers."""
+    return ckpt("handoff", checkpoint, *words)
+
+
+def ckpt(*words: object) -> Run:
+    """What a command answers, in this process."""
     (script,) = entry_points(group="console_scripts", name="ckpt")
-    asked = ["handoff", str(checkpoint), *map(str, words)]
-    result = CliRunner().invoke(script.load(), asked, catch_exceptions=False)
+    result = CliRunner().invoke(script.load(), [str(word) for word in words], catch_exceptions=False)
     return Run(result.exit_code, result.stdout, result.stderr)
 
 
@@ -105,14 +111,78 @@ def kafka(spark: SparkSession, folder: Path, servers: str) -> dict[str, Any]:
     return {"old": old, "new": new, "early": early, "refusal": refusal, "rest": rest, "rows": 130}
 
 
+def recreated(spark: SparkSession, folder: Path, servers: str) -> dict[str, Any]:
+    """A topic is deleted and created again with fewer rows; the old query fails, and leaves a batch that never ran.
+
+    `skipped` is what a start with failOnDataLoss=false reads from then on, `new` what the new query of `ckpt handoff`
+    reads.
+    """
+    topic = "recreated"
+    options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "startingOffsets": "earliest"}
+
+    def add(first: int, last: int) -> None:
+        rows = spark.range(first, last).selectExpr("CAST(id AS STRING) AS value", "CAST(id % 2 AS INT) AS partition")
+        rows.write.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", topic).save()
+
+    def load(**more: str) -> DataFrame:
+        rows = spark.readStream.format("kafka").options(**options | more).load()
+        return rows.selectExpr("CAST(CAST(value AS STRING) AS BIGINT) AS id")
+
+    add(0, 60)
+    run(load(), folder / "old")
+    add(60, 110)
+    run(load(), folder / "old")
+    with _admin(spark, servers) as client:
+        jvm: Any = spark.sparkContext._jvm
+        names = jvm.java.util.Collections.singletonList(topic)
+        client.deleteTopics(names).all().get()
+    _create(spark, servers, topic)
+    add(110, 150)
+    failure = error_of(lambda: run(load(), folder / "old"))
+    found = inspected(folder / "old")
+    shutil.copytree(folder / "old", folder / "obeyed")
+    skipped = run(load(failOnDataLoss="false"), folder / "obeyed")
+    add(150, 160)
+    skipped |= run(load(failOnDataLoss="false"), folder / "obeyed")
+    answer = json.loads(handoff(folder / "old", "-o", "json").stdout)
+    rows = snippet(folder / "old")["source_0"](spark, options).load()
+    new = run(rows.selectExpr("CAST(CAST(value AS STRING) AS BIGINT) AS id"), folder / "new")
+    return {"failure": failure, "findings": found["findings"], "skipped": skipped, "handoff": answer, "new": new}
+
+
+def inspected(checkpoint: Path) -> Any:
+    """What `ckpt inspect` answers."""
+    return json.loads(ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json").stdout)
+
+
+@contextmanager
+def _admin(spark: SparkSession, servers: str) -> Iterator[Any]:
+    jvm: Any = spark.sparkContext._jvm
+    settings = jvm.java.util.HashMap()
+    settings.put("bootstrap.servers", servers)
+    client = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
+    yield client
+    client.close()
+
+
+def _create(spark: SparkSession, servers: str, topic: str) -> None:
+    """Create a topic of two partitions; a name that was just deleted is not free at once."""
+    jvm: Any = spark.sparkContext._jvm
+    wanted = jvm.java.util.Collections.singletonList(jvm.org.apache.kafka.clients.admin.NewTopic(topic, 2, 1))
+    with _admin(spark, servers) as client:
+        for attempt in range(50):
+            if not error_of(lambda: client.createTopics(wanted).all().get()):
+                return
+            time.sleep(0.2 * attempt)
+    raise RuntimeError(f"topic {topic} cannot be created")
+
+
 def _add_partition(spark: SparkSession, servers: str, topic: str) -> None:
     jvm: Any = spark.sparkContext._jvm
-    settings, wanted = jvm.java.util.HashMap(), jvm.java.util.HashMap()
-    settings.put("bootstrap.servers", servers)
+    wanted = jvm.java.util.HashMap()
     wanted.put(topic, jvm.org.apache.kafka.clients.admin.NewPartitions.increaseTo(3))
-    client = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
-    client.createPartitions(wanted).all().get()
-    client.close()
+    with _admin(spark, servers) as client:
+        client.createPartitions(wanted).all().get()
 
 
 def delta(spark: SparkSession, folder: Path, _: str) -> dict[str, Any]:
@@ -233,4 +303,4 @@ def found(spark: SparkSession, folder: Path, servers: str) -> dict[str, Any]:
     return as_json
 
 
-_SCENARIOS: tuple[Callable[..., dict[str, Any]], ...] = (delta, files, sinks, kafka)
+_SCENARIOS: tuple[Callable[..., dict[str, Any]], ...] = (delta, files, sinks, kafka, recreated)

@@ -14,6 +14,7 @@ from ckpt.handoff import file_path
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.places import ROOT, SAMPLE_NAMES, SAMPLES
+from tests.remedies import remove
 from tests.repair.test_command import everything
 
 
@@ -48,6 +49,39 @@ def test_kafka_every_partition(ckpt: Ckpt) -> None:
     (source,) = told["sources"]
     assert (told["batch"], told["exact"], told["state_version"]) == (5, True, None)
     assert json.loads(source["options"]["startingOffsets"]) == source["offset"] == {"orders": {"0": 51, "1": 49}}
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_recreated_topic_starts_at_its_earliest_rows(committed: bool, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("damaged-topic-recreated")
+    if not committed:
+        remove(checkpoint / "commits" / "5")
+    told = document(ckpt, checkpoint, "--batch", 4)
+    (source,) = told["sources"]
+    assert (source["begin"], told["exact"]) == ("earliest", False)
+    assert source["options"] == {"startingOffsets": '{"orders":{"0":-2,"1":-2}}'}
+    doubts = " ".join(told["doubts"])
+    assert "a topic was recreated, and is read from its earliest rows" in doubts
+    assert "Start the old query once more" not in doubts
+    assert ("do not start the old query again" in doubts) is not committed
+
+
+def test_behind_the_batch_that_went_back_it_says_what_the_old_query_skipped(ckpt: Ckpt) -> None:
+    told = document(ckpt, "sample_checkpoints/damaged-topic-recreated")
+    assert told["batch"] == 5
+    assert any("orders/0 went from 50 to 3" in one and "--batch 4" in one for one in told["warnings"])
+
+
+def test_only_the_topic_that_was_recreated_starts_at_its_earliest_rows(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("kafka-4.2")
+    remove(checkpoint / "commits" / "5")
+    for batch, offsets in ((4, '{"kept":{"0":9},"orders":{"0":50,"1":48}}'), (5, '{"kept":{"0":9},"orders":{"0":60}}')):
+        file = checkpoint / "offsets" / str(batch)
+        lines = file.read_text().splitlines()
+        remove(file)
+        file.write_text("\n".join([*lines[:2], offsets]))
+    (source,) = document(ckpt, checkpoint)["sources"]
+    assert json.loads(source["options"]["startingOffsets"]) == {"kept": {"0": 9}, "orders": {"0": -2}}
 
 
 def test_files_up_to_an_earlier_batch(ckpt: Ckpt) -> None:

@@ -52,6 +52,19 @@ def test_a_partition_that_a_topic_has_gained_is_to_be_named_with_its_beginning(f
     assert ids(found["kafka"]["rest"]) == list(range(130, 140))
 
 
+def test_a_recreated_topic_is_read_from_its_earliest_rows_and_going_on_would_skip_them(found: dict[str, Any]) -> None:
+    told = found["recreated"]
+    assert "was changed from 55 to 20" in told["failure"]
+    assert ids(told["skipped"]) == list(range(150, 160)), "failOnDataLoss=false skips the 40 rows of the new topic"
+    assert ids(told["new"]) == list(range(110, 160))
+
+    (back,) = [one for one in told["findings"] if one["code"] == "CKPT401"]
+    assert "Do not start the query with failOnDataLoss=false" in back["remedy"]
+    (source,) = told["handoff"]["sources"]
+    assert source["begin"] == "earliest"
+    assert "do not start the old query again" in " ".join(told["handoff"]["doubts"])
+
+
 def test_a_table_version_that_does_not_exist_yet_fails_and_one_without_rows_helps(found: dict[str, Any]) -> None:
     assert "DELTA_VERSION_NOT_FOUND" in found["delta"]["too_early"]
     assert ids(found["delta"]["nothing"]) == []
@@ -71,7 +84,7 @@ def test_sinks_do_with_a_new_checkpoint_what_is_said_of_them(found: dict[str, An
     assert told["delta"] == list(range(15))
     assert told["parquet"] == told["fixed"] == list(range(10)), "batch 0 of the new query is skipped"
     assert "take a new output folder" in meanings["file"]
-    assert "choose another one" in meanings["delta"]
+    assert "choose another txnAppId" in meanings["foreachBatch with txnAppId"]
     old = [version for query, version in told["txn"] if query == told["query_id"]]
     assert old == [0, 1]
     assert f"appId {told['query_id']} and version 2 or higher" in meanings["delta"], (

@@ -55,6 +55,7 @@ def test_it_is_formatted_and_clean(generated: Path) -> None:
         assert ran.returncode == 0, ran.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sample", ["windowed-aggregation-hdfs-4.2-pandas", "tws-rocksdb-4.2-row", "session-window-changelog-4.2-pandas"]
 )

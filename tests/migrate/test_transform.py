@@ -96,7 +96,7 @@ def test_two_rows_of_a_key_do_not_start(found: dict[str, Any]) -> None:
 @pytest.mark.spark
 def test_null_keys_that_pandas_mixes_up_do_not_start(found: dict[str, Any]) -> None:
     assert "the state has NULL in key column key" in found["guards"]["null"]
-    assert "--api row" in found["guards"]["null"]
+    assert "row API" in found["guards"]["null"]
 
 
 @pytest.mark.spark

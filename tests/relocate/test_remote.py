@@ -51,5 +51,5 @@ def test_by_default_it_is_opened_where_it_lies(uri: str, recorded: str, root: st
 
 @pytest.mark.parametrize("uri", ["s3://bucket/ck", "memory://ck", "abfs://box/ck", "az://box/ck"])
 def test_where_spark_would_spell_it_otherwise_it_has_to_be_named(uri: str) -> None:
-    with pytest.raises(UsageError, match="--to"):
+    with pytest.raises(UsageError, match="`to`"):
         default_root(uri, ["file:/old"])

@@ -24,6 +24,8 @@ from tests.repair.doing import Facts, apply, facts, undo
 from tests.repair.gaps import Gap
 from tests.repair.killing import killed
 
+pytestmark = pytest.mark.slow
+
 PATTERNS: dict[str, tuple[Gap | str, Strategy]] = {
     "a sample": ("async-kafka-4.2", Strategy.FILL),
     "no checksums": (Gap((0, 7), (0, 7)), Strategy.FILL),

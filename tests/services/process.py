@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+STARTED = "CKPT_TESTS_STARTED"
+"""Set while a test runs that may start no service: the file that records what it tried to start."""
+
 
 class Unavailable(Exception):
     """A service cannot be had on this machine, because."""
@@ -48,6 +51,13 @@ def run(command: Sequence[str]) -> None:
         raise Unavailable(f"{' '.join(command[:4])} … failed: {said[-1]}")
 
 
+def _check_allowed(command: Sequence[str | Path]) -> None:
+    if record := os.environ.get(STARTED):
+        with open(record, "a") as out:
+            print(*command[:4], file=out)
+        raise RuntimeError(f"a test without the marker service may not start {command[0]}")
+
+
 def free_port() -> int:
     """A loopback port that nothing listens on."""
     with socket.socket() as probe:
@@ -75,8 +85,10 @@ def running(
 ) -> Iterator[None]:
     """Run a service in ``folder`` (its output goes to ``service.log`` there) until the block ends.
 
-    Raises Unavailable if it ends, or is not ready within ``timeout`` seconds.
+    Raises Unavailable if it ends, or is not ready within ``timeout`` seconds; RuntimeError where the running test may
+    start no service.
     """
+    _check_allowed(command)
     with open(folder / "service.log", "wb") as log:
         process = subprocess.Popen(
             [str(word) for word in command], cwd=folder, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL

@@ -1,4 +1,7 @@
-"""The damaged samples, as data: each is another sample after the mutations named here."""
+"""The damaged samples, as data: each is another sample after the mutations named here.
+
+Those that the documentation shows are in the repository; `made.py` makes all of them where tests look.
+"""
 
 from __future__ import annotations
 
@@ -228,3 +231,6 @@ DAMAGED: tuple[Damaged, ...] = tuple(
         *_OTHERS,
     )
 )
+
+BUNDLED = ("damaged-missing-sst",)
+"""The damaged samples in the repository: those on which the documentation runs ckpt."""

@@ -2,8 +2,8 @@
 
 Each `--spark` names a version and a Python interpreter with that pyspark, pandas, pyarrow and protobuf.
 Samples of versions not given stay as they are; those of 3.5, which has no state reader, need 4.2 for their
-answers. Kafka and Delta come through Maven. Without `--spark` only the damaged samples and README.md are made
-again.
+answers. Kafka and Delta come through Maven. Without `--spark` only the damaged samples that are in the repository
+and README.md are made again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from pathlib import Path
 
 from tests.services import kafka
 
-from . import answers, mutations, page
-from .damage import DAMAGED
+from . import answers, page
+from .damage import BUNDLED, DAMAGED
+from .made import derive
 from .queries import QUERIES
 from .samples import FOLDER, ORIGIN, SAMPLES, Sample
 
@@ -41,16 +42,17 @@ def main() -> int:
         if sample.spark in pythons and (not arguments.only or sample.name in arguments.only)
     ]
     failed = [group for group in _groups(chosen) if not _make(pythons, group)]
-    derive_damaged(FOLDER)
+    _derive_bundled()
     (FOLDER / "README.md").write_text(page.readme())
     return 1 if failed else 0
 
 
-def derive_damaged(folder: Path) -> None:
-    """Make every damaged sample again from its base, both below `folder`."""
+def _derive_bundled() -> None:
+    """Make the damaged samples of the repository again from their bases."""
     for damaged in DAMAGED:
-        shutil.rmtree(folder / damaged.name, ignore_errors=True)
-        mutations.copy_of(folder / damaged.base, folder / damaged.name, damaged.mutations)
+        if damaged.name in BUNDLED:
+            shutil.rmtree(FOLDER / damaged.name, ignore_errors=True)
+            derive(damaged, FOLDER)
 
 
 def _groups(chosen: Iterable[Sample]) -> Iterator[list[Sample]]:

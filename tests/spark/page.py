@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 
-from .damage import DAMAGED
+from .damage import BUNDLED, DAMAGED
 from .mutations import Mutation
 from .queries import QUERIES
 from .samples import ORIGIN, SAMPLES, Sample
@@ -35,8 +35,15 @@ that made snapshots in the background.
 |---|---|---|---|---|---|
 """
 
-_MIDDLE = """
+_MIDDLE = f"""
 ## Damaged
+
+Each is one of the samples above after the mutations in the last column. Only those that the documentation shows are
+here: {", ".join(f"`{name}`" for name in BUNDLED)}.
+
+    python -m tests.spark.made
+
+makes all of them, as each run of the tests does, and prints the folder.
 
 | sample | made from | what it represents | mutations |
 |---|---|---|---|

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.places import ROOT
+from tests.places import SAMPLES as ALL
+
 from . import mutations, page
-from .damage import DAMAGED, Damaged
+from .damage import BUNDLED, DAMAGED, Damaged
 from .queries import QUERIES, ROWS
 from .samples import FOLDER, ORIGIN, SAMPLES, Sample
 
@@ -21,7 +24,7 @@ def files(root: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("damaged", DAMAGED, ids=lambda damaged: damaged.name)
 def test_a_damaged_sample_is_its_base_after_its_mutations(damaged: Damaged, tmp_path):
     remade = mutations.copy_of(FOLDER / damaged.base, tmp_path / "again", damaged.mutations)
-    assert files(remade) == files(FOLDER / damaged.name)
+    assert files(remade) == files(ALL / damaged.name)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
@@ -38,8 +41,15 @@ def test_every_byte_is_as_spark_wrote_it(sample: Sample):
 
 
 def test_the_folder_the_data_and_the_readme_agree():
-    assert {path.name for path in FOLDER.iterdir() if path.is_dir()} == set(NAMED)
+    assert {path.name for path in FOLDER.iterdir() if path.is_dir()} == {sample.name for sample in SAMPLES} | {*BUNDLED}
+    assert {path.name for path in ALL.iterdir()} == set(NAMED)
     assert (FOLDER / "README.md").read_text() == page.readme()
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_a_damaged_sample_of_the_repository_is_one_that_the_documentation_shows(name: str):
+    assert files(FOLDER / name) == files(ALL / name)
+    assert any(f"{FOLDER.name}/{name}" in page.read_text() for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 
 
 def test_the_folder_stays_small():

@@ -16,11 +16,10 @@ from ckpt.model import DamageKind, Provider, StateInventory
 from ckpt.state import read_state
 from ckpt.state.steps import run
 from ckpt.storage.local import LocalStorage
+from tests.places import GOLDENS as GOLDEN
+from tests.places import SAMPLES
 from tests.state.building import HDFS, ROCKSDB, Place, changelog_store, hdfs_store
 
-ROOT = Path(__file__).parents[2]
-SAMPLES = ROOT / "sample_checkpoints"
-GOLDEN = ROOT.parent / "shared" / "golden"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 
 

@@ -119,7 +119,7 @@ def no_null_keys(frame: DataFrame) -> None:
         if frame.where(F.col(name).isNull()).first() is not None:
             raise StartError(
                 f"the state has NULL in key column {name}, which transformWithStateInPandas "
-                "mixes up with other keys: write it anew with --api row"
+                "mixes up with other keys: generate it again for the row API"
             )
 
 
@@ -129,7 +129,7 @@ def fail_at_null_keys(rows: DataFrame) -> DataFrame:
         told = F.raise_error(
             F.lit(
                 f"key column {name} is NULL, which transformWithStateInPandas mixes up with "
-                "other keys: leave such rows out in prepare(), or migrate with --api row"
+                "other keys: leave such rows out in prepare(), or generate the query for the row API"
             )
         )
         rows = rows.withColumn(name, F.coalesce(name, told.cast(KEYS[name])))

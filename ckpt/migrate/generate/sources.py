@@ -88,6 +88,8 @@ def _begins(start: SourceStart) -> str:
     match start.begin:
         case Begin.EXACT:
             return "Reads on exactly where the old query stopped."
+        case Begin.EARLIEST:
+            return "Reads a topic that was recreated from its earliest rows."
         case Begin.UNREAD:
             return "Begins as the old query did: it had read nothing of this source."
     return "Begins again: this source cannot go on where it stood."

@@ -275,18 +275,28 @@ def _traps() -> Iterator[Case]:
     yield _case("no-offsets-folder", {"op": "delete_tree", "path": "offsets"})
 
 
+def _offsets_of(batch: int) -> list[Mutation]:
+    """Give all batches after one its offsets, which a start then resumes from."""
+    return [copy(f"offsets/{batch}", f"offsets/{to}") for to in range(batch + 1, L + 1)]
+
+
 REMEDIED: dict[str, tuple[list[Mutation], list[Mutation]]] = {
-    "unreadable-latest-offsets": ([write(f"offsets/{L}", "")], delete_logs([L], [L])),
+    "unreadable-latest-offsets": ([write(f"offsets/{L}", "")], _offsets_of(L - 1)),
     "unreadable-latest-offsets-uncommitted": (
         [write(f"offsets/{L}", ""), *delete_logs(commits=[L])],
-        delete_logs([L]),
+        _offsets_of(L - 1),
+    ),
+    "unreadable-latest-offsets-commits-behind": (
+        [write(f"offsets/{L}", ""), *delete_logs(commits=[L - 1, L])],
+        _offsets_of(L - 2),
     ),
     "unreadable-latest-commit": ([write(f"commits/{L}", "")], delete_logs(commits=[L])),
-    "commits-ahead": (delete_logs([L]), delete_logs(commits=[L])),
-    "commits-ahead-by-two": (delete_logs([L - 1, L]), delete_logs(commits=[L - 1, L])),
-    "commits-behind": (delete_logs(commits=[L - 2, L - 1, L]), delete_logs([L - 1, L])),
+    "commits-ahead": (delete_logs([L]), _offsets_of(L - 1)),
+    "commits-ahead-by-two": (delete_logs([L - 1, L]), _offsets_of(L - 2)),
+    "commits-ahead-by-three": (delete_logs([L - 2, L - 1, L]), _offsets_of(L - 3)),
+    "commits-behind": (delete_logs(commits=[L - 2, L - 1, L]), _offsets_of(L - 3)),
 }
-"""Damage, and the files that a remedy of ``ckpt inspect`` says to move away: a test compares the two."""
+"""Damage, and the files that a remedy of ``ckpt inspect`` says to move away or write: a test compares the two."""
 
 
 def _remedies() -> Iterator[Case]:

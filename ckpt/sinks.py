@@ -1,0 +1,73 @@
+"""What each kind of sink does with a batch id that it has seen: one table, and the words that follow from it.
+
+A batch id is seen again where a checkpoint is put back from an older copy, where its logs are rewound or deleted, and
+under a new checkpoint, whose batches count from 0. Measured on Spark 4.2.0 with Delta 4.4.0. What a sink drops shows
+nowhere: there is no error, and the metrics of the query count the rows as read.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """One kind of sink; ``{query}``, ``{next}`` and ``{last}`` in its words stand for a query id and batch ids."""
+
+    kind: str
+    remembers: str | None  # by what it knows a batch again, and where it keeps that; None: it does not
+    drops_same_query: bool  # rows under an id at or below the newest one, from the same checkpoint or a copy of it
+    drops_new_query: bool  # the same from a new checkpoint, which has another query id
+    new_checkpoint: str  # what a new checkpoint means to it
+
+
+SINKS = (
+    Sink(
+        "delta",  # DeltaSink.addBatch
+        "query id and batch id, as txn in _delta_log",
+        drops_same_query=True,
+        drops_new_query=False,
+        new_checkpoint="a new query has an id of its own, and the table takes its batches from 0 on. Whether a batch "
+        "of the old query was written: the table's log has a txn with appId {query} and version {next} or higher",
+    ),
+    Sink(
+        "file",  # FileStreamSink.addBatch
+        "batch id, in _spark_metadata of the output folder",
+        drops_same_query=True,
+        drops_new_query=True,
+        new_checkpoint="take a new output folder, and let readers read both: _spark_metadata of the old one has seen "
+        "batches up to {last}, knows no query id, and drops those of the new query under the same ids silently",
+    ),
+    Sink(
+        "foreachBatch with txnAppId",  # the option of a Delta write, with txnVersion
+        "txnAppId and txnVersion, as txn in _delta_log",
+        drops_same_query=True,
+        drops_new_query=True,
+        new_checkpoint="choose another txnAppId: under the old one batches up to {last} are dropped silently",
+    ),
+    Sink(
+        "kafka",  # KafkaStreamingWrite
+        None,
+        drops_same_query=False,
+        drops_new_query=False,
+        new_checkpoint="it knows nothing of batches: what is read again is written again",
+    ),
+    Sink(
+        "foreach, foreachBatch",
+        None,
+        drops_same_query=False,
+        drops_new_query=False,
+        new_checkpoint="batch ids begin at 0 again: code that recognizes repeated batches by their id must know of it",
+    ),
+)
+"""Every kind whose rule is known."""
+
+REMEMBERING = f"a sink that remembers batch ids ({', '.join(one.kind for one in SINKS if one.drops_same_query)})"
+DROPS = f"{REMEMBERING} drops every row under an id that it has seen, new rows included and without an error"
+"""For whatever moves the batch number of a query back."""
+
+DROPS_OR_REPEATS = f"{DROPS}; any other sink gets again what it had"
+NEW_CHECKPOINT = (
+    "with a new checkpoint sources are read from their beginning and sinks get their rows again, except that "
+    f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids they know: give them a new "
+    "output folder or txnAppId"
+)
+"""For whatever sends somebody to a new checkpoint."""

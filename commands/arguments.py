@@ -1,0 +1,52 @@
+"""From the arguments that the library speaks of to the options that were typed: the one place that knows both."""
+
+import re
+from collections.abc import Iterable
+
+from ckpt.shell import quoted
+
+_OPTIONS = {
+    "accept_replay": "--accept-replay",
+    "all_units": "--all",
+    "api": "--api",
+    "backup": "--backup DIR",
+    "batch": "--batch",
+    "changes_from": "--changes-from",
+    "confs": "--conf",
+    "format": "--format",
+    "grace_s": "--grace",
+    "master": "--master",
+    "mode": "--mode",
+    "operator": "--operator",
+    "partition_id": "--partition-id",
+    "shape": "--shape",
+    "side": "--side",
+    "storage_options": "--storage-option",
+    "store": "--store",
+    "table": "--table",
+    "timers": "--timers",
+    "to": "--to",
+    "variable": "--variable",
+}
+_ARGUMENT = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
+
+
+def as_options(text: str) -> str:
+    """A message of the library with options in place of its arguments: ``--mode overwrite``."""
+    return _ARGUMENT.sub(_option, text)
+
+
+def all_as_options(texts: Iterable[str]) -> list[str]:
+    """The same for several."""
+    return [as_options(text) for text in texts]
+
+
+def _option(found: re.Match[str]) -> str:
+    name, value = found.groups()
+    if name not in _OPTIONS:
+        return found[0]
+    option = _OPTIONS[name]
+    if value in (None, "True"):
+        return option
+    shown = quoted(value[1:-1]) if value.startswith('"') else value
+    return f"{option} {shown}"

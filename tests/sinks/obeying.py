@@ -1,0 +1,137 @@
+"""Damages checkpoints, obeys `ckpt inspect`, restarts: `python -m tests.sinks.obeying FOLDER` counts rows in the sink.
+
+A query reads numbered rows, one file a batch, into a sink that remembers batch ids. Its checkpoint and its sink are
+copied, the copy is damaged, the remedy that the page ends with is done by the letter, and the query is started again
+with rows that are new. `FOLDER/found.json` says, for each case, how often every row is in the sink afterwards.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.handoff.continuity import session
+from tests.remedies import obey, remove
+
+BATCHES, ROWS = 6, 10  # of the old query, and in each of its batches
+NEW = 2 * ROWS  # rows that come after the damage
+
+Damage = Callable[[Path], None]
+
+
+def _empty_latest(checkpoint: Path) -> None:
+    (checkpoint / "offsets" / "5").write_text("")
+
+
+def _empty_latest_uncommitted(checkpoint: Path) -> None:
+    _empty_latest(checkpoint)
+    remove(checkpoint / "commits" / "5")
+
+
+def _commits_ahead(checkpoint: Path) -> None:
+    for batch in (4, 5):
+        remove(checkpoint / "offsets" / str(batch))
+
+
+def _commits_behind(checkpoint: Path) -> None:
+    for batch in (3, 4, 5):
+        remove(checkpoint / "commits" / str(batch))
+
+
+def _logs_deleted(checkpoint: Path) -> None:
+    for folder in ("offsets", "commits", "sources"):
+        shutil.rmtree(checkpoint / folder, ignore_errors=True)
+
+
+DAMAGES: Mapping[str, Damage] = {
+    one.__name__.strip("_"): one
+    for one in (_empty_latest, _empty_latest_uncommitted, _commits_ahead, _commits_behind, _logs_deleted)
+}
+
+
+class Query:
+    """One way of reading and one way of writing, below a folder of its own."""
+
+    def __init__(self, spark: SparkSession, folder: Path, source: str, sink: str) -> None:
+        self._spark, self._source, self._sink = spark, source, sink
+        self._folder, self._input = folder, folder / "in"
+        self.old = folder / "old"
+
+    def run_old(self) -> None:
+        """Let the query run as it was meant to: a batch of `ROWS` rows for each file."""
+        for batch in range(BATCHES):
+            self._add(batch * ROWS, (batch + 1) * ROWS)
+        self._start(self.old, "1")
+
+    def _add(self, first: int, last: int) -> None:
+        rows = self._spark.range(first, last).coalesce(1).write.mode("append")
+        rows.format("delta" if self._source == "delta" else "json").save(str(self._input))
+
+    def _start(self, place: Path, most: str) -> str:
+        reader = self._spark.readStream.option("maxFilesPerTrigger", most)
+        path = str(self._input)
+        rows: DataFrame = reader.format("delta").load(path) if self._source == "delta" else reader.json(path, "id LONG")
+        writer = rows.writeStream.format(self._sink).option("checkpointLocation", str(place / "checkpoint"))
+        try:
+            writer.option("path", str(place / "out")).trigger(availableNow=True).start().awaitTermination(300)
+        except Exception as error:
+            return str(error)
+        return ""
+
+    def restarted(self, case: str) -> dict[str, Any]:
+        """What becomes of a damaged copy once the page has been obeyed."""
+        place = self._folder / case
+        shutil.copytree(self.old, place)
+        self._own_paths(place)
+        DAMAGES[case](place / "checkpoint")
+        found = _inspected(place / "checkpoint")
+        remedies = [one["remedy"] for one in found["findings"] if one["severity"] != "note" and one["remedy"]]
+        obey(remedies[0] if remedies else "", place / "checkpoint")
+        error = self._start(place, "100")
+        return {"remedies": remedies, "error": error, "times": self._times(place)}
+
+    def _own_paths(self, place: Path) -> None:
+        """The log of a file sink names its files by absolute path."""
+        for file in (place / "out" / "_spark_metadata").glob("[0-9]*"):
+            file.write_text(file.read_text().replace(f"{self.old}/", f"{place}/"))
+            file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+    def _times(self, place: Path) -> dict[int, int]:
+        """How often each row is in the sink."""
+        rows = self._spark.read.format(self._sink).load(str(place / "out")).collect()
+        return dict(sorted(Counter(row.id for row in rows).items()))
+
+    def add_new(self) -> None:
+        """Rows that the old query has never read."""
+        self._add(BATCHES * ROWS, BATCHES * ROWS + NEW)
+
+
+def _inspected(checkpoint: Path) -> Any:
+    command = [sys.executable, "-m", "ckpt", "inspect", str(checkpoint), "--progress", "sync", "-o", "json"]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+
+
+def main(folder: Path) -> None:
+    """Every damage, for two pairs of source and sink."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = session("")
+    found: dict[str, Any] = {}
+    for source, sink in (("delta", "parquet"), ("files", "delta")):
+        query = Query(spark, folder / f"{source}-to-{sink}", source, sink)
+        query.run_old()
+        query.add_new()
+        for case in DAMAGES:
+            found[f"{case}/{sink}"] = query.restarted(case)
+        (folder / "found.json").write_text(json.dumps(found))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
