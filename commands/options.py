@@ -1,11 +1,14 @@
 """Arguments and options that commands share, each spelled once."""
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
 
+from ckpt.change.perform import How
 from ckpt.errors import UsageError
 from ckpt.findings import Asked
 from ckpt.versions import Spark
@@ -79,11 +82,31 @@ MasterOption = Annotated[
 ConfOption = Annotated[
     list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
 ]
+UndoOption = Annotated[
+    str | None, typer.Option("--undo", metavar="BACKUP", help="Put back what an earlier run changed.")
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
 
 
-def say_that_it_takes_time(looks_twice: object, *, quiet: bool) -> None:
-    """Tell who waits why nothing happens for some seconds before a checkpoint is changed."""
-    if looks_twice and not quiet:
-        told = "looking twice, some seconds apart, whether anything writes here; stopping the query is up to you"
-        typer.echo(f"ckpt: {told}", err=True)
+def how(
+    apply: bool,
+    backup: str | None,
+    undo: str | None,
+    grace: float,
+    *,
+    quiet: bool,
+    of_plan: Mapping[str, object] = MappingProxyType({}),
+) -> How:
+    """What is to become of a planned change; says on standard error why nothing happens for some seconds.
+
+    ``of_plan`` has the options that only a plan needs. Raises UsageError where one goes with ``--undo``.
+    """
+    if undo is not None:
+        others = {**of_plan, "--apply": apply or None, "--backup": backup}
+        if any(value is not None for value in others.values()):
+            *names, last = others
+            raise UsageError(f"--undo puts everything back by itself: leave out {', '.join(names)} and {last}")
+    if (apply or undo is not None) and grace and not quiet:
+        why = "looking twice, some seconds apart, whether anything writes here; stopping the query is up to you"
+        typer.echo(f"ckpt: {why}", err=True)
+    return How(apply=apply, backup=backup, undo=undo, grace_s=grace)

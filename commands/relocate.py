@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from ckpt.errors import UsageError
 from ckpt.relocate import relocate as move
 
 from . import options
@@ -20,9 +19,7 @@ def relocate(
     ] = None,
     apply: options.ApplyOption = False,
     backup: options.BackupOption = None,
-    undo: Annotated[
-        str | None, typer.Option("--undo", metavar="BACKUP", help="Put back what a relocation changed.")
-    ] = None,
+    undo: options.UndoOption = None,
     grace: options.GraceOption = 30.0,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
@@ -33,16 +30,11 @@ def relocate(
     Prints a plan, and changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 something is to be
     done, or wrong otherwise; 2 bad usage; 3 could not do it.
     """
-    if undo is not None and (apply or backup is not None or to is not None):
-        raise UsageError("--undo puts everything back by itself: leave out --to, --apply and --backup")
-    options.say_that_it_takes_time((apply or undo) and grace, quiet=quiet)
+    how = options.how(apply, backup, undo, grace, quiet=quiet, of_plan={"--to": to})
     plan, receipt = move(
         checkpoint,
         options.pairs("--storage-option", storage_option),
         to=to,
-        apply=apply,
-        backup=backup,
-        undo=undo,
-        grace_s=grace,
+        **how,
     )
-    emit(RelocationReport(plan, receipt, checkpoint, to), output)
+    emit(RelocationReport(plan, receipt, to), output)

@@ -4,12 +4,11 @@ from typing import Annotated
 
 import typer
 
-from ckpt.errors import UsageError
 from ckpt.repair import Strategy
-from ckpt.repair import repair_async as mend
+from ckpt.repair import repair_async as repair
 
 from . import options
-from .render.plan import RepairReport
+from .render.repair import RepairReport
 from .report import Output, emit
 
 
@@ -20,9 +19,7 @@ def repair_async(
     ] = Strategy.AUTO,
     apply: options.ApplyOption = False,
     backup: options.BackupOption = None,
-    undo: Annotated[
-        str | None, typer.Option("--undo", metavar="BACKUP", help="Put back what a repair changed.")
-    ] = None,
+    undo: options.UndoOption = None,
     spark: options.SparkOption = None,
     accept_replay: Annotated[
         bool, typer.Option("--accept-replay", help="Rows of finished batches may be read again.")
@@ -37,18 +34,13 @@ def repair_async(
     Prints a plan, and changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 something is to be
     done, or wrong otherwise; 2 bad usage; 3 could not do it.
     """
-    if undo is not None and (apply or backup is not None):
-        raise UsageError("--undo puts everything back by itself: leave out --apply and --backup")
-    options.say_that_it_takes_time((apply or undo) and grace, quiet=quiet)
-    plan, receipt = mend(
+    how = options.how(apply, backup, undo, grace, quiet=quiet)
+    plan, receipt = repair(
         checkpoint,
         options.pairs("--storage-option", storage_option),
         strategy=strategy,
         versions=spark or (),
-        apply=apply,
-        backup=backup,
-        undo=undo,
         accept_replay=accept_replay,
-        grace_s=grace,
+        **how,
     )
     emit(RepairReport(plan, receipt), output)

@@ -25,7 +25,7 @@ class Holder(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class OutsidePaths:
     """A log that holds absolute paths."""
 
     holder: Holder
@@ -50,17 +50,17 @@ class Held:
         )
 
 
-def held_elsewhere(checkpoint: Checkpoint, storage: Storage) -> Iterator[Held]:
+def held_elsewhere(checkpoint: Checkpoint, storage: Storage) -> Iterator[OutsidePaths]:
     """The logs that hold absolute paths."""
     sources: dict[str, str | None] = {}
     for path, entries in sorted(checkpoint.source_entries.items()):
         folder = path.rpartition("/")[0]
         sources[folder] = _newest(entries) or sources.get(folder)
     for folder, example in sources.items():
-        yield Held(Holder.FILE_SOURCE, folder, example)
+        yield OutsidePaths(Holder.FILE_SOURCE, folder, example)
     for folder in checkpoint.listing.folders:
         if folder.rpartition("/")[2] == SINK_LOG:
-            yield Held(Holder.FILE_SINK, folder, _of_sink(checkpoint, storage, folder))
+            yield OutsidePaths(Holder.FILE_SINK, folder, _of_sink(checkpoint, storage, folder))
 
 
 def _of_sink(checkpoint: Checkpoint, storage: Storage, folder: str) -> str | None:

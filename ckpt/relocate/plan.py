@@ -8,17 +8,19 @@ its files are rewritten: a start reads the newest, the state reader the one that
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
-from ckpt.change.steps import Changed, Step, writing
+from ckpt.change.plan import ChangePlan, inspect_changed
+from ckpt.change.steps import writing
 from ckpt.checkpoint import STATE, Checkpoint
 from ckpt.errors import CkptError, StorageError
 from ckpt.formats.operators import parse_operator_metadata, with_schema_paths
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection import inspect
 from ckpt.model import Unreadable
 from ckpt.reader import read_checkpoint
-from ckpt.relocate.outside import Held, held_elsewhere
+from ckpt.relocate.outside import OutsidePaths, held_elsewhere
 from ckpt.relocate.target import default_root, root_of
-from ckpt.relocate.words import warnings
+from ckpt.relocate.warnings import warnings
 from ckpt.state.folders import lies_elsewhere, numbered
 from ckpt.storage import ReadRequest, Storage
 from ckpt.storage.locations import is_same_place
@@ -26,41 +28,32 @@ from ckpt.storage.locations import is_same_place
 _SCHEMA = re.compile(rf"(?P<root>.*)/{STATE}/(?P<operator>\d+)/_stateSchema/(?P<file>[^/]+/[^/]+)", re.S)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is to be done about one checkpoint, and what it leads to; ``steps`` is empty where nothing is to be done."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelocationPlan(ChangePlan):
+    """Which paths in operator metadata change so that schemas are found; ``inspection_after`` is seen from ``to``."""
 
-    inspection: Inspection  # as it is, where it lies
+    command: ClassVar[str] = "relocate"
+
     to: str | None = None  # the root under which Spark opens it, as Spark records it; None after an undo
     recorded: tuple[str, ...] = ()  # the roots under which operator metadata looks for schemas now
-    why: str = ""  # one line: why nothing is to be done
-    steps: tuple[Step, ...] = ()
-    after: Inspection | None = None  # with the steps, and opened under ``to``
-    held: tuple[Held, ...] = ()  # absolute paths that stay as they are
-    warnings: tuple[str, ...] = ()
-    refused: str | None = None  # why there is no plan, though paths lead elsewhere
-
-    @property
-    def needed(self) -> bool:
-        """Whether operator metadata names schemas elsewhere than under ``to``."""
-        return bool(self.steps) or self.refused is not None
+    held: tuple[OutsidePaths, ...] = ()  # absolute paths that stay as they are
 
     @property
     def away(self) -> bool:
-        """Whether it will be opened elsewhere than it lies now."""
+        """Whether it will be opened elsewhere than it is now."""
         return self.to is not None and not is_same_place(self.to, self.inspection.checkpoint.uri)
 
     @property
     def sound(self) -> bool:
         """Whether nothing but notes was found, once opened where Spark opens it."""
-        return (self.after or self.inspection).sound
+        return (self.inspection_after or self.inspection).sound
 
 
 class _NoWay(CkptError):
     """Paths lead elsewhere, and ckpt cannot lead them here."""
 
 
-def plan_relocation(storage: Storage, to: str | None = None) -> Plan:
+def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:
     """What ``ckpt relocate`` would do; nothing is written.
 
     Args:
@@ -75,7 +68,7 @@ def plan_relocation(storage: Storage, to: str | None = None) -> Plan:
     target = None if to is None else root_of(to)
     found = inspect(read_checkpoint(storage))
     checkpoint = found.checkpoint
-    held = tuple(held_elsewhere(checkpoint, storage))
+    plan = RelocationPlan(inspection=found, needed=False, held=tuple(held_elsewhere(checkpoint, storage)))
     recorded: tuple[str, ...] = ()
     try:
         files = list(_metadata_files(storage, checkpoint))
@@ -89,23 +82,24 @@ def plan_relocation(storage: Storage, to: str | None = None) -> Plan:
             for step in writing(storage, checkpoint.listing, file.path, with_schema_paths(file.data, paths))
         )
     except (_NoWay, UnicodeEncodeError) as error:
-        return Plan(found, target, recorded, held=held, refused=str(error))
+        return replace(plan, to=target, recorded=recorded, needed=True, refused=str(error))
+    plan = replace(plan, to=target, recorded=recorded)
     if not steps:
-        return Plan(found, target, recorded, _why_not(recorded), after=_opened(storage, found, (), to), held=held)
-    after = _opened(storage, found, steps, target)
-    plan = Plan(found, target, recorded, steps=steps, after=after, held=held)
-    return replace(plan, warnings=tuple(warnings(target or "", recorded, held, away=plan.away)))
+        return replace(plan, why=_why_not(recorded), inspection_after=inspect_changed(storage, found, (), uri=to))
+    return replace(
+        plan,
+        needed=True,
+        steps=steps,
+        inspection_after=inspect_changed(storage, found, steps, uri=target),
+        opened_as=target,
+        warnings=tuple(warnings(target or "", recorded, plan.held, away=plan.away)),
+    )
 
 
 def _why_not(recorded: Sequence[str]) -> str:
     if not recorded:
         return "no operator metadata of this checkpoint names a file by absolute path, so it opens anywhere"
     return f"operator metadata looks for its schemas under {recorded[0]}, which is where Spark opens it"
-
-
-def _opened(storage: Storage, found: Inspection, steps: Sequence[Step], uri: str | None) -> Inspection:
-    """The checkpoint as it would be, seen from where Spark opens it."""
-    return inspect(read_checkpoint(Changed(storage, found.checkpoint.listing, steps, uri)))
 
 
 @dataclass(frozen=True, slots=True)

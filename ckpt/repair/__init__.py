@@ -1,8 +1,7 @@
 """Out of the gaps that asynchronous progress tracking leaves: planned, backed up, undoable (``ckpt repair-async``)."""
 
-from ckpt.change.apply import Receipt
-from ckpt.repair.perform import repair, repair_async, undo_repair
-from ckpt.repair.plan import Plan, Replay, Strategy
+from ckpt.repair.perform import repair_async
+from ckpt.repair.plan import RepairPlan, Strategy
 from ckpt.repair.planner import plan_repair
 
-__all__ = ["Plan", "Receipt", "Replay", "Strategy", "plan_repair", "repair", "repair_async", "undo_repair"]
+__all__ = ["RepairPlan", "Strategy", "plan_repair", "repair_async"]

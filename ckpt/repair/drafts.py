@@ -8,10 +8,11 @@ begins where it is not.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ckpt.change.plan import Replay
 from ckpt.change.steps import Step, removals, sidecar, writing
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.model import OffsetLog
-from ckpt.repair.plan import Replay, Strategy
+from ckpt.repair.plan import Strategy
 from ckpt.restart.forecast import source_ranges
 from ckpt.storage import Storage
 

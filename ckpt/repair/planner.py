@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from ckpt.change.steps import Changed
+from ckpt.change.plan import inspect_changed
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Severity
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Kind
 from ckpt.reader import read_checkpoint
 from ckpt.repair.drafts import Draft, NoWay, fills, rewinds
-from ckpt.repair.plan import Plan, Strategy
-from ckpt.repair.words import warnings
+from ckpt.repair.plan import RepairPlan, Strategy
+from ckpt.repair.warnings import warnings
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.remedies import pair_below
 from ckpt.storage import Storage
@@ -25,10 +25,11 @@ _DRAFTS: Mapping[Strategy, Callable[[Checkpoint, Storage], Iterator[Draft]]] = {
     Strategy.FILL: fills,
     Strategy.REWIND: rewinds,
 }
+_FINISHED_AGAIN = "rows of finished batches would be read again: check the plan, then add `accept_replay`"
 _TRIES = 10  # how many pairs of batches are tried before going back is given up
 
 
-def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: Sequence[Spark] = ()) -> Plan:
+def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: Sequence[Spark] = ()) -> RepairPlan:
     """What ``ckpt repair-async`` would do; nothing is written.
 
     Args:
@@ -42,8 +43,8 @@ def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: 
     """
     found = inspect(read_checkpoint(storage, batches=0), versions)
     if not _has_gap(found.checkpoint):
-        return Plan(found, needed=False, why=_no_gap(found))
-    plans: list[Plan] = []
+        return RepairPlan(inspection=found, needed=False, why=_no_gap(found))
+    plans: list[RepairPlan] = []
     for way in _DRAFTS:
         if strategy in (way, Strategy.AUTO):
             plans.append(_first_that_runs(way, found, storage, versions))
@@ -51,7 +52,7 @@ def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: 
                 return plans[-1]  # nothing can read less
     possible = [plan for plan in plans if plan.refused is None]
     if not possible:
-        return Plan(found, needed=True, refused="; ".join(f"{p.strategy}: {p.refused}" for p in plans))
+        return RepairPlan(inspection=found, needed=True, refused="; ".join(f"{p.strategy}: {p.refused}" for p in plans))
     best = max(possible, key=lambda plan: -1 if plan.reads_after is None else plan.reads_after)
     no_way = "; ".join(f"{plan.strategy} is not possible: {plan.refused}" for plan in plans if plan.refused is not None)
     return replace(best, why=f"{best.why}; {no_way}") if no_way else best
@@ -75,39 +76,39 @@ def _no_gap(found: Inspection) -> str:
     return f"no gap stops a synchronous start, so this command cannot help; ckpt found {codes}"
 
 
-def _first_that_runs(way: Strategy, found: Inspection, storage: Storage, versions: Sequence[Spark]) -> Plan:
+def _first_that_runs(way: Strategy, found: Inspection, storage: Storage, versions: Sequence[Spark]) -> RepairPlan:
     """The plan of a strategy, or its refusal."""
     reason = "there are no two consecutive batches to go back to"
     try:
         for draft in islice(_DRAFTS[way](found.checkpoint, storage), _TRIES):
-            plan = _judged(draft, found, storage, versions)
+            plan = _checked(draft, found, storage, versions)
             if plan.refused is None:
                 return plan
             reason = plan.refused
     except NoWay as error:
         reason = str(error)
-    return Plan(found, needed=True, strategy=way, refused=reason)
+    return RepairPlan(inspection=found, needed=True, strategy=way, refused=reason)
 
 
-def _judged(draft: Draft, found: Inspection, storage: Storage, versions: Sequence[Spark]) -> Plan:
-    """A draft held against what Spark would do after it."""
-    changed = Changed(storage, found.checkpoint.listing, draft.steps)
-    plan = Plan(
-        found,
+def _checked(draft: Draft, found: Inspection, storage: Storage, versions: Sequence[Spark]) -> RepairPlan:
+    """A draft checked against what Spark would do after it."""
+    finished = any(one.finished for one in draft.replay)
+    plan = RepairPlan(
+        inspection=found,
         needed=True,
         strategy=draft.strategy,
         why=draft.why,
         steps=draft.steps,
         reads_after=draft.reads_after,
-        after=inspect(read_checkpoint(changed), versions).forecasts,
+        inspection_after=inspect_changed(storage, found, draft.steps, versions),
         replay=draft.replay,
+        must_accept=_FINISHED_AGAIN if finished else None,
     )
     starts = plan.starts_after
     failing = [f for f in starts if not f.outcome.runs]
     if len(failing) == len(starts) or any(f.lost for f in starts):
-        return Plan(found, needed=True, strategy=draft.strategy, refused=_in_vain(starts))
-    told = warnings(found.checkpoint, draft.logged, failing, finished=plan.must_accept_replay)
-    return replace(plan, warnings=tuple(told))
+        return RepairPlan(inspection=found, needed=True, strategy=draft.strategy, refused=_in_vain(starts))
+    return replace(plan, warnings=tuple(warnings(found.checkpoint, draft.logged, failing, finished=finished)))
 
 
 def _in_vain(starts: Sequence[Forecast]) -> str:

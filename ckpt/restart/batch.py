@@ -159,12 +159,26 @@ def obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, str] 
     return None
 
 
+def _began(start: Start, batch_id: int) -> bool:
+    """Whether a planned batch may have run: without state nothing shows it, and otherwise it writes a version."""
+    kept = start.checkpoint.state
+    if kept is None or not start.checkpoint.listing.has_folder(STATE):
+        return True
+    newest = (p.newest_version for op in kept.operators for store in op.stores for p in store.partitions)
+    return any(version is not None and version > batch_id for version in newest)
+
+
 def runs(start: Start) -> Forecast:
     """Nothing stands in the way."""
     batch_id, ranges = _first(start)
     because = []
     if not start.resumes:
         detail = f"commits/ has no file for batch {batch_id}"
+        if not _began(start, batch_id):
+            detail += (
+                f", and state/ has none of version {batch_id + 1}: it may come from a start that failed, such as one "
+                "with a query that does not fit the state; the range of the batch is fixed now"
+            )
         because.append(Finding(diagnoses.logs.UNCOMMITTED_LATEST, f"{OFFSETS}/{batch_id}", detail))
         if start.progress is Progress.ASYNC and start.predecessor is None and batch_id > 0:
             detail = f"batch {batch_id} is run again, and no earlier offset file is there"

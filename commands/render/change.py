@@ -1,24 +1,238 @@
-"""What the pages and documents of all plans share: a headline, the steps, warnings, and what to type next."""
+"""The report of every command that changes a checkpoint: the same keys, the same sections, the same way to end."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
 
 from ckpt.change.apply import Receipt
 from ckpt.change.backup import Content
+from ckpt.change.plan import ChangePlan, Replay
 from ckpt.change.steps import Step
 from ckpt.model import Json
 from ckpt.restart.forecast import Forecast
 from ckpt.shell import quoted_path
+from ckpt.sources import advance
+from ckpt.versions import Progress
 
 from ..arguments import as_options
-from .blocks import Block, Command, Heading, Headline, Item, Table, Tone, bullets, more
-from .page import forecast_cases
+from ..exits import Exit
+from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of
+from .document import Document, checkpoint_entry, range_entry, restart_entry, tool
+from .offsets import counted, offset
+from .page import forecast_cases, title
 from .text import plural
 
 _STEPS = 12  # how many steps are named
 
+Planned = TypeVar("Planned", bound=ChangePlan)
 
-def step_entry(step: Step) -> dict[str, Json]:
-    """A step in JSON."""
+
+@dataclass(frozen=True, slots=True)
+class ChangeReport(ABC, Generic[Planned]):
+    """A plan and what came of it; a command adds its words, and what it alone has to say."""
+
+    plan: Planned
+    receipt: Receipt
+
+    name: ClassVar[str]  # of the change: "the repair"
+    back: ClassVar[str] = "this"  # what the page offers to take back
+    modes: ClassVar[tuple[Progress, ...]] = tuple(Progress)  # that are shown where there is nothing to compare
+
+    @abstractmethod
+    def done(self) -> str:
+        """The headline once it is applied."""
+
+    @abstractmethod
+    def planned(self) -> str:
+        """What the headline of a plan says of the time after it."""
+
+    @abstractmethod
+    def nothing(self) -> str:
+        """The headline where nothing is to be done."""
+
+    def own_request(self) -> Document:
+        """Keys of the document that say what was asked for."""
+        return {}
+
+    def own_results(self) -> Document:
+        """Keys of the document that say what else was found."""
+        return {}
+
+    def about_steps(self) -> str:
+        """What is said of all steps."""
+        return ""
+
+    def own_part(self) -> Iterator[Block]:
+        """A part of the page that no other command has."""
+        yield from ()
+
+    def options(self) -> str:
+        """What the command that applies this plan repeats, with a space before it."""
+        return ""
+
+    def start(self) -> str:
+        """What to do once the change is applied."""
+        return "start the query"
+
+    @abstractmethod
+    def next_if_nothing(self) -> Iterator[Block]:
+        """What to do where nothing is to be done."""
+
+    @property
+    def exit(self) -> Exit:
+        """Whether something is to be done, and whether it could be done."""
+        if self.receipt.problem or self.plan.refused:
+            return Exit.FAILED
+        if self._changed:
+            return Exit.OK
+        return Exit.OK if self.plan.sound and not self.plan.steps else Exit.FOUND
+
+    def document(self) -> Document:
+        """All of it."""
+        plan, receipt = self.plan, self.receipt
+        return {
+            "ckpt": tool(),
+            "checkpoint": checkpoint_entry(plan.inspection),
+            "applied": receipt.applied,
+            "backup": receipt.backup,
+            **self.own_request(),
+            "needed": plan.needed,
+            "why": plan.why or None,
+            "steps": [_step_entry(step) for step in plan.steps],
+            "before": [restart_entry(forecast) for forecast in plan.before],
+            "after": [restart_entry(forecast) for forecast in self._after],
+            "replay": [_replay_entry(replay) for replay in plan.replay or ()],
+            **self.own_results(),
+            "warnings": list(plan.warnings),
+            "refused": self._refusal,
+            "undone": receipt.undone,
+        }
+
+    def page(self) -> Page:
+        """What came of it, the forecasts, the steps, and what to do."""
+        return page_of(
+            title(self.plan.inspection),
+            self._headline(),
+            self._forecasts(),
+            self._steps(),
+            self._read_again(),
+            self._warnings(),
+            self.own_part(),
+            self._next(),
+        )
+
+    @property
+    def path(self) -> str:
+        """The checkpoint, as a word of a shell command."""
+        return quoted_path(self.plan.inspection.checkpoint.uri)
+
+    @property
+    def _changed(self) -> bool:
+        """Whether files were changed, by the plan or by taking it back."""
+        return self.receipt.applied or self.receipt.undone
+
+    @property
+    def _after(self) -> Sequence[Forecast]:
+        return self.plan.after if self.plan.steps or self.receipt.undone else ()
+
+    @property
+    def _refusal(self) -> str | None:
+        """Why there is no plan, or why it was not done; None where nothing went wrong."""
+        reason = self.receipt.problem or self.plan.refused
+        return None if reason is None else as_options(reason)
+
+    def _headline(self) -> Iterator[Block]:
+        """What came of it: trouble, a plan that waits, or all is well."""
+        plan, receipt = self.plan, self.receipt
+        if self._refusal is not None or not (plan.steps or plan.sound):
+            tone = Tone.ERROR
+        else:
+            tone = Tone.WARNING if plan.steps and not receipt.applied else Tone.GOOD
+        yield Headline(self._outcome(), tone)
+
+    def _outcome(self) -> str:
+        if self._refusal is not None:
+            state = ", and everything is as it was" if self.receipt.undone else ""
+            return f"{'NO PLAN' if self.plan.refused else 'NOT DONE'}{state}: {self._refusal}"
+        if self.receipt.applied:
+            return self.done()
+        if self.receipt.undone and self.plan.steps:
+            return f"UNDONE: the checkpoint is as it was before {self.name}"
+        if self.receipt.undone:
+            return "NOTHING TO UNDO: all is as it was"
+        return f"A PLAN, nothing is changed yet: {self.planned()}" if self.plan.steps else self.nothing()
+
+    def _forecasts(self) -> Iterator[Block]:
+        """How it starts without the steps, and with them; once an undo is done, the other way round."""
+        if not self._after:
+            yield forecast_cases([f for f in self.plan.before if f.progress in self.modes])
+            return
+        names = ("Before", "Now") if self._changed else ("Now", "After")
+        for name, forecasts in zip(names, (self.plan.before, self._after), strict=True):
+            yield Heading(name)
+            yield forecast_cases([f for f in forecasts if f.progress is Progress.SYNC])
+
+    def _steps(self) -> Iterator[Block]:
+        steps = self.plan.steps
+        if not steps:
+            return
+        yield Heading("Done" if self._changed else "Steps", self.about_steps())
+        yield Table(tuple(map(_step_row, steps[:_STEPS])))
+        yield from more(len(steps) - _STEPS)
+
+    def _read_again(self) -> Iterator[Block]:
+        replays = self.plan.replay
+        if replays is None or not self.plan.steps:
+            return
+        which = "rows that the log knows of and that are read again"
+        yield Heading("Again", which if replays else "no row that the log knows of is read again")
+        for replay in replays:
+            finished = "   rows of finished batches may be among them" if replay.finished else ""
+            yield Line(f"  batch {replay.batch}{finished}")
+            for one in replay.sources:
+                grown = None if one.end is None else advance(one.start, one.end)
+                count = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
+                end = "where nobody knows" if one.end is None else offset(one.end)
+                yield Item(f"from {offset(one.start)} to {end}{count}", 7, f"    {one.index}  ")
+
+    def _warnings(self) -> Iterator[Block]:
+        """None once all is as it was. The first is to stop the query, and too late once it is done."""
+        shown = self.plan.warnings[1:] if self.receipt.applied else self.plan.warnings
+        if shown and not self.receipt.undone:
+            yield Heading("Mind")
+            yield from bullets(shown)
+
+    def _next(self) -> Iterator[Block]:
+        """What to do now; a command stands on a line of its own, to be copied."""
+        plan, receipt = self.plan, self.receipt
+        command = f"ckpt {plan.command} {self.path}"
+        undo = f"{command} --undo {quoted_path(receipt.backup or '')}"
+        half_done = bool(receipt.problem and receipt.backup and plan.steps) and not receipt.undone
+        if receipt.applied:
+            yield from next_command(f"{self.start()}; or, before that, take {self.back} back with", undo)
+        elif half_done:
+            yield from next_command("put back what was changed", undo)
+        elif plan.steps and not receipt.undone:
+            yield from next_command("stop the query, then", f"{command}{self.options()} --apply")
+        elif plan.needed or receipt.problem or receipt.undone:
+            yield from next_command("see what is there now", f"ckpt inspect {self.path}")
+        else:
+            yield from self.next_if_nothing()
+
+
+def next_command(text: str, command: str) -> Iterator[Block]:
+    """What to do now, with the command for it."""
+    yield Item(text, 10, "Next")
+    yield Command(command)
+
+
+def _step_row(step: Step) -> tuple[str, ...]:
+    size = "" if step.after is None else plural(len(step.after), "byte")
+    return step.action, step.path, size, f"a copy of {step.source}" if step.source else ""
+
+
+def _step_entry(step: Step) -> dict[str, Json]:
     before, after = Content.of(step.before), Content.of(step.after)
     moved = after or before
     return {
@@ -35,78 +249,13 @@ def _content_entry(content: Content | None) -> Json:
     return None if content is None else {"bytes": content.size, "sha256": content.sha256}
 
 
-def headline(said: str, *, bad: bool, waits: bool) -> Iterator[Block]:
-    """What came of it: trouble, a plan that waits, or all is well."""
-    yield Headline(said, Tone.ERROR if bad else Tone.WARNING if waits else Tone.GOOD)
-
-
-def refusal(receipt: Receipt, refused: str | None) -> str | None:
-    """Why there is no plan, or why it was not done; None where nothing went wrong."""
-    reason = receipt.problem or refused
-    return None if reason is None else as_options(reason)
-
-
-def trouble(receipt: Receipt, refused: str | None) -> str | None:
-    """The same as a headline."""
-    reason = refusal(receipt, refused)
-    if reason is None:
-        return None
-    state = ", and everything is as it was" if receipt.undone else ""
-    return f"{'NO PLAN' if refused else 'NOT DONE'}{state}: {reason}"
-
-
-def undone(steps: Sequence[Step], what: str) -> str:
-    """A headline for a change that was taken back."""
-    return f"UNDONE: the checkpoint is as it was before {what}" if steps else "NOTHING TO UNDO: all is as it was"
-
-
-def before_and_after(before: Sequence[Forecast], after: Sequence[Forecast], receipt: Receipt) -> Iterator[Block]:
-    """How it starts without the steps, and with them; once an undo is done, the other way round."""
-    first, then = ("Before", "Now") if _done(receipt) else ("Now", "After")
-    yield Heading(first)
-    yield forecast_cases(before)
-    yield Heading(then)
-    yield forecast_cases(after)
-
-
-def _done(receipt: Receipt) -> bool:
-    """Whether files were changed, by the plan or by taking it back."""
-    return receipt.applied or receipt.undone
-
-
-def steps_section(steps: Sequence[Step], receipt: Receipt, fact: str = "") -> Iterator[Block]:
-    """The steps, in their order; ``fact`` is what is said of all of them."""
-    if not steps:
-        return
-    rows = []
-    for step in steps[:_STEPS]:
-        size = "" if step.after is None else plural(len(step.after), "byte")
-        rows.append((step.action, step.path, size, f"a copy of {step.source}" if step.source else ""))
-    yield Heading("Done" if _done(receipt) else "Steps", fact)
-    yield Table(tuple(rows))
-    yield from more(len(steps) - _STEPS)
-
-
-def warnings_section(warnings: Sequence[str], receipt: Receipt) -> Iterator[Block]:
-    """What to mind; none of it once all is as it was. The first is to stop the query, and too late once it is done."""
-    told = warnings[1:] if receipt.applied else warnings
-    if told and not receipt.undone:
-        yield Heading("Mind")
-        yield from bullets(told)
-
-
-def next_section(said: str, command: str) -> Iterator[Block]:
-    """What to do now; a command stands on a line of its own, to be copied."""
-    yield Item(said, 10, "Next")
-    if command:
-        yield Command(command)
-
-
-def half_done(steps: Sequence[Step], receipt: Receipt) -> bool:
-    """Whether a change was begun, and neither finished nor taken back; an undo has steps only where it was done."""
-    return bool(receipt.problem and receipt.backup and steps) and not receipt.undone
-
-
-def undo_command(command: str, receipt: Receipt) -> str:
-    """How a change is taken back; ``command`` names the command and the checkpoint."""
-    return f"{command} --undo {quoted_path(receipt.backup or '')}"
+def _replay_entry(replay: Replay) -> Document:
+    return {
+        "batch": replay.batch,
+        "sources": [
+            {**range_entry(one), "amount": grown.amount if grown else None, "unit": grown.unit if grown else None}
+            for one in replay.sources
+            for grown in [None if one.end is None else advance(one.start, one.end)]
+        ],
+        "finished": replay.finished,
+    }

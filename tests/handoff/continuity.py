@@ -22,6 +22,8 @@ from tests.conftest import Run
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+from tests.remedies import obey, remove
+
 Batches = dict[int, list[int]]
 
 
@@ -94,12 +96,16 @@ def kafka(spark: SparkSession, folder: Path, servers: str) -> dict[str, Any]:
     def ids(rows: DataFrame) -> DataFrame:
         return rows.selectExpr("CAST(CAST(value AS STRING) AS BIGINT) AS id")
 
+    def load() -> DataFrame:
+        return ids(spark.readStream.format("kafka").options(**options).load())
+
     add(0, 70)
-    old = run(ids(spark.readStream.format("kafka").options(**options).load()), folder / "old")
+    old = run(load(), folder / "old")
     add(70, 130)
     stale = options | {"startingTimestamp": "0", "startingOffsetsByTimestamp": json.dumps({topic: {"0": 0, "1": 0}})}
     new = run(ids(snippet(folder / "old")["source_0"](spark, stale).load()), folder / "new")
     early = run(ids(snippet(folder / "old", "--batch", 1)["source_0"](spark, options).load()), folder / "early")
+    lowered = {case: lowered_offsets(folder, load, case) for case in ("committed", "uncommitted")}
     _add_partition(spark, servers, topic)
     add(130, 140, "2")
     grown = snippet(folder / "new")["source_0"](spark, options)
@@ -108,7 +114,20 @@ def kafka(spark: SparkSession, folder: Path, servers: str) -> dict[str, Any]:
     offsets = json.loads(start["options"]["startingOffsets"])
     offsets[topic]["2"] = -2
     rest = run(ids(grown.option("startingOffsets", json.dumps(offsets)).load()), folder / "rest")
-    return {"old": old, "new": new, "early": early, "refusal": refusal, "rest": rest, "rows": 130}
+    found = {"old": old, "new": new, "early": early, "refusal": refusal, "rest": rest, "lowered": lowered}
+    return found | {"rows": 130}
+
+
+def lowered_offsets(folder: Path, load: Callable[[], DataFrame], case: str) -> Batches:
+    """What a query reads whose latest offsets are lost, once the remedy of `ckpt inspect` is obeyed."""
+    copy = folder / case
+    shutil.copytree(folder / "old", copy)
+    latest = max(int(path.name) for path in (copy / "offsets").glob("[0-9]*"))
+    (copy / "offsets" / str(latest)).write_text("")
+    if case == "uncommitted":
+        remove(copy / "commits" / str(latest))
+    obey(inspected(copy)["findings"][0]["remedy"], copy)
+    return run(load(), copy)
 
 
 def recreated(spark: SparkSession, folder: Path, servers: str) -> dict[str, Any]:

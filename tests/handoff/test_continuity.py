@@ -52,6 +52,14 @@ def test_a_partition_that_a_topic_has_gained_is_to_be_named_with_its_beginning(f
     assert ids(found["kafka"]["rest"]) == list(range(130, 140))
 
 
+@pytest.mark.parametrize("case", ["committed", "uncommitted"])
+def test_lost_offsets_are_replaced_by_lower_ones_and_no_row_is_lost(case: str, found: dict[str, Any]) -> None:
+    told = found["kafka"]
+    latest = max(map(int, told["old"]))
+    assert ids(up_to(told["old"], latest - 1), told["lowered"][case]) == list(range(130))
+    assert min(map(int, told["lowered"][case])) == latest + (case == "committed")
+
+
 def test_a_recreated_topic_is_read_from_its_earliest_rows_and_going_on_would_skip_them(found: dict[str, Any]) -> None:
     told = found["recreated"]
     assert "was changed from 55 to 20" in told["failure"]

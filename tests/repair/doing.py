@@ -1,9 +1,12 @@
 """What the tests of the repair do again and again: look at a tree, apply a plan, take it back."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ckpt.repair import Plan, Receipt, repair, repair_async
+from ckpt.change.apply import Receipt
+from ckpt.change.perform import apply_plan
+from ckpt.repair import RepairPlan, repair_async
 from ckpt.storage import open_storage
 from ckpt.storage.writer import open_writer
 from tests.conftest import Run
@@ -26,10 +29,11 @@ def _facts(path: Path) -> tuple[Any, ...]:
     return owned if path.is_dir() else (*owned, of.st_mtime_ns, path.read_bytes())
 
 
-def apply(plan: Plan, top: Path, backup: Path) -> Receipt:
+def apply(plan: RepairPlan, top: Path, backup: Path) -> Receipt:
     """Perform a plan without waiting, and accept what it reads again."""
     uri = str(top)
-    return repair(plan, open_storage(uri), open_writer(uri), open_writer(str(backup)), 0, accept_replay=True)
+    accepted = replace(plan, must_accept=None)
+    return apply_plan(accepted, open_storage(uri), open_writer(uri), open_writer(str(backup)), 0)
 
 
 def undo(top: Path, backup: Path) -> Receipt:

@@ -17,7 +17,7 @@ import pytest
 
 from ckpt.inspection import inspect
 from ckpt.reader import read_checkpoint
-from ckpt.repair import Plan, Strategy, plan_repair
+from ckpt.repair import RepairPlan, Strategy, plan_repair
 from ckpt.storage import open_storage
 from tests.places import ROOT, SAMPLES
 from tests.repair.doing import Facts, apply, facts, undo
@@ -65,7 +65,7 @@ class Scene:
         return Scene(to)
 
 
-Make = Callable[[str], tuple[Scene, Plan]]
+Make = Callable[[str], tuple[Scene, RepairPlan]]
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def memory(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def scene(memory: Path) -> Make:
-    def make(pattern: str) -> tuple[Scene, Plan]:
+    def make(pattern: str) -> tuple[Scene, RepairPlan]:
         gap, strategy = PATTERNS[pattern]
         scene = Scene(memory / "first")
         scene.top.mkdir()
@@ -97,7 +97,7 @@ def scene(memory: Path) -> Make:
     return make
 
 
-def planned(scene: Scene, strategy: Strategy) -> Plan:
+def planned(scene: Scene, strategy: Strategy) -> RepairPlan:
     return plan_repair(open_storage(str(scene.checkpoint)), strategy)
 
 
@@ -109,7 +109,7 @@ def restores(scene: Scene, before: Facts) -> None:
     assert facts(scene.checkpoint) == before
 
 
-def finishes(scene: Scene, plan: Plan, before: Facts) -> None:
+def finishes(scene: Scene, plan: RepairPlan, before: Facts) -> None:
     """The same command again does what is left; and both can be taken back, the last first."""
     assert plan.strategy is not None
     again = planned(scene, plan.strategy)
@@ -171,13 +171,13 @@ def test_an_undo_killed_anywhere_is_finished_by_another(pattern: str, scene: Mak
         assert facts(crashed.checkpoint) == before
 
 
-def repaired(scene: Scene, plan: Plan) -> None:
-    """Plan anew, as the command does, and apply."""
+def repaired(scene: Scene, plan: RepairPlan) -> None:
+    """RepairPlan anew, as the command does, and apply."""
     assert plan.strategy is not None
     assert apply(planned(scene, plan.strategy), scene.checkpoint, scene.backup).applied
 
 
-def number_of_changes(scene: Scene, plan: Plan) -> int:
+def number_of_changes(scene: Scene, plan: RepairPlan) -> int:
     for at in itertools.count(1):
         trial = scene.copy("trial")
         if not killed(at, partial(repaired, trial, plan)):

@@ -14,7 +14,7 @@ from ckpt.change.steps import Action, Changed, Step
 from ckpt.findings import Severity
 from ckpt.inspection import Inspection, inspect
 from ckpt.reader import read_checkpoint
-from ckpt.repair import Plan, Strategy, plan_repair
+from ckpt.repair import RepairPlan, Strategy, plan_repair
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.storage import open_storage
 from tests.repair.doing import Facts, apply, facts, undo
@@ -94,7 +94,7 @@ def test_planned_applied_and_taken_back(strategy: Strategy, gap: Gap, build: Bui
         assert facts(top) == before, "everything is as it was, and undoing again is harmless"
 
 
-def only_what_is_named(plan: Plan, before: Facts, after: Facts) -> None:
+def only_what_is_named(plan: RepairPlan, before: Facts, after: Facts) -> None:
     """A plan touches nothing else, and leaves owners and permissions of what it rewrites."""
     changed = {step.path for step in plan.steps}
     assert {path: of for path, of in after.items() if path not in changed} == {
@@ -123,9 +123,9 @@ def skips(gap: Gap, forecast: Forecast) -> bool:
     return any(not not_after(one.start, known[one.index]) for one in forecast.sources)
 
 
-def announced(plan: Plan, forecast: Forecast) -> bool:
+def announced(plan: RepairPlan, forecast: Forecast) -> bool:
     """Whether what a start reads again was announced, or it begins where the plan lets the query begin."""
-    promised = [*(one.sources for one in plan.replay), *(f.sources for f in plan.starts_after if f.outcome.runs)]
+    promised = [*(one.sources for one in plan.replay or ()), *(f.sources for f in plan.starts_after if f.outcome.runs)]
     return any(no_later_ranges(ranges, forecast.sources) for ranges in promised)
 
 
@@ -139,12 +139,12 @@ def no_later_ranges(ranges: Sequence[SourceRange], others: Sequence[SourceRange]
     return all(a is None or (b is not None and not_after(a, b)) for a, b in pairs)
 
 
-def tells_all_that_is_read_again(plan: Plan, gap: Gap, forecast: Forecast) -> bool:
+def tells_all_that_is_read_again(plan: RepairPlan, gap: Gap, forecast: Forecast) -> bool:
     """Whether the plan tells what a start reads again, without holes, and asks before batches known to be done."""
     logged, done = gap.end(max((*gap.offsets, *gap.commits))), gap.end(max(gap.commits, default=0))
     for read in forecast.sources:
-        told = [one.sources[read.index] for one in plan.replay]
-        if gap.commits and not not_after(done[read.index], read.start or NOWHERE) and not plan.must_accept_replay:
+        told = [one.sources[read.index] for one in plan.replay or ()]
+        if gap.commits and not not_after(done[read.index], read.start or NOWHERE) and plan.must_accept is None:
             return False
         if read.start == logged[read.index]:
             continue

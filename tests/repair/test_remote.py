@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from ckpt.change.apply import Receipt
 from ckpt.reader import read_checkpoint
-from ckpt.repair import Plan, Receipt, Strategy, plan_repair, repair_async
+from ckpt.repair import RepairPlan, Strategy, plan_repair, repair_async
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
 from tests.repair.gaps import Gap
@@ -40,7 +41,7 @@ def tree(uri: str, options: dict[str, str]) -> tuple[set[str], dict[str, bytes]]
     return {*listing.folders}, {path: storage.read(path) for path, _ in listing.walk()}
 
 
-def mend(uri: str, options: dict[str, str], **how: Any) -> tuple[Plan, Receipt]:
+def mend(uri: str, options: dict[str, str], **how: Any) -> tuple[RepairPlan, Receipt]:
     return repair_async(uri, options, grace_s=0, accept_replay=True, **how)
 
 

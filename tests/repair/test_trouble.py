@@ -12,7 +12,8 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from ckpt.repair import Receipt, Strategy, plan_repair, repair_async
+from ckpt.change.apply import Receipt
+from ckpt.repair import Strategy, plan_repair, repair_async
 from ckpt.storage import open_storage
 from tests.conftest import Ckpt, CopyOf
 from tests.repair.doing import GAP, NOW, apply, facts, refused, undo

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ckpt.repair import Plan, Strategy, plan_repair, repair_async
+from ckpt.repair import RepairPlan, Strategy, plan_repair, repair_async
 from ckpt.storage import open_storage
 from tests.oracle import answers as oracle
 from tests.oracle.cases import SAMPLES, Case
@@ -22,12 +22,12 @@ def damaged(case: Case, folder: Path) -> Path:
     return mutations.copy_of(SAMPLES / case.sample, folder / "ck", case.mutations)
 
 
-def planned(checkpoint: Path, strategy: Strategy) -> Plan:
+def planned(checkpoint: Path, strategy: Strategy) -> RepairPlan:
     """What ckpt would do."""
     return plan_repair(open_storage(str(checkpoint)), strategy)
 
 
-def repaired(checkpoint: Path, strategy: Strategy) -> Plan:
+def repaired(checkpoint: Path, strategy: Strategy) -> RepairPlan:
     """Apply the plan of a strategy, which must have steps."""
     backup = str(checkpoint.with_name("backup"))
     plan, receipt = repair_async(
@@ -37,7 +37,7 @@ def repaired(checkpoint: Path, strategy: Strategy) -> Plan:
     return plan
 
 
-def fingerprint(case: Case, plan: Plan) -> str:
+def fingerprint(case: Case, plan: RepairPlan) -> str:
     """What an answer is an answer to: the damaged sample, the bytes that the repair leaves, and the query."""
     left = {step.path: None if step.after is None else hashlib.sha256(step.after).hexdigest() for step in plan.steps}
     told: list[Any] = [oracle.fingerprint(case), left]

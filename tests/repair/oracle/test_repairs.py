@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.repair import Plan, Strategy
+from ckpt.repair import RepairPlan, Strategy
 from ckpt.restart.forecast import Forecast
 from ckpt.versions import Progress, Spark
 from tests.oracle import answers as oracle
@@ -27,9 +27,9 @@ RECORDED = {minor: oracle.read(minor, record.ANSWERS)["answers"] for minor in or
 @pytest.fixture(scope="module")
 def plan_of(tmp_path_factory: pytest.TempPathFactory):
     """The plan that a question is about, made once for all versions."""
-    made: dict[str, Plan] = {}
+    made: dict[str, RepairPlan] = {}
 
-    def plan(question: record.Question) -> Plan:
+    def plan(question: record.Question) -> RepairPlan:
         if question.name not in made:
             checkpoint = repairing.damaged(question.case, tmp_path_factory.mktemp("case"))
             made[question.name] = repairing.planned(checkpoint, question.strategy)
@@ -50,7 +50,7 @@ def named() -> dict[str, record.Question]:
     return {one.name: one for one in record.questions()}
 
 
-def promised(plan: Plan, minor: str, progress: Progress) -> Forecast:
+def promised(plan: RepairPlan, minor: str, progress: Progress) -> Forecast:
     """What the plan says of a start."""
     return next(one for one in plan.after if one.spark is Spark(minor) and one.progress is progress)
 
@@ -63,7 +63,7 @@ def test_what_ran_first_is_what_the_plan_promised(name: str, minor: str, answer:
     assert broken_promises(question, minor, plan_of(question), answer) == []
 
 
-def broken_promises(question: record.Question, minor: str, plan: Plan, answer: dict[str, Any]) -> list[str]:
+def broken_promises(question: record.Question, minor: str, plan: RepairPlan, answer: dict[str, Any]) -> list[str]:
     """Everything in which Spark did otherwise than the plan said."""
     told = promised(plan, minor, Progress.SYNC)
     found = disagreements(told, answer["first"])
@@ -75,7 +75,7 @@ def broken_promises(question: record.Question, minor: str, plan: Plan, answer: d
     return found
 
 
-def _replay_not_as_announced(plan: Plan, first: dict[str, Any]) -> Iterator[str]:
+def _replay_not_as_announced(plan: RepairPlan, first: dict[str, Any]) -> Iterator[str]:
     """The first batch begins where the plan says that rows are read again, or else where the log ends."""
     if first["sources"] is None:
         yield "nothing is known of what ran"
@@ -98,7 +98,7 @@ def _same_offsets(told: list[Any], seen: list[Any]) -> bool:
     return sorted(map(json.dumps, told)) == sorted(map(json.dumps, seen))
 
 
-def _skipped(question: record.Question, plan: Plan, first: dict[str, Any]) -> Iterator[str]:
+def _skipped(question: record.Question, plan: RepairPlan, first: dict[str, Any]) -> Iterator[str]:
     """No row after the last committed batch may be left out, and what is read again before that was to be accepted."""
     checkpoint = plan.inspection.checkpoint
     committed = [i for i in checkpoint.commits.ids if (SAMPLES / question.case.sample / "offsets" / str(i)).is_file()]
@@ -107,7 +107,7 @@ def _skipped(question: record.Question, plan: Plan, first: dict[str, Any]) -> It
     began = _rows([one["from"] for one in first["sources"]])
     if began > done:
         yield f"rows {done} to {began} are skipped"
-    if began < done and not plan.must_accept_replay:
+    if began < done and not plan.must_accept is not None:
         yield f"rows {began} to {done} of finished batches are read again without being asked"
 
 

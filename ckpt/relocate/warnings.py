@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from ckpt.relocate.outside import Held
+from ckpt.change.plan import STOP_FIRST
+from ckpt.relocate.outside import OutsidePaths
 
-STOP_FIRST = "Stop the query first: ckpt cannot see whether it is running (an idle query writes nothing)."
 
-
-def warnings(target: str, recorded: Sequence[str], held: Sequence[Held], *, away: bool) -> Iterator[str]:
+def warnings(target: str, recorded: Sequence[str], held: Sequence[OutsidePaths], *, away: bool) -> Iterator[str]:
     """What to say of a plan.
 
     Args:

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from ckpt.change.plan import STOP_FIRST
 from ckpt.checkpoint import Checkpoint
 from ckpt.history import Pattern, pattern
 from ckpt.restart.forecast import Forecast
 from ckpt.sinks import DROPS_OR_REPEATS
 from ckpt.verdict import spell
-
-STOP_FIRST = "Stop the query first: ckpt cannot see whether it is running (an idle query writes nothing)."
 
 _SINKS = f"What the sink does with batches that run again: {DROPS_OR_REPEATS}; upserts by key are safe."
 

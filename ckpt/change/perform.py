@@ -1,0 +1,87 @@
+"""Everything that a command which changes a checkpoint does around its planner: plan, apply, or take back."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypedDict, TypeVar, Unpack
+
+from ckpt.change.apply import Receipt, apply, undo
+from ckpt.change.backup import Change
+from ckpt.change.places import backup_at, backup_to
+from ckpt.change.plan import ChangePlan
+from ckpt.change.promise import broken_promise
+from ckpt.change.steps import Changed
+from ckpt.inspection import inspect
+from ckpt.reader import read_checkpoint
+from ckpt.storage import Storage, open_storage
+from ckpt.storage.writer import Writer, open_writer
+from ckpt.versions import Spark
+
+Planned = TypeVar("Planned", bound=ChangePlan)
+
+
+class How(TypedDict, total=False):
+    """What is to become of a plan; without ``apply`` or ``undo`` it is only made."""
+
+    apply: bool  # perform it
+    backup: str | None  # a folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``
+    undo: str | None  # the folder that an earlier change named: put back what it changed instead
+    grace_s: float  # how many seconds old the youngest file must be before anything is changed; by default 30
+
+
+def perform(
+    kind: type[Planned],
+    planner: Callable[[Storage], Planned],
+    uri: str,
+    storage_options: Mapping[str, str] | None,
+    versions: Sequence[Spark] = (),
+    **how: Unpack[How],
+) -> tuple[Planned, Receipt]:
+    """The plan for a checkpoint, and what came of it; an undo is described as a plan too.
+
+    Args:
+        kind: The class of the plan.
+        planner: Plans the change of an opened checkpoint.
+        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        storage_options: For the file system of the URI, and of the backup where that is remote.
+        versions: The Spark versions that the forecasts are for; none named is all.
+        how: Whether the plan is applied.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+        UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
+
+    """
+    given, grace_s, back = storage_options or {}, how.get("grace_s", 30.0), how.get("undo")
+    storage = open_storage(uri, given)
+    if back is not None:
+        return _take_back(kind, storage, open_writer(uri, given), backup_at(back, given), versions, grace_s)
+    plan = planner(storage)
+    if not (how.get("apply") and plan.steps):
+        return plan, Receipt()
+    backup = backup_to(how.get("backup"), uri, given)
+    return plan, apply_plan(plan, storage, open_writer(uri, given), backup, grace_s)
+
+
+def apply_plan(plan: ChangePlan, storage: Storage, writer: Writer, backup: Writer, grace_s: float) -> Receipt:
+    """Perform a plan that has steps; the forecasts that it promised are checked before ckpt says that it is done."""
+    if plan.must_accept is not None:
+        return Receipt(problem=plan.must_accept)
+    checkpoint = plan.inspection.checkpoint
+    change = Change(plan.command, checkpoint.query_id, checkpoint.listing, plan.steps)
+
+    def check() -> str | None:
+        here = plan.opened_as is None
+        return broken_promise(
+            plan.after, storage if here else Changed(storage, storage.list_tree(), uri=plan.opened_as)
+        )
+
+    return apply(change, storage, writer, backup, grace_s, check)
+
+
+def _take_back(
+    kind: type[Planned], storage: Storage, writer: Writer, backup: Storage, versions: Sequence[Spark], grace_s: float
+) -> tuple[Planned, Receipt]:
+    found = inspect(read_checkpoint(storage), versions)
+    checkpoint = found.checkpoint
+    receipt = undo(storage, writer, backup, checkpoint.query_id, checkpoint.listing, grace_s)
+    after = inspect(read_checkpoint(storage), versions) if receipt.undone else None
+    return kind(inspection=found, needed=False, steps=receipt.steps, inspection_after=after), receipt

@@ -1,0 +1,76 @@
+"""Remedies obeyed by the letter, with sinks that remember batch ids: every row of source and sink is counted."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Ckpt, CopyOf
+from tests.places import ROOT
+from tests.remedies import remove
+
+needs_delta = pytest.mark.skipif(find_spec("delta") is None, reason="delta-spark is not installed")
+
+SINKS = ("parquet", "delta")
+AGAIN = {
+    "empty_latest": range(50, 60),
+    "empty_latest_uncommitted": range(50, 60),
+    "commits_ahead": range(40, 60),
+    "commits_behind": range(30, 60),
+}
+"""Rows that are in the sink twice afterwards: those of the batches that the remedy says are written again."""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What became of every damage, by damage and sink; one JVM runs them all."""
+    folder = tmp_path_factory.mktemp("obeying")
+    command = [sys.executable, "-m", "tests.sinks.obeying", str(folder)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1500)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    answer: dict[str, Any] = json.loads((folder / "found.json").read_text())
+    return answer
+
+
+def times(one: dict[str, Any]) -> dict[int, int]:
+    return {int(row): count for row, count in one["times"].items()}
+
+
+@pytest.mark.spark
+@needs_delta
+@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.parametrize("damage", AGAIN)
+def test_no_row_is_lost_and_those_written_again_are_named(damage: str, sink: str, found: dict[str, Any]) -> None:
+    told = found[f"{damage}/{sink}"]
+    assert told["error"] == ""
+    assert times(told) == {row: 1 + (row in AGAIN[damage]) for row in range(80)}
+    batches = sorted({row // 10 for row in AGAIN[damage]})
+    named = f"batch {batches[0]}" if len(batches) == 1 else f"batches {batches[0]} to {batches[-1]}"
+    assert f"no sink loses a row, and rows of {named} that are in the sink are written again" in told["remedies"][0]
+
+
+@pytest.mark.spark
+@needs_delta
+@pytest.mark.parametrize("sink", SINKS)
+def test_without_its_logs_a_query_loses_rows_and_the_page_says_so(sink: str, found: dict[str, Any]) -> None:
+    told = found[f"logs_deleted/{sink}"]
+    assert set(times(told)) == set(range(60)), "the rows that were new are dropped"
+    assert "Start the query only if it has never written a row" in told["remedies"][0]
+
+
+def test_a_query_id_without_batches_is_a_warning(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("delta-4.2")
+    for file in checkpoint.glob("*/*"):
+        if file.parent.name in ("offsets", "commits") and file.name[0] != ".":
+            remove(file)
+    run = ckpt("inspect", checkpoint, "-o", "json")
+    assert run.exit_code == 1
+    assert [one["code"] for one in run.json()["findings"] if one["severity"] == "warning"] == ["CKPT112"]
+
+
+def test_a_new_place_without_an_id_is_no_warning(ckpt: Ckpt, tmp_path: Path) -> None:
+    assert ckpt("inspect", tmp_path).exit_code == 0
