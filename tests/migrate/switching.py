@@ -60,7 +60,7 @@ def run(spark: SparkSession, query: str, checkpoint: Path, store: str, conf: dic
             running = start(spark, QUERIES[query], checkpoint, store=store, conf=conf | _CONF, trigger=trigger)
             until = time.monotonic() + _PATIENCE_S
             while running.isActive and (not batches or committed(checkpoint) < wanted) and time.monotonic() < until:
-                running.awaitTermination(1)
+                running.awaitTermination(0.2)
             running.stop()
             assert committed(checkpoint) >= wanted
             break
