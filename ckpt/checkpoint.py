@@ -14,6 +14,9 @@ from ckpt.storage.base import Listing
 
 OFFSETS, COMMITS, METADATA, STATE, SOURCES = "offsets", "commits", "metadata", "state", "sources"
 
+JUDGED = 10
+"""How many of the newest batches are judged by what they say of one another, however many were read: what happened
+further back is a note, so that the verdict on a checkpoint does not depend on who asks."""
 
 Entry = TypeVar("Entry")
 
@@ -84,6 +87,10 @@ class Checkpoint:
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
     moving: bool = False  # it changed from one look to the next
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file beside every file
+
+    def is_past(self, batch_id: int) -> bool:
+        """Whether a planned batch is further back than the newest, which are judged."""
+        return batch_id not in self.offsets.ids[-JUDGED:]
 
     @property
     def query_id(self) -> str | None:

@@ -34,20 +34,33 @@ class FileSourceLog:
 def file_source_logs(listing: Listing, offsets: OffsetLog | None) -> list[FileSourceLog]:
     """Those of file sources: where the offsets say so, or else where a folder holds several entries."""
     sources = in_order(offsets) if offsets else ()
-    found = []
+    found: list[FileSourceLog] = []
     wanted = {k for k, source in enumerate(sources) if isinstance(decode(source.value), FileOffset)}
     for name in listing.subfolders(SOURCES):
         if name.isascii() and name.isdecimal() and not (offsets and int(name) < len(sources)):
             ids = [one for one in listing.in_folder(f"{SOURCES}/{name}") if compactible_id(one) is not None]
             wanted |= {int(name)} if len(ids) > 1 else set()
     for k in sorted(wanted):
-        folder = f"{SOURCES}/{k}"
+        folder = source_folder(listing, offsets, k)
+        if folder in {one.folder for one in found}:
+            continue
         names = listing.in_folder(folder)
         log = compactible_log(names)
         entries = {i for one in names if (i := compactible_id(one)) is not None}
         there = frozenset(i for i in entries if log.interval > 0 and log.name_of(i) in names)
         found.append(FileSourceLog(k, folder, log, there))
     return found
+
+
+def source_folder(listing: Listing, offsets: OffsetLog | None, source: int) -> str:
+    """The folder of a source.
+
+    A query that uses one file reader twice, as a self-join does, has two offsets and one source
+    (``MicroBatchExecution.uniqueSources``): the two are always equal, and ``sources/0`` is the log of both.
+    """
+    values = [one.value for one in in_order(offsets)] if offsets else []
+    equal = len(values) > 1 and values.count(values[0]) == len(values) and isinstance(decode(values[0]), FileOffset)
+    return f"{SOURCES}/{0 if equal and list(listing.subfolders(SOURCES)) == ['0'] else source}"
 
 
 def request_for(listing: Listing, path: str) -> ReadRequest:

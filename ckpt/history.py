@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ckpt.checkpoint import SOURCES, Checkpoint
+from ckpt.filelogs import source_folder
 from ckpt.model import OffsetLog, Unreadable
 from ckpt.sources import Advance, FileOffset, SourceView, advances, decode, source_views
 
@@ -104,10 +105,11 @@ def sources(checkpoint: Checkpoint) -> tuple[SourceView, ...]:
     for view in source_views(latest, rate_sources(checkpoint)) if latest else ():
         offset = decode(view.offset)
         if isinstance(offset, FileOffset):
+            folder = source_folder(checkpoint.listing, latest, view.index)
             named = [
                 one.path
                 for path, files in checkpoint.source_entries.items()
-                if path.startswith(f"{SOURCES}/{view.index}/") and not isinstance(files, Unreadable)
+                if path.startswith(f"{folder}/") and not isinstance(files, Unreadable)
                 for one in files
                 if one.log_offset == offset.log_offset
             ]

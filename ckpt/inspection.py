@@ -112,7 +112,7 @@ def _findings(
 ) -> tuple[Judged, ...]:
     """What forecasts and checks found, once per diagnosis and path.
 
-    A finding that speaks only of starts that nobody tries is a note.
+    A finding that speaks only of starts that nobody tries, or of batches long past, is a note.
     """
     found = _distinct([*(f for told in forecasts for f in told.because), *check(checkpoint)])
     spoken_of = {_key(f) for told in forecasts for f in told.because}
@@ -120,7 +120,7 @@ def _findings(
     judged = []
     for one in found:
         only_a_note = _key(one) in spoken_of and _key(one) not in matters
-        severity = Severity.NOTE if only_a_note else one.diagnosis.severity_for(asked)
+        severity = Severity.NOTE if only_a_note or one.past else one.diagnosis.severity_for(asked)
         places = [other.path for other in found if other.diagnosis is one.diagnosis]
         words = (one.diagnosis.meaning, one.remedy or one.diagnosis.remedy or "")
         meaning, remedy = (_filled(text, one, places, checkpoint.uri) for text in words)

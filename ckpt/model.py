@@ -149,6 +149,7 @@ class DamageKind(StrEnum):
     BAD_SCHEMA = "bad-schema"  # a state schema, or the operator metadata that names it, is gone or cannot be read
     MISSING_PARTITION = "missing-partition"  # the folder of a partition or store is not there
     MISSING_STATE = "missing-state"  # the operator, or state/ as a whole, is not there
+    VERSION_2 = "version-2"  # a RocksDB snapshot as only Spark 4.0 writes and reads it
     BLOCKED = "blocked"  # a folder lies where the file of the next version is to be written
 
 
@@ -224,6 +225,7 @@ class RocksDBSnapshot:
     logs: tuple[tuple[str, int], ...]  # archived write-ahead logs: name under ``logs/`` and size in bytes
     num_keys: int | None  # None where the query did not count them
     column_families: tuple[str, ...]
+    version: int = 1  # of the entry: 2 in state store checkpoint format 2 of Spark 4.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,11 @@ class WrittenBy:
     at_least: Spark | None
     evidence: tuple[str, ...]
 
+    @property
+    def may_read_event_hubs(self) -> bool:
+        """Whether what looks like Kafka may be Azure Event Hubs, whose connector exists for Spark up to 3.5 only."""
+        return self.at_least is None or not self.at_least.at_least(Spark.V4_0)
+
 
 def written_by(checkpoint: Checkpoint) -> WrittenBy:
     """What the files prove of the Spark that wrote them; a checkpoint of 3.x may prove nothing."""

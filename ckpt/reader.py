@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from ckpt import filelogs
-from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
+from ckpt.checkpoint import COMMITS, JUDGED, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats import commits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
@@ -17,6 +17,7 @@ from ckpt.sources import in_order, is_kafka
 from ckpt.state import MOST_TAILS, MOST_TAILS_REMOTE, read_state
 from ckpt.state.steps import run
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
+from ckpt.storage.local import is_gone
 
 PARTS = (OFFSETS, COMMITS, METADATA, STATE, SOURCES)
 _LOOKS = 3  # how often a checkpoint that moves is read again
@@ -33,8 +34,9 @@ class NotACheckpoint(CkptError):
 def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, *, batches: int = 10) -> Checkpoint:
     """Read the checkpoint at a local path or URI.
 
-    ``batches`` is how many of the newest offset and commit files are read besides those that a start looks at; 0 reads
-    them all. Raises NotACheckpoint, NotFound, StorageError or UsageError (all CkptError), each one line.
+    ``batches`` is how many of the newest offset and commit files are read, but never fewer than are judged
+    (``ckpt.checkpoint.JUDGED``); 0 reads them all. Raises NotACheckpoint, NotFound, StorageError or UsageError (all
+    CkptError), each one line.
 
     >>> open_checkpoint("s3://bucket/checkpoints/orders", {"region": "eu-west-1"}).commits.latest  # doctest: +SKIP
     129
@@ -132,14 +134,14 @@ class _Reading:
             stale_sidecars=self._stale_sidecars(raw),
             source_entries=self._source_entries(offset_log.readable(offset_log.latest)),
             initial_offsets=self._initial_offsets(offset_log, commit_log),
-            lost_schemas=tuple(path for path in (found.moved_schemas if found else ()) if self._is_lost(path)),
+            lost_schemas=tuple(path for path in (found.moved_schemas if found else ()) if is_gone(path)),
             vanished=tuple(self.vanished),
             local=self.storage.local,
         )
 
     def _to_read(self, ids: Sequence[int], besides: Set[int] = frozenset()) -> Sequence[int]:
         """The newest ids: as many as were asked for, and the one before them, where the oldest of them begins."""
-        newest = ids[-self.batches - 1 :] if self.batches else ids
+        newest = ids[-max(self.batches, JUDGED) - 1 :] if self.batches else ids
         return sorted({*besides, *newest}) if besides else newest
 
     def _read(self, paths: Sequence[str]) -> dict[str, bytes | None]:
@@ -204,17 +206,6 @@ class _Reading:
         raw = self._read(list(there.values()))
         found = {k: parse_kafka_start(path, raw[path] or b"") for k, path in there.items()}
         return {k: one.offsets for k, one in found.items() if isinstance(one, InitialOffsets) and is_kafka(one.offsets)}
-
-    def _is_lost(self, path: str) -> bool:
-        """Whether a schema file that is recorded under a local path elsewhere is gone; other paths are not followed."""
-        folder, _, name = path.rpartition("/")
-        try:
-            elsewhere = open_storage(folder)
-            return elsewhere.local and name not in elsewhere.list_level().files
-        except NotFound:
-            return True
-        except CkptError:
-            return False
 
     def _stale_sidecars(self, raw: Mapping[str, bytes | None]) -> tuple[str, ...]:
         """Hidden checksum files that are not those of the file beside them, for the log files that were read."""

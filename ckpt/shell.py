@@ -3,9 +3,11 @@
 import os
 import shlex
 
+from ckpt.secrets import masked
+
 
 def quoted(word: str) -> str:
-    r"""``word`` as one word of a shell command, which no shell obeys.
+    r"""``word`` as one word of a shell command, which no shell obeys; without the secrets in it.
 
     What cannot be shown, and the backquote in which commands stand in sentences, become escapes of ``$'...'`` (bash,
     zsh, ksh).
@@ -13,6 +15,7 @@ def quoted(word: str) -> str:
     >>> print(quoted("my ckpt;touch x"), quoted("a\nb"))
     'my ckpt;touch x' $'a\012b'
     """
+    word = masked(word)
     if word.isprintable() and "`" not in word:
         return shlex.quote(word)
     return "$'" + "".join(map(_escaped, word)) + "'"

@@ -102,6 +102,7 @@ class Advance:
     unit: Unit
     went_back: tuple[str, ...] = ()  # parts that are lower than before, or gone, one line each
     replaced: bool = False  # a Delta table with another id
+    switched: tuple[str, str] | None = None  # Kafka topics that are gone, and those that came instead
     recreated: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Kafka topics whose offsets went back, and the partitions that they have afterwards: a topic's offsets only grow,
     and it never loses a partition, so another topic has the name now, or rows were taken from its end."""
@@ -278,7 +279,10 @@ def _kafka_advance(old: Mapping[tuple[str, int], int], new: Mapping[tuple[str, i
     amount = None if back else sum(new[part] - old[part] for part in both)
     lower = {topic for (topic, p), offset in old.items() if new.get((topic, p), -1) < offset}
     left = {topic: tuple(p for other, p in new if other == topic) for topic in sorted(lower & {t for t, _ in new})}
-    return Advance(amount, Unit.OFFSETS, tuple(back), recreated=left)
+    before, after = ({topic for topic, _ in partitions} for partitions in (old, new))
+    gone, came = (", ".join(sorted(topics)) for topics in (before - after, after - before))
+    switched = (gone, came) if gone and came else None
+    return Advance(amount, Unit.OFFSETS, tuple(back), switched=switched, recreated=left)
 
 
 def _delta_advance(old: DeltaOffset, new: DeltaOffset) -> Advance:

@@ -78,6 +78,7 @@ class Rules:
     checks_state_folder: bool  # it looks for state/ itself before any task runs
     checks_schemas_at_start: bool  # it reads state schemas before any task runs, not in the first batch
     names_state_errors: bool  # errors about state have an error class of their own
+    version_2_snapshots: bool  # in checkpoint format 2 its RocksDB snapshots begin with v2, not v1
     repairs_snapshots: bool  # it goes back to an older snapshot where one is bad (AutoSnapshotLoader)
     verified: Verified
 
@@ -109,6 +110,7 @@ _3_5 = Rules(
     checks_state_folder=False,
     checks_schemas_at_start=False,
     names_state_errors=False,
+    version_2_snapshots=False,
     repairs_snapshots=False,
     verified=Verified.NONE,
     state_reader=False,
@@ -126,6 +128,7 @@ _4_0 = replace(
     operator_metadata=True,
     checks_schemas_at_start=True,
     names_state_errors=True,
+    version_2_snapshots=True,
     state_reader=True,
 )
 _4_1 = replace(
@@ -134,6 +137,7 @@ _4_1 = replace(
     newest_join_format=3,
     runs_join_format=3,
     state_checksums=True,
+    version_2_snapshots=False,
     verified=Verified.ALL_BUT_ZIPS,
     reads_format_2=True,
     row_processors=True,

@@ -12,6 +12,7 @@ from ckpt.export.initial import InitialPlan, plan_initial_states
 from ckpt.export.place import check_export, promised
 from ckpt.export.reading import Question, Reading, plan_readings
 from ckpt.export.targets import Format, Mode, Shape, Target, target
+from ckpt.secrets import masked
 
 from . import options
 from .needs import spark_version
@@ -98,7 +99,7 @@ def export_state(
         ]
         unseen = check_export(checkpoint, columns, shape, place, storage)
         if unseen is not None and not quiet:
-            typer.echo(f"ckpt: --to is looked at only once Spark runs: {printable(unseen)}", err=True)
+            typer.echo(f"ckpt: --to is looked at only once Spark runs: {printable(masked(unseen))}", err=True)
     if plan:
         action, found = "plan", tuple(map(_told, planned))
     else:

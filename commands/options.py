@@ -29,7 +29,7 @@ def pairs(option: str, words: list[str] | None) -> dict[str, str]:
     for word in words or ():
         key, equals, value = word.partition("=")
         if not (key and equals):
-            raise UsageError(f"{option} {word!r}: write it as key=value")
+            raise UsageError(f"{option}: write it as key=value")  # the word may be a secret
         given[key] = value
     return given
 

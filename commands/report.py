@@ -8,6 +8,8 @@ from typing import NoReturn, Protocol, assert_never
 
 import typer
 
+from ckpt.secrets import masked, masked_json
+
 from .exits import Exit
 from .render.blocks import Page
 from .render.layout import for_standard_output
@@ -35,14 +37,22 @@ class Report(Protocol):
 
 
 def emit(report: Report, output: Output) -> NoReturn:
-    """Print a report, the one document of this run, and end the run."""
+    """Print a report, the one document of this run, without the secrets in it, and end the run."""
     match output:
         case Output.TABLE:
-            text = for_standard_output().text(report.page())
+            text = masked(for_standard_output().text(report.page()))
         case Output.JSON:
-            text = json.dumps(report.document(), indent=2)
+            text = masked_json(_json(report.document()))
         case _:
             assert_never(output)
     typer.echo(text)
     sys.stdout.flush()
     raise typer.Exit(code=report.exit)
+
+
+def _json(document: Mapping[str, object]) -> str:
+    """A document as JSON; a number of a checkpoint that no double holds, such as 1e999, becomes text."""
+    try:
+        return json.dumps(document, indent=2, allow_nan=False)
+    except ValueError:
+        return json.dumps(json.loads(json.dumps(document), parse_constant=str), indent=2)

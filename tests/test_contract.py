@@ -17,7 +17,7 @@ from ckpt.migrate.variables import Form
 from ckpt.model import Kind, Provider
 from ckpt.restart.forecast import Outcome
 from ckpt.sources import SourceType
-from ckpt.versions import Progress, Spark
+from ckpt.versions import Progress
 from commands.exits import Exit
 from tests import contract, golden
 from tests.conftest import Ckpt, commands_of
@@ -73,10 +73,8 @@ def test_the_checker_sees_what_differs(ckpt: Ckpt) -> None:
     ("path", "words"),
     [
         ("checkpoint.kind", Kind),
-        ("checkpoint.written_by.at_least", Spark),
         ("batches.pattern", Pattern),
         ("sources[].type", SourceType),
-        ("restart[].spark", Spark),
         ("restart[].progress", Progress),
         ("restart[].outcome", Outcome),
         ("state.provider", Provider),

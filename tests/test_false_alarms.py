@@ -164,3 +164,72 @@ def test_a_checkpoint_inside_the_checkpoint_is_mentioned(ckpt: Ckpt, copy_of: Co
     inner = [{"op": "copy", "path": part, "to": f"backup/old/{part}"} for part in ("offsets", "commits", "metadata")]
     found = ckpt("inspect", copy_of("stateless-3.5", *inner), "-o", "json").json()["findings"]
     assert [(one["path"], one["severity"]) for one in found if one["code"] == "CKPT508"] == [("backup/old", "note")]
+
+
+def test_snapshots_of_spark_4_0_in_format_2_are_no_damage_to_it(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    as_4_0 = {"op": "zip_entry", "path": "state/0/*/*.zip", "entry": "metadata", "old": "v1\n", "new": "v2\n"}
+    checkpoint = copy_of("aggregation-format2-4.2", as_4_0, *delete("state/0/*/*.zip.crc"))
+    told = ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json").json()
+    runs = {restart["spark"]: restart["outcome"] == "resumes" for restart in told["restart"]}
+    assert runs == {"3.5": False, "4.0": True, "4.1": False, "4.2": True, "4.3": True}
+    assert "CKPT302" not in codes(ckpt, checkpoint)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        replace("offsets/3", '"offset":40', '"offset":10'),
+        replace("offsets/3", '"batchWatermarkMs":0', '"batchWatermarkMs":5'),
+        replace("offsets/1", '{"offset":20,"timestamp":1700000002000}', '{"offset":20,"timestamp":1700000002000}\n-'),
+    ],
+    ids=["went-back", "two-writers", "number-of-sources"],
+)
+def test_one_verdict_for_one_checkpoint(ckpt: Ckpt, copy_of: CopyOf, damage: Mutation) -> None:
+    """Whoever reads how many of the batches: what happened long ago is a note, what happened just now is a warning."""
+    checkpoint = copy_of("stateless-3.5", damage)
+    assert ckpt("inspect", checkpoint, "--batches", 1).exit_code == 1
+    log = (checkpoint / "offsets" / "5").read_text()
+    for batch in range(6, 30):
+        later = log.replace('"offset":60', f'"offset":{10 * batch + 10}').replace(
+            '"batchWatermarkMs":0', '"batchWatermarkMs":5'
+        )
+        (checkpoint / "offsets" / str(batch)).write_text(later)
+        (checkpoint / "commits" / str(batch)).write_bytes((checkpoint / "commits" / "5").read_bytes())
+    ways = (["inspect"], ["inspect", "--batches", 0], ["inspect", "--batches", 1], ["repair-async"])
+    assert {ckpt(*words, checkpoint).exit_code for words in ways} == {0}
+
+
+def test_a_topic_that_was_switched_is_named_and_did_not_go_back(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    switched = replace("offsets/5", '{"orders":{"0":51,"1":49}}', '{"renamed":{"0":7,"1":5}}')
+    checkpoint = copy_of("kafka-4.2", switched, *delete("commits/5"))
+    told = ckpt("inspect", checkpoint, "-o", "json").json()
+    assert [one["code"] for one in told["findings"] if one["severity"] != "note"] == ["CKPT406"]
+    page = " ".join(ckpt("inspect", checkpoint).stdout.split())
+    assert "topic renamed, where that had orders" in page
+    assert "failOnDataLoss=false it reads the new topic from its earliest rows" in page
+    assert "WENT BACK" not in page
+    assert " another topic " in page
+
+
+def test_event_hubs_may_be_what_looks_like_kafka(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """Its connector ends with Spark 3.5, so that what Spark 4 wrote is Kafka's."""
+    event_hubs = replace("offsets/5", '{"offset":60,"timestamp":1700000006000}', '{"hub":{"0":12,"1":7}}')
+    checkpoint = copy_of("stateless-3.5", event_hubs, *delete_logs(range(5), range(5)))
+    assert ckpt("inspect", checkpoint).stdout.count("kafka or Event Hubs") == 2
+    for words in ([], ["--snippet", "python"], ["--snippet", "scala"]):
+        told = " ".join(ckpt("handoff", checkpoint, *words).stdout.split())
+        assert "Azure Event Hubs look the same" in told
+        assert "Event Hubs" not in ckpt("handoff", "sample_checkpoints/kafka-4.2", *words).stdout
+    assert "Event Hubs" not in ckpt("inspect", "sample_checkpoints/kafka-4.2").stdout
+
+
+def test_a_file_reader_that_is_joined_with_itself_has_one_log(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("file-source-3.5")
+    for path in (checkpoint / "offsets").glob("[0-9]*"):
+        path.write_text(path.read_text() + "\n" + path.read_text().splitlines()[-1])
+    assert ckpt("inspect", checkpoint).exit_code == 0
+    told = ckpt("handoff", checkpoint, "-o", "json").json()
+    assert told["refused"] is None
+    first, second = told["sources"]
+    assert first["seen"] == second["seen"]
+    assert len(first["seen"]) == 12

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ckpt.verdict import IF_STATELESS
+from ckpt.versions import NEWEST
 from tests.conftest import Ckpt, CopyOf
 from tests.oracle import answers
 from tests.oracle.cases.logs import REMEDIED, SAMPLE
@@ -52,7 +53,7 @@ STARTS = [
     ("damaged-commits-ahead-of-offsets", "CKPT204", "Restarts with new batch 6"),
     ("damaged-commits-far-behind", "CKPT205", "Restarts by running batch 5 again"),
     ("damaged-no-commits", "CKPT205", "Restarts by running batch 0 again"),
-    ("damaged-missing-unique-ids", "CKPT111", "Restarts by running batch 7 again on Spark 4.0 to 4.3"),
+    ("damaged-missing-unique-ids", "CKPT111", f"Restarts by running batch 7 again on Spark 4.0 to {NEWEST}"),
     ("damaged-state-ahead", "CKPT306", "Restarts with new batch 4"),
 ]
 

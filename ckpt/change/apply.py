@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from ckpt.change.activity import Refused, must_be_quiet
 from ckpt.change.backup import Change, Content, Manifest, fingerprint, load, originals, save
-from ckpt.change.quiet import Refused, must_be_quiet
 from ckpt.change.steps import Step
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.storage import Listing, Storage

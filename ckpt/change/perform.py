@@ -5,10 +5,10 @@ from typing import TypedDict, TypeVar, Unpack
 
 from ckpt.change.apply import Receipt, apply, undo
 from ckpt.change.backup import Change
-from ckpt.change.places import backup_at, backup_to
+from ckpt.change.backup_location import backup_at, backup_to
 from ckpt.change.plan import ChangePlan
-from ckpt.change.promise import broken_promise
 from ckpt.change.steps import Changed
+from ckpt.change.verification import broken_promise
 from ckpt.inspection import inspect
 from ckpt.reader import read_checkpoint
 from ckpt.storage import Storage, open_storage

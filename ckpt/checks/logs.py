@@ -59,6 +59,7 @@ def two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Batches planned in the order of their ids are planned at rising times, and a watermark never falls."""
     entries = sorted(checkpoint.offsets.entries.items())
     told = [(i, e.metadata) for i, e in entries if isinstance(e, OffsetLog) and e.metadata]
+    found = []
     for (earlier, before), (later, after) in pairwise(told):
         if after.watermark_ms < before.watermark_ms:
             detail = f"the watermark of batch {later} is lower than that of batch {earlier}"
@@ -66,8 +67,8 @@ def two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
             detail = f"batch {later} was planned at an earlier time than batch {earlier}"
         else:
             continue
-        yield Finding(diagnoses.logs.TWO_WRITERS, f"offsets/{later}", detail)
-        return
+        found.append(Finding(diagnoses.logs.TWO_WRITERS, f"offsets/{later}", detail, past=checkpoint.is_past(later)))
+    yield from sorted(found, key=lambda one: one.past)[:1]
 
 
 def log_lags_behind(checkpoint: Checkpoint) -> Iterator[Finding]:

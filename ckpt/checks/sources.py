@@ -16,14 +16,20 @@ def offsets_between_batches(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Sources that one batch took backwards, or to another table, among the batches that were read."""
     logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
     for (earlier, before), (later, after) in pairwise(logs):
+        past = checkpoint.is_past(later)
         for index, advance in enumerate(advances(before, after)):
             where = f"source {index}, from batch {earlier} to batch {later}"
             if advance is not None and advance.replaced:
-                yield Finding(diagnoses.others.SOURCE_REPLACED, f"offsets/{later}", f"{where}: the table id differs")
+                detail = f"{where}: the table id differs"
+                yield Finding(diagnoses.others.SOURCE_REPLACED, f"offsets/{later}", detail, past=past)
+            elif advance is not None and advance.switched:
+                gone, came = advance.switched
+                detail = f"{where}: topic {came} instead of {gone}"
+                yield Finding(diagnoses.others.TOPIC_SWITCHED, f"offsets/{later}", detail, past=past)
             elif advance is not None and advance.went_back:
                 remedy = topic_was_recreated(earlier) if advance.recreated else None
                 detail = f"{where}: {advance.went_back[0]}"
-                yield Finding(diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", detail, remedy)
+                yield Finding(diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", detail, remedy, past)
 
 
 def number_of_sources(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -32,7 +38,8 @@ def number_of_sources(checkpoint: Checkpoint) -> Iterator[Finding]:
     runs = [(n, [i for i, _ in same]) for n, same in groupby(logs, key=lambda log: len(log[1].sources))]
     for (few, earlier), (many, later) in pairwise(runs):
         detail = f"{_files(earlier)} {few}, {_files(later)} {many}"
-        yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, restore_offsets(later))
+        past = checkpoint.is_past(later[0])
+        yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, restore_offsets(later), past)
 
 
 def _files(batch_ids: list[int]) -> str:

@@ -1,7 +1,7 @@
 """Diagnoses of the offset and commit logs, of ``metadata``, and of what a start makes of them (CKPT1xx, CKPT2xx)."""
 
 from ckpt import settings
-from ckpt.diagnoses.words import ERROR, NOTE, RESTORE, WARNING
+from ckpt.diagnoses.common import ERROR, NOTE, RESTORE, WARNING
 from ckpt.findings import Asked, Diagnosis
 from ckpt.sinks import DROPS, NEW_CHECKPOINT, REMEMBERING
 

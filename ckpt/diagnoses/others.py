@@ -1,6 +1,6 @@
 """Diagnoses of sources and sinks (CKPT4xx), of other files (CKPT5xx), of the kind of checkpoint (CKPT6xx)."""
 
-from ckpt.diagnoses.words import ERROR, NOTE, RESTORE, WARNING
+from ckpt.diagnoses.common import ERROR, NOTE, RESTORE, WARNING
 from ckpt.findings import Diagnosis
 
 OFFSETS_WENT_BACK = Diagnosis(
@@ -11,6 +11,17 @@ OFFSETS_WENT_BACK = Diagnosis(
     "restored by hand. Rows in between may be missing or read twice.",
     "Compare the offsets shown with those that the source has now. A start resumes from the lower ones; with Kafka "
     "and failOnDataLoss=false it skips the rows below them silently.",
+)
+TOPIC_SWITCHED = Diagnosis(
+    "CKPT406",
+    "kafka-topic-switched",
+    WARNING,
+    "A Kafka source reads another topic than in the batch before: the query was started with another subscription. "
+    "With failOnDataLoss, the default, a batch that runs again fails, because the partitions of the old topic are "
+    "gone from it. With failOnDataLoss=false it reads the new topic from its earliest rows. Either way nothing reads "
+    "the rows of the old topic that were not read before.",
+    "Read the rest of the old topic with a query of its own: `ckpt handoff {checkpoint}` says where that starts. Then "
+    "start this query with failOnDataLoss=false, until its next batch is committed.",
 )
 SOURCE_REPLACED = Diagnosis(
     "CKPT402",

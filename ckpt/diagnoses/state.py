@@ -1,7 +1,7 @@
 """Diagnoses of the state and what describes it (CKPT3xx)."""
 
 from ckpt import settings
-from ckpt.diagnoses.words import ERROR, NOTE, RESTORE, WARNING
+from ckpt.diagnoses.common import ERROR, NOTE, RESTORE, WARNING
 from ckpt.findings import Diagnosis
 
 STATE_CHAIN_HOLE = Diagnosis(
@@ -119,4 +119,12 @@ STATE_TOO_NEW = Diagnosis(
     "The checkpoint has state of transformWithState, which Spark supports since 4.0: no earlier version can run "
     "the query that wrote it.",
     "Start the query with Spark 4.0 or later.",
+)
+SNAPSHOT_OF_4_0 = Diagnosis(
+    "CKPT316",
+    "snapshot-that-only-spark-4-0-reads",
+    ERROR,
+    "In state store checkpoint format 2 Spark 4.0 writes v2 into its RocksDB snapshots, and every other version wants "
+    "v1. Spark 4.2 and later rebuild the state from changelogs, where all of them are there; 4.1 never does.",
+    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` promises a restart.",
 )

@@ -119,16 +119,17 @@ class Names:
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         """Some may be taken already."""
-        self._taken = {name.lower() for name in taken}
+        self._taken = {name.lower(): 1 for name in taken}  # and up to which number it is
 
     def free(self, path: Iterable[str]) -> str:
         """The path as a name, or the first of ``name_2``, ``name_3`` ... that is not taken; then it is."""
         name = free = _NOT_IN_NAMES.sub("_", "_".join(path))
-        number = 1
+        number = self._taken.get(name.lower(), 1)
         while free.lower() in self._taken:
             number += 1
             free = f"{name}_{number}"
-        self._taken.add(free.lower())
+        self._taken[name.lower()] = number
+        self._taken.setdefault(free.lower(), 1)
         return free
 
 

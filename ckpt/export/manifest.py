@@ -8,6 +8,7 @@ from ckpt.export.columns import Column, Columns
 from ckpt.export.reading import Reading
 from ckpt.export.targets import Format, Shape
 from ckpt.model import Json
+from ckpt.secrets import masked
 from ckpt.storage.locations import spark_uri
 
 SCHEMA = 1
@@ -63,8 +64,8 @@ def manifest(
     """
     return {
         "ckpt": {"version": ckpt.__version__, "schema": SCHEMA},
-        "checkpoint": reading.checkpoint,
-        "location": spark_uri(reading.checkpoint),
+        "checkpoint": masked(reading.checkpoint),
+        "location": masked(spark_uri(reading.checkpoint)),
         "query_id": reading.moment.query_id,
         **describe(reading, shape, columns),
         "format": kind,
@@ -82,8 +83,8 @@ def manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spa
     first = exports[0][0]
     return {
         "ckpt": {"version": ckpt.__version__, "schema": SCHEMA},
-        "checkpoint": first.checkpoint,
-        "location": spark_uri(first.checkpoint),
+        "checkpoint": masked(first.checkpoint),
+        "location": masked(spark_uri(first.checkpoint)),
         "query_id": first.moment.query_id,
         "batch": first.moment.batch,
         "format": kind,

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from ckpt.errors import UsageError, argument
 from ckpt.export.columns import Column, holds_void, type_names
+from ckpt.secrets import masked
 from ckpt.storage.locations import is_inside, spark_uri
 
 MANIFEST = "_ckpt_export.json"
@@ -67,6 +68,8 @@ def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoi
     if to is None:
         return Target(None, table, kind, mode)
     path = spark_uri(to)
+    if masked(path) != path:
+        raise UsageError(f"--to {to} holds a secret, which files there would keep: leave it out, and set it for Spark")
     folder_and_name(path)
     if is_inside(to, checkpoint) or is_inside(checkpoint, to):
         raise UsageError(f"`to` {to} lies in the checkpoint, or the checkpoint in it: a checkpoint is never written to")

@@ -1,7 +1,8 @@
 """The snapshot of a RocksDB state store: ``<version>[_<unique id>].zip`` (Spark ``RocksDBFileManager.zipToDfsFile``).
 
 The zip holds MANIFEST, OPTIONS and CURRENT and, last, an entry ``metadata`` (Spark ``RocksDBCheckpointMetadata``):
-``v1`` and a line of JSON. It is read from the last bytes of the zip alone.
+``v1`` and a line of JSON. It is read from the last bytes of the zip alone. Spark 4.0 writes the state store checkpoint
+format after the ``v``: ``v2`` in format 2, which no later version reads.
 """
 
 import json
@@ -17,6 +18,7 @@ TAIL_LENGTH = 1 << 16
 _END_LENGTH = 22
 _END, _CENTRAL, _LOCAL = b"PK\x05\x06", b"PK\x01\x02", b"PK\x03\x04"
 _ENTRY = b"metadata"
+_VERSIONS = {b"v1": 1, b"v2": 2}
 _LARGEST_METADATA = 1 << 26
 _DESCRIPTOR = b"PK\x07\x08"
 _STORED, _DEFLATED = 0, 8
@@ -111,8 +113,8 @@ def _content(tail: bytes, entry: _Entry, base: int) -> bytes:
 def _parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
     """Read the entry itself: a version line and JSON."""
     version, _, text = content.partition(b"\n")
-    if version != b"v1":
-        return Unreadable(path, Fault.BAD_VERSION, "its metadata entry does not begin with v1")
+    if version not in _VERSIONS:
+        return Unreadable(path, Fault.BAD_VERSION, "its metadata entry does not begin with v1 or v2")
     try:
         value: Json = json.loads(text.decode())
         if not isinstance(value, dict):
@@ -126,6 +128,7 @@ def _parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
             logs=_files(value.get("logFiles"), "dfsLogFileName"),
             num_keys=keys if type(keys) is int and keys >= 0 else None,
             column_families=tuple(families),
+            version=_VERSIONS[version],
         )
     except (ValueError, TypeError, KeyError, RecursionError):
         return Unreadable(path, Fault.BAD_JSON, "its metadata entry is not the JSON that Spark writes")

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ckpt.checkpoint import Checkpoint
+from ckpt.filelogs import source_folder
 from ckpt.handoff.seen import seen_files
-from ckpt.handoff.starts import SourceStart, source_start
+from ckpt.handoff.starts import SourceStart, in_doubt, source_start
 from ckpt.handoff.words import SinkMeaning, doubts, sinks, skipped, warnings
 from ckpt.history import rate_sources
 from ckpt.inspection import Inspection, inspect
@@ -76,6 +77,8 @@ def plan_handoff(storage: Storage, batch: int | None = None) -> Handoff:
     if chosen is None or log is None or refused is not None:
         return Handoff(found, possible, chosen, refused=refused or "no batch can be handed over")
     starts = tuple(_starts(storage, checkpoint, chosen))
+    if found.written_by.may_read_event_hubs:
+        starts = tuple(map(in_doubt, starts))
     later = tuple(_later(checkpoint, chosen))
     commit = checkpoint.commits.readable(chosen)
     return Handoff(
@@ -157,7 +160,8 @@ def _starts(storage: Storage, checkpoint: Checkpoint, batch: int) -> Iterator[So
         offset = decode(view.offset)
         seen = None
         if isinstance(offset, FileOffset):
-            seen = seen_files(storage, checkpoint.listing, view.index, offset.log_offset)
+            folder = source_folder(checkpoint.listing, log, view.index)
+            seen = seen_files(storage, checkpoint.listing, folder, offset.log_offset)
         yield source_start(view, seen, _recreated(checkpoint, batch, place))
 
 

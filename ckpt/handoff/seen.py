@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from ckpt.checkpoint import SOURCES
 from ckpt.formats.names import COMPACT, compactible_id
 from ckpt.formats.sourcelogs import parse_source_log
 from ckpt.handoff.starts import file_path
@@ -10,15 +9,15 @@ from ckpt.model import Unreadable
 from ckpt.storage import Listing, ReadRequest, Storage
 
 
-def seen_files(storage: Storage, listing: Listing, source: int, entry: int) -> tuple[str, ...] | str:
+def seen_files(storage: Storage, listing: Listing, folder: str, entry: int) -> tuple[str, ...] | str:
     """Every file of the entries up to ``entry``, as ``_metadata.file_path`` spells it; in words where one is missing.
 
     ``N.compact`` names the files of all entries up to N. The log may have entries that no batch has read yet: those
     behind ``entry`` are left out.
     """
     paths: list[str] = []
-    for name in _needed(listing, source, entry):
-        path = f"{SOURCES}/{source}/{name}"
+    for name in _needed(listing, folder, entry):
+        path = f"{folder}/{name}"
         if listing.info(path) is None:
             return f"neither {path} nor {path}{COMPACT} is there: it named files that the old query had read"
         paths.append(path)
@@ -32,9 +31,9 @@ def seen_files(storage: Storage, listing: Listing, source: int, entry: int) -> t
     return tuple(found)
 
 
-def _needed(listing: Listing, source: int, entry: int) -> Iterator[str]:
+def _needed(listing: Listing, folder: str, entry: int) -> Iterator[str]:
     """The names of the log files that together name every file up to an entry."""
-    names = listing.in_folder(f"{SOURCES}/{source}")
+    names = listing.in_folder(folder)
     compacted = sorted(i for name in names if name.endswith(COMPACT) and (i := compactible_id(name)) is not None)
     behind = [i for i in compacted if i >= entry]
     if behind:

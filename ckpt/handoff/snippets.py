@@ -8,6 +8,7 @@ from textwrap import wrap
 from ckpt.errors import CkptError
 from ckpt.handoff.plan import Handoff
 from ckpt.handoff.starts import Begin, SourceStart
+from ckpt.secrets import masked
 
 MOST_FILES = 5_000
 """How many files a snippet names: the JVM takes no longer methods, and nobody reads longer lists."""
@@ -23,13 +24,18 @@ class Language(StrEnum):
 def snippet(handoff: Handoff, language: Language) -> str:
     """The whole file, without a line end at its end; only for a hand-over that is not refused.
 
-    Raises CkptError where a source has seen more than ``MOST_FILES`` files.
+    Raises CkptError where a source has seen more than ``MOST_FILES`` files, or a path among them holds a secret.
     """
     for start in handoff.sources:
         if len(start.seen) > MOST_FILES:
             raise CkptError(
                 f"{handoff.inspection.checkpoint.uri}: source {start.view.index} has read {len(start.seen):,} files, "
                 f"more than a snippet names ({MOST_FILES:,}); take them from sources[].seen of -o json and anti-join"
+            )
+        if any(masked(path) != path for path in start.seen):
+            raise CkptError(
+                f"{handoff.inspection.checkpoint.uri}: no code, for it would hold a secret: it is in the path of a "
+                f"file that source {start.view.index} has read"
             )
     return "\n".join(_python(handoff) if language is Language.PYTHON else _scala(handoff)).rstrip()
 
@@ -55,7 +61,7 @@ def _told(start: SourceStart) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """Text that ends no comment or string, whatever a checkpoint holds."""
-    shown = "".join(char if char.isprintable() else "?" for char in text)
+    shown = "".join(char if char.isprintable() else "?" for char in masked(text))
     return shown.replace("\\", "/").replace('"', "'").replace("*/", "* /").replace("/*", "/ *")
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ckpt.model import Json
@@ -33,6 +33,10 @@ class SourceStart:
     refused: str | None = None  # why no option says where to begin, and the way out
 
 
+_EVENT_HUBS = (
+    "the source must be Kafka: offsets of Azure Event Hubs look the same, and its reader wants sequence numbers in "
+    "eventhubs.startingPositions instead of these options"
+)
 _TEST_SOURCES = {
     SourceType.RATE: "a rate source counts from zero in every new checkpoint; no option says otherwise",
     SourceType.RATE_MICRO_BATCH: "a rate-micro-batch source counts from row 0 in every new checkpoint; "
@@ -64,6 +68,11 @@ def source_start(
     if view.type is SourceType.FILE:
         return _files(view, "the files that it had read are not recorded" if seen is None else seen)
     return SourceStart(view, Begin.REFUSED, refused=_unknown(view))
+
+
+def in_doubt(start: SourceStart) -> SourceStart:
+    """The same, of a checkpoint in which offsets of Event Hubs cannot be told from those of Kafka."""
+    return replace(start, conditions=(_EVENT_HUBS, *start.conditions)) if start.view.type is SourceType.KAFKA else start
 
 
 def file_path(logged: str) -> str:

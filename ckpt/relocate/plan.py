@@ -19,7 +19,7 @@ from ckpt.inspection import inspect
 from ckpt.model import Unreadable
 from ckpt.reader import read_checkpoint
 from ckpt.relocate.outside import OutsidePaths, held_elsewhere
-from ckpt.relocate.target import default_root, root_of
+from ckpt.relocate.spark_root import default_root, root_of
 from ckpt.relocate.warnings import warnings
 from ckpt.state.folders import lies_elsewhere, numbered
 from ckpt.storage import ReadRequest, Storage

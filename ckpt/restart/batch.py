@@ -6,7 +6,7 @@ from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.findings import Diagnosis, Finding
 from ckpt.model import DamageKind, StateDamage, StateFileKind
-from ckpt.restart import remedies, words
+from ckpt.restart import messages, remedies
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
@@ -20,6 +20,7 @@ _STATE_DIAGNOSES = {
     DamageKind.ODD_END: diagnoses.state.STATE_FILE_DAMAGED,
     DamageKind.UNREADABLE: diagnoses.state.STATE_FILE_DAMAGED,
     DamageKind.BAD_SCHEMA: diagnoses.state.STATE_FILE_DAMAGED,
+    DamageKind.VERSION_2: diagnoses.state.SNAPSHOT_OF_4_0,
     DamageKind.BLOCKED: diagnoses.others.DIRECTORY_IN_THE_WAY,
     DamageKind.MISSING_SST: diagnoses.state.STATE_SST_MISSING,
     DamageKind.MISSING_PARTITION: diagnoses.state.STATE_FOLDER_MISSING,
@@ -46,7 +47,7 @@ def refused(start: Start) -> Forecast | None:
     if start.progress is Progress.SYNC or not start.checkpoint.stateful:
         return None
     found = Finding(diagnoses.logs.ASYNC_REFUSES_STATE, STATE, "the checkpoint has state")
-    return start.ends(Outcome.REFUSED, found, error=words.ASYNC_REFUSES_STATE)
+    return start.ends(Outcome.REFUSED, found, error=messages.ASYNC_REFUSES_STATE)
 
 
 def state(start: Start) -> Forecast | None:
@@ -68,7 +69,7 @@ def state(start: Start) -> Forecast | None:
     if recorded > start.rules.runs_join_format:
         detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
         found = Finding(diagnoses.logs.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
-        error, again = words.no_join_format(recorded), not start.resumes
+        error, again = messages.no_join_format(recorded), not start.resumes
         return start.ends(
             Outcome.FAILS_IN_BATCH, found, batch_id=batch_id, reexecutes=again, sources=ranges, error=error
         )
@@ -115,7 +116,7 @@ def _moved_schemas(start: Start) -> tuple[Finding, str | None] | None:
             found = Finding(diagnoses.state.STATE_MOVED, STATE, f"schemas are read from {moved[0]}", remedy)
             lost = any(path in checkpoint.lost_schemas for path in moved)
             recorded = moved[0].rpartition("/_stateSchema/")[0]
-            return found, words.no_schema_file(f"{recorded}/_stateSchema/") if lost else None
+            return found, messages.no_schema_file(f"{recorded}/_stateSchema/") if lost else None
     return None
 
 
@@ -137,7 +138,7 @@ def blocked(start: Start) -> Forecast | None:
         found = Finding(
             diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{batch_id}", detail, remedies.commits_ahead(start.checkpoint)
         )
-        in_the_way = found, words.concurrent_update(batch_id)
+        in_the_way = found, messages.concurrent_update(batch_id)
     if in_the_way is None:
         return None
     found, error = in_the_way
@@ -152,10 +153,10 @@ def obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, str] 
     path, sidecar = (f"{folder}/{one}".lstrip("/") for one in (name, f".{name}.crc"))
     if isinstance(name, int) and listing.has_folder(path):
         found = Finding(diagnoses.others.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
-        return found, words.concurrent_update(name)
+        return found, messages.concurrent_update(name)
     if start.checkpoint.local and listing.info(sidecar) and not listing.info(path):
         detail = f"Spark has to write {path}, and its checksum file is already there"
-        return Finding(diagnoses.others.ORPHAN_SIDECAR_BLOCKS, sidecar, detail), words.USED_CONCURRENTLY
+        return Finding(diagnoses.others.ORPHAN_SIDECAR_BLOCKS, sidecar, detail), messages.USED_CONCURRENTLY
     return None
 
 

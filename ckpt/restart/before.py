@@ -7,7 +7,7 @@ from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.filelogs import file_source_logs
 from ckpt.findings import Finding
 from ckpt.model import Kind, Unreadable
-from ckpt.restart import words
+from ckpt.restart import messages
 from ckpt.restart.batch import blocked, obstacle
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.start import Start
@@ -38,11 +38,11 @@ def query_metadata(start: Start) -> Forecast | None:
         if _JAVA_UUID.fullmatch(metadata.query_id):
             return None
         detail = "the id in it is no UUID"
-        return start.fails(diagnoses.logs.UNREADABLE_METADATA, METADATA, detail, words.NO_UUID)
+        return start.fails(diagnoses.logs.UNREADABLE_METADATA, METADATA, detail, messages.NO_UUID)
     used = start.latest is not None or start.committed is not None
     if used and start.rules.needs_metadata:
         detail = "the file is not there, though batches were planned"
-        return start.fails(diagnoses.logs.MISSING_METADATA, METADATA, detail, words.MISSING_METADATA)
+        return start.fails(diagnoses.logs.MISSING_METADATA, METADATA, detail, messages.MISSING_METADATA)
     in_the_way = obstacle(start, "", METADATA)
     return None if in_the_way is None else start.ends(Outcome.FAILS_AT_START, in_the_way[0], error=in_the_way[1])
 
@@ -54,7 +54,7 @@ def source_logs(start: Start) -> Forecast | None:
         if one.log.first_missing is not None:
             path = f"{one.folder}/{one.log.first_missing}"
             detail = f"entries {one.log.first_needed} to {one.log.latest} are needed, and this one is missing"
-            return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, words.gone(path))
+            return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, messages.gone(path))
     for path, entry in checkpoint.source_entries.items():
         if isinstance(entry, Unreadable):
             return start.fails(diagnoses.others.SOURCE_LOG_UNREADABLE, path, entry.reason, entry.says)
@@ -70,14 +70,14 @@ def nothing_planned(start: Start) -> Forecast | None:
     if left and start.rules.new_query_needs_empty:
         detail = f"offsets/ names no batch, and {' and '.join(f + '/' for f in left)} is not empty"
         asserts = start.rules.asserts_no_commits and start.committed is not None
-        error = words.ASSERTION_FAILED if asserts else words.NOT_EMPTY
+        error = messages.ASSERTION_FAILED if asserts else messages.NOT_EMPTY
         return start.fails(diagnoses.logs.COMMITS_WITHOUT_OFFSETS, left[0], detail, error)
     if start.committed is not None:
         detail = f"offsets/ names no batch, and commits/ ends at batch {start.committed}"
         found = Finding(diagnoses.logs.COMMITS_WITHOUT_OFFSETS, COMMITS, detail)
         if 0 in checkpoint.commits:
             return start.ends(
-                Outcome.FAILS_AT_COMMIT, found, batch_id=0, reexecutes=False, error=words.concurrent_update(0)
+                Outcome.FAILS_AT_COMMIT, found, batch_id=0, reexecutes=False, error=messages.concurrent_update(0)
             )
         return start.ends(Outcome.STARTS_FRESH, found, batch_id=0, reexecutes=False)
     because = []

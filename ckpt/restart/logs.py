@@ -5,7 +5,7 @@ from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint, Log
 from ckpt.formats.names import java_long
 from ckpt.history import Pattern, pattern
 from ckpt.model import CommitLog, OffsetLog, Unreadable
-from ckpt.restart import remedies, words
+from ckpt.restart import messages, remedies
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.settings import JOIN_FORMAT, SHUFFLE_PARTITIONS
@@ -24,10 +24,10 @@ def _highest(start: Start, log: Log[OffsetLog] | Log[CommitLog], latest: int) ->
     if latest not in log:
         name = next(odd.name for odd in log.names.odd if odd.batch_id == latest)
         detail = f"Spark reads this name as batch {latest}, and {path} is not there"
-        return start.fails(diagnoses.others.ODD_NAME, f"{log.folder}/{name}", detail, words.no_such_file(path))
+        return start.fails(diagnoses.others.ODD_NAME, f"{log.folder}/{name}", detail, messages.no_such_file(path))
     if latest - log.ids[0] > MOST_BATCHES:
         detail = f"the log goes from batch {log.ids[0]} to {latest}, more than Spark can count"
-        return start.fails(diagnoses.others.ODD_NAME, path, detail, words.TOO_MANY_BATCHES)
+        return start.fails(diagnoses.others.ODD_NAME, path, detail, messages.TOO_MANY_BATCHES)
     return None
 
 
@@ -47,7 +47,7 @@ def _log_file(
         reads = "no known Spark version reads that" if remedies.nobody_reads(version) else reads
         detail = f"its version line is v{version}, and {reads}"
         remedy = remedies.newer_version(version)
-        return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION, remedy)
+        return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION, remedy)
     if isinstance(entry, Unreadable):
         folder, _, batch_id = path.partition("/")
         remedy = remedies.unreadable_log(start.checkpoint, folder, int(batch_id))
@@ -67,7 +67,7 @@ def unfinished_repartition(start: Start) -> Forecast | None:
     if committed is None or committed >= latest:
         return None
     if latest - 1 not in start.checkpoint.offsets:
-        return _no_predecessor(start, latest, words.previous_not_found(latest - 1))
+        return _no_predecessor(start, latest, messages.previous_not_found(latest - 1))
     unreadable = _offset_file(start, latest - 1)
     if unreadable is not None:
         return unreadable
@@ -78,7 +78,10 @@ def unfinished_repartition(start: Start) -> Forecast | None:
         if metadata is None:
             detail = "it has no metadata line, which the check for an unfinished repartition needs"
             return start.fails(
-                diagnoses.logs.UNFINISHED_REPARTITION, f"{OFFSETS}/{batch_id}", detail, words.no_metadata(batch_id)
+                diagnoses.logs.UNFINISHED_REPARTITION,
+                f"{OFFSETS}/{batch_id}",
+                detail,
+                messages.no_metadata(batch_id),
             )
         counts.append(metadata.conf.get(SHUFFLE_PARTITIONS))
     path = f"{OFFSETS}/{latest}"
@@ -86,10 +89,10 @@ def unfinished_repartition(start: Start) -> Forecast | None:
         return None
     if None in counts:
         detail = f"no {SHUFFLE_PARTITIONS} is recorded, which the check for an unfinished repartition needs"
-        return start.fails(diagnoses.logs.UNFINISHED_REPARTITION, path, detail, words.NO_SHUFFLE_PARTITIONS)
+        return start.fails(diagnoses.logs.UNFINISHED_REPARTITION, path, detail, messages.NO_SHUFFLE_PARTITIONS)
     if counts[0] != counts[1]:
         detail = f"{counts[0]} shuffle partitions, where batch {latest - 1} has {counts[1]}"
-        return start.fails(diagnoses.logs.UNFINISHED_REPARTITION, path, detail, words.UNFINISHED_REPARTITION)
+        return start.fails(diagnoses.logs.UNFINISHED_REPARTITION, path, detail, messages.UNFINISHED_REPARTITION)
     return None
 
 
@@ -99,7 +102,7 @@ def latest_sources(start: Start) -> Forecast | None:
     if log is None or log.sources:
         return None
     path, detail = f"{OFFSETS}/{start.latest}", "it names no source, and every query has one"
-    return start.fails(diagnoses.logs.SOURCES_DIFFER, path, detail, words.SOURCES_DIFFER)
+    return start.fails(diagnoses.logs.SOURCES_DIFFER, path, detail, messages.SOURCES_DIFFER)
 
 
 def predecessor(start: Start) -> Forecast | None:
@@ -115,12 +118,14 @@ def predecessor(start: Start) -> Forecast | None:
         if taken > (-1 if found is None else found):
             detail = f"asynchronous tracking takes it for batch {taken}, which has no file"
             name = next(name for name in names if java_long(name) == taken)
-            return start.fails(diagnoses.others.ODD_NAME, f"{OFFSETS}/{name}", detail, words.offsets_not_found(taken))
+            return start.fails(
+                diagnoses.others.ODD_NAME, f"{OFFSETS}/{name}", detail, messages.offsets_not_found(taken)
+            )
     if found is not None:
         return _offset_file(start, found) or _same_sources(start, found, latest)
     if latest == 0 or start.progress is Progress.ASYNC:
         return None
-    return _no_predecessor(start, latest, words.does_not_exist(latest - 1))
+    return _no_predecessor(start, latest, messages.does_not_exist(latest - 1))
 
 
 def _no_predecessor(start: Start, latest: int, error: str) -> Forecast:
@@ -139,7 +144,7 @@ def _same_sources(start: Start, earlier: int, latest: int) -> Forecast | None:
     if before is None or after is None or len(before.sources) == len(after.sources):
         return None
     detail = f"{OFFSETS}/{earlier} names {len(before.sources)}, {OFFSETS}/{latest} names {len(after.sources)}"
-    return start.fails(diagnoses.logs.SOURCES_DIFFER, f"{OFFSETS}/{latest}", detail, words.SOURCES_DIFFER)
+    return start.fails(diagnoses.logs.SOURCES_DIFFER, f"{OFFSETS}/{latest}", detail, messages.SOURCES_DIFFER)
 
 
 def recorded_settings(start: Start) -> Forecast | None:
@@ -178,7 +183,7 @@ def latest_commit(start: Start) -> Forecast | None:
     written = _commit_version(start.checkpoint)
     if start.rules.commit_log_exact and entry is not None and entry.version not in (None, written):
         detail = f"its version line is v{entry.version}, and the session of this query writes v{written}"
-        return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, words.NEWER_VERSION)
+        return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION)
     return _log_file(start, entry, path, start.rules.newest_commit_log)
 
 

@@ -5,7 +5,7 @@ from ckpt.checkpoint import OFFSETS
 from ckpt.filelogs import file_source_logs
 from ckpt.findings import Diagnosis, Finding
 from ckpt.model import SourceOffset
-from ckpt.restart import remedies, words
+from ckpt.restart import messages, remedies
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.sources import (
@@ -29,7 +29,7 @@ def malformed_offsets(start: Start) -> Forecast | None:
         for index, source in enumerate(log.sources if log else ()):
             if not source.well_formed:
                 detail = f"the offset of source {index} is {'JSON that was cut off' if source.cut else 'no JSON'}"
-                error = words.CUT_OFFSET if source.cut and _is_read_by_json4s(start, index) else None
+                error = messages.CUT_OFFSET if source.cut and _is_read_by_json4s(start, index) else None
                 return start.fails(diagnoses.logs.MALFORMED_OFFSET, f"{OFFSETS}/{batch_id}", detail, error)
     return None
 
@@ -52,6 +52,8 @@ def doubtful_offsets(start: Start) -> Forecast | None:
             diagnosis, detail = doubt
             detail = f"source {index} {detail} batch {start.predecessor}"
             moved, remedy = advance(old.value, new.value), None
+            if diagnosis is diagnoses.others.TOPIC_SWITCHED and moved and moved.switched:
+                detail += f": topic {moved.switched[1]}, where that had {moved.switched[0]}"
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and moved.recreated:
                 detail, remedy = f"{detail}: {_went_back(moved)}", remedies.topic_recreated(start.latest)
             return start.ends(Outcome.UNKNOWN, Finding(diagnosis, f"{OFFSETS}/{start.latest}", detail, remedy))
@@ -72,6 +74,8 @@ def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tu
     if type(decode(old.value)) is not type(decode(new.value)):
         return diagnoses.logs.SOURCES_DIFFER, "is of another kind than in"
     moved = None if start.resumes else advance(old.value, new.value)
+    if moved is not None and moved.switched:
+        return diagnoses.others.TOPIC_SWITCHED, "reads another topic than in"
     if moved is not None and moved.went_back:
         return diagnoses.others.OFFSETS_WENT_BACK, "ends before the end of"
     return None
@@ -96,7 +100,7 @@ def source_entries(start: Start) -> Forecast | None:
         missing = [entry for entry in range(first + 1, last + 1) if entry not in one.entries]
         if missing:
             path = f"{one.folder}/{one.log.name_of(missing[0])}"
-            error = words.does_not_exist(missing[0]) if len(missing) == 1 else None
+            error = messages.does_not_exist(missing[0]) if len(missing) == 1 else None
             detail = f"the latest batch read entries {first + 1} to {last}, and this one is not there"
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, error)
     return None

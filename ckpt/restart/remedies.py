@@ -89,7 +89,7 @@ def commits_ahead(checkpoint: Checkpoint) -> str:
 def restore_offsets(batch_ids: Sequence[int]) -> str:
     """For offset files that differ from those before them."""
     named = " and ".join(_paths(OFFSETS, batch_ids)) if len(batch_ids) < 3 else f"offsets/ of {_batches(batch_ids)}"
-    return diagnoses.words.RESTORE.replace("{path}", named)
+    return diagnoses.common.RESTORE.replace("{path}", named)
 
 
 def topic_recreated(latest: int | None) -> str:

@@ -31,6 +31,8 @@ def load_failure(damage: StateDamage, provider: Provider, rules: Rules) -> LoadF
             return LoadFailure("STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY", at_start=True)
         case DamageKind.MISSING_STATE if damage.operator is not None and rules.operator_metadata:
             return LoadFailure("STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA", at_start=True)
+        case DamageKind.VERSION_2 if not rules.repairs_snapshots:
+            return LoadFailure("CANNOT_LOAD_STATE_STORE.CANNOT_READ_CHECKPOINT")
         case DamageKind.BAD_SCHEMA:
             return LoadFailure(damage.says, at_start=rules.checks_schemas_at_start)
         case DamageKind.BLOCKED:
@@ -52,6 +54,8 @@ def _survives(damage: StateDamage, rules: Rules) -> bool:
     An odd end is not looked at, but a checksum file beside it may be. A bad snapshot is replaced by an older one and
     its logs where Spark repairs snapshots; for RocksDB that needs changelog checkpointing.
     """
+    if damage.kind is DamageKind.VERSION_2 and rules.version_2_snapshots:
+        return True
     if damage.kind is DamageKind.ODD_END and not (damage.checksummed and _verifies(damage, rules.verified)):
         return True
     return damage.fallback and rules.repairs_snapshots

@@ -170,6 +170,9 @@ def _damages(
         yield from _file_damages(place, target, name, names.snapshot_kind, verified)
         recorded = verified.snapshots.get(f"{place.folder}/{name}")
         if recorded is not None:
+            if recorded.version == 2:
+                verdict = Verdict(DamageKind.VERSION_2, "its metadata entry begins with v2, as Spark 4.0 writes it")
+                yield _damage(place, target, verdict, name, names.snapshot_kind)
             yield from _sst_damages(listing, place, target, name, recorded)
     for log in chain.logs:
         yield from _file_damages(place, target, names.logs[log], names.log_kind, verified)

@@ -204,4 +204,4 @@ def _typed(text: str, default: object) -> object:
             return {"true": True, "false": False}.get(text.lower())
         return json.loads(text) if text[:1] in ("{", "[") else text
     except ValueError as error:
-        raise UsageError(f"`storage_options` …={text} is not understood: {short(error)}") from error
+        raise UsageError(f"`storage_options`: a value of JSON is not understood: {short(error)}") from error

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import PurePath
 
-from ckpt.errors import NotFound, StorageError
+from ckpt.errors import NotFound, StorageError, UsageError
 from ckpt.storage.base import FileInfo, Folder, Listing, Oddity, ReadRequest, one_line
+from ckpt.storage.locations import local_path
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # A named pipe in place of a file must not block the reader, nor a terminal become its own.
@@ -17,6 +18,22 @@ _CHUNK = 1 << 20
 
 # Half the price of calling FileInfo, which matters for half a million files.
 _file_info = partial(tuple.__new__, FileInfo)
+
+
+def is_gone(path: str) -> bool:
+    """Whether a file that a checkpoint names by an absolute local path, spelled as Spark does, is not there.
+
+    Only its name is looked up: nothing is opened. False for a remote path, and where it cannot be known.
+    """
+    try:
+        local = path.removeprefix("file:") if path.startswith("file:/") else local_path(path)
+        if local is not None:
+            os.stat(local)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError, UsageError):
+        return False
+    return False
 
 
 class LocalStorage:

@@ -3,6 +3,7 @@
 import re
 
 from ckpt.errors import NotFound, StorageError, UsageError
+from ckpt.secrets import masked
 from ckpt.storage.base import one_line
 
 _NO_BUCKET = re.compile(r"NO_?SUCH_?BUCKET|ContainerNotFound|bucket does not exist|bucket not found", re.I)
@@ -61,7 +62,7 @@ def explain(error: Exception, path: str, cure: str, doing: str = "read") -> Stor
 def short(error: BaseException) -> str:
     """The cause that a library names, without its wrapping, in one line of modest length."""
     text = _POSTSCRIPT.sub("", _PREAMBLE.sub("", _first_line(error))).strip()
-    line = one_line(" ".join(text.split())) or type(error).__name__
+    line = one_line(masked(" ".join(text.split()))) or type(error).__name__
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 

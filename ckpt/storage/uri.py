@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
 from ckpt.errors import StorageError, UsageError
+from ckpt.secrets import masked
 from ckpt.storage.base import Storage, one_line
 from ckpt.storage.local import LocalStorage
 from ckpt.storage.locations import OBJECT_STORES, Family, family, local_path
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ckpt.storage.remote import Drive
 
 _QUERY = re.compile(r"(?P<path>[^?]*)\?(?P<query>\w+=[^&]*(?:&\w+=[^&]*)*)", re.S)
-_SECRETS = re.compile("(secret_key|session_token|account_key|sas_token|access_token|client_secret)=[^&]*")
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -69,8 +69,7 @@ class _Remote:
     @property
     def shown(self) -> str:
         """The URI as messages and reports show it: without secrets."""
-        uri = self.uri.replace(f"//{self.user}@", "//***@", 1) if ":" in self.user else self.uri
-        return one_line(_SECRETS.sub(r"\1=***", uri) if self.query else uri)
+        return one_line(masked(self.uri))
 
     @property
     def place(self) -> str:

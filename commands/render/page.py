@@ -9,7 +9,7 @@ from ckpt.history import Pattern
 from ckpt.inspection import Inspection
 from ckpt.model import Kind
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.sources import Advance, advance
+from ckpt.sources import Advance, SourceType, SourceView, advance
 from ckpt.verdict import spell
 from ckpt.versions import Progress
 
@@ -73,7 +73,7 @@ def title(inspection: Inspection) -> Iterator[Block]:
     if checkpoint.kind is Kind.EMPTY:
         yield Title(name, ("empty",))
         return
-    kinds = [source.type for source in inspection.sources]
+    kinds = [_kind(source, inspection) for source in inspection.sources]
     has = f"{plural(len(kinds), 'source')} ({', '.join(sorted(set(kinds)))})" if kinds else "sources unknown"
     never = "stateless" if inspection.pattern is Pattern.ASYNC_PROGRESS else "no state/ folder"
     keeps = {True: "stateful", False: never, None: "stateful or not: unknown"}[checkpoint.stateful]
@@ -85,6 +85,12 @@ def title(inspection: Inspection) -> Iterator[Block]:
     since = inspection.written_by.at_least
     writer = [f"written by Spark {since} or later"] if since else []
     yield Title(name, (f"{keeps}, {has}", *continuous, batch, *writer, query))
+
+
+def _kind(source: SourceView, inspection: Inspection) -> str:
+    """What source it is, as far as its offsets tell."""
+    either = source.type is SourceType.KAFKA and inspection.written_by.may_read_event_hubs
+    return "kafka or Event Hubs" if either else source.type
 
 
 def _verdict(inspection: Inspection) -> Iterator[Block]:
@@ -145,7 +151,7 @@ def _sources(inspection: Inspection) -> Iterator[Block]:
     yield Heading("Sources", f"the query must have exactly {plural(len(inspection.sources), 'source')}")
     for source in inspection.sources[:_SOURCES]:
         reads = dict.fromkeys(_reads(f.sources[source.index]) for f in running if source.index < len(f.sources))
-        label = f"  {source.index}  {source.type}" + (f" {source.name}" if source.name else "")
+        label = f"  {source.index}  {_kind(source, inspection)}" + (f" {source.name}" if source.name else "")
         for text in reads or {offset(source.offset): None}:
             yield Item(text, 24, label + "  ")
             label = ""
@@ -198,4 +204,6 @@ def _grown(advance: Advance | None) -> str:
     if advance is None:
         return ""
     amount = advance.unit.value if advance.amount is None else counted(advance.amount, advance.unit, "+")
-    return "another table" if advance.replaced else "WENT BACK" if advance.went_back else amount
+    if advance.replaced or advance.switched:
+        return "another table" if advance.replaced else "another topic"
+    return "WENT BACK" if advance.went_back else amount

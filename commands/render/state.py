@@ -1,6 +1,7 @@
 """The state of a page: what each operator keeps, and what of its settings the checkpoint decides."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from statistics import median
 
 from ckpt import settings
@@ -17,6 +18,8 @@ _RECORDED = {
     settings.WATERMARK_POLICY: "watermark policy",
 }
 _IN_FULL = 3  # operators up to which all their stores are shown
+_DEEPEST = 10  # how many types inside one another a page shows
+_FIELDS = 100  # and how many fields of one
 _SKEW = 2.0  # times the median from which the largest partition is worth a word
 
 
@@ -126,29 +129,37 @@ def type_name(schema: Json) -> str:
     """A type as Spark's JSON has it, in the words of Spark SQL: ``key bigint, window struct<start timestamp>``."""
     match schema:
         case {"type": "struct", "fields": list(fields)}:
-            return ", ".join(_field(field) for field in fields)
+            return _fields(fields, _DEEPEST)
         case _:
             return sql_type(schema)
 
 
-def _field(field: Json) -> str:
+def _fields(fields: Sequence[Json], deepest: int) -> str:
+    more = [f"and {len(fields) - _FIELDS:,} more"] if len(fields) > _FIELDS else []
+    return ", ".join([*(_field(field, deepest) for field in fields[:_FIELDS]), *more])
+
+
+def _field(field: Json, deepest: int) -> str:
     match field:
         case {"name": str(name), "type": kind}:
-            return f"{name} {sql_type(kind)}"
+            return f"{name} {sql_type(kind, deepest)}"
     return "?"
 
 
-def sql_type(kind: Json) -> str:
-    """The type of a column in the words of Spark SQL."""
+def sql_type(kind: Json, deepest: int = _DEEPEST) -> str:
+    """The type of a column in the words of Spark SQL; what nests deeper than ``deepest`` types is left out."""
+    if not deepest:
+        return "..."
+    inner = partial(sql_type, deepest=deepest - 1)
     match kind:
-        case {"type": "struct"}:
-            return f"struct<{type_name(kind)}>"
+        case {"type": "struct", "fields": list(fields)}:
+            return f"struct<{_fields(fields, deepest - 1)}>"
         case {"type": "array", "elementType": element}:
-            return f"array<{sql_type(element)}>"
+            return f"array<{inner(element)}>"
         case {"type": "map", "keyType": key, "valueType": value}:
-            return f"map<{sql_type(key)}, {sql_type(value)}>"
+            return f"map<{inner(key)}, {inner(value)}>"
         case {"type": "udt", "sqlType": stored}:
-            return sql_type(stored)
+            return inner(stored)
         case str(name):
             return {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(name, name)
     return "?"

@@ -9,6 +9,8 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 def printable(text: str) -> str:
     """``text`` with everything that is not printable escaped, so that a terminal shows it and does not obey it."""
+    if text.isprintable():
+        return text
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from ckpt.errors import UsageError
-from ckpt.relocate.target import default_root
+from ckpt.relocate.spark_root import default_root
 from tests.conftest import Ckpt
 from tests.places import SAMPLES
 from tests.services.fixtures import Upload

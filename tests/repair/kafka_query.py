@@ -71,7 +71,7 @@ def read(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
 
 def _copying(spark: Any, job: dict[str, Any], per_batch: int) -> DataStreamWriter:
     reader = spark.readStream.format("kafka").options(**_kafka(), subscribe=job["from"], startingOffsets="earliest")
-    rows = reader.option("maxOffsetsPerTrigger", per_batch).load()
+    rows = reader.options(maxOffsetsPerTrigger=per_batch, **job.get("options", {})).load()
     rows = rows.selectExpr("key", "concat_ws(' ', partition, offset, CAST(value AS STRING)) AS value")
     writer = rows.writeStream.format("kafka").options(**_kafka(), topic=job["to"])
     done: DataStreamWriter = writer.option("checkpointLocation", job["checkpoint"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.change import quiet
+from ckpt.change import activity
 from ckpt.repair import plan_repair
 from ckpt.storage import open_storage
 from tests.conftest import Ckpt, CopyOf
@@ -36,7 +36,7 @@ def test_a_query_that_writes_between_the_two_looks(
     checkpoint = copy_of(GAP)
     for file in checkpoint.rglob("*"):
         os.utime(file, (1, 1_600_000_000))
-    monkeypatch.setattr(quiet, "LOOKS_APART_S", 0.5)
+    monkeypatch.setattr(activity, "LOOKS_APART_S", 0.5)
 
     def write() -> None:
         time.sleep(0.2)

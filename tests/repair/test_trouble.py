@@ -274,7 +274,7 @@ def test_a_file_that_is_a_link_is_not_written_through(target: str, ckpt: Ckpt, c
 def test_a_folder_where_the_missing_file_belongs(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(GAP, {"op": "mkdir", "path": "offsets/30"})
     run = ckpt("repair-async", checkpoint, "--strategy", "fill", "-o", "json")
-    assert "offsets/30 is no file" in refused(run)
+    assert "offsets/30 is not a file" in refused(run)
 
 
 def test_a_backup_that_exists_is_not_used(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:

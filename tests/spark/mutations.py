@@ -11,6 +11,7 @@ hand would do, unless the mutation says `"keep_crc": true`.
 from __future__ import annotations
 
 import shutil
+import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,21 @@ def _replace_text(root: Path, mutation: Mutation) -> None:
         _forget_crc(path, mutation)
 
 
+def _zip_entry(root: Path, mutation: Mutation) -> None:
+    """Replace `old` by `new` in the entry `entry` of a zip; the other entries stay as they are, and in their order."""
+    for path in _matches(root, mutation):
+        with zipfile.ZipFile(path) as before:
+            entries = [(info, before.read(info)) for info in before.infolist()]
+        with zipfile.ZipFile(path, "w") as after:
+            for info, content in entries:
+                named = info.filename == mutation["entry"]
+                changed = content.replace(mutation["old"].encode(), mutation["new"].encode()) if named else content
+                if named and changed == content:
+                    raise ValueError(f"no such text for {dict(mutation)}")
+                after.writestr(info, changed)
+        _forget_crc(path, mutation)
+
+
 def _copy(root: Path, mutation: Mutation) -> None:
     source, target = root / mutation["path"], root / mutation["to"]
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -133,6 +149,7 @@ OPERATIONS: dict[str, Callable[[Path, Mutation], None]] = {
     "truncate": _truncate,  # path, bytes, keep_crc
     "write": _write,  # path, text or hex, keep_crc; an empty text makes an empty file
     "replace_text": _replace_text,  # path, old, new, keep_crc
+    "zip_entry": _zip_entry,  # path, entry, old, new, keep_crc
     "copy": _copy,  # path, to, keep_crc
     "move": _move,  # path, to, keep_crc
     "mkdir": _mkdir,  # path

@@ -95,11 +95,22 @@ def _zips() -> Iterator[Case]:
     yield from _ssts(prefix, sample)
 
 
+def _version_2() -> Iterator[Case]:
+    """Snapshots of state store checkpoint format 2 as Spark 4.0 writes them: their metadata entry begins with v2."""
+    sample, every = "aggregation-format2-4.2", "state/0/*/*.zip"
+    as_4_0 = [{"op": "zip_entry", "path": every, "entry": "metadata", "old": "v1\n", "new": "v2\n"}]
+    as_4_0 += delete(f"{every}.crc")
+    older = delete(*(f"state/0/*/{version}_*.changelog" for version in (1, 2, 3, 4, 5, 6)))
+    yield Case("snapshots-of-4.0", sample, tuple(as_4_0), QUERY)
+    yield Case("snapshots-of-4.0-no-older-changelogs", sample, (*as_4_0, *older), QUERY)
+
+
 def cases() -> Iterator[Case]:
     """Every case of this module."""
     yield from _of_files("snapshots", "aggregation-hdfs-4.2", "delta", "snapshot")
     yield from _of_files("changelogs", "aggregation-changelog-4.2", "changelog", "zip")
     yield from _ssts("changelogs", "aggregation-changelog-4.2")
     yield from _zips()
+    yield from _version_2()
     yield from _random_versions("hdfs", "aggregation-hdfs-4.2", 15)
     yield from _random_versions("changelog", "aggregation-changelog-4.2", 15)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 
 from ckpt.errors import UsageError
+from ckpt.secrets import masked
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import SCHEMES, Family, family, local_path, without_keys
 
@@ -21,8 +22,11 @@ _NAME_IT = "name with `to` the URI that Spark will use"
 def root_of(uri: str) -> str:
     """A location as Spark is given it, as Spark records it. Raises UsageError where that cannot be told.
 
-    Never percent-decoded. A path without a scheme is a local one.
+    Never percent-decoded. A path without a scheme is a local one. A URI with a key in it is refused: the checkpoint
+    would keep it.
     """
+    if masked(uri) != uri:
+        raise UsageError(f"--to {one_line(uri)} holds a secret, which the checkpoint would keep: leave it out")
     if uri.startswith("/"):
         return "file:" + _tidy(uri)
     parts = _SCHEME.fullmatch(uri)

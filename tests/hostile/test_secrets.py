@@ -1,0 +1,148 @@
+"""Keys and tokens never leave: not in a line, not in a message that quotes a library, not in a file that is written."""
+
+import json
+
+import pytest
+
+from ckpt.errors import CkptError, UsageError
+from ckpt.handoff.plan import hand_off
+from ckpt.handoff.snippets import Language, snippet
+from ckpt.migrate.generate.text import plain
+from ckpt.relocate.spark_root import root_of
+from ckpt.secrets import masked, masked_json
+from ckpt.shell import quoted_path
+from ckpt.storage import open_storage
+from ckpt.storage.trouble import explain
+from tests.conftest import Ckpt, CopyOf
+
+SECRET = "wJalrXUtnFEMI7MDENGbPxRfiCY"
+
+HOLD_ONE = [
+    f"s3://KEY:{SECRET}@bucket/x",
+    f"s3:/KEY:{SECRET}@bucket/x",
+    f"s3a://KEY:{SECRET[:9]}/{SECRET[9:]}@bucket/x",
+    f"sftp://user:{SECRET}@host:22/x",
+    f"s3://bucket/x?region=r&secret_key={SECRET}",
+    f"s3://bucket/x?secret%5Fkey={SECRET}",
+    f"s3://bucket/x?SECRET_KEY={SECRET}",
+    f"abfs://box@account/x?sas_token=sv=2020&sig={SECRET}",
+    f"https://account.blob.core.windows.net/box/x?sv=2022&se=2030&sig={SECRET}%3D&sp=r",
+    f"https://bucket.s3.amazonaws.com/x?X-Amz-Signature={SECRET}&x=y",
+    f"DefaultEndpointsProtocol=https;AccountName=a;AccountKey={SECRET}==",
+    f"cannot open 's3a://KEY:{SECRET}@bucket' (403)",
+    f"fs.s3a.secret.key={SECRET}",
+    f"fs.azure.account.key.a.dfs.core.windows.net={SECRET}",
+    f'400: {{"access_token": "{SECRET}", "type": "x"}}',
+    f"Authorization: Bearer {SECRET}",
+]
+HOLD_NONE = [
+    "s3://bucket/x?region=r&endpoint_override=127.0.0.1:1",
+    "abfss://container@account.dfs.core.windows.net/x",
+    "hdfs://host:8020/a@b",
+    "file:///data/a:b@c",
+    "/in/token=5/part-0.json",
+    '{"topic":{"0":5}}',
+    "spark.sql.shuffle.partitions=200",
+]
+
+
+@pytest.mark.parametrize("text", HOLD_ONE)
+def test_a_secret_is_masked_wherever_it_is(text: str) -> None:
+    for shown in (masked(text), quoted_path(text), plain(text), masked_json(json.dumps({"x": [text]}))):
+        assert SECRET[:9] not in shown
+        assert SECRET[9:] not in shown
+        assert "***" in shown
+    assert json.loads(masked_json(json.dumps({text: text}, indent=2))) == {masked(text): masked(text)}
+    assert masked(masked(text)) == masked(text)
+
+
+@pytest.mark.parametrize("text", HOLD_NONE)
+def test_what_holds_no_secret_stays_as_it_is(text: str) -> None:
+    assert masked(text) == text
+    assert masked_json(json.dumps([text, {"token": 'a"=b@c:d'}])) == json.dumps([text, {"token": 'a"=b@c:d'}])
+
+
+@pytest.mark.parametrize("text", ["s3:/a:", "a=", "='", '\\"token\\":', "x:/a:b", "a.%-", '"', "secret_key= "])
+def test_masking_takes_time_in_proportion(text: str) -> None:
+    masked_json(json.dumps([masked(text * 20_000), text * 20_000]))  # a quadratic one would take minutes
+
+
+@pytest.mark.parametrize("uri", [uri for uri in HOLD_ONE if uri.startswith("s3://")])
+def test_a_storage_never_shows_the_secret_in_its_uri(uri: str) -> None:
+    try:
+        told = open_storage(uri, {"region": "r"}).uri
+    except CkptError as error:  # an option that does not fit the others
+        told = masked(str(error))
+    assert SECRET not in told
+
+
+@pytest.mark.parametrize("text", HOLD_ONE)
+@pytest.mark.parametrize("before", [0, 60, 130, 150])
+def test_a_secret_in_a_quoted_error_is_masked_before_the_error_is_cut(text: str, before: int) -> None:
+    told = str(explain(OSError("." * before + " " + text), "s3://bucket/x", "give credentials"))
+    assert SECRET[:9] not in told
+    assert SECRET[9:] not in told
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["inspect", f"s3:/KEY:{SECRET}@bucket/x"],
+        ["inspect", f"nosuch://KEY:{SECRET}@bucket/x"],
+        ["inspect", f"/no/such?secret_key={SECRET}"],
+        ["inspect", "s3://bucket/x", "--storage-option", f"={SECRET}"],
+        ["inspect", "s3://bucket/x", "--storage-option", SECRET],
+        ["relocate", "sample_checkpoints/tws-rocksdb-4.2", "--to", f"s3a://KEY:{SECRET}@bucket/x"],
+        ["relocate", "sample_checkpoints/stateless-3.5", "--to", f"s3a://bucket/x?secret_key={SECRET}"],
+        ["export-state", "sample_checkpoints/aggregation-hdfs-4.2", "--to", f"hdfs://u:{SECRET}@host/x", "--plan"],
+        [
+            *("migrate", "transform-with-state", "sample_checkpoints/aggregation-hdfs-4.2"),
+            *("--to", f"abfss://box:{SECRET}@account/x", "--plan"),
+        ],
+    ],
+)
+def test_a_refusal_does_not_repeat_a_secret(words: list[str], ckpt: Ckpt) -> None:
+    run = ckpt(*words)
+    assert run.exit_code in (2, 3)
+    assert SECRET not in run.refusal()
+
+
+def test_no_secret_is_written_into_operator_metadata() -> None:
+    for uri in (text for text in HOLD_ONE if "://" in text and " " not in text):
+        with pytest.raises(UsageError, match="holds a secret"):
+            root_of(uri)
+
+
+def test_no_code_is_written_with_the_secret_in_the_path_of_a_file(copy_of: CopyOf) -> None:
+    checkpoint = copy_of("file-source-3.5")
+    for log in (checkpoint / "sources" / "0").glob("[0-9]*"):
+        log.write_text(log.read_text().replace("file:///", f"s3a://KEY:{SECRET}@bucket/"))
+    found = hand_off(str(checkpoint))
+    with pytest.raises(CkptError, match="no code") as error:
+        snippet(found, Language.PYTHON)
+    assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+@pytest.mark.parametrize("command", [["inspect"], ["relocate", "--to", "s3a://new/x"], ["handoff"]])
+def test_a_report_does_not_repeat_the_secrets_of_a_checkpoint(
+    command: list[str], output: str, ckpt: Ckpt, copy_of: CopyOf
+) -> None:
+    checkpoint = copy_of("tws-rocksdb-4.2")
+    for file in (checkpoint / "state/0/_metadata/v2").glob("[0-9]*"):
+        file.write_text(file.read_text().replace("file:/", f"s3a://KEY:{SECRET}@bucket/"))
+    for file in (checkpoint / "offsets").glob("[0-9]*"):
+        file.write_text(file.read_text().replace('"conf":{', f'"conf":{{"x":"secret_key={SECRET}\\"",'))
+    run = ckpt(command[0], checkpoint, *command[1:], "-o", output)
+    assert SECRET not in run.stdout + run.stderr
+    assert ("***" in run.stdout) == (command != ["handoff"])
+    assert output == "table" or run.json()
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_a_target_is_shown_without_its_key(output: str, ckpt: Ckpt) -> None:
+    to = f"s3a://KEY:{SECRET}@bucket/new"
+    words = ("migrate", "transform-with-state", "sample_checkpoints/aggregation-hdfs-4.2", "--to", to, "--plan")
+    run = ckpt(*words, "-o", output)
+    assert run.exit_code == 1
+    assert SECRET not in run.stdout + run.stderr

@@ -1,0 +1,87 @@
+"""What a real start makes of Kafka offsets that ``ckpt inspect`` judges: a broker has the topics that they name."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckpt.reader import open_checkpoint
+from ckpt.restart.forecast import Outcome
+from ckpt.restart.rules import forecast
+from ckpt.versions import Progress, Spark
+from tests.oracle.cases.model import Mutation, delete_logs, write
+from tests.oracle.record import Worker
+from tests.places import SAMPLES
+from tests.repair.test_kafka_incident import pytestmark as of_the_connector
+from tests.services.kafka import SPARK, connector_jars
+from tests.services.process import Unavailable
+from tests.spark import mutations
+
+pytestmark = of_the_connector
+
+RECORDS = 200  # 100 in each of two partitions
+METADATA = (SAMPLES / "kafka-4.2" / "offsets" / "0").read_text().split("\n")[1]
+OLD, NEW = '{"orders":{"0":50,"1":50}}', '{"renamed":{"0":30,"1":20}}'
+
+
+def planned(batch: int, offsets: str) -> Mutation:
+    return write(f"offsets/{batch}", f"v1\n{METADATA}\n{offsets}")
+
+
+CASES = {
+    "batch-0-began-later": (
+        "orders",
+        [*delete_logs(range(1, 6), range(6)), write("sources/0/0", b'\0v1\n{"orders":{"0":4,"1":0}}'), planned(0, OLD)],
+    ),
+    "no-topic-yet": ("orders", [*delete_logs(range(2, 6), range(1, 6)), planned(0, "{}"), planned(1, OLD)]),
+    "no-topic-yet-committed": ("orders", [*delete_logs(range(2, 6), range(2, 6)), planned(0, "{}"), planned(1, OLD)]),
+    "another-topic": ("renamed", [*delete_logs(range(2, 6), range(1, 6)), planned(0, OLD), planned(1, NEW)]),
+}
+"""The topic that is subscribed to, and what is done to the sample."""
+
+
+@pytest.fixture(scope="module")
+def driver(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """A session at a broker with both topics."""
+    try:
+        jars = ",".join(map(str, connector_jars()))
+    except Unavailable as reason:
+        pytest.skip(f"no Kafka connector: {reason}")
+    log = tmp_path_factory.mktemp("driver") / "log"
+    settings = {"CKPT_SPARK_JARS": jars, "CKPT_KAFKA": kafka}
+    with Worker(sys.executable, log, "tests.repair.kafka_query", settings) as worker:
+        for topic in ("orders", "renamed"):
+            worker.ask({"do": "fill", "topic": topic, "count": RECORDS})
+        yield worker
+
+
+def resumed(driver: Worker, case: str, folder: Path, **options: str) -> tuple[Path, Any]:
+    topic, damage = CASES[case]
+    checkpoint = mutations.copy_of(SAMPLES / "kafka-4.2", folder / "checkpoint", damage)
+    told = mutations.copy_of(checkpoint, folder / "as-it-was")
+    job = {"do": "resume", "from": topic, "to": "copies", "checkpoint": str(checkpoint), "options": options}
+    return told, driver.ask(job)
+
+
+@pytest.mark.parametrize("case", ["batch-0-began-later", "no-topic-yet", "no-topic-yet-committed"])
+def test_the_first_batch_reads_what_the_forecast_says(case: str, driver: Worker, tmp_path: Path) -> None:
+    checkpoint, answer = resumed(driver, case, tmp_path)
+    told = forecast(open_checkpoint(str(checkpoint)), Spark(SPARK), Progress.SYNC)
+    assert (told.outcome, answer["error"]) == (Outcome.RESUMES, None)
+    first = answer["batches"][0]
+    (source,) = told.sources
+    assert (first["batch"], first["from"]) == (told.batch_id, source.start)
+    if source.end is not None:
+        assert first["to"] == source.end
+
+
+def test_a_batch_of_another_topic_fails_or_skips_nothing_of_it(driver: Worker, tmp_path: Path) -> None:
+    """With failOnDataLoss the start fails; without it the batch reads the new topic from its beginning."""
+    _, answer = resumed(driver, "another-topic", tmp_path / "strict")
+    assert "orders-0" in answer["error"] or "orders" in answer["error"]
+    assert not answer["batches"]
+    _, answer = resumed(driver, "another-topic", tmp_path / "lenient", failOnDataLoss="false")
+    assert answer["error"] is None
+    assert answer["batches"][0]["batch"] == 1
