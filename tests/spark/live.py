@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tests.places import SAMPLES
+from tests.places import ROOT, SAMPLES
 from tests.services.kafka import connector_jars
 from tests.services.process import Unavailable
 from tests.spark import classes
@@ -80,6 +80,7 @@ def settings(jars: str) -> dict[str, str]:
         **({"spark__jars": jars} if jars else {}),
         "spark__driver__memory": "2g",
         "spark__executorEnv__TZ": "UTC",
+        "spark__executorEnv__PYTHONPATH": str(ROOT),
         "spark__databricks__delta__snapshotPartitions": "1",
         "spark__python__authenticate__socketTimeout": "120s",
         "spark__python__daemon__module": "tests.spark.daemon",
