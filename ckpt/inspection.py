@@ -58,9 +58,20 @@ class Inspection:
 def inspect(
     checkpoint: Checkpoint, versions: Sequence[Spark] = (), asked: Asked = Asked.BOTH, batches: int = 10
 ) -> Inspection:
-    """Judge a checkpoint for some Spark versions (none named: all) and progress modes; pure, and never raises.
+    """Judge a checkpoint; pure, and never raises.
 
-    ``batches`` is how many of the newest batches are shown, 0 for all; their files must have been read.
+    Args:
+        checkpoint: What ``open_checkpoint`` read.
+        versions: The Spark versions to forecast for; none named is all.
+        asked: The progress tracking that the query is to be started with: ``sync``, ``async`` or ``both``.
+        batches: How many of the newest batches are shown, 0 for all; their files must have been read.
+
+    >>> found = ckpt.inspect(ckpt.open_checkpoint("sample_checkpoints/async-kafka-4.2"))
+    >>> found.verdict
+    'Will not restart without asynchronous progress tracking'
+    >>> found.sound, found.findings[0].finding.diagnosis.code
+    (False, 'CKPT201')
+
     """
     modes = [mode for mode in Progress if asked in (Asked.BOTH, mode.value)]
     wanted = [version for version in FORECAST if version in versions or not versions]

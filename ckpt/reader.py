@@ -34,12 +34,19 @@ class NotACheckpoint(CkptError):
 def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, *, batches: int = 10) -> Checkpoint:
     """Read the checkpoint at a local path or URI.
 
-    ``batches`` is how many of the newest offset and commit files are read, but never fewer than are judged
-    (``ckpt.checkpoint.JUDGED``); 0 reads them all. Raises NotACheckpoint, NotFound, StorageError or UsageError (all
-    CkptError), each one line.
+    Args:
+        uri: A local path, or any URI that pyarrow.fs or fsspec opens, such as ``s3://bucket/checkpoints/orders``.
+        storage_options: For the file system of the URI, such as ``{"region": "eu-west-1"}``.
+        batches: How many of the newest offset and commit files are read, but never fewer than are judged
+            (``ckpt.checkpoint.JUDGED``); 0 reads them all.
 
-    >>> open_checkpoint("s3://bucket/checkpoints/orders", {"region": "eu-west-1"}).commits.latest  # doctest: +SKIP
-    129
+    Raises:
+        NotACheckpoint: There is something else at the path.
+        NotFound, StorageError, UsageError: It cannot be read.
+
+    >>> ckpt.open_checkpoint("sample_checkpoints/kafka-4.2").commits.latest
+    5
+
     """
     return read_checkpoint(open_storage(uri, storage_options or {}), batches=batches)
 

@@ -43,6 +43,8 @@ def all_as_options(texts: Iterable[str]) -> list[str]:
 
 def _option(found: re.Match[str]) -> str:
     name, value = found.groups()
+    if name == "action" and value:  # each has an option of its own
+        return f"--{value[1:-1]}"
     if name not in _OPTIONS:
         return found[0]
     option = _OPTIONS[name]

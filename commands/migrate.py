@@ -4,15 +4,13 @@ from typing import Annotated
 
 import typer
 
-from ckpt.errors import CkptError
-from ckpt.export.place import must_be_free
-from ckpt.export.targets import Format, Mode, Target, target
-from ckpt.migrate.transform import Api, TransformPlan, plan_transform
+from ckpt.export.targets import Format
+from ckpt.migrate.transform import Api
+from ckpt.spark.calls import migrate_to_transform_with_state
 
 from . import options
 from .changelog import changelog
-from .needs import spark_version
-from .progress import bar
+from .progress import interruptible, session
 from .provider import provider
 from .render.transform import TransformReport
 from .report import Output, emit
@@ -35,7 +33,7 @@ def transform_with_state(
             help="Go on behind it. Default: the newest with its state.",
         ),
     ] = None,
-    operator: Annotated[int | None, typer.Option("--operator", min=0, metavar="ID", help="Of this operator.")] = None,
+    operator: options.OperatorOption = None,
     kind: Annotated[Format, typer.Option("--format", help="Form of the state: parquet or delta.")] = Format.PARQUET,
     api: Annotated[
         Api, typer.Option("--api", help="transformWithStateInPandas, or the one of rows, since Spark 4.1.")
@@ -52,29 +50,16 @@ def transform_with_state(
     DIR gets the state as data, a processor that loads it, and a program that starts it. The checkpoint is only read.
     Exit status: 0 written, 1 planned, 2 bad usage, 3 could not do it.
     """
-    place = target(to, None, kind, Mode.ERROR, checkpoint)
-    must_be_free(place)
-    found = plan_transform(
-        checkpoint,
-        options.pairs("--storage-option", storage_option),
-        batch=batch,
-        operator=operator,
-        kind=kind,
-        api=api,
-        spark=spark_version(needed=not plan),
-    )
-    settings = options.pairs("--conf", conf)
-    keys = None if plan else _write(found, place, master, settings, quiet=quiet)
-    emit(TransformReport(found, place, to, keys), output)
-
-
-def _write(found: TransformPlan, place: Target, master: str | None, settings: dict[str, str], *, quiet: bool) -> int:
-    """Write it, and say how many keys there are; imports pyspark."""
-    from ckpt.spark.session import session
-    from ckpt.spark.transform import write_transform
-
-    try:
-        with session(master, settings, delta=found.format is Format.DELTA) as spark, bar(quiet=quiet) as watcher:
-            return write_transform(spark, found, place.name, watcher)
-    except KeyboardInterrupt:
-        raise CkptError("interrupted; nothing was written") from None
+    with interruptible(), session(master, conf, quiet=quiet) as with_spark:
+        found = migrate_to_transform_with_state(
+            checkpoint,
+            to,
+            options.pairs("--storage-option", storage_option),
+            batch=batch,
+            operator=operator,
+            format=kind,
+            api=api,
+            plan=plan,
+            session=with_spark,
+        )
+    emit(TransformReport(found), output)

@@ -1,10 +1,13 @@
 """Arguments and options that commands share, each spelled once."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -21,6 +24,33 @@ class Side(StrEnum):
 
     LEFT = "left"
     RIGHT = "right"
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with an option for each field of the dataclasses among its parameters."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
+    parameters: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        if name in groups:
+            fields = get_type_hints(groups[name], include_extras=True)
+            parameters += (
+                field.replace(annotation=fields[field.name]) for field in signature(groups[name]).parameters.values()
+            )
+        else:
+            parameters.append(parameter.replace(annotation=hints[name]))
+
+    @wraps(command)
+    def flat(**given: Any) -> None:
+        made = {
+            name: kind(**{word: given.pop(word) for word in signature(kind).parameters})
+            for name, kind in groups.items()
+        }
+        command(**given, **made)
+
+    flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer looks at
+    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return flat
 
 
 def pairs(option: str, words: list[str] | None) -> dict[str, str]:
@@ -75,6 +105,9 @@ BackupOption = Annotated[
 GraceOption = Annotated[
     float,
     typer.Option("--grace", min=0, metavar="SECONDS", help="How old the youngest file must be before it is changed."),
+]
+OperatorOption = Annotated[
+    int | None, typer.Option("--operator", min=0, metavar="ID", help="The state of this operator.")
 ]
 MasterOption = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="Default: all cores of this machine.")

@@ -12,6 +12,7 @@ from mypy import api
 from ckpt.findings import Severity
 from commands import arguments
 from commands.arguments import as_options
+from commands.main import MODULES
 from commands.render import blocks
 from commands.render.blocks import Block, TooWide
 from commands.render.layout import Layout
@@ -93,7 +94,7 @@ def messages(module: Path) -> Iterator[str]:
             yield node.value
 
 
-COMMAND_LINE = re.compile(r"\b(?:ckpt [a-z]+(?:-[a-z]+)*|spark-submit|java) -[^,;]*")
+COMMAND_LINE = re.compile(rf"\b(?:ckpt (?:{'|'.join(MODULES)})|spark-submit|java) [^,;`]*")
 
 
 def test_messages_of_the_library_name_arguments_and_no_options() -> None:

@@ -12,7 +12,7 @@ from ckpt.state.ranges import Ranges
 from ckpt.state.units import StateUnit, UnitKind, state_units
 
 
-class Damaged(CkptError):
+class StateDamaged(CkptError):
     """State that was asked for cannot be loaded; the text has what inspect found, and what can be read instead."""
 
 
@@ -96,7 +96,7 @@ def _listed(units: Iterable[StateUnit]) -> str:
 def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int | None) -> int:
     """The batch whose state is to be read: the one asked for, or the newest committed.
 
-    Raises Damaged where files of that state are missing or damaged, UsageError for a batch that is not there.
+    Raises StateDamaged where files of that state are missing or damaged, UsageError for a batch that is not there.
     """
     newest = checkpoint.commits.latest
     if newest is None:
@@ -104,7 +104,7 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
     chosen = newest if batch is None else batch
     for unit in units:
         if not unit.described:
-            raise Damaged(_no_schema(checkpoint, unit))
+            raise StateDamaged(_no_schema(checkpoint, unit))
         broken = _is_broken(checkpoint, unit, chosen)
         if not broken and _within(chosen, unit.readable_batches):
             continue
@@ -112,7 +112,7 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
         if batch is not None and not broken:
             instead = f": {argument('batch', readable[-1][1])}" if readable else ""
             raise UsageError(f"{checkpoint.uri}: there is no batch {chosen} to read; {_offer(unit, readable)}{instead}")
-        raise Damaged(
+        raise StateDamaged(
             f"{checkpoint.uri}: the state of batch {chosen} cannot be read: {_finding(checkpoint, unit, chosen)}; "
             f"{_offer(unit, readable)}" + (f": {argument('batch', readable[-1][1])}" if readable else "")
         )
@@ -151,9 +151,9 @@ def _finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> str:
     """What inspect says of the files of a unit: its worst finding there, or the damage itself."""
     paths = {*(damage.path for damage in unit.damages), f"commits/{batch}"}
     folder = f"state/{unit.operator}/"
-    told = [j for j in inspect(checkpoint).findings if j.severity is not Severity.NOTE]
-    told.sort(key=lambda j: (j.finding.path not in paths, -j.severity.rank))
-    for judged in told:
+    troubles = [j for j in inspect(checkpoint).findings if j.severity is not Severity.NOTE]
+    troubles.sort(key=lambda j: (j.finding.path not in paths, -j.severity.rank))
+    for judged in troubles:
         if judged.finding.path in paths or judged.finding.path.startswith(folder) or judged.finding.path == "state":
             found = judged.finding
             return f"{found.diagnosis.code} {found.diagnosis.name}, {found.path}: {found.detail}"

@@ -1,4 +1,4 @@
-"""Where Spark is told that a checkpoint lies: at its own path, or behind a mount table where it could not read that.
+"""Where Spark finds a checkpoint: at its own path, or behind a mount table where it could not read that.
 
 Spark's state reader has two weaknesses about paths (measured on 4.0 to 4.3). It percent-encodes the path and takes the
 result for a path, so that one with a space or a ``%`` is not found. And it follows the absolute paths in operator

@@ -1,4 +1,4 @@
-"""One reading of state, planned: what Spark's reader is told. Whoever carries it out adds nothing to it."""
+"""One reading of state, planned: the options of Spark's reader. Whoever carries it out adds nothing to it."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -74,7 +74,7 @@ def plan_readings(
 ) -> tuple[Reading, ...]:
     """Plan what was asked for; reads the checkpoint's small files, and starts no JVM.
 
-    ``spark`` is the version that will read. Raises Damaged, UsageError, and what ``open_checkpoint`` raises.
+    ``spark`` is the version that will read. Raises StateDamaged, UsageError, and what ``open_checkpoint`` raises.
     """
     options = storage_options or {}
     checkpoint = _open_at(question.checkpoint, options, question.batch)
@@ -130,7 +130,7 @@ def _plan(
 
 
 def _options(unit: StateUnit, batch: int, changes_from: int | None) -> dict[str, str]:
-    """What ``statestore`` is told (Spark class ``StateSourceOptions``)."""
+    """The options of ``statestore`` (Spark class ``StateSourceOptions``)."""
     found = {"operatorId": str(unit.operator)}
     if changes_from is None:
         found["batchId"] = str(batch)

@@ -41,7 +41,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ExportTarget:
     """Where an export is to go: a folder, or a table of the session's catalog."""
 
     path: str | None  # as Spark is given it
@@ -61,19 +61,19 @@ class Target:
         return self.given or self.name
 
 
-def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoint: str) -> Target:
+def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoint: str) -> ExportTarget:
     """What was asked for. Raises UsageError for two targets, or one that would touch the checkpoint."""
     if to is not None and table is not None:
         raise UsageError("`to` and `table`: one of them")
     if to is None:
-        return Target(None, table, kind, mode)
+        return ExportTarget(None, table, kind, mode)
     path = spark_uri(to)
     if masked(path) != path:
-        raise UsageError(f"--to {to} holds a secret, which files there would keep: leave it out, and set it for Spark")
+        raise UsageError(f"`to` {to} holds a secret, which files there would keep: leave it out, and set it for Spark")
     folder_and_name(path)
     if is_inside(to, checkpoint) or is_inside(checkpoint, to):
         raise UsageError(f"`to` {to} lies in the checkpoint, or the checkpoint in it: a checkpoint is never written to")
-    return Target(path, None, kind, mode, to)
+    return ExportTarget(path, None, kind, mode, to)
 
 
 def local_target(uri: str) -> str | None:
@@ -89,7 +89,7 @@ def folder_and_name(path: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
-def check_what_is_there(target: Target, names: Collection[str] | None) -> None:
+def check_what_is_there(target: ExportTarget, names: Collection[str] | None) -> None:
     """Raise UsageError where a target is taken by something that is not to be, or may not be, replaced.
 
     ``names`` are those of what lies in the folder there; None where it is a file.

@@ -1,4 +1,4 @@
-"""``ckpt handoff``: what a new query has to be told to go on where an old one stopped."""
+"""``ckpt handoff``: how a new query continues from where an old one stopped."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from itertools import pairwise
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.filelogs import source_folder
-from ckpt.handoff.seen import seen_files
+from ckpt.handoff.caveats import SinkMeaning, doubts, sinks, skipped, warnings
+from ckpt.handoff.files_read import files_read
 from ckpt.handoff.starts import SourceStart, in_doubt, source_start
-from ckpt.handoff.words import SinkMeaning, doubts, sinks, skipped, warnings
 from ckpt.history import rate_sources
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Kind, Unreadable
@@ -61,6 +61,10 @@ def hand_off(uri: str, storage_options: Mapping[str, str] | None = None, *, batc
 
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
+
+    >>> found = ckpt.hand_off("sample_checkpoints/kafka-4.2")
+    >>> found.batch, found.exact, dict(found.sources[0].options)
+    (5, True, {'startingOffsets': '{"orders":{"0":51,"1":49}}'})
 
     """
     return plan_handoff(open_storage(uri, storage_options or {}), batch)
@@ -150,8 +154,8 @@ def _nothing_possible(checkpoint: Checkpoint) -> str:
 
 
 def _can_be(possible: Ranges) -> str:
-    told = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in possible[-4:])
-    return f"possible batches: {told}" if told else "no batch can be handed over"
+    spans = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in possible[-4:])
+    return f"possible batches: {spans}" if spans else "no batch can be handed over"
 
 
 def _starts(storage: Storage, checkpoint: Checkpoint, batch: int) -> Iterator[SourceStart]:
@@ -161,7 +165,7 @@ def _starts(storage: Storage, checkpoint: Checkpoint, batch: int) -> Iterator[So
         seen = None
         if isinstance(offset, FileOffset):
             folder = source_folder(checkpoint.listing, log, view.index)
-            seen = seen_files(storage, checkpoint.listing, folder, offset.log_offset)
+            seen = files_read(storage, checkpoint.listing, folder, offset.log_offset)
         yield source_start(view, seen, _recreated(checkpoint, batch, place))
 
 
@@ -177,8 +181,8 @@ def _recreated(checkpoint: Checkpoint, batch: int, place: int) -> dict[str, tupl
 
 
 def _refused_sources(starts: tuple[SourceStart, ...]) -> str | None:
-    told = [f"source {one.view.index} ({one.view.type}): {one.refused}" for one in starts if one.refused]
-    return "; ".join(told) or None
+    refusals = [f"source {one.view.index} ({one.view.type}): {one.refused}" for one in starts if one.refused]
+    return "; ".join(refusals) or None
 
 
 def _later(checkpoint: Checkpoint, batch: int) -> Iterator[Later]:

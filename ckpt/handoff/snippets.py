@@ -22,9 +22,19 @@ class Language(StrEnum):
 
 
 def snippet(handoff: Handoff, language: Language) -> str:
-    """The whole file, without a line end at its end; only for a hand-over that is not refused.
+    """Code that starts the sources where the old query stopped, without a line end at its end.
 
-    Raises CkptError where a source has seen more than ``MOST_FILES`` files, or a path among them holds a secret.
+    Args:
+        handoff: What ``hand_off`` found; one that is not refused.
+        language: Python or Scala.
+
+    Raises:
+        CkptError: A source has read more than ``MOST_FILES`` files, or a path among them holds a secret.
+
+    >>> code = ckpt.snippet(ckpt.hand_off("sample_checkpoints/kafka-4.2"), ckpt.Language.PYTHON)
+    >>> [line for line in code.splitlines() if line.startswith("def")]
+    ['def source_0(spark: SparkSession, options: dict[str, str]) -> DataStreamReader:']
+
     """
     for start in handoff.sources:
         if len(start.seen) > MOST_FILES:
@@ -50,7 +60,7 @@ def _about(handoff: Handoff) -> Iterator[str]:
         yield f"The old query would have called rows with an event time before {handoff.watermark_ms} ms late."
 
 
-def _told(start: SourceStart) -> Iterator[str]:
+def _about_source(start: SourceStart) -> Iterator[str]:
     """What has to be known of a source, in lines of plain text."""
     index = str(start.view.index)
     name = f"{index} {start.view.name}" if start.view.name not in (None, "", index) else index
@@ -87,7 +97,7 @@ def _python(handoff: Handoff) -> Iterator[str]:
 
 def _python_source(start: SourceStart) -> Iterator[str]:
     index = start.view.index
-    yield from (f"# {line}" for line in _told(start))
+    yield from (f"# {line}" for line in _about_source(start))
     if _is_filter(start):
         yield f"SEEN_{index} = ["
         yield from (f"    {_python_text(path)}," for path in start.seen)
@@ -134,7 +144,7 @@ def _scala(handoff: Handoff) -> Iterator[str]:
 
 def _scala_source(start: SourceStart) -> Iterator[str]:
     index = start.view.index
-    yield from (f"  // {line}" for line in _told(start))
+    yield from (f"  // {line}" for line in _about_source(start))
     if _is_filter(start):
         yield f"  private val seen{index}: Seq[String] = Seq("
         yield ",\n".join(f"    {_scala_text(path)}" for path in start.seen)

@@ -57,8 +57,8 @@ def source_start(
     """
     offset = decode(view.offset)
     if view.offset is None:
-        told = "begin as the old query did when it was new: it had read nothing of this source"
-        return SourceStart(view, Begin.UNREAD, conditions=(told,))
+        condition = "begin as the old query did when it was new: it had read nothing of this source"
+        return SourceStart(view, Begin.UNREAD, conditions=(condition,))
     if view.type in _TEST_SOURCES:
         return SourceStart(view, Begin.FROM_ZERO, conditions=(_TEST_SOURCES[view.type],))
     if isinstance(offset, KafkaOffset):
@@ -136,12 +136,12 @@ def _delta(view: SourceView, offset: DeltaOffset) -> SourceStart:
 def _files(view: SourceView, seen: Sequence[str] | str) -> SourceStart:
     if isinstance(seen, str):
         return SourceStart(view, Begin.REFUSED, refused=seen)
-    told = (
+    conditions = (
         "no reader option says where to begin: filter what the reader loads by _metadata.file_path, before anything "
         "else is done to it; the code that ckpt writes does so",
         "the new query must read the same folder under the same URI",
     )
-    return SourceStart(view, Begin.EXACT, seen=tuple(seen), conditions=told)
+    return SourceStart(view, Begin.EXACT, seen=tuple(seen), conditions=conditions)
 
 
 def _unknown(view: SourceView) -> str:

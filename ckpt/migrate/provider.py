@@ -128,6 +128,10 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
+    >>> found = ckpt.move_provider("sample_checkpoints/aggregation-hdfs-4.2", ckpt.ToProvider.ROCKSDB)
+    >>> found.outcome.value, [one.carry.value for one in found.operators]
+    ('possible', ['goes-on'])
+
     """
     handoff = hand_off(uri, storage_options)
     checkpoint = handoff.inspection.checkpoint

@@ -1,7 +1,7 @@
 """``ckpt migrate transform-with-state``: from a stateful query to one of transformWithState, without losing a row.
 
 Spark takes state into a new query only as "initial state": one row for each key, handed to the processor in the first
-batch. The plan brings together the frame of that state, where the sources go on, and what the new query is told.
+batch. The plan brings together the frame of that state, where the sources go on, and the settings of the new query.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from ckpt.export.choose import Wanted
 from ckpt.export.columns import Column, Holds, type_names
 from ckpt.export.initial import InitialPlan, InitialShape, plan_initial_state
 from ckpt.export.reading import Question
-from ckpt.export.targets import Format
+from ckpt.export.targets import ExportTarget, Format
 from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, variables_of
 from ckpt.model import Json, Operator
@@ -134,7 +134,16 @@ class TransformPlan:
         return any("timestamp" in type_names(column.type) for column in columns)
 
 
-def mind(plan: TransformPlan) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class TransformMigration:
+    """A new query of transformWithState: planned, or written with the state of so many keys."""
+
+    plan: TransformPlan
+    target: ExportTarget
+    keys: int | None = None  # None where nothing was written
+
+
+def warnings_of(plan: TransformPlan) -> Iterator[str]:
     """What has to be known before the new query is started, in words."""
     yield from plan.handoff.doubts
     if plan.watermark_ms > (plan.initial.moment.watermark_ms or 0):

@@ -26,7 +26,7 @@ def root_of(uri: str) -> str:
     would keep it.
     """
     if masked(uri) != uri:
-        raise UsageError(f"--to {one_line(uri)} holds a secret, which the checkpoint would keep: leave it out")
+        raise UsageError(f"`to` {one_line(uri)} holds a secret, which the checkpoint would keep: leave it out")
     if uri.startswith("/"):
         return "file:" + _tidy(uri)
     parts = _SCHEME.fullmatch(uri)

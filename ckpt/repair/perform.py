@@ -35,6 +35,10 @@ def repair_async(
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
         UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
 
+    >>> plan, receipt = ckpt.repair_async("sample_checkpoints/async-kafka-4.2")
+    >>> [step.path for step in plan.steps], receipt.applied
+    (['offsets/30', 'offsets/.30.crc'], False)
+
     """
 
     def plan(storage: Storage) -> RepairPlan:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
 from ckpt.spark.needs import SparkMissing, check_delta, check_java
-from ckpt.spark.trouble import SparkFailed, told
+from ckpt.spark.trouble import SparkFailed, spark_failures
 
 _QUIET = Path(__file__).parent / "log4j2.properties"
 _LOCAL = {
@@ -25,15 +25,20 @@ _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
 @contextmanager
 def session(
-    master: str | None, confs: Mapping[str, str], *, delta: bool, table: str | None = None
+    master: str | None,
+    confs: Mapping[str, str],
+    *,
+    delta: bool,
+    table: str | None = None,
+    given: SparkSession | None = None,
 ) -> Iterator[SparkSession]:
-    """A session for one run of a command, stopped afterwards unless it was there before.
+    """The session that is ``given``, or is active; otherwise one for the occasion, stopped afterwards.
 
     Under ``spark-submit``, whose settings hold, and elsewhere a session of all cores of this machine, or on ``master``.
     Raises SparkMissing where Java or delta-spark is missing, UsageError for settings that come too late, and for a
     ``table`` that nobody would find once the session has ended.
     """
-    active = SparkSession.getActiveSession()
+    active = given or SparkSession.getActiveSession()
     if active is None and SparkContext._active_spark_context is not None:
         active = SparkSession.builder.getOrCreate()  # there is one, active in another thread: it is not ours to stop
     if active is not None:
@@ -86,7 +91,7 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
     if delta and not submitted:
         builder = _with_delta(builder, confs)
     try:
-        with told("starting a session"):
+        with spark_failures("starting a session"):
             return builder.getOrCreate()
     except SparkFailed as error:
         if "JAVA_GATEWAY_EXITED" in str(error):

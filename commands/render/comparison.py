@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from ckpt.migrate import Comparison, Verdict
-from ckpt.migrate.ways import Carried, Compared, Way
+from ckpt.migrate import Comparison, ComparisonVerdict
+from ckpt.migrate.two_ways import Carried, Compared, TwoWays
 
 from ..arguments import as_options
 from .blocks import Block, Heading, Item, Line
@@ -64,10 +64,10 @@ def headline_of(found: Comparison | None) -> str:
     if found is None:
         return ""
     return {
-        Verdict.SAME: "; state read in two ways is the same",
-        Verdict.DIFFERENT: "; but STATE DIFFERS between two ways of reading it",
-        Verdict.UNKNOWN: "; whether state is the same is UNKNOWN, for not all of it can be read in two ways",
-        Verdict.NOT_COMPARED: "; state was NOT COMPARED",
+        ComparisonVerdict.SAME: "; state read in two ways is the same",
+        ComparisonVerdict.DIFFERENT: "; but STATE DIFFERS between two ways of reading it",
+        ComparisonVerdict.UNKNOWN: "; whether state is the same is UNKNOWN, for not all of it can be read in two ways",
+        ComparisonVerdict.NOT_COMPARED: "; state was NOT COMPARED",
     }[found.verdict]
 
 
@@ -109,8 +109,8 @@ def _across(one: Carried) -> str:
     )
 
 
-def _one_way(ways: tuple[Way, ...]) -> Iterator[Block]:
-    """What could not be compared, and why; the same reason is told once."""
+def _one_way(ways: tuple[TwoWays, ...]) -> Iterator[Block]:
+    """What could not be compared, and why; the same reason is given once."""
     by_reason = sorted(ways, key=lambda way: (way.why or "", way.operator, way.store, way.partition))
     for why, group in groupby(by_reason, key=lambda way: way.why):
         places = [f"state/{way.operator}/{way.partition} {way.store}" for way in group]
@@ -121,16 +121,19 @@ def _one_way(ways: tuple[Way, ...]) -> Iterator[Block]:
 
 def next_of(found: Comparison | None, verify: str) -> tuple[str, str]:
     """What to do after a switch that took, and a command for it."""
-    verdict = Verdict.SAME if found is None else found.verdict
+    verdict = ComparisonVerdict.SAME if found is None else found.verdict
     return {
-        Verdict.SAME: ("nothing has to be done; keep the setting", ""),
-        Verdict.DIFFERENT: ("stop the query, keep a copy of the checkpoint, and see which files are damaged", ""),
-        Verdict.UNKNOWN: (
+        ComparisonVerdict.SAME: ("nothing has to be done; keep the setting", ""),
+        ComparisonVerdict.DIFFERENT: (
+            "stop the query, keep a copy of the checkpoint, and see which files are damaged",
+            "",
+        ),
+        ComparisonVerdict.UNKNOWN: (
             "the files show that it took; keep the setting. Where a snapshot is missing, compare again after one was "
             "uploaded",
             verify,
         ),
-        Verdict.NOT_COMPARED: (
+        ComparisonVerdict.NOT_COMPARED: (
             "the files show that it took; keep the setting. To leave state out of it, or once the cure above is done, "
             "without it",
             f"{verify} --files-only",

@@ -48,8 +48,8 @@ class HandoffReport:
         if self.code is not None:
             return page_of([Code(self.code)])
         parts = (title(self.found.inspection), _headline(self.found))
-        told = (part(self.found) for part in (_sources, _since, _watermark, _sinks, _warnings, _next))
-        return page_of(*parts, *told)
+        sections = (part(self.found) for part in (_sources, _since, _watermark, _sinks, _warnings, _next))
+        return page_of(*parts, *sections)
 
 
 def _document(found: Handoff, code: str | None) -> Document:

@@ -111,7 +111,7 @@ def test_what_cannot_be_loaded_is_refused_with_inspects_finding(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "where to? --to PATH or --table NAME"),
+        ([], "where to? Name --to or --table"),
         (["--to", "x", "--table", "y"], "--to and --table"),
         (["--plan", "--count"], "--plan and --count"),
         (

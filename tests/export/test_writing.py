@@ -308,7 +308,7 @@ def test_delta_in_a_session_of_its_own(tmp_path: Path) -> None:
 def test_where_renaming_is_copying_the_manifest_comes_last(spark: Any, tmp_path: Path) -> None:
     """As on object stores: a rename that is cut short leaves nothing, and no manifest at any moment before the end."""
     from ckpt.errors import CkptError
-    from ckpt.export.targets import Format, Mode, Target
+    from ckpt.export.targets import ExportTarget, Format, Mode
     from ckpt.spark.files import Files, Staged
 
     class Copying(Files):
@@ -325,7 +325,7 @@ def test_where_renaming_is_copying_the_manifest_comes_last(spark: Any, tmp_path:
     for name, whole in (("good", True), ("bad", False)):
         files = Copying(spark)
         place = tmp_path / name
-        staged = Staged(files, Target(f"file:{place}", None, Format.PARQUET, Mode.ERROR))
+        staged = Staged(files, ExportTarget(f"file:{place}", None, Format.PARQUET, Mode.ERROR))
         staged._at_once = False
         files.write(f"{staged.path}/a", "data")
         files.write(f"{staged.path}/{name}", "data")

@@ -189,18 +189,18 @@ def test_the_row_api_needs_a_spark_that_has_it() -> None:
 
 
 def test_a_null_key_is_spoken_of_where_pandas_mixes_it_up() -> None:
-    from ckpt.migrate.transform import mind
+    from ckpt.migrate.transform import warnings_of
 
-    told = " ".join(mind(plan("windowed-aggregation-hdfs-4.2")))
+    told = " ".join(warnings_of(plan("windowed-aggregation-hdfs-4.2")))
     assert "A NULL in key key stops" in told
     assert "window_start" not in told
-    assert "NULL" not in " ".join(mind(plan("windowed-aggregation-hdfs-4.2", api=Api.ROW)))
+    assert "NULL" not in " ".join(warnings_of(plan("windowed-aggregation-hdfs-4.2", api=Api.ROW)))
 
 
 def test_other_operators_are_named_as_left_out() -> None:
-    from ckpt.migrate.transform import mind
+    from ckpt.migrate.transform import warnings_of
 
-    told = " ".join(mind(plan("dedup-aggregation-hdfs-4.2", operator=1)))
+    told = " ".join(warnings_of(plan("dedup-aggregation-hdfs-4.2", operator=1)))
     assert "more stateful operators: 0" in told
 
 

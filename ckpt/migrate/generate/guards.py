@@ -66,8 +66,8 @@ def leaves_old_alone(spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm
     path = jvm.org.apache.hadoop.fs.Path(f"{CHECKPOINT}/metadata")
     system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    told = spark.read.text(path.toString()).first() if system.exists(path) else None
-    if OLD_QUERY and told is not None and OLD_QUERY in told[0]:
+    first = spark.read.text(path.toString()).first() if system.exists(path) else None
+    if OLD_QUERY and first is not None and OLD_QUERY in first[0]:
         raise StartError(f"{CHECKPOINT} is the old query's checkpoint: name a new one")
 
 
@@ -126,13 +126,13 @@ def no_null_keys(frame: DataFrame) -> None:
 def fail_at_null_keys(rows: DataFrame) -> DataFrame:
     """Rows neither: the query fails rather than mix up keys."""
     for name in unsafe_keys():
-        told = F.raise_error(
+        refusal = F.raise_error(
             F.lit(
                 f"key column {name} is NULL, which transformWithStateInPandas mixes up with "
                 "other keys: leave such rows out in prepare(), or generate the query for the row API"
             )
         )
-        rows = rows.withColumn(name, F.coalesce(name, told.cast(KEYS[name])))
+        rows = rows.withColumn(name, F.coalesce(name, refusal.cast(KEYS[name])))
     return rows'''
 
 MAIN = """\

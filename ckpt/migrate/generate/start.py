@@ -71,9 +71,9 @@ class _Writing:
         yield "Fill in what no checkpoint records, put your logic into processor.py, then run"
         yield "python start.py, or spark-submit --py-files processor.py start.py with the packages"
         yield "that sources and sink need. The old checkpoint is not touched."
-        for told in self._told():
+        for fact in self._facts():
             yield ""
-            yield from wrap(plain(told), 88, break_long_words=False, break_on_hyphens=False)
+            yield from wrap(plain(fact), 88, break_long_words=False, break_on_hyphens=False)
         yield '"""'
         yield ""
         yield from ("import os", "import sys")
@@ -85,7 +85,7 @@ class _Writing:
         yield "from pyspark.sql.streaming.query import StreamingQuery"
         yield "from pyspark.sql.streaming.readwriter import DataStreamWriter"
 
-    def _told(self) -> Iterator[str]:
+    def _facts(self) -> Iterator[str]:
         plan = self.plan
         if any(variable.ttl for variable in plan.variables):
             yield (

@@ -25,8 +25,8 @@ def sinks(checkpoint: Checkpoint, batch: int) -> tuple[SinkMeaning, ...]:
     query = checkpoint.metadata.query_id if isinstance(checkpoint.metadata, QueryMetadata) else None
     old = query or "that is the id of the old query"
     last = max((batch, *checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:]))
-    told = ((one.kind, one.new_checkpoint.format(query=old, next=batch + 1, last=last)) for one in SINKS)
-    return tuple(SinkMeaning(kind, meaning) for kind, meaning in told)
+    meanings = ((one.kind, one.new_checkpoint.format(query=old, next=batch + 1, last=last)) for one in SINKS)
+    return tuple(SinkMeaning(kind, meaning) for kind, meaning in meanings)
 
 
 def doubts(

@@ -7,7 +7,7 @@ from pathlib import Path
 from ckpt.errors import CkptError, NotFound, UsageError
 from ckpt.export.columns import Column, top_columns
 from ckpt.export.reading import Reading
-from ckpt.export.targets import Shape, Target, check_types, check_what_is_there, local_target
+from ckpt.export.targets import ExportTarget, Shape, check_types, check_what_is_there, local_target
 from ckpt.storage import open_storage
 from ckpt.storage.locations import spark_uri
 
@@ -16,7 +16,7 @@ def check_export(
     checkpoint: str,
     promised: Iterable[tuple[Column, ...]],
     shape: Shape,
-    target: Target,
+    target: ExportTarget,
     storage_options: Mapping[str, str],
 ) -> str | None:
     """Refuse an export that cannot be: the format lacks a type, or the target is taken or cannot be written.
@@ -48,14 +48,14 @@ def promised(reading: Reading, shape: Shape, *, partition_id: bool = False) -> t
     return ()
 
 
-def must_be_free(target: Target) -> None:
+def must_be_free(target: ExportTarget) -> None:
     """Raise UsageError where a local folder that is to be made anew is there and not empty; remote ones Spark sees."""
     path = local_target(target.name)
     if path is not None and os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
         raise UsageError(f"`to` {target.shown}: something is there already, and is left alone: name a new folder")
 
 
-def _look_here(path: Path, target: Target) -> None:
+def _look_here(path: Path, target: ExportTarget) -> None:
     """Look at a local target, and whether its folder can be written to."""
     try:
         if path.is_dir():
@@ -71,7 +71,7 @@ def _look_here(path: Path, target: Target) -> None:
         raise UsageError(f"`to` {target.given}: you may not write in {above}")
 
 
-def _look_there(target: Target, options: Mapping[str, str]) -> str | None:
+def _look_there(target: ExportTarget, options: Mapping[str, str]) -> str | None:
     """Look at a remote target through ckpt's own door; why not, where that does not open."""
     try:
         found = open_storage(target.shown, options).list_level()

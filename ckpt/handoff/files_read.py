@@ -9,7 +9,7 @@ from ckpt.model import Unreadable
 from ckpt.storage import Listing, ReadRequest, Storage
 
 
-def seen_files(storage: Storage, listing: Listing, folder: str, entry: int) -> tuple[str, ...] | str:
+def files_read(storage: Storage, listing: Listing, folder: str, entry: int) -> tuple[str, ...] | str:
     """Every file of the entries up to ``entry``, as ``_metadata.file_path`` spells it; in words where one is missing.
 
     ``N.compact`` names the files of all entries up to N. The log may have entries that no batch has read yet: those
