@@ -12,6 +12,7 @@ from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.inspection import Inspection, inspect
 from ckpt.reader import NotACheckpoint, open_checkpoint
 from ckpt.state.units import StateUnit, state_units
+from ckpt.version import __version__
 from ckpt.versions import Spark
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from ckpt.spark.calls import Session, export_state, migrate_to_transform_with_state, verify_changelog
     from ckpt.spark.needs import SparkMissing
     from ckpt.spark.trouble import SparkFailed
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Action",

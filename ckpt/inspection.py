@@ -43,7 +43,7 @@ class Inspection:
     batches: tuple[history.Batch, ...]  # the newest, oldest first
     uncommitted: tuple[int, ...]
     unplanned: tuple[int, ...]
-    sources: tuple[SourceView, ...]  # where each stands at the end of the latest batch
+    sources: tuple[SourceView, ...]  # the position of each at the end of the latest batch
     forecasts: tuple[Forecast, ...]  # synchronous before asynchronous, versions in order
     counted: tuple[Forecast, ...]  # those about a start that somebody may try: the verdict rests on them
     verdict: str  # one sentence without a full stop

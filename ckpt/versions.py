@@ -47,7 +47,7 @@ class Progress(StrEnum):
 
 
 class Verified(StrEnum):
-    """Which state files that end oddly are checked against the checksum file beside them when they are loaded."""
+    """Which state files that end oddly are checked against their checksum file when they are loaded."""
 
     NONE = "none"
     ALL_BUT_ZIPS = "all but zips"
@@ -62,7 +62,7 @@ class Rules:
     newest_offset_log: int  # highest version line of offsets/ it reads
     newest_commit_log: int  # highest version line of commits/ it reads
     commit_log_exact: bool  # it reads no other version of commits/ than its session writes
-    needs_metadata: bool  # without ``metadata`` beside a log it refuses to start
+    needs_metadata: bool  # without ``metadata`` for an existing log it refuses to start
     checks_repartition: bool  # looks for an unfinished repartition when the latest batch is uncommitted
     check_needs_partitions: bool  # and that check dies where no number of shuffle partitions is recorded
     new_query_needs_empty: bool  # it refuses a new query where offsets/, state/ or commits/ hold something
@@ -74,7 +74,7 @@ class Rules:
     runs_join_format: int  # highest that its joins run with
     transform_with_state: bool  # it has that operator
     operator_metadata: bool  # it writes operator metadata, and compares it with the query before any task runs
-    state_checksums: bool  # it writes checksum files of its own beside state files
+    state_checksums: bool  # it writes its own checksum files for state files
     checks_state_folder: bool  # it looks for state/ itself before any task runs
     checks_schemas_at_start: bool  # it reads state schemas before any task runs, not in the first batch
     names_state_errors: bool  # errors about state have an error class of their own

@@ -1,4 +1,4 @@
-"""From the arguments that the library speaks of to the options that were typed: the one place that knows both."""
+"""From the library's argument names to the options that were typed: the one place that knows both."""
 
 import re
 from collections.abc import Iterable

@@ -16,12 +16,13 @@ from .report import Output, emit
 
 def changelog(
     checkpoint: options.CheckpointArg,
-    to: Annotated[Changelog, typer.Option("--to", help="What changelog checkpointing is to be.")],
+    to: Annotated[Changelog, typer.Option("--to", help="Switch changelog checkpointing on or off.")],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Batches have run with the new setting: say whether it took.")
+        bool,
+        typer.Option("--verify", help="After batches have run with the new setting: check whether it took effect."),
     ] = False,
     files_only: Annotated[
-        bool, typer.Option("--files-only", help="With --verify: leave out what needs Spark, comparing state.")
+        bool, typer.Option("--files-only", help="With --verify: do not compare state, which needs Spark.")
     ] = False,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
@@ -31,12 +32,13 @@ def changelog(
 ) -> None:
     """Say whether changelog checkpointing of CHECKPOINT can be switched, with which setting, and whether it was.
 
-    Only reads: the switch is a setting of the session. Starts no JVM, but for --verify, which compares state with
-    Spark. Exit status: 0 it is so already, or took and state was compared; 1 it can be made, has not taken everywhere,
-    or state differs or cannot be compared yet; 2 bad usage; 3 refused, could not look, or Spark could not compare.
+    Only reads: the switch is a session setting. Starts no JVM, except with --verify, which compares state with Spark.
+    Exit status: 0 already switched, or it took effect and state was compared; 1 it can be switched, has not taken
+    effect everywhere, or state differs or cannot be compared yet; 2 bad usage; 3 refused, could not read, or Spark
+    could not compare.
     """
     if not verify and (files_only or master is not None or conf):
-        raise UsageError("--files-only, --master and --conf go with --verify; nothing else needs Spark")
+        raise UsageError("--files-only, --master and --conf need --verify; nothing else uses Spark")
     storage_options = options.pairs("--storage-option", storage_option)
     with session(master, conf, quiet=quiet) as with_spark:
         if verify and not files_only:

@@ -23,15 +23,15 @@ from .report import Output, emit
 class TargetOptions:
     """Where to."""
 
-    to: Annotated[str | None, typer.Option("--to", metavar="PATH", help="A folder to write, local or remote.")] = None
-    table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="A table of the catalog.")] = None
-    format: Annotated[Format, typer.Option("--format", help="Spark's word for the form of the data.")] = Format.PARQUET
-    mode: Annotated[Mode, typer.Option("--mode", help="What becomes of data that is there already.")] = Mode.ERROR
+    to: Annotated[str | None, typer.Option("--to", metavar="PATH", help="Write to this local or remote folder.")] = None
+    table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="Write to this catalog table.")] = None
+    format: Annotated[Format, typer.Option("--format", help="The data format.")] = Format.PARQUET
+    mode: Annotated[Mode, typer.Option("--mode", help="What to do with existing data.")] = Mode.ERROR
     shape: Annotated[
         Shape,
         typer.Option(
             "--shape",
-            help="flat: a column for each leaf; raw: as Spark gives it; initial-state: a row for each grouping key.",
+            help="flat: one column per leaf; raw: as Spark gives it; initial-state: one row per grouping key.",
         ),
     ] = Shape.FLAT
     partition_id: Annotated[bool, typer.Option("--partition-id", help="Keep the state partition of each row.")] = False
@@ -49,25 +49,27 @@ class StateOptions:
     ] = None
     changes_from: Annotated[
         int | None,
-        typer.Option("--changes-from", min=0, metavar="N", help="What batches N to --batch changed, not the state."),
+        typer.Option(
+            "--changes-from", min=0, metavar="N", help="Export what batches N to --batch changed, not the state."
+        ),
     ] = None
     operator: options.OperatorOption = None
     store: Annotated[
-        str | None, typer.Option("--store", metavar="NAME", help="A store of a join, as Spark keeps it.")
+        str | None, typer.Option("--store", metavar="NAME", help="Export this store of a join, as Spark keeps it.")
     ] = None
-    side: Annotated[options.Side | None, typer.Option("--side", help="One side of a join.")] = None
+    side: Annotated[options.Side | None, typer.Option("--side", help="Export one side of a join.")] = None
     variable: Annotated[
-        str | None, typer.Option("--variable", metavar="NAME", help="A variable of transformWithState.")
+        str | None, typer.Option("--variable", metavar="NAME", help="Export this variable of transformWithState.")
     ] = None
-    timers: Annotated[bool, typer.Option("--timers", help="The timers of transformWithState.")] = False
-    all_units: Annotated[bool, typer.Option("--all", help="Everything, in one folder for each part.")] = False
+    timers: Annotated[bool, typer.Option("--timers", help="Export the timers of transformWithState.")] = False
+    all_units: Annotated[bool, typer.Option("--all", help="Export everything, in one folder per part.")] = False
 
 
 @dataclass(frozen=True, slots=True)
 class LookOptions:
     """What to do instead of writing."""
 
-    plan: Annotated[bool, typer.Option("--plan", help="Say what would be read, and how; starts no JVM.")] = False
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would be read, and how; start no JVM.")] = False
     count: Annotated[bool, typer.Option("--count", help="Count the rows; write nothing.")] = False
     show: Annotated[int | None, typer.Option("--show", min=1, metavar="N", help="Show N rows; write nothing.")] = None
 
@@ -93,7 +95,7 @@ def export_state(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Export the state that CHECKPOINT holds, with Spark, as Parquet, Delta, JSON, CSV or a table.
+    """Export the state in CHECKPOINT, with Spark, as Parquet, Delta, JSON, CSV or a table.
 
     The checkpoint is only read. Exit status: 0 done, 2 bad usage, 3 could not do it.
     """

@@ -128,7 +128,7 @@ def main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Say what is wrong with a Structured Streaming checkpoint, what Spark will do next, and how to get out.
+    """Say what is wrong with a Structured Streaming checkpoint, what Spark will do next, and how to fix it.
 
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
     """

@@ -15,7 +15,7 @@ from .provider import provider
 from .render.transform import TransformReport
 from .report import Output, emit
 
-migrate = typer.Typer(no_args_is_help=True, help="Go over to another way of keeping state, without losing any.")
+migrate = typer.Typer(no_args_is_help=True, help="Move to another way of keeping state, without losing any.")
 migrate.command()(changelog)
 migrate.command()(provider)
 
@@ -23,29 +23,29 @@ migrate.command()(provider)
 @migrate.command(name="transform-with-state")
 def transform_with_state(
     checkpoint: options.CheckpointArg,
-    to: Annotated[str, typer.Option("--to", metavar="DIR", help="A folder that is new or empty, local or remote.")],
+    to: Annotated[str, typer.Option("--to", metavar="DIR", help="Write to this new or empty folder, local or remote.")],
     batch: Annotated[
         int | None,
         typer.Option(
             "--batch",
             min=0,
             metavar="N",
-            help="Go on behind it. Default: the newest with its state.",
+            help="Continue after this batch. Default: the newest with its state.",
         ),
     ] = None,
     operator: options.OperatorOption = None,
-    kind: Annotated[Format, typer.Option("--format", help="Form of the state: parquet or delta.")] = Format.PARQUET,
+    kind: Annotated[Format, typer.Option("--format", help="Format of the state: parquet or delta.")] = Format.PARQUET,
     api: Annotated[
-        Api, typer.Option("--api", help="transformWithStateInPandas, or the one of rows, since Spark 4.1.")
+        Api, typer.Option("--api", help="pandas: transformWithStateInPandas; row: transformWithState, since Spark 4.1.")
     ] = Api.PANDAS,
-    plan: Annotated[bool, typer.Option("--plan", help="Say what would be written; starts no JVM.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would be written; start no JVM.")] = False,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Write a transformWithState query that goes on where the stateful query of CHECKPOINT stopped.
+    """Write a transformWithState query that continues where the stateful query of CHECKPOINT stopped.
 
     DIR gets the state as data, a processor that loads it, and a program that starts it. The checkpoint is only read.
     Exit status: 0 written, 1 planned, 2 bad usage, 3 could not do it.

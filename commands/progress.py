@@ -14,7 +14,7 @@ _WIDTH = 30
 
 @contextmanager
 def bar(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """What tells how far a job is; None where nobody watches."""
+    """Reports how far a job is; None if nobody watches."""
     if quiet or not sys.stderr.isatty():
         yield None
         return

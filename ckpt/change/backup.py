@@ -21,13 +21,13 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-import ckpt
 from ckpt.change.steps import Step
 from ckpt.checkpoint import COMMITS, OFFSETS, STATE
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import one_line, temporary
 from ckpt.storage.writer import Attributes, Writer
+from ckpt.version import __version__
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -114,7 +114,7 @@ def save(change: Change, uri: str, writer: Writer, backup: Writer) -> Manifest:
     manifest = replace(touched, others=fingerprint(change.listing, touched.paths))
     told = {
         "manifest": FORMAT,
-        "ckpt": ckpt.__version__,
+        "ckpt": __version__,
         "command": change.command,
         "checkpoint": uri,
         "query_id": change.query_id,

@@ -11,7 +11,7 @@ from ckpt.model import OffsetLog
 
 
 def unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Files that cannot be read and that no start reads (the forecast speaks of the others)."""
+    """Files that cannot be read and that no start reads (the forecast covers the others)."""
     latest = checkpoint.offsets.latest
     read_by_a_start = {
         "offsets": {latest, checkpoint.offsets.before(latest) if latest else None},

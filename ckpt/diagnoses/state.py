@@ -126,5 +126,5 @@ SNAPSHOT_OF_4_0 = Diagnosis(
     ERROR,
     "In state store checkpoint format 2 Spark 4.0 writes v2 into its RocksDB snapshots, and every other version wants "
     "v1. Spark 4.2 and later rebuild the state from changelogs, where all of them are there; 4.1 never does.",
-    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` promises a restart.",
+    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
 )

@@ -1,4 +1,4 @@
-"""Which units and which batch: what was asked for, held against what can be read. Refusals name the way out."""
+"""Which units and which batch: the request, checked against what can be read. Refusals name the remedy."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -46,8 +46,8 @@ def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool = 
     units = state_units(checkpoint)
     if not units:
         raise CkptError(
-            f"{checkpoint.uri}: there is no state to read: it has no state/, which is right for a stateless query and "
-            "a loss for any other; if it was lost, put it back from a copy of the checkpoint"
+            f"{checkpoint.uri}: there is no state to read: it has no state/, which is normal for a stateless query "
+            "and a loss for any other; if it was lost, restore it from a copy of the checkpoint"
         )
     found = tuple(unit for unit in units if wanted.fits(unit))
     if not found:
@@ -58,7 +58,7 @@ def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool = 
 
 
 def _no_such(wanted: Wanted, units: Sequence[StateUnit]) -> str:
-    """Which word of what was asked for names nothing, and what could stand there."""
+    """Which part of the request does not exist, and what exists instead."""
     within = [unit for unit in units if wanted.operator in (None, unit.operator)]
     stores = [store for unit in within if unit.kind is not UnitKind.SIDE for store in unit.stores]
     for name, asked, there in (
@@ -70,8 +70,8 @@ def _no_such(wanted: Wanted, units: Sequence[StateUnit]) -> str:
         known = list(dict.fromkeys(one for one in there if one is not None))
         if asked is not None and asked not in known and known:
             others = ", ".join(argument(name, one) for one in known)
-            return f"there is no {argument(name, asked)}; there is: {others}"
-    return f"it has no such state; there is: {_listed(within)}"
+            return f"there is no {argument(name, asked)}; available: {others}"
+    return f"it has no such state; available: {_listed(within)}"
 
 
 def arguments_for(unit: StateUnit) -> str:
@@ -100,7 +100,7 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
     """
     newest = checkpoint.commits.latest
     if newest is None:
-        raise CkptError(f"{checkpoint.uri}: no batch is committed yet, so there is no state of one to read")
+        raise CkptError(f"{checkpoint.uri}: no batch is committed yet, so there is no state to read")
     chosen = newest if batch is None else batch
     for unit in units:
         if not unit.described:
@@ -135,7 +135,7 @@ def _within(batch: int, ranges: Ranges) -> bool:
 
 
 def _without(batch: int, ranges: Ranges) -> Ranges:
-    """The ranges as far as they lie before a batch."""
+    """The parts of the ranges before a batch."""
     return tuple((first, min(last, batch - 1)) for first, last in ranges if first < batch)
 
 
@@ -169,9 +169,9 @@ def _no_schema(checkpoint: Checkpoint, unit: StateUnit) -> str:
             return f"{checkpoint.uri}: {unit.label}: {file.path} cannot be read ({file.reason}): {_PUT_BACK}"
     where = f"state/{unit.operator}/" + ("_stateSchema" if unit.variable or unit.kind is UnitKind.TIMERS else "0/")
     return (
-        f"{checkpoint.uri}: {unit.label}: its state schema below {where} is not there, without which Spark cannot read "
-        f"state: {_PUT_BACK}, or, if Spark before 3.1 wrote it, run the query once with a later one"
+        f"{checkpoint.uri}: {unit.label}: its state schema below {where} is missing, and Spark cannot read state "
+        f"without it: {_PUT_BACK}, or, if Spark before 3.1 wrote it, run the query once with a later one"
     )
 
 
-_PUT_BACK = "put it back from a copy of the checkpoint"
+_PUT_BACK = "restore it from a copy of the checkpoint"

@@ -5,7 +5,7 @@ result for a path, so that one with a space or a ``%`` is not found. And it foll
 metadata v2, which are dead, or somebody else's, once a checkpoint was moved or copied. A mount table of Hadoop's
 ``viewfs`` cures both on every file system and on a cluster, without copying state and without writing to the
 checkpoint: its links lead to the real folders, and rewritten operator metadata (a few kilobytes in a temporary folder
-of the driver, the only one to read them) stands in for the recorded one.
+of the driver, the only one to read them) replaces the recorded one.
 """
 
 import json
@@ -33,7 +33,7 @@ class Mount:
 
     reasons: tuple[str, ...]
     links: Mapping[str, str]
-    replaced: Mapping[str, str]  # path and text of files that stand in for recorded ones; ROOT stands for the view
+    replaced: Mapping[str, str]  # path and text of files that replace recorded ones; ROOT is the view
     folders: tuple[str, ...]  # of the replaced files: each needs a link
     path: str  # of the checkpoint in the view
 

@@ -48,7 +48,7 @@ class Reading:
 
     @property
     def schema(self) -> Json:
-        """The columns that Spark will give, as far as the files tell: a StructType in Spark's JSON, or None."""
+        """The columns that Spark will give, as far as the files say: a StructType in Spark's JSON, or None."""
         fields = self.unit.schema.get("fields") if isinstance(self.unit.schema, dict) else None
         if not isinstance(fields, list):
             return None
@@ -82,8 +82,8 @@ def plan_readings(
     for unit in units:
         if unit.oldest_spark is not None and not spark.at_least(unit.oldest_spark):
             raise CkptError(
-                f"{checkpoint.uri}: {unit.label} is stored in a way that Spark reads since {unit.oldest_spark}, and "
-                f"this is {spark}: pip install 'pyspark>={unit.oldest_spark}'"
+                f"{checkpoint.uri}: {unit.label} is stored in a form that Spark reads since {unit.oldest_spark}, "
+                f"and this is {spark}: pip install 'pyspark>={unit.oldest_spark}'"
             )
     batch = choose_batch(checkpoint, units, question.batch)
     if question.changes_from is not None:

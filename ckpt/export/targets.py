@@ -11,9 +11,9 @@ from ckpt.secrets import masked
 from ckpt.storage.locations import is_inside, spark_uri
 
 MANIFEST = "_ckpt_export.json"
-"""The file beside the data that says what it is; readers of Spark ignore names that begin with ``_``."""
+"""The file next to the data that says what it is; readers of Spark ignore names that begin with ``_``."""
 
-_MARKS = (MANIFEST, "_SUCCESS", "_delta_log")  # one of them lies in every folder that Spark or ckpt has written
+_MARKS = (MANIFEST, "_SUCCESS", "_delta_log")  # one of them is in every folder that Spark or ckpt has written
 
 
 class Shape(StrEnum):
@@ -72,7 +72,9 @@ def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoi
         raise UsageError(f"`to` {to} holds a secret, which files there would keep: leave it out, and set it for Spark")
     folder_and_name(path)
     if is_inside(to, checkpoint) or is_inside(checkpoint, to):
-        raise UsageError(f"`to` {to} lies in the checkpoint, or the checkpoint in it: a checkpoint is never written to")
+        raise UsageError(
+            f"`to` {to} is in the checkpoint, or the checkpoint is in it: ckpt never writes to a checkpoint"
+        )
     return ExportTarget(path, None, kind, mode, to)
 
 
@@ -82,21 +84,21 @@ def local_target(uri: str) -> str | None:
 
 
 def folder_and_name(path: str) -> tuple[str, str]:
-    """The folder that a place lies in, and its name there. Raises UsageError for the top of a file system or bucket."""
+    """The folder of a place, and its name there. Raises UsageError for the top of a file system or bucket."""
     found = re.fullmatch(r"([\w+.-]+:(?://[^/]*)?+(?:/+[^/]+)*)/+([^/]+)", path.rstrip("/"))
     if found is None:
-        raise UsageError(f"`to` {path}: write below a folder, for the export is written beside it first")
+        raise UsageError(f"`to` {path}: write below a folder, because the export is first written next to its target")
     return found[1], found[2]
 
 
 def check_what_is_there(target: ExportTarget, names: Collection[str] | None) -> None:
-    """Raise UsageError where a target is taken by something that is not to be, or may not be, replaced.
+    """Raise UsageError if a target exists and must not be replaced.
 
-    ``names`` are those of what lies in the folder there; None where it is a file.
+    ``names`` are the names in the folder there; None if it is a file.
     """
     place = target.shown
     if names is None or (names and not any(mark in names for mark in _MARKS)):
-        raise UsageError(f"{place} is there and was not exported: it is not overwritten; name another place")
+        raise UsageError(f"{place} exists and is not an export, so it is not overwritten; name another target")
     if target.mode is Mode.ERROR:
         raise UsageError(f'{place} is there already: `mode="overwrite"` replaces it')
     if "_delta_log" in names and target.format is not Format.DELTA:
@@ -125,7 +127,7 @@ def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FL
         if refused != _VOID:
             cures += (argument("format", other) for other in _OTHERS[kind])
         raise UsageError(
-            f"{argument('format', kind)} cannot hold column {column.name} ({refused}): use {' or '.join(cures)}"
+            f"{argument('format', kind)} does not support column {column.name} ({refused}): use {' or '.join(cures)}"
         )
 
 

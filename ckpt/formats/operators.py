@@ -45,7 +45,7 @@ def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unread
 
 
 def with_schema_paths(data: bytes, paths: Mapping[str, str]) -> bytes:
-    """The same file naming its schemas by other paths, and otherwise byte for byte as it stands.
+    """The same file with other schema paths, and otherwise unchanged byte for byte.
 
     Args:
         data: A file that ``parse_operator_metadata`` reads.

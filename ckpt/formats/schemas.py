@@ -26,11 +26,11 @@ def parse_state_schema(path: str, data: bytes) -> tuple[ColumnFamily, ...] | Unr
     try:
         line, at = read_utf(data, 0)
     except (EndsEarly, struct.error):
-        return Unreadable(path, Fault.BAD_VERSION, "it does not begin with a version", says=_ENDS_EARLY)
+        return Unreadable(path, Fault.BAD_VERSION, "it does not start with a version", says=_ENDS_EARLY)
     except ValueError:
-        return Unreadable(path, Fault.BAD_VERSION, "it does not begin with a version")
+        return Unreadable(path, Fault.BAD_VERSION, "it does not start with a version")
     if not (line[:1] == "v" and line[1:].isascii() and line[1:].isdecimal() and len(line) < 10):
-        return Unreadable(path, Fault.BAD_VERSION, "it does not begin with a version")
+        return Unreadable(path, Fault.BAD_VERSION, "it does not start with a version")
     version = int(line[1:])
     if not 1 <= version <= NEWEST_VERSION:
         fault = Fault.NEWER_VERSION if version else Fault.BAD_VERSION
@@ -48,7 +48,7 @@ def parse_state_schema(path: str, data: bytes) -> tuple[ColumnFamily, ...] | Unr
 
 
 class _Reader:
-    """Reads one file from behind its version."""
+    """Reads one file, from after its version."""
 
     def __init__(self, data: bytes, at: int, layout: str) -> None:
         self._data = data

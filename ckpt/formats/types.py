@@ -18,7 +18,7 @@ def named_fields(kind: Json) -> Iterator[tuple[str, Json]]:
 
 
 def name_and_type(field: Json) -> tuple[str, str]:
-    """What tells two fields apart, as text that can be compared."""
+    """What distinguishes two fields, as text that can be compared."""
     if not isinstance(field, dict):
         return "", ""
     kind = field.get("type")

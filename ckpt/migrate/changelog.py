@@ -110,19 +110,19 @@ def _refusal(found: Inspection, state: StateInventory | None, *, verify: bool) -
     if found.checkpoint.kind is Kind.EMPTY:
         return "nothing was planned here yet: set it when the query starts for the first time"
     if state is None:
-        return "nobody can tell whether the query keeps state" if found.checkpoint.stateful is None else None
+        return "the files do not say whether the query keeps state" if found.checkpoint.stateful is None else None
     if state.provider is Provider.HDFS:
         return (
-            "the state is HDFS-backed, and changelog checkpointing is of RocksDB. Spark goes on with the provider that "
-            "the checkpoint records, whatever the session says, so RocksDB takes a new checkpoint: ckpt migrate "
-            "provider says how"
+            "the state is HDFS-backed, and only RocksDB has changelog checkpointing. Spark keeps the provider that "
+            "the checkpoint records, whatever the session says, so RocksDB needs a new checkpoint: see ckpt "
+            "migrate provider"
         )
     if state.provider is Provider.UNKNOWN:
-        return "neither the logs nor the files tell which state store provider wrote the state"
+        return "neither the logs nor the files say which state store provider wrote the state"
     starts = [f for f in found.counted if f.progress is Progress.SYNC]
     if not verify and not any(f.outcome.runs for f in starts):
         verdict = found.verdict[:1].lower() + found.verdict[1:]
-        return f"as it is, the query {verdict}: mend that first"
+        return f"as it is, the query {verdict}: fix that first"
     return None
 
 
@@ -144,22 +144,22 @@ def _warnings(found: Inspection, state: StateInventory, to: Changelog, outcome: 
     if failing:
         yield f"Spark {', '.join(failing)} will not start here, with or without the switch: see ckpt inspect."
     if found.written_by.at_least is None:
-        yield "Changelog checkpointing came with Spark 3.5; the checkpoint does not tell which Spark wrote it."
+        yield "Changelog checkpointing came with Spark 3.5; the checkpoint does not say which Spark wrote it."
     if outcome is SwitchOutcome.ALREADY:
         return
     latest = checkpoint.offsets.latest
     if latest is not None and latest not in checkpoint.commits:
         yield (
-            f"Batch {latest} is not committed, and its state may be written already in the old way: start once more "
-            "with the old setting, so that it is finished, and switch then."
+            f"Batch {latest} is not committed, and its state may already be written with the old setting: start "
+            "once more with the old setting, so that the batch finishes, and then switch."
         )
     if to is Changelog.ON:
         yield (
-            f"Snapshots are then uploaded by maintenance ({settings.MAINTENANCE_INTERVAL}, 60 s), "
-            "once minDeltasForSnapshot (10) versions were written since the last one; the fewer there are, the more "
+            f"Maintenance then uploads snapshots ({settings.MAINTENANCE_INTERVAL}, 60 s), once "
+            "minDeltasForSnapshot (10) versions were written since the last one; the fewer there are, the more "
             "changelogs a start replays."
         )
     else:
-        yield "Every batch then uploads a snapshot before it is done, so batches take longer."
+        yield "Every batch then uploads a snapshot before it finishes, so batches take longer."
     if state.format_version == 2:
         yield f"The state has checkpoint format 2: keep {settings.CHECKPOINT_FORMAT} at 2."

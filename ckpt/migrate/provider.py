@@ -89,28 +89,28 @@ class ProviderMove:
 _CARRIES: dict[Family, tuple[Carry, str]] = {
     Family.AGGREGATION: (
         Carry.GOES_ON,
-        "its buffers are handed over; what the aggregate functions did is yours to write",
+        "its buffers are loaded; you write what the aggregate functions did",
     ),
-    Family.WINDOWS: (Carry.GOES_ON, "its buffers are handed over; what the aggregate functions did is yours to write"),
+    Family.WINDOWS: (Carry.GOES_ON, "its buffers are loaded; you write what the aggregate functions did"),
     Family.GROUP_STATE: (
         Carry.GOES_ON,
-        "state and timeouts are handed over; the body of the function is yours to move",
+        "state and timeouts are loaded; you move the body of the function",
     ),
     Family.SESSIONS: (
         Carry.STATE_ONLY,
-        "its open sessions can be loaded; merging them with new rows is yours to write",
+        "its open sessions can be loaded; you write how they merge with new rows",
     ),
     Family.DEDUPLICATION: (
         Carry.STATE_ONLY,
-        "the keys seen can be loaded; leaving out rows of theirs is yours to write",
+        "the keys seen can be loaded; you write how their rows are dropped",
     ),
     Family.WITHIN_WATERMARK: (
         Carry.STATE_ONLY,
-        "the keys seen can be loaded; leaving out rows of theirs, and expiry, are yours to write",
+        "the keys seen can be loaded; you write how their rows are dropped, and expiry",
     ),
     Family.JOIN: (
         Carry.NONE,
-        "a join takes no initial state, and that transformWithState can join as Spark's operator does is not shown",
+        "a join takes no initial state, and it is not proven that transformWithState can join as Spark's operator does",
     ),
     Family.TRANSFORM: (Carry.NONE, "transformWithState keeps its state in RocksDB only"),
 }
@@ -140,24 +140,24 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
     if checkpoint.state is None:
         if checkpoint.stateful is None:
-            why = "nobody can tell whether the query keeps state"
+            why = "the files do not say whether the query keeps state"
             return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
         return ProviderMove(handoff, to, MoveOutcome.NOTHING)
     if checkpoint.state.provider is Provider(to):
         return ProviderMove(handoff, to, MoveOutcome.ALREADY)
     if checkpoint.state.provider is Provider.UNKNOWN:
-        why = "neither the logs nor the files tell which state store provider wrote the state"
+        why = "neither the logs nor the files say which state store provider wrote the state"
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
     question = Question(uri, Wanted(), all_units=True, batch=handoff.batch)
     try:
         shapes = [plan.shape for plan in plan_initial_states(question, storage_options)]
     except CkptError as error:
-        return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=f"its state cannot be taken: {error}")
+        return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=f"its state cannot be loaded: {error}")
     operators = tuple(_moves(shapes, to))
     if any(one.carry is Carry.NONE for one in operators):
         return ProviderMove(handoff, to, MoveOutcome.NO_WAY, operators)
     if handoff.refused is not None:
-        why = f"its sources cannot be handed over: {handoff.refused}"
+        why = f"its sources cannot be continued: {handoff.refused}"
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, operators, why)
     return ProviderMove(handoff, to, MoveOutcome.POSSIBLE, operators)
 
@@ -169,7 +169,7 @@ def _moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]
         if len(shapes) > 1:
             carry, why = (
                 Carry.NONE,
-                "initial state goes into one operator of a new query, and the others would begin empty",
+                "a new query takes initial state in one operator, and the others would start empty",
             )
         elif to is ToProvider.HDFS:
             carry, why = Carry.NONE, _CARRIES[Family.TRANSFORM][1] if family is Family.TRANSFORM else _ON_HDFS

@@ -18,6 +18,7 @@ from ckpt.export.targets import ExportTarget, Format
 from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, variables_of
 from ckpt.model import Json, Operator
+from ckpt.times import instant
 from ckpt.versions import NEWEST, Spark, first_with
 
 
@@ -148,39 +149,41 @@ def warnings_of(plan: TransformPlan) -> Iterator[str]:
     yield from plan.handoff.doubts
     if plan.watermark_ms > (plan.initial.moment.watermark_ms or 0):
         yield (
-            f"The watermark has risen to {plan.watermark_ms} ms behind the batch, and no batch has run with it: rows "
-            "up to it are left out, which the old query might still have taken. Let it run once more until it is idle, "
-            "if you can, and do this anew."
+            f"The watermark after the batch is {instant(plan.watermark_ms)}, and no batch has run with it: the new "
+            "query drops rows up to it, which the old query might still have processed. If you can, let the old query "
+            "run once more until it is idle, and do this again."
         )
     others = [one for one in plan.operators if one.id != plan.shape.operator]
     if others:
         listed = ", ".join(f"{one.id} ({one.name or 'unknown'})" for one in others)
         yield (
             f"The old query had more stateful operators: {listed}. Their state is not in here: generate each with "
-            "`operator` into a folder of its own; bringing them together in one query is yours, and not shown."
+            "`operator` into a folder of its own; combining them in one query is up to you, and not proven."
         )
     if plan.family is Family.JOIN:
         yield (
-            "transformWithState has one input: prepare() puts both sides below one another, told apart by a column "
-            "side, which source is which is for you to say; joining and dropping old rows is up to update(), and not "
-            "shown to answer as Spark's operator does."
+            "transformWithState has one input: prepare() unites both sides, with a column side; you say which "
+            "source is which. Joining and dropping old rows is up to update(), and not proven to give the results "
+            "of Spark's operator."
         )
     if plan.family is Family.SESSIONS:
         yield "Merging rows into sessions, and removing those that have ended, is up to update() and expired()."
     if any(variable.ttl for variable in plan.variables):
         yield (
-            "Loading restarts the time to live: the new query answers as the old one would until the first value "
-            "expires. What has expired is not loaded."
+            "Loading restarts the time to live: the new query gives the results of the old one until the first "
+            "value expires. Expired values are not loaded."
         )
     if plan.family is not Family.TRANSFORM and plan.time_mode is not TimeMode.NONE:
-        yield f"That time goes by {plan.time_mode} is a guess from the state: no checkpoint of {plan.family} says so."
+        yield (
+            f"That time goes by {plan.time_mode} is inferred from the state: no checkpoint of {plan.family} says so."
+        )
     if plan.api is Api.PANDAS and plan.unsafe_keys:
         yield (
             f"A NULL in key {' or '.join(plan.unsafe_keys)} stops the new query, for pandas mixes such keys up: if "
             'NULLs can come, write it with `api="row"` (Spark 4.1), or leave them out in prepare().'
         )
     for dropped in plan.shape.dropped:
-        yield f"Left out of the state: {'.'.join(dropped.path)}: {dropped.why}."
+        yield f"Not in the initial state: {'.'.join(dropped.path)}: {dropped.why}."
 
 
 def _property(operator: Operator, name: str) -> str | None:
@@ -224,11 +227,11 @@ def plan_transform(
     handoff = hand_off(uri, storage_options, batch=batch)
     if handoff.inspection.checkpoint.state is None and handoff.refused is None:
         raise CkptError(
-            f"{uri}: it has no state/ to take along: a stateless query goes on with `ckpt handoff` alone; of any other "
-            "it is lost, put it back from a copy of the checkpoint"
+            f"{uri}: it has no state/ to migrate: a stateless query needs only `ckpt handoff`; any other query has "
+            "lost its state: restore it from a copy of the checkpoint"
         )
     if handoff.refused is not None:
-        raise CkptError(f"{uri}: no new query can go on here: {handoff.refused}; see ckpt handoff")
+        raise CkptError(f"{uri}: no new query can continue here: {handoff.refused}; see ckpt handoff")
     chosen = batch if handoff.batch is None else handoff.batch
     initial = plan_initial_state(Question(uri, Wanted(operator), batch=chosen), storage_options, spark)
     for column in (*initial.shape.keys, *initial.shape.state):

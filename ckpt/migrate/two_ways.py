@@ -114,9 +114,9 @@ def _way(place: StorePartition, first: int | None, committed: Collection[int], *
     """``first`` is the first version written the new way."""
     where = (place.operator, place.store, place.partition)
     if first is None:
-        return TwoWays(*where, why="its newest version was not written the new way")
+        return TwoWays(*where, why="its newest version was not written with the new setting")
     if first <= 1:
-        return TwoWays(*where, why="no version of it that is left was written the old way")
+        return TwoWays(*where, why="no remaining version of it was written with the old setting")
     last = first - 1
     once = Counter(version for version, _ in {*place.names.snapshots, *place.names.logs})
     snapshots = {version for version in _versions(place.names.snapshots, once) if version - 1 in committed}
@@ -124,11 +124,11 @@ def _way(place: StorePartition, first: int | None, committed: Collection[int], *
     later = min((version for version in snapshots if version > last), default=None)
     if changelog:
         version, older = (later, last) if last in snapshots and later is not None else (None, None)
-        gone = f"{last}.zip, the last version of the old way, is no longer there"
-        why = gone if last not in snapshots else f"no snapshot behind version {last} was uploaded yet"
+        gone = f"{last}.zip, the last version before the switch, no longer exists"
+        why = gone if last not in snapshots else f"no snapshot after version {last} was uploaded yet"
     else:
         version, older = _newest_pair(sorted(version for version in snapshots if version <= last), logs)
-        why = f"up to version {last} no two snapshots are left with all changelogs between them"
+        why = f"up to version {last} no two snapshots remain with all changelogs between them"
     across = (last if last - 1 in committed else None, later)
     if version is None or older is None or not logs.issuperset(range(older + 1, version + 1)):
         return TwoWays(*where, *across, why=why)

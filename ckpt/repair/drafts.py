@@ -1,4 +1,4 @@
-"""The two ways out of a gap, as drafts: which files they change, and what is read again.
+"""The two strategies for a gap, as drafts: which files they change, and what is read again.
 
 L is the latest batch with readable offsets. A synchronous start looks for the offsets of L-1 (Spark class
 ``MicroBatchExecution``, ``populateStartOffsets``): only whether they can be read where L is committed, and for where L
@@ -23,7 +23,7 @@ class NoWay(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One way out, not yet held against a forecast."""
+    """One strategy, not yet checked against a forecast."""
 
     strategy: Strategy
     steps: tuple[Step, ...]
@@ -72,7 +72,7 @@ def _newest_readable(checkpoint: Checkpoint) -> int:
 
 
 def _reaches_above(checkpoint: Checkpoint, latest: int) -> bool:
-    """Whether batches were planned or committed after one, so that nobody knows how far they went."""
+    """Whether batches were planned or committed after one, so that their progress is unknown."""
     return any(ids and ids[-1] > latest for ids in (checkpoint.offsets.ids, checkpoint.commits.ids))
 
 

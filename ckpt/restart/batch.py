@@ -125,7 +125,7 @@ def _diagnosis(damage: StateDamage) -> Diagnosis:
 
 
 def blocked(start: Start) -> Forecast | None:
-    """Something lies where a new batch's offsets are written first, or the batch's commit after it ran."""
+    """Something is in the place of a new batch's offsets, or of the commit after it ran."""
     batch_id, ranges = _first(start)
     planned = start.latest is not None and not start.resumes
     in_the_way = None if planned else obstacle(start, OFFSETS, batch_id)
@@ -170,7 +170,7 @@ def _began(start: Start, batch_id: int) -> bool:
 
 
 def runs(start: Start) -> Forecast:
-    """Nothing stands in the way."""
+    """Nothing blocks it."""
     batch_id, ranges = _first(start)
     because = []
     if not start.resumes:
@@ -182,17 +182,17 @@ def runs(start: Start) -> Forecast:
             )
         because.append(Finding(diagnoses.logs.UNCOMMITTED_LATEST, f"{OFFSETS}/{batch_id}", detail))
         if start.progress is Progress.ASYNC and start.predecessor is None and batch_id > 0:
-            detail = f"batch {batch_id} is run again, and no earlier offset file is there"
+            detail = f"batch {batch_id} is run again, and there is no earlier offset file"
             because.append(Finding(diagnoses.logs.REPLAY_FROM_BEGINNING, f"{OFFSETS}/{batch_id}", detail))
         begins_at = start.predecessor
         done = [i for i in start.checkpoint.commits.ids if begins_at is not None and begins_at < i < batch_id]
         if start.progress is Progress.ASYNC and done:
-            detail = f"batch {batch_id} begins at the end of batch {begins_at}, and batch {done[-1]} is committed"
+            detail = f"batch {batch_id} starts at the end of batch {begins_at}, and batch {done[-1]} is committed"
             because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail))
     if start.committed is not None and start.latest is not None and start.committed > start.latest:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
         ahead = remedies.commits_ahead(start.checkpoint)
         because.append(Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail, ahead))
     if start.checkpoint.metadata is None:
-        because.append(Finding(diagnoses.logs.NEW_QUERY_ID, METADATA, "the file is not there"))
+        because.append(Finding(diagnoses.logs.NEW_QUERY_ID, METADATA, "the file is missing"))
     return start.ends(Outcome.RESUMES, *because, batch_id=batch_id, reexecutes=not start.resumes, sources=ranges)

@@ -20,7 +20,7 @@ _PUT_BACK = (
     "Stop the query and put {path} back from a copy of the checkpoint (object stores with versioning keep one), and "
     "only that."
 )
-_REPAIR = "`ckpt repair-async {checkpoint}` plans a way out."
+_REPAIR = "`ckpt repair-async {checkpoint}` plans a repair."
 _AGAIN = "a sink that remembers batch ids keeps what it has of it, any other gets it again."
 _BACK = f"{DROPS_OR_REPEATS}. So find the newest batch in the sink first."
 
@@ -59,7 +59,7 @@ def commit_without_ids(batch_id: int) -> str:
 
 
 def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
-    """For offsets that are not there, where asynchronous tracking is no way out; None leaves it to the diagnosis."""
+    """For missing offsets, if asynchronous tracking is no remedy; None leaves it to the diagnosis."""
     committed = latest in checkpoint.commits
     if checkpoint.stateful and not committed:
         return (

@@ -51,7 +51,7 @@ def load_failure(damage: StateDamage, provider: Provider, rules: Rules) -> LoadF
 def _survives(damage: StateDamage, rules: Rules) -> bool:
     """Whether the state is loaded anyway.
 
-    An odd end is not looked at, but a checksum file beside it may be. A bad snapshot is replaced by an older one and
+    An odd end is ignored, but a checksum file next to it may be read. A bad snapshot is replaced by an older one and
     its logs where Spark repairs snapshots; for RocksDB that needs changelog checkpointing.
     """
     if damage.kind is DamageKind.VERSION_2 and rules.version_2_snapshots:

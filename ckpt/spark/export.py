@@ -153,7 +153,7 @@ def _over_delta(
 
 def _is_delta_table(files: Files, target: ExportTarget) -> bool:
     overwrites = target.format is Format.DELTA and target.mode is Mode.OVERWRITE
-    with spark_failures(f"looking at {target.name}"):
+    with spark_failures(f"checking {target.name}"):
         return overwrites and files.exists(f"{target.name}/_delta_log")
 
 
@@ -164,7 +164,7 @@ def _to_table(spark: SparkSession, one: Shaped, name: str, target: ExportTarget,
         schema = name.rpartition(".")[0] or spark.catalog.currentDatabase()
         home = spark.catalog.getDatabase(schema).locationUri
     if is_inside(home, one.reading.checkpoint):
-        raise UsageError(f"`table` {name} would lie in the checkpoint, in {home}: a checkpoint is never written to")
+        raise UsageError(f"`table` {name} would be in the checkpoint, in {home}: ckpt never writes to a checkpoint")
     if there and target.mode is Mode.ERROR:
         raise UsageError(f'`table` {name} is there already: `mode="overwrite"` replaces it')
     aside = there and target.format is not Format.DELTA  # Delta replaces a table in one commit, others drop it first
@@ -189,7 +189,7 @@ def _to_table(spark: SparkSession, one: Shaped, name: str, target: ExportTarget,
                 spark.sql(f"DROP TABLE IF EXISTS {written}")
             raise
     if aside:
-        with spark_failures(f"renaming {written}, which is whole, to {name}"):
+        with spark_failures(f"renaming {written}, which is complete, to {name}"):
             spark.sql(f"ALTER TABLE {written} RENAME TO {name}")
     return done
 

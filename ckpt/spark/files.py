@@ -76,13 +76,13 @@ class Staged:
     """
 
     def __init__(self, files: Files, target: ExportTarget) -> None:
-        """Look at the place. Raises UsageError where something is there that is not to be, or may not be, replaced."""
+        """Look at the place. Raises UsageError if something exists that must not be replaced."""
         self._files = files
         self._place = target.name.rstrip("/")
         parent, name = folder_and_name(self._place)
         self.path = f"{parent}/.{name}.ckpt-{uuid.uuid4().hex[:12]}"
         self._at_once = self._place.startswith(_RENAMED_AT_ONCE)
-        with spark_failures(f"looking at {self._place}"):
+        with spark_failures(f"checking {self._place}"):
             self._replaces = files.exists(self._place)
             if self._replaces:
                 check_what_is_there(target, files.names(self._place))
@@ -97,7 +97,7 @@ class Staged:
                 self._write(self.path, texts)
             if not self._replaces:
                 if self._files.exists(self._place):  # a rename would move the folder into it
-                    raise CkptError(f"{self._place} appeared while it was being written, and is left as it is")
+                    raise CkptError(f"{self._place} appeared while the export was being written, and is not changed")
                 self._swap(texts)
                 return
             old = f"{self.path}-old"

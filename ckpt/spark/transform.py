@@ -24,9 +24,9 @@ def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watche
     """
     check_types(plan.columns, plan.format)
     files = Files(spark)
-    with spark_failures(f"looking at {place}"):
+    with spark_failures(f"checking {place}"):
         if files.exists(place) and not files.is_empty(place):
-            raise UsageError(f"`to` {place}: something is there already, and is left alone: name a new folder")
+            raise UsageError(f"`to` {place}: it exists already and is not changed: name a new folder")
     staged = Staged(files, ExportTarget(place, None, plan.format, Mode.OVERWRITE))
     with ExitStack() as undo:
         undo.callback(staged.give_up)

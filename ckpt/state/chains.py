@@ -22,7 +22,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What leads to one version of a store: a snapshot, if there is one, and the logs behind it, in reading order."""
+    """What leads to one version of a store: a snapshot, if there is one, and the logs after it, in reading order."""
 
     snapshot: FileId | None
     logs: tuple[FileId, ...]  # that are there, up to the first hole
@@ -92,7 +92,7 @@ def _listed(names: StoreNames, snapshot: FileId | None, logs: Sequence[FileId]) 
 
 
 def _lineage_before(names: StoreNames, snapshot: FileId | None, first: FileId) -> list[FileId] | None:
-    """The logs from behind ``snapshot`` up to ``first``, where the names alone tell which they are."""
+    """The logs after ``snapshot`` up to ``first``, if the names alone identify them."""
     by_version: dict[int, list[FileId]] = {}
     for file_id in names.logs:
         by_version.setdefault(file_id[0], []).append(file_id)

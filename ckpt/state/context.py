@@ -46,7 +46,7 @@ class Context:
         return int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else None
 
     def target(self, place: StorePartition) -> Target | None:
-        """What is to be loaded of one store in one partition; None where nothing is, or the logs do not tell what."""
+        """What is to be loaded of one store in one partition; None if nothing is, or if the logs do not say what."""
         version = self.needed_version
         count = self.shuffle_partitions
         if version is None or (count is not None and place.partition >= count):
@@ -68,7 +68,7 @@ def context_of(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Context:
     """Work out which state version the next start loads.
 
     Batch B reads version B and writes B + 1. After batch L is committed the next start runs L + 1; otherwise it runs L
-    again (``MicroBatchExecution.populateStartOffsets``). The unique ids of version V stand in the commit of V - 1.
+    again (``MicroBatchExecution.populateStartOffsets``). The unique ids of version V are in the commit of V - 1.
     """
     entry = offsets.readable(offsets.latest)
     latest, needed = offsets.latest, None

@@ -103,7 +103,7 @@ def _read_lineages(targets: Mapping[StorePartition, Target]) -> Step[dict[StoreP
 
 
 def _rescued(listing: Listing, loads: list[Load], codec: str) -> Step[set[StorePartition]]:
-    """Those whose only trouble is a snapshot that an older one and its logs can replace, with all files whole."""
+    """Those whose only problem is a snapshot that an older one and its logs can replace, with all files intact."""
     ways: dict[StorePartition, list[tuple[Chain, Load]]] = {}
     for load in loads:
         serious = [damage for damage in load.damages if _is_serious(damage)]
@@ -163,7 +163,7 @@ def _damages(
     if chain.lost_snapshot is not None:
         version, unique_id = chain.lost_snapshot
         name = f"{version}_{unique_id}.{names.snapshot_kind}"
-        detail = "the changelogs go back to this snapshot, and it is not there"
+        detail = "the changelogs go back to this snapshot, which is missing"
         yield _damage(place, target, Verdict(DamageKind.MISSING, detail), name, names.snapshot_kind)
     if chain.snapshot is not None:
         name = names.snapshots[chain.snapshot]
@@ -180,7 +180,9 @@ def _damages(
         yield _hole(place, target, chain)
     blocked = f"{target.version + 1}.{names.log_kind}"
     if target.unique_id is None and listing.has_folder(f"{place.folder}/{blocked}"):
-        verdict = Verdict(DamageKind.BLOCKED, f"a folder lies where version {target.version + 1} is to be written")
+        verdict = Verdict(
+            DamageKind.BLOCKED, f"a folder is in the place of version {target.version + 1} is to be written"
+        )
         yield _damage(place, target, verdict, blocked, names.log_kind)
 
 
@@ -215,7 +217,7 @@ def _sst_damages(
         info = there.get(name)
         path = f"{SSTS}/{name}"
         if info is None:
-            verdict = Verdict(DamageKind.MISSING_SST, f"{zip_name} names it, and it is not there")
+            verdict = Verdict(DamageKind.MISSING_SST, f"{zip_name} names it, and it is missing")
         elif info.size != size:
             kind = DamageKind.EMPTY if info.size == 0 else DamageKind.TRUNCATED
             verdict = Verdict(kind, f"{info.size} bytes, where {zip_name} records {size}")
@@ -235,7 +237,7 @@ def _hole(place: StorePartition, target: Target, chain: Chain) -> StateDamage:
     stem = str(version) if unique_id is None else f"{version}_{unique_id}"
     detail = f"version {target.version} cannot be loaded without it"
     if chain.holes > 1 and kind is names.log_kind:
-        detail += f"; {chain.holes - 1} more of its kind are not there"
+        detail += f"; {chain.holes - 1} more of its kind are missing"
     return _damage(place, target, Verdict(DamageKind.MISSING, detail), f"{stem}.{kind}", kind)
 
 

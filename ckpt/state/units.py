@@ -1,6 +1,6 @@
 """What can be read of a checkpoint's state, apart from who reads it: one ``StateUnit`` for each view of an operator.
 
-A unit says where the rows lie (operator, store, column family), what they look like as far as the files tell, and for
+A unit says where the rows are (operator, store, column family), what they look like as far as the files say, and for
 which batches every file that a reading needs is there. Spark reads units in ``ckpt.spark``.
 """
 
@@ -30,10 +30,10 @@ _TIMERS = ("$procTimers", "$eventTimers")  # how Spark calls the families of tim
 
 
 class UnitKind(StrEnum):
-    """What one row of a unit stands for."""
+    """What one row of a unit is."""
 
     KEY = "key"  # a key and its value: aggregations, windows, deduplication, limit, mapGroupsWithState and its kin
-    DEDUPLICATION = "deduplication"  # only a key: what Spark before 3.5 kept as value is no data
+    DEDUPLICATION = "deduplication"  # only a key: what Spark before 3.5 stored as value is not data
     SIDE = "side"  # a row that one side of a stream-stream join buffers
     STORE = "store"  # an entry of one of the stores that a join keeps its sides in
     VALUE = "value"  # a transformWithState variable: its value for a key
@@ -72,7 +72,7 @@ class StateUnit:
     format_version: int  # state store checkpoint format
     schema: Json
     described: bool  # the state schema, which Spark's reader needs, could be read
-    prefix_columns: int | None  # of the key, where Spark's reader would have to be told: see ``_lost_prefix``
+    prefix_columns: int | None  # of the key, where Spark's reader cannot know it: see ``_lost_prefix``
     readable_batches: Ranges
     change_batches: Ranges  # whose changes are there as delta or changelog files; empty where Spark reads none
     damages: tuple[StateDamage, ...]  # of the version that the next start loads
@@ -113,7 +113,7 @@ def state_units(checkpoint: Checkpoint) -> tuple[StateUnit, ...]:
     """Everything that can be read of a checkpoint's state, in the order of operators; empty for a stateless query.
 
     Units that are not ``shown_elsewhere`` together hold all of the state once. Pure, and never raises: a damaged
-    unit is there all the same, and its ``readable_batches`` and ``damages`` tell.
+    unit is listed anyway; see its ``readable_batches`` and ``damages``.
 
     >>> found = ckpt.state_units(ckpt.open_checkpoint("sample_checkpoints/join-hdfs-3.5"))
     >>> [unit.label for unit in found if not unit.shown_elsewhere]

@@ -112,8 +112,8 @@ def _headline(found: ChangelogSwitch) -> Iterator[Block]:
     state = headline_of(found.comparison)
     took = sum(one.since is not None for one in found.written)
     said, tone = {
-        SwitchOutcome.READY: (f"CAN BE SWITCHED: the same checkpoint goes on with {changelog}", Tone.WARNING),
-        SwitchOutcome.ALREADY: (f"ALREADY SO: every partition is written with {changelog}{since}", Tone.GOOD),
+        SwitchOutcome.READY: (f"CAN BE SWITCHED: the same checkpoint continues with {changelog}", Tone.WARNING),
+        SwitchOutcome.ALREADY: (f"ALREADY SET: every partition is written with {changelog}{since}", Tone.GOOD),
         SwitchOutcome.NOTHING: ("NOTHING TO SWITCH: the query keeps no state", Tone.GOOD),
         SwitchOutcome.SWITCHED: (f"SWITCHED: every partition is written with {changelog}{since}{state}", _tone(found)),
         SwitchOutcome.PARTLY: (f"SWITCHED IN PART: {took} of {len(found.written)} have {changelog}", Tone.WARNING),
@@ -121,7 +121,7 @@ def _headline(found: ChangelogSwitch) -> Iterator[Block]:
             f"NOT SWITCHED: no partition's newest version was written with {changelog}",
             Tone.WARNING,
         ),
-        SwitchOutcome.REFUSED: (f"NO SWITCH: {found.refused}", Tone.ERROR),
+        SwitchOutcome.REFUSED: (f"CANNOT BE SWITCHED: {found.refused}", Tone.ERROR),
     }[found.outcome]
     yield Headline(said, tone)
 
@@ -139,7 +139,7 @@ def _state(found: ChangelogSwitch) -> Iterator[Block]:
         return
     loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
     yield Heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
-    seen = f", but of {plural(state.unverified, 'file')} their ends do not tell" if state.unverified else ""
+    seen = f", but of {plural(state.unverified, 'file')} the ends do not say" if state.unverified else ""
     for operator in state.operators:
         for store in operator.stores:
             replay = _replayed(store)
@@ -150,7 +150,7 @@ def _state(found: ChangelogSwitch) -> Iterator[Block]:
             ]
             yield Item(", ".join(facts), 6, f"  operator {operator.id} {store.name}: ")
     yield Item(
-        "Afterwards a load replays every version since the newest snapshot; batches write their changes only."
+        "Afterwards a load replays every version since the newest snapshot; batches write only their changes."
         if found.to is Changelog.ON
         else "Afterwards a load replays nothing; every batch writes a snapshot."
     )
@@ -159,17 +159,17 @@ def _state(found: ChangelogSwitch) -> Iterator[Block]:
 def _how(found: ChangelogSwitch) -> Iterator[Block]:
     if found.outcome not in (SwitchOutcome.READY, SwitchOutcome.ALREADY, SwitchOutcome.PARTLY, SwitchOutcome.NOT_YET):
         return
-    yield Heading("Setting", "in the session, before the query starts, at this start and every later one")
+    yield Heading("Setting", "in the session, before the query starts, now and at every later start")
     yield from (Line(f"  {key}={value}") for key, value in found.confs.items())
-    yield Item("A checkpoint does not record it: started without it, Spark's default (off) counts.")
+    yield Item("A checkpoint does not record it: without it, Spark's default (off) applies.")
     if found.outcome is SwitchOutcome.READY:
         back = Changelog.OFF if found.to is Changelog.ON else Changelog.ON
         kind = "changelogs" if found.to is Changelog.OFF else "snapshots"
         yield Item(
-            f"What is on disk stays: {kind} of older versions are read until maintenance deletes those that "
+            f"Existing files stay: {kind} of older versions are read until maintenance deletes those that "
             f"{settings.MIN_BATCHES_TO_RETAIN} does not keep."
         )
-        yield Item(f"The way back is the other value ({back}), at any later start; nothing has to be undone.")
+        yield Item(f"To go back set the other value ({back}) at any later start; nothing needs to be undone.")
         if found.next_version is not None:
             ending = "changelog" if found.to is Changelog.ON else "zip"
             yield Item(f"The first batch afterwards writes {found.next_version}.{ending} in every partition.")
@@ -210,13 +210,13 @@ def _next(found: ChangelogSwitch) -> Iterator[Block]:
     verify = f"ckpt migrate changelog {path} --to {found.to} --verify"
     said, command = {
         SwitchOutcome.READY: ("stop the query, start it with the setting, and after some batches", verify),
-        SwitchOutcome.ALREADY: ("nothing has to be done", ""),
-        SwitchOutcome.NOTHING: ("nothing has to be done", ""),
+        SwitchOutcome.ALREADY: ("nothing to do", ""),
+        SwitchOutcome.NOTHING: ("nothing to do", ""),
         SwitchOutcome.SWITCHED: next_of(found.comparison, verify),
         SwitchOutcome.PARTLY: ("let one more batch run, then", verify),
-        SwitchOutcome.NOT_YET: ("see that the session has the setting, let a batch run, then", verify),
+        SwitchOutcome.NOT_YET: ("make sure that the session has the setting, let a batch run, then", verify),
         SwitchOutcome.REFUSED: (
-            "see how RocksDB can be had" if hdfs else "see what is there",
+            "see how to get RocksDB" if hdfs else "see what is there",
             f"ckpt migrate provider {path} --to rocksdb" if hdfs else f"ckpt inspect {path}",
         ),
     }[found.outcome]

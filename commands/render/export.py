@@ -9,12 +9,13 @@ from ckpt.export.manifest import describe
 from ckpt.export.reading import OLDEST_SPARK
 from ckpt.export.request import Action, ExportPart, ExportPlan, ExportRequest, StateExport
 from ckpt.export.targets import ExportTarget, Shape, local_target
+from ckpt.times import instant
 
 from ..exits import Exit
 from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of
 from .document import Document, tool
 from .state import sql_type
-from .text import instant, plural, ranges
+from .text import batch_ranges, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,10 @@ def _columns(one: ExportPart, request: ExportRequest) -> Iterator[tuple[str, str
         for dropped in columns.dropped:
             yield "left out", f"{'.'.join(dropped.path)}: {dropped.why}"
     else:
-        yield "columns", "as Spark gives them" if request.shape is Shape.RAW else "known once Spark has read the state"
+        yield (
+            "columns",
+            "as Spark gives them" if request.shape is Shape.RAW else ("known when Spark has read the state"),
+        )
 
 
 def _needs(one: ExportPart) -> Iterator[tuple[str, str]]:
@@ -116,10 +120,10 @@ def _needs(one: ExportPart) -> Iterator[tuple[str, str]]:
         f"{unit.provider}, checkpoint format {unit.format_version}, version {one.reading.moment.state_version}",
     )
     if unit.oldest_spark is not None:
-        yield "spark", f"{unit.oldest_spark} or later: no earlier one reads such state"
-    yield "readable", f"batches {ranges(list(unit.readable_batches))}"
+        yield "spark", f"{unit.oldest_spark} or later: no earlier version reads such state"
+    yield "readable", batch_ranges(list(unit.readable_batches))
     if unit.change_batches:
-        yield "changes", f"batches {ranges(list(unit.change_batches))}"
+        yield "changes", batch_ranges(list(unit.change_batches))
     for conf in one.reading.confs:
         yield "setting", f"{conf.name}={conf.value}: {conf.why}"
     for reason in one.reading.mount.reasons if one.reading.mount else ():

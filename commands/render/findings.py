@@ -31,8 +31,8 @@ def _all_clear(notes: list[Judged]) -> str:
     """What a page without troubles says, as far as it is known."""
     found = {judged.finding.diagnosis for judged in notes}
     if EMPTY in found:
-        return "nothing is here"
-    return "nothing that stops or spoils a start"
+        return "there is nothing here"
+    return "nothing that stops or harms a start"
 
 
 def _is_told(note: Judged, inspection: Inspection) -> bool:
@@ -50,7 +50,7 @@ def next_advice(inspection: Inspection) -> Iterator[Block]:
 def _next(inspection: Inspection) -> str:
     troubles = [judged for judged in inspection.findings if judged.severity is not Severity.NOTE]
     if troubles:
-        return troubles[0].remedy or "nothing can be done about it; start the query as usual"
+        return troubles[0].remedy or "nothing you can do about it; start the query as usual"
     found = {judged.finding.diagnosis: judged for judged in inspection.findings}
     if EMPTY in found:
         return found[EMPTY].remedy or ""
@@ -61,7 +61,7 @@ def _next(inspection: Inspection) -> str:
         return (
             f"{usual}; but if it aggregates, joins or deduplicates, its state is lost: restore state/ before the start"
         )
-    return f"nothing has to be repaired; {usual}"
+    return f"nothing to repair; {usual}"
 
 
 def _by_code(judged: list[Judged]) -> list[list[Judged]]:
@@ -77,7 +77,7 @@ def _trouble(same: list[Judged], *, remedy: bool) -> Iterator[Block]:
     for judged in same[:_PLACES] if len(same) > 1 else ():
         yield Item(f"{judged.finding.path}: {judged.finding.detail}", _INDENT + 2, " " * _INDENT + "- ")
     if len(same) > _PLACES:
-        yield Line(" " * _INDENT + f"- and {len(same) - _PLACES} more, which -o json names")
+        yield Line(" " * _INDENT + f"- and {len(same) - _PLACES} more: see -o json")
     if remedy and first.remedy:
         yield Item(first.remedy, _INDENT + 2, " " * _INDENT + "→ ", advice=True)
 
@@ -88,7 +88,7 @@ def _note(same: list[Judged]) -> Iterator[Block]:
         place = f"{judged.finding.path}: " if judged.finding.path else ""
         yield Item(f"{place}{judged.finding.detail}", _INDENT)
     if len(same) > _PLACES:
-        yield Line(" " * _INDENT + f"and {len(same) - _PLACES} more, which -o json names")
+        yield Line(" " * _INDENT + f"and {len(same) - _PLACES} more: see -o json")
 
 
 def _found(judged: Judged, path: str = "") -> Found:

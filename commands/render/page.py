@@ -10,6 +10,7 @@ from ckpt.inspection import Inspection
 from ckpt.model import Kind
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.sources import Advance, SourceType, SourceView, advance
+from ckpt.times import instant
 from ckpt.verdict import spell
 from ckpt.versions import Progress
 
@@ -33,7 +34,7 @@ from .document import Document, inspection_document
 from .findings import findings_section, next_advice
 from .offsets import counted, offset
 from .state import state_section
-from .text import instant, plural, ranges
+from .text import plural, ranges
 
 _SOURCES = 10  # how many sources are named
 _PATTERNS = {
@@ -128,7 +129,7 @@ def _said(forecast: Forecast) -> str:
         case Outcome.STARTS_FRESH:
             said = "starts fresh at batch 0"
         case Outcome.RESUMES if forecast.reexecutes:
-            said = f"runs batch {batch} again, then goes on"
+            said = f"runs batch {batch} again, then continues"
         case Outcome.RESUMES:
             said = f"resumes with new batch {batch}"
         case Outcome.FAILS_AT_START:
@@ -161,7 +162,7 @@ def _sources(inspection: Inspection) -> Iterator[Block]:
 def _reads(reading: SourceRange) -> str:
     start = offset(reading.start)
     if reading.end is None:
-        return f"reads on from {start}"
+        return f"continues from {start}"
     if reading.start is None:
         return f"reads again from its beginning to {offset(reading.end)}"
     if reading.start == reading.end:
@@ -188,7 +189,7 @@ def _batches(inspection: Inspection) -> Iterator[Block]:
 
 
 def _table(inspection: Inspection) -> Table:
-    """The newest batches, and how far each took the sources."""
+    """The newest batches, and how far each advanced the sources."""
     sources = max((len(batch.advanced) for batch in inspection.batches), default=0)
     heads = ("batch", "time", "committed", *(f"source {index}" for index in range(sources)))
     rows = []

@@ -17,9 +17,9 @@ from .page import title
 
 _NAMES = {Provider.HDFS: "HDFS-backed", Provider.ROCKSDB: "RocksDB", Provider.UNKNOWN: "of an unknown provider"}
 _CARRIES = {
-    Carry.GOES_ON: "GOES ON in a new query",
+    Carry.GOES_ON: "CONTINUES in a new query",
     Carry.STATE_ONLY: "ITS STATE CAN BE LOADED by a new query",
-    Carry.NONE: "NO WAY",
+    Carry.NONE: "NOT POSSIBLE",
 }
 
 
@@ -85,7 +85,7 @@ def _headline(found: ProviderMove) -> Iterator[Block]:
         MoveOutcome.NOTHING: ("NOTHING TO MOVE: there is no state here", Tone.GOOD),
         MoveOutcome.POSSIBLE: (f"NOT ON THIS CHECKPOINT, but a new query on {to} can be given its state", Tone.WARNING),
         MoveOutcome.NO_WAY: (
-            f"NO WAY for its state from {of} to {to}: {lost[0].why if lost else ''}",
+            f"NOT POSSIBLE for its state from {of} to {to}: {lost[0].why if lost else ''}",
             Tone.ERROR,
         ),
         MoveOutcome.REFUSED: (f"NO ANSWER: {as_options(found.refused or '')}", Tone.ERROR),
@@ -104,7 +104,7 @@ def _why(found: ProviderMove) -> Iterator[Block]:
         yield Item(f"offsets/{latest} does not record it: the files show it, and the session decides")
         return
     where = f"offsets/{latest} records {recorded.rpartition('.')[2]}"
-    yield Item(f"{where}, and Spark goes on with what is recorded, whatever the session says.")
+    yield Item(f"{where}, and Spark keeps what is recorded, whatever the session says.")
 
 
 def _operators(found: ProviderMove) -> Iterator[Block]:
@@ -122,7 +122,7 @@ def _label(one: OperatorMove) -> str:
 def _how(found: ProviderMove) -> Iterator[Block]:
     for place, (what, command) in enumerate(_steps(found), 1):
         if place == 1:
-            yield Heading("How", "by initial state and hand-over, to a checkpoint of its own")
+            yield Heading("How", "with initial state and a handoff, to its own checkpoint")
         yield Item(what, 5, f"  {place}. ")
         if command:
             yield Command(command, 5)
@@ -144,8 +144,8 @@ def _steps(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
         None,
     )
     yield "start it", f"python {quoted_path(new + '/start.py')}"
-    yield "see that its checkpoint says State rocksdb: ckpt inspect NEW_CHECKPOINT", None
-    yield "the way back: nothing of the old checkpoint was changed, start the old query again", None
+    yield "check that its checkpoint says State rocksdb: ckpt inspect NEW_CHECKPOINT", None
+    yield "to go back: the old checkpoint is unchanged, start the old query again", None
 
 
 def _left(found: ProviderMove) -> Iterator[Block]:
@@ -158,31 +158,31 @@ def _left(found: ProviderMove) -> Iterator[Block]:
 
 
 def _remains(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
-    """What can be done instead; only where there is no way."""
+    """What can be done instead; only if it is not possible."""
     if found.outcome is not MoveOutcome.NO_WAY:
         return
     path = quoted_path(found.handoff.inspection.checkpoint.uri)
     settings = " ".join(f"{key}={value}" for key, value in found.confs.items())
     stays = _NAMES[found.provider or Provider.UNKNOWN]
-    yield f"stay: the query goes on with {stays} state in any session, and nothing has to be set for that", None
+    yield f"stay: the query continues with {stays} state in any session, without any setting", None
     alone = [one.family for one in found.operators] if len(found.operators) == 1 else []
     if Family.TRANSFORM not in alone:
         yield (
-            f"begin anew: the same query with {settings} in the session, a new checkpoint and an empty output, its "
-            "sources from their beginning. The state is built again from what the sources still have, and ckpt cannot "
-            "see how far back that goes",
+            f"start over: the same query with {settings} in the session, a new checkpoint and an empty output, its "
+            "sources from their beginning. The state is rebuilt from what the sources still have; ckpt cannot see "
+            "how far back that goes",
             None,
         )
     if Family.TRANSFORM not in alone and found.handoff.refused is None:
         yield (
-            f"begin with no state behind batch {found.handoff.batch}, with the same setting: counts start at zero, and "
-            "open windows, sessions and waiting rows of joins are gone",
+            f"start without state after batch {found.handoff.batch}, with the same setting: counts start at zero, "
+            "and open windows, sessions and waiting rows of joins are gone",
             f"ckpt handoff {path} --batch {found.handoff.batch} --snippet python",
         )
     if found.to is ToProvider.HDFS and alone and Family.JOIN not in alone:
         yield (
-            "rewrite it in Scala: mapGroupsWithState and flatMapGroupsWithState take initial state on any provider. "
-            "ckpt writes no such query, and whether one would answer the same is unknown",
+            "rewrite it in Scala: mapGroupsWithState and flatMapGroupsWithState take initial state on any "
+            "provider. ckpt writes no such query, and whether one would give the same results is unknown",
             None,
         )
 
@@ -191,8 +191,8 @@ def _next(found: ProviderMove) -> Iterator[Block]:
     path = quoted_path(found.handoff.inspection.checkpoint.uri)
     command = next((command for _, command in _steps(found) if command), "")
     said, todo = {
-        MoveOutcome.ALREADY: ("nothing has to be done", ""),
-        MoveOutcome.NOTHING: ("nothing has to be done", ""),
+        MoveOutcome.ALREADY: ("nothing to do", ""),
+        MoveOutcome.NOTHING: ("nothing to do", ""),
         MoveOutcome.POSSIBLE: ("stop the old query, then", command),
         MoveOutcome.NO_WAY: (
             "choose among what remains; its state as data",

@@ -8,13 +8,14 @@ from ckpt.migrate.generate.text import columns, simple
 from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformMigration, warnings_of
 from ckpt.migrate.variables import Variable
 from ckpt.shell import quoted, quoted_path
+from ckpt.times import instant
 
 from ..arguments import all_as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
 from .document import Document, checkpoint_entry, tool
 from .page import title
-from .text import instant, plural
+from .text import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,10 @@ def _document(found: TransformMigration) -> Document:
 
 def _headline(found: TransformMigration) -> Iterator[Block]:
     plan = found.plan
-    how = "exactly behind" if plan.handoff.exact else "behind"
-    where = f"a transformWithState query that goes on {how} batch {plan.initial.moment.batch}"
+    how = "exactly after" if plan.handoff.exact else "behind"
+    where = f"a transformWithState query that continues {how} batch {plan.initial.moment.batch}"
     if found.keys is None:
-        said = f"CAN BE WRITTEN, nothing is yet: {where}"
+        said = f"CAN BE WRITTEN, not written yet: {where}"
     else:
         said = f"WRITTEN: {where}, with the state of {plural(found.keys, 'key')}"
     yield Headline(said, Tone.GOOD if plan.handoff.exact else Tone.WARNING)
@@ -100,7 +101,7 @@ def _form(one: Variable) -> str:
 
 
 def _files(found: TransformMigration) -> Iterator[Block]:
-    rows = "one row a key" if found.keys is None else f"{plural(found.keys, 'row')}, one a key"
+    rows = "one row per key" if found.keys is None else f"{plural(found.keys, 'row')}, one per key"
     yield Heading("Files", f"in {found.target.shown}")
     yield Line(f"  {INITIAL_STATE}/   the state as {found.plan.format}, {rows}")
     yield Line(f"  {PROCESSOR}     loads it; your logic goes into update and expired")
@@ -132,7 +133,7 @@ def _next(found: TransformMigration) -> Iterator[Block]:
         return
     yield Heading("Next")
     latest = plan.handoff.inspection.checkpoint.offsets.latest
-    text = f"Stop the old query. If its newest batch is no longer {latest} then, do all this anew into another folder:"
+    text = f"Stop the old query. If its newest batch is no longer {latest} then, do all this again with another folder:"
     yield Item(text, 5, "  1.")
     yield Command(f"ckpt handoff {old}", 5)
     yield Item("Fill in the constants, put your logic into processor.py, and start it:", 5, "  2.")
@@ -141,21 +142,21 @@ def _next(found: TransformMigration) -> Iterator[Block]:
     else:
         yield Command(f"spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}", 5)
     text = (
-        "Until the new checkpoint has its first commit, start it again in the same way: start.py hands over the state "
-        "as long as it has none, and never after."
+        "Until the new checkpoint has its first commit, start it again in the same way: start.py passes the state "
+        "as long as it has none, and never after that."
     )
     yield Item(text, 5, "  3.")
     variable = quoted(plan.variables[0].name)
-    yield Item(f"See that {plural(found.keys, 'key')} were loaded; keys that are new come on top:", 5, "  4.")
+    yield Item(f"Check that {plural(found.keys, 'key')} were loaded; new keys are added to them:", 5, "  4.")
     yield Command(f"ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count", 5)
-    yield Item(f"Then {INITIAL_STATE}/ is not needed any more.", 5, "  5.")
+    yield Item(f"Then {INITIAL_STATE}/ is no longer needed.", 5, "  5.")
 
 
 def _back(found: TransformMigration) -> Iterator[Block]:
     if found.keys is None:
         return
     text = (
-        "Stop the new query, and start the old one on its checkpoint, which nothing has touched. What the new one has "
-        "written to the sink is then written again."
+        "Stop the new query, and start the old one on its checkpoint, which is unchanged. It then writes again "
+        "what the new one has written to the sink."
     )
     yield Heading("Back", text)

@@ -92,6 +92,6 @@ def test_a_link_does_not_lead_into_the_checkpoint(tmp_path: Path) -> None:
         return target(str(to), None, Format.PARQUET, Mode.ERROR, str(checkpoint))
 
     for to, checkpoint in (("link/out", "checkpoint"), ("checkpoint/out", "link")):
-        with pytest.raises(UsageError, match="never written to"):
+        with pytest.raises(UsageError, match="never writes to a checkpoint"):
             asked(tmp_path / to, tmp_path / checkpoint)
     assert asked(tmp_path / "beside", tmp_path / "link").path == f"file:{tmp_path}/beside"

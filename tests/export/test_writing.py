@@ -166,7 +166,7 @@ def test_a_table_is_not_put_into_a_checkpoint(ckpt: Ckpt, spark: Any, copy_of: C
     finally:
         spark.sql("DROP DATABASE inside")
     assert refused.exit_code == 2
-    assert "would lie in the checkpoint" in refused.refusal()
+    assert "would be in the checkpoint" in refused.refusal()
 
 
 def test_a_table_that_nobody_would_find_is_refused(tmp_path: Path) -> None:

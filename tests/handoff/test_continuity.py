@@ -82,7 +82,7 @@ def test_inside_a_table_version_it_is_refused_and_the_way_out_leads_out(found: d
     inside, old = found["delta"]["inside"], found["delta"]["old"]
     assert inside["exit"] == 3
     assert inside["code"] == ""
-    assert "cannot be handed over: source 0 (delta): the batch ended inside version" in inside["said"]
+    assert "cannot be continued: source 0 (delta): the batch ended inside version" in inside["said"]
     assert ids(up_to(old, 1), inside["more"], inside["after"]) == list(range(60))
 
 
@@ -91,7 +91,7 @@ def test_sinks_do_with_a_new_checkpoint_what_is_said_of_them(found: dict[str, An
     meanings = {one["kind"]: one["meaning"] for one in told["meanings"]}
     assert told["delta"] == list(range(15))
     assert told["parquet"] == told["fixed"] == list(range(10)), "batch 0 of the new query is skipped"
-    assert "take a new output folder" in meanings["file"]
+    assert "use a new output folder" in meanings["file"]
     assert "choose another txnAppId" in meanings["foreachBatch with txnAppId"]
     old = [version for query, version in told["txn"] if query == told["query_id"]]
     assert old == [0, 1]

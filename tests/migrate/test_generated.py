@@ -168,9 +168,9 @@ def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, ckpt: Ckpt) -> None:
     inside, taken = SAMPLES / "join-hdfs-3.5", tmp_path / "taken"
     (taken / "something").mkdir(parents=True)
     for words, code, told in (
-        ((inside, "--to", inside / "new"), 2, "lies in the checkpoint"),
-        ((inside, "--to", taken), 2, "something is there already"),
-        (("sample_checkpoints/stateless-4.2", "--to", tmp_path / "n"), 3, "no state/ to take along"),
+        ((inside, "--to", inside / "new"), 2, "is in the checkpoint"),
+        ((inside, "--to", taken), 2, "exists already"),
+        (("sample_checkpoints/stateless-4.2", "--to", tmp_path / "n"), 3, "no state/ to migrate"),
         (("sample_checkpoints/dedup-aggregation-hdfs-4.2", "--to", tmp_path / "n"), 2, "--operator"),
         (("sample_checkpoints/join-hdfs-3.5", "--to", tmp_path / "n", "--batch", "99"), 3, "no offsets/99"),
         (("sample_checkpoints/join-hdfs-3.5", "--to", tmp_path / "n", "--format", "csv"), 2, "parquet or delta"),
@@ -210,5 +210,5 @@ def test_a_hand_over_that_is_refused_refuses_the_migration(tmp_path: Path) -> No
     newest = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
     lines = newest.read_text().splitlines()
     newest.write_text("\n".join([*lines[:2], '{"somebody":"else"}']))
-    with pytest.raises(CkptError, match="no new query can go on here: source 0"):
+    with pytest.raises(CkptError, match="no new query can continue here: source 0"):
         plan_transform(str(checkpoint), spark=SPARK)

@@ -8,7 +8,7 @@ from ckpt.change.apply import Receipt
 from ckpt.change.perform import apply_plan
 from ckpt.repair import RepairPlan, repair_async
 from ckpt.storage import open_storage
-from ckpt.storage.writer import open_writer
+from ckpt.storage.open_writer import open_writer
 from tests.conftest import Run
 
 GAP = "async-kafka-4.2"

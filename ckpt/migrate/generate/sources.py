@@ -87,12 +87,12 @@ def reader(start: SourceStart) -> Iterator[str]:
 def _begins(start: SourceStart) -> str:
     match start.begin:
         case Begin.EXACT:
-            return "Reads on exactly where the old query stopped."
+            return "Continues exactly where the old query stopped."
         case Begin.EARLIEST:
             return "Reads a topic that was recreated from its earliest rows."
         case Begin.UNREAD:
-            return "Begins as the old query did: it had read nothing of this source."
-    return "Begins again: this source cannot go on where it stood."
+            return "Starts as the old query did: it had read nothing from this source."
+    return "Starts over: this source cannot continue where the old query stopped."
 
 
 def prepare(
@@ -101,7 +101,7 @@ def prepare(
     """The function that makes rows of the new query from those of the sources."""
     names = [f"rows_{start.view.index}" for start in starts] if len(starts) > 1 else ["rows"]
     yield from ("", "", f"def prepare({', '.join(f'{name}: DataFrame' for name in names)}) -> DataFrame:")
-    yield '    """Make rows with the key of the state, in its types, from what the sources bring.'
+    yield '    """Make rows with the key of the state, in its types, from what the sources return.'
     yield ""
     yield "    YOUR LOGIC: what the old query did before it grouped. Needed columns:"
     yield from (f"    - {plain(name)} {plain(kind)}" for name, kind in keys)
