@@ -16,8 +16,8 @@ import pytest
 import ckpt as ckpt_library
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.export.conftest import trace
 from tests.places import ROOT
+from tests.spark.live import trace
 
 pytestmark = pytest.mark.spark
 
