@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from ckpt.errors import UsageError
 from ckpt.export.targets import ExportTarget, Mode, check_types
-from ckpt.migrate.generate import processor_code, start_code
+from ckpt.migrate.generate import processor_code, seen_folder, start_code, too_many_for_code
 from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan
 from ckpt.spark.files import Files, Staged
 from ckpt.spark.initial import initial_frame
@@ -31,6 +31,10 @@ def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watche
     with ExitStack() as undo:
         undo.callback(staged.give_up)
         keys = _write_state(spark, plan, f"{staged.path}/{INITIAL_STATE}", watcher)
+        for start in too_many_for_code(plan):
+            files_seen = spark.createDataFrame([(file,) for file in start.seen], "file string")
+            with spark_failures(f"writing the names of the files that source {start.view.index} has read"):
+                files_seen.coalesce(1).write.parquet(f"{staged.path}/{seen_folder(start)}")
         code = {PROCESSOR: processor_code(plan), START: start_code(plan, None if place.startswith("file:") else place)}
         staged.finish(code)
         for name in code:

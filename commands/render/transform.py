@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.export.targets import Format
-from ckpt.migrate.generate import to_fill_in
+from ckpt.migrate.generate import seen_folder, to_fill_in, too_many_for_code
 from ckpt.migrate.generate.text import columns, simple
 from ckpt.migrate.transform import (
     INITIAL_STATE,
@@ -73,7 +73,7 @@ def _document(found: TransformMigration) -> Document:
         "output_mode": plan.output_mode,
         "watermark_ms": plan.watermark_ms,
         "keys": found.keys,
-        "files": [INITIAL_STATE, PROCESSOR, START],
+        "files": [INITIAL_STATE, PROCESSOR, START, *map(seen_folder, too_many_for_code(plan))],
         "fill_in": list(to_fill_in(plan)),
         "fill_in_ttl": [one.name for one in plan.variables if one.ttl],
         "warnings": all_as_options(warnings_of(plan)),
@@ -165,6 +165,8 @@ def _files(found: TransformMigration) -> Iterator[Block]:
     yield Line(f"  {INITIAL_STATE}/   the state as {found.plan.format}, {rows}")
     yield Line(f"  {PROCESSOR}     loads it; your logic goes into update and expired")
     yield Line(f"  {START}         sources, guards, the query")
+    for start in too_many_for_code(found.plan):
+        yield Line(f"  {seen_folder(start)}/          {plural(len(start.seen), 'file')} that the old query has read")
 
 
 def _fill_in(found: TransformMigration) -> Iterator[Block]:

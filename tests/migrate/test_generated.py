@@ -55,10 +55,13 @@ def from_files(*seen: str) -> TransformPlan:
     return replace(found, handoff=replace(found.handoff, sources=(source_start(view, seen, {}),)))
 
 
-def test_code_of_a_file_source_is_formatted_typed_and_clean(tmp_path: Path) -> None:
-    found = from_files(*SEEN)
+@pytest.mark.parametrize("api", ["few", "many"])
+def test_code_of_a_file_source_is_formatted_typed_and_clean(api: str, tmp_path: Path) -> None:
+    found = from_files(*(SEEN if api == "few" else (f"file:/in/{n}.json" for n in range(301))))
     (tmp_path / "processor.py").write_text(processor_code(found))
     (tmp_path / "start.py").write_text(start_code(found, None))
+    assert ("/seen_0" in start_code(found, None)) == (api == "many")
+    assert len(start_code(found, None)) < 20_000
     for words in (("format", "--check"), ("check",)):
         ran = tool("ruff", *words, "--isolated", str(tmp_path))
         assert ran.returncode == 0, ran.stdout

@@ -1,24 +1,24 @@
 """The part of ``start.py`` that reads the sources from where the old query stopped."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from textwrap import wrap
 
 from ckpt.handoff import Begin, SourceStart
-from ckpt.migrate.generate.seen import format_of
+from ckpt.migrate.generate.seen import MOST_IN_CODE, format_of
 from ckpt.migrate.generate.text import exploded, literal, plain
 from ckpt.sources import KafkaOffset, SourceType, decode
 
 _FROM_PATH = (SourceType.DELTA, SourceType.FILE)
 
 
-def constants(start: SourceStart) -> Iterator[str]:
-    """What is to be filled in of one source."""
+def constants(start: SourceStart, beside: Callable[[str], str]) -> Iterator[str]:
+    """What is to be filled in of one source; ``beside`` spells a path beside the file as code."""
     index, kind = start.view.index, start.view.type
     name = f" {plain(start.view.name)}" if start.view.name else ""
     yield ""
     yield f"# Source {index}{name}: {kind}. Its options, as the old query's reader had them; what says where it"
     yield "# begins is added below."
-    for condition in start.conditions:
+    for condition in start.conditions if kind is not SourceType.FILE else ():  # unread() sees to those
         for line in wrap(plain(condition), 84, initial_indent="- ", subsequent_indent="  ", break_long_words=False):
             yield f"# {line}"
     if kind is SourceType.FILE or (start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN):
@@ -35,7 +35,15 @@ def constants(start: SourceStart) -> Iterator[str]:
         yield f"SOURCE_{index}_OPTIONS: dict[str, str] = {{}}"
     if start.seen:
         yield "# Files that the old query has read, as _metadata.file_path names them."
-        yield from exploded(f"SOURCE_{index}_SEEN = [", [literal(path) for path in start.seen], "]", 0)
+        if len(start.seen) > MOST_IN_CODE:
+            yield f"SOURCE_{index}_SEEN = {beside(seen_folder(start))}"
+        else:
+            yield from exploded(f"SOURCE_{index}_SEEN = [", [literal(path) for path in start.seen], "]", 0)
+
+
+def seen_folder(start: SourceStart) -> str:
+    """The folder beside ``start.py`` that holds the names of files, where they are too many for code."""
+    return f"seen_{start.view.index}"
 
 
 def to_fill_in(start: SourceStart) -> Iterator[str]:
@@ -82,7 +90,7 @@ def reader(start: SourceStart) -> Iterator[str]:
         yield f"    reader = spark.readStream.format({named}).options(**SOURCE_{index}_OPTIONS)"
     if kind is SourceType.FILE:
         yield f"    rows = reader.schema(SOURCE_{index}_SCHEMA).load({path})"
-        seen = f'rows.where(~F.col("_metadata.file_path").isin(SOURCE_{index}_SEEN))' if start.seen else "rows"
+        seen = f"unread(spark, rows, {path}, SOURCE_{index}_SEEN)" if start.seen else "rows"
         yield f"    return {seen}"
     else:
         yield f"    return reader.load({path})"

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from ckpt import settings
+from ckpt.handoff import SourceStart
 from ckpt.migrate.generate import guards, sources
+from ckpt.migrate.generate.seen import MOST_IN_CODE, UNREAD
 from ckpt.migrate.generate.text import literal, plain, simple
 from ckpt.migrate.transform import INITIAL_STATE, NULL_IS_SAFE, Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import WINDOW, Family
@@ -28,6 +30,11 @@ def to_fill_in(plan: TransformPlan) -> tuple[str, ...]:
     return (*names, *["GAP"] * (timed and plan.family is Family.SESSIONS))
 
 
+def too_many_for_code(plan: TransformPlan) -> tuple[SourceStart, ...]:
+    """The sources that have read more files than ``start.py`` names."""
+    return tuple(start for start in plan.handoff.sources if len(start.seen) > MOST_IN_CODE)
+
+
 class _Writing:
     """One file."""
 
@@ -35,6 +42,7 @@ class _Writing:
         self.plan = plan
         self.place = place
         self.starts = plan.handoff.sources
+        self.filters = any(start.seen for start in self.starts)
         self.timed = plan.time_mode is TimeMode.EVENT_TIME
         self.windows = plan.family is Family.WINDOWS
         self.sessions = plan.family is Family.SESSIONS and self.timed
@@ -51,6 +59,8 @@ class _Writing:
         yield from sources.prepare(self.starts, given, join=join, event_time=self.timed or self.windows)
         yield guards.SINK
         yield guards.START_ERROR
+        if self.filters:
+            yield UNREAD
         yield from self._in_time()
         yield from self._initial_state()
         yield guards.CHECKS
@@ -76,11 +86,16 @@ class _Writing:
             yield from wrap(plain(fact), 88, break_long_words=False, break_on_hyphens=False)
         yield '"""'
         yield ""
-        yield from ("import os", "import sys")
+        yield "import os"
+        if self.filters:
+            yield "import re"
+        yield "import sys"
+        if self.filters:
+            yield "from collections.abc import Sequence"
         if self.place is None:
             yield "from pathlib import Path"
         yield from ("from typing import Any", "", "import processor", "from pyspark import cloudpickle")
-        yield "from pyspark.sql import DataFrame, SparkSession"
+        yield f"from pyspark.sql import {'Column, ' * self.filters}DataFrame, SparkSession"
         yield "from pyspark.sql import functions as F"
         yield "from pyspark.sql.streaming.query import StreamingQuery"
         yield "from pyspark.sql.streaming.readwriter import DataStreamWriter"
@@ -103,7 +118,7 @@ class _Writing:
         yield from ("", "# ---- fill in: no checkpoint records it ----", "")
         yield 'CHECKPOINT = ""  # a new folder, not that of the old query: an absolute path or URI'
         for start in self.starts:
-            yield from sources.constants(start)
+            yield from sources.constants(start, self._beside)
         yield ""
         if self.timed or self.windows:
             yield 'EVENT_TIME = ""  # the column of prepare() that says when a row happened'

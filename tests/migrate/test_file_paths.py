@@ -1,0 +1,58 @@
+"""A migrated file source reads no file again that the old query has read, however the way to it is spelled."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from tests.places import ROOT
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(find_spec("delta") is None, reason="delta-spark is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("file-paths")
+    command = [sys.executable, "-m", "tests.migrate.file_paths", str(folder)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    answer: dict[str, Any] = json.loads((folder / "found.json").read_text())
+    return answer
+
+
+@pytest.fixture(params=["few", "many"])
+def found(request: pytest.FixtureRequest, both: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = both[request.param]
+    return answer
+
+
+def test_only_new_files_are_read(found: dict[str, Any]) -> None:
+    count = found["count"]
+    new = list(range(count, count + 5))
+    assert found["same"] == found["link"] == found["pattern"] == new
+    assert found["spelled"] == list(range(count + 5)), "as spelled, every old file is read again"
+
+
+def test_a_folder_without_any_of_the_files_is_refused(found: dict[str, Any]) -> None:
+    assert "no file that the old query has read is in" in found["refused"]
+    assert "in%20put/" in found["refused"]
+
+
+def test_files_that_are_elsewhere_are_named(found: dict[str, Any]) -> None:
+    assert "1 files that the old query has read are not in" in found["said"]
+    assert found["some"] == list(range(found["count"], found["count"] + 5))
+
+
+def test_the_schemes_of_s3_are_one(found: dict[str, Any]) -> None:
+    assert found["s3"] == ["a", "b", None]
+
+
+def test_the_format_is_that_of_the_names_and_code_stays_small(found: dict[str, Any]) -> None:
+    assert found["format"] == "json"
+    assert found["code"] < 25_000
