@@ -1,14 +1,12 @@
-"""A migrated file source is given its folder under another spelling: `python -m tests.migrate.file_paths FOLDER`.
+"""A migrated file source is given its folder under another spelling.
 
-`FOLDER/found.json` says which rows the generated `source_0` reads, when its path leads through a symbolic link, to
+What is found says which rows the generated `source_0` reads, when its path leads through a symbolic link, to
 another folder, to a folder with some of the files; with few files and with more than code names; and which it reads
 where paths are compared as they are spelled.
 """
 
 import contextlib
 import io
-import json
-import os
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -20,7 +18,7 @@ from pyspark.sql import functions as F
 from ckpt.migrate.generate.seen import MOST_IN_CODE
 from ckpt.migrate.transform import plan_transform
 from ckpt.spark.transform import write_transform
-from tests.handoff.continuity import error_of, run, session
+from tests.handoff.continuity import error_of, run
 
 NEW = 5  # rows, a file each, that come after the old query
 
@@ -93,15 +91,7 @@ def as_spelled(spark: SparkSession, start: Any, path: Path, folder: Path) -> lis
     return sorted(one for batch in batches.values() for one in batch)
 
 
-def main(folder: Path) -> None:
+def found(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Few files, which code names, and many, which are written as Parquet."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = session("")
     counts = {"few": 12, "many": MOST_IN_CODE + 1}
-    found = {name: migrated(spark, folder / name, count) | {"count": count} for name, count in counts.items()}
-    (folder / "found.json").write_text(json.dumps(found))
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    return {name: migrated(spark, folder / name, count) | {"count": count} for name, count in counts.items()}

@@ -1,14 +1,11 @@
 """A migrated file source reads no file again that the old query has read, however the way to it is spelled."""
 
-import json
-import subprocess
-import sys
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
-from tests.places import ROOT
+from tests.migrate import file_paths
 
 pytestmark = [
     pytest.mark.spark,
@@ -17,13 +14,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("file-paths")
-    command = [sys.executable, "-m", "tests.migrate.file_paths", str(folder)]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    answer: dict[str, Any] = json.loads((folder / "found.json").read_text())
-    return answer
+def both(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return file_paths.found(spark, tmp_path_factory.mktemp("file-paths"))
 
 
 @pytest.fixture(params=["few", "many"])
