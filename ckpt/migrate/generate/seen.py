@@ -45,8 +45,8 @@ def folders(spark: SparkSession, path: str) -> list[str]:
     if found.toUri().getScheme() == "file":
         real = os.path.realpath(found.toUri().getPath())
         paths.append(jvm.org.apache.hadoop.fs.Path(f"file:{real}"))
-    names = [one.toUri().toString().rstrip("/") for one in paths]
-    return [re.sub("^s3[an]:", "s3:", name) for name in names]
+    names = [re.sub("^(file|hdfs):///", r"\\1:/", one.toUri().toString()) for one in paths]
+    return [re.sub("^s3[an]:", "s3:", name.rstrip("/")) for name in names]
 
 
 def below(file: Column, tops: list[str]) -> Column:
@@ -84,7 +84,8 @@ def unread(
             file=sys.stderr,
         )
     name = F.col("_metadata.file_path")
-    named = rows.select("*", F.coalesce(below(name, tops), name).alias("ckpt_file"))
+    lost = F.raise_error(F.concat(name, F.lit(f" is not in {tops[0]}"))).cast("string")
+    named = rows.select("*", F.coalesce(below(name, tops), lost).alias("ckpt_file"))
     files = files.where("ckpt_file IS NOT NULL").select("ckpt_file").distinct()
     return named.join(files, "ckpt_file", "left_anti").drop("ckpt_file")'''
 """Spark would take a file for a new one if the way to it is spelled in another way than in the old query."""
