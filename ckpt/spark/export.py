@@ -158,7 +158,7 @@ def _is_delta_table(files: Files, target: ExportTarget) -> bool:
 
 
 def _to_table(spark: SparkSession, one: Shaped, name: str, target: ExportTarget, watcher: Watcher | None) -> Exported:
-    """Write a table of the session's catalog; one that is there stays until the new one is whole."""
+    """Write a table of the session's catalog; an existing one stays until the new one is complete."""
     with spark_failures(f"looking for {name}"):
         there = spark.catalog.tableExists(name)
         schema = name.rpartition(".")[0] or spark.catalog.currentDatabase()

@@ -15,7 +15,7 @@ _ALL = "everything"  # the key of an operator that has none
 def start_code(plan: TransformPlan, initial_state: str | None) -> str:
     """The whole file, with a line end at its end.
 
-    ``initial_state`` is where the state was written, or None where it lies beside the file.
+    ``initial_state`` is where the state was written, or None if it is next to the file.
     """
     return "\n".join(_Writing(plan, initial_state).lines()) + "\n"
 
