@@ -166,7 +166,7 @@ def _to_table(spark: SparkSession, one: Shaped, name: str, target: ExportTarget,
     if is_inside(home, one.reading.checkpoint):
         raise UsageError(f"`table` {name} would be in the checkpoint, in {home}: ckpt never writes to a checkpoint")
     if there and target.mode is Mode.ERROR:
-        raise UsageError(f'`table` {name} is there already: `mode="overwrite"` replaces it')
+        raise UsageError(f'`table` {name} exists already: `mode="overwrite"` replaces it')
     aside = there and target.format is not Format.DELTA  # Delta replaces a table in one commit, others drop it first
     written = _beside(name) if aside else name
     rows = Observation()
