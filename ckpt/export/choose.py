@@ -9,7 +9,7 @@ from ckpt.findings import Severity
 from ckpt.inspection import inspect
 from ckpt.model import DamageKind
 from ckpt.state.ranges import Ranges
-from ckpt.state.units import StateUnit, UnitKind, state_units
+from ckpt.state.units import StateUnit, UnitKind, only_a_start_gets_round, state_units
 
 
 class StateDamaged(CkptError):
@@ -124,7 +124,8 @@ def _is_broken(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> bool:
     state = checkpoint.state
     if state is None or state.needed_version != batch + 1:
         return False
-    return any(damage.kind not in _HARMLESS and not damage.fallback for damage in unit.damages)
+    serious = (damage for damage in unit.damages if damage.kind not in _HARMLESS)
+    return any(not damage.fallback or only_a_start_gets_round(damage) for damage in serious)
 
 
 _HARMLESS = (DamageKind.ODD_END, DamageKind.BLOCKED)  # a load gets round them

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from ckpt.errors import UsageError, argument
 from ckpt.export.columns import Column, holds_void, type_names
+from ckpt.formats.types import repeated_field
 from ckpt.secrets import masked
 from ckpt.storage.locations import is_inside, spark_uri
 
@@ -120,6 +121,12 @@ _OTHERS = {
 def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FLAT) -> None:
     """Raise UsageError for a column whose type a format does not store, naming it and the arguments that help."""
     for column in columns:
+        repeated = repeated_field(column.type)
+        if repeated is not None:
+            raise UsageError(
+                f"column {column.name} has several fields called {repeated}, as the query has several buffers of that "
+                f"name, and nothing could read them apart again: use {argument('shape', Shape.FLAT)}"
+            )
         refused = _refused(column, kind)
         if refused is None:
             continue

@@ -17,6 +17,24 @@ NEWEST_VERSION = 2
 _Value = TypeVar("_Value")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
 
+OPERATORS = frozenset(
+    {
+        "applyInPandasWithState",
+        "dedupe",
+        "dedupeWithinWatermark",
+        "defaultName",
+        "flatMapGroupsWithState",
+        "globalLimit",
+        "sessionWindowStateStoreSaveExec",
+        "stateStoreSave",
+        "symmetricHashJoin",
+        "transformWithStateExec",
+        "transformWithStateInPandasExec",
+        "transformWithStateInPySparkExec",
+    }
+)
+"""The names that stateful operators of Spark up to 4.3 have (``StatefulOperator.shortName``)."""
+
 
 def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unreadable:
     """Read one file of operator metadata."""

@@ -45,6 +45,14 @@ NULL_IS_SAFE = ("string", "boolean", "binary", "decimal")  # types of keys that 
 _FORMATS = (Format.PARQUET, Format.DELTA)
 
 
+class TransformRefused(CkptError):
+    """No new query can continue from a checkpoint; ``handoff`` is what is known of it."""
+
+    def __init__(self, handoff: Handoff, reason: str) -> None:
+        super().__init__(reason)
+        self.handoff = handoff
+
+
 @dataclass(frozen=True, slots=True)
 class TransformPlan:
     """A new query before it is written."""
@@ -214,7 +222,8 @@ def plan_transform(
 
     Raises:
         UsageError: For a request that makes no sense.
-        CkptError: If the state cannot be read or migrated, or the API does not exist; and what ``hand_off`` raises.
+        TransformRefused: No new query can continue here.
+        CkptError: The state cannot be read, or the API is not there; and what ``hand_off`` raises.
 
     """
     if kind not in _FORMATS:
@@ -226,12 +235,13 @@ def plan_transform(
         )
     handoff = hand_off(uri, storage_options, batch=batch)
     if handoff.inspection.checkpoint.state is None and handoff.refused is None:
-        raise CkptError(
+        raise TransformRefused(
+            handoff,
             f"{uri}: it has no state/ to migrate: a stateless query needs only `ckpt handoff`; any other query has "
-            "lost its state: restore it from a copy of the checkpoint"
+            "lost its state: restore it from a copy of the checkpoint",
         )
     if handoff.refused is not None:
-        raise CkptError(f"{uri}: no new query can continue here: {handoff.refused}; see ckpt handoff")
+        raise TransformRefused(handoff, f"{uri}: no new query can continue here: {handoff.refused}; see ckpt handoff")
     chosen = batch if handoff.batch is None else handoff.batch
     initial = plan_initial_state(Question(uri, Wanted(operator), batch=chosen), storage_options, spark)
     for column in (*initial.shape.keys, *initial.shape.state):

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
-from ckpt import diagnoses
+from ckpt import diagnoses, settings
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.findings import Diagnosis, Finding
+from ckpt.formats.operators import OPERATORS
+from ckpt.formats.statefiles import JOIN_STORES
+from ckpt.formats.text import quoted
 from ckpt.model import DamageKind, StateDamage, StateFileKind
 from ckpt.restart import messages, remedies
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
@@ -65,6 +68,11 @@ def state(start: Start) -> Forecast | None:
         if error is not None:
             return start.ends(Outcome.FAILS_AT_START, found, error=error)
         return start.ends(Outcome.UNKNOWN, found)
+    strange = next((one for one in kept.operators if one.name is not None and one.name not in OPERATORS), None)
+    if strange is not None and start.rules.operator_metadata:
+        detail = f"it calls operator {strange.id} {quoted(strange.name or '')}"
+        found = Finding(diagnoses.state.OPERATOR_UNKNOWN, f"{STATE}/{strange.id}/_metadata", detail)
+        return start.ends(Outcome.FAILS_AT_START, found, error=messages.OPERATORS_DIFFER)
     recorded = join_format(start.checkpoint)
     if recorded > start.rules.runs_join_format:
         detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
@@ -75,7 +83,7 @@ def state(start: Start) -> Forecast | None:
         )
     failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.rules)) is not None]
     if not failing:
-        return None
+        return _undescribed(start)
     without_ids = _commit_without_ids(start)
     damages = (Finding(_diagnosis(damage), damage.path, damage.detail) for damage, _ in failing)
     because = tuple(damages) if without_ids is None else (without_ids,)
@@ -86,6 +94,31 @@ def state(start: Start) -> Forecast | None:
     return start.ends(
         Outcome.FAILS_IN_BATCH, *because, batch_id=batch_id, reexecutes=again, sources=ranges, error=words_of_first
     )
+
+
+def _undescribed(start: Start) -> Forecast | None:
+    """State as old Spark keeps it: joins in state format 1 (up to 2.4), anything without a schema file (up to 3.0).
+
+    Later versions check the first row that they load against the query's own schema
+    (``StateStoreProvider.validateStateRowFormat``): sums of decimals do not pass, other rows do.
+    """
+    log = start.checkpoint.offsets.readable(start.latest)
+    conf = log.metadata.conf if log and log.metadata else {}
+    kept = start.checkpoint.state
+    joins = [one for one in (kept.operators if kept else ()) if any(store.name in JOIN_STORES for store in one.stores)]
+    if joins and conf.get(settings.JOIN_FORMAT, "1") == "1":
+        detail = f"operator {joins[0].id} keeps a join, and the offsets record no later state format than 1"
+        found = Finding(diagnoses.state.JOIN_OF_FORMAT_1, f"{STATE}/{joins[0].id}", detail)
+        return start.ends(Outcome.UNKNOWN, found)
+    if settings.COMPRESSION_CODEC in conf:  # which Spark records since 3.1
+        return None
+    for operator in kept.operators if kept else ():
+        known = any(store.key_schema is not None or store.column_families for store in operator.stores)
+        if not known and not operator.has_metadata:
+            detail = f"operator {operator.id} has no state schema"
+            found = Finding(diagnoses.state.STATE_OF_OLD_SPARK, f"{STATE}/{operator.id}", detail)
+            return start.ends(Outcome.UNKNOWN, found)
+    return None
 
 
 def _commit_without_ids(start: Start) -> Finding | None:

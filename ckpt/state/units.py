@@ -14,7 +14,7 @@ from ckpt import settings
 from ckpt.checkpoint import Checkpoint
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
-from ckpt.model import ColumnFamily, Json, Operator, Provider, StateDamage, StateInventory, Store
+from ckpt.model import ColumnFamily, Json, Operator, Provider, StateDamage, StateFileKind, StateInventory, Store
 from ckpt.state.folders import OperatorFolder, find_operators
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 from ckpt.versions import Spark, first_with
@@ -42,6 +42,7 @@ class UnitKind(StrEnum):
     TIMERS = "timers"  # a timer that is registered for a key
 
 
+MOST_BATCHES = 2**63 - 1
 _KINDS_OF_VARIABLES = {"ValueState": UnitKind.VALUE, "ListState": UnitKind.LIST, "MapState": UnitKind.MAP}
 
 
@@ -235,7 +236,7 @@ class _Building:
 
     def _unit(self, kind: UnitKind, stores: list[Store], schema: Json, described: bool | None = None) -> StateUnit:
         names = tuple(store.name for store in stores)
-        readable = reduce(common, (store.readable_batches for store in stores)) if stores else ()
+        readable = reduce(common, map(self._read_batches, stores)) if stores else ()
         return StateUnit(
             operator=self.operator.id,
             operator_name=self.operator.name,
@@ -255,6 +256,20 @@ class _Building:
             oldest_spark=self._oldest_spark(kind),
         )
 
+    def _read_batches(self, store: Store) -> Ranges:
+        """The batches of a store that Spark's reader loads.
+
+        A start goes back to an older snapshot where a RocksDB snapshot is bad, and the reader does not: it fails on
+        every version from that snapshot on.
+        """
+        readable = store.readable_batches
+        replayed = {partition.partition: partition.replay_versions or 0 for partition in store.partitions}
+        for damage in self.state.damages:
+            if only_a_start_gets_round(damage) and self._concerns(damage, (store.name,)):
+                snapshot = damage.version - replayed.get(damage.partition or 0, 0)
+                readable = common(readable, ((0, snapshot - 2), (damage.version, MOST_BATCHES)))
+        return readable
+
     def _oldest_spark(self, kind: UnitKind) -> Spark | None:
         """Which Spark first reads it, as recorded by ``tests/export/matrix.json``."""
         if kind is UnitKind.LIST and self._recorded.get(settings.MERGE_OPERATOR, "1") != "1":
@@ -272,6 +287,11 @@ class _Building:
         for names in {place.names for place in places}:
             ranges = common(ranges, shifted(ranges_of(sorted({version for version, _ in names.logs})), -1))
         return ranges if places else ()
+
+
+def only_a_start_gets_round(damage: StateDamage) -> bool:
+    """Whether a start loads the state without the damaged file, and Spark's reader does not."""
+    return damage.fallback and damage.file_kind in (StateFileKind.ZIP, StateFileKind.SST)
 
 
 def _is_described(store: Store) -> bool:

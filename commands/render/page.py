@@ -22,6 +22,7 @@ from .blocks import (
     Heading,
     Headline,
     Item,
+    Line,
     Page,
     Table,
     Title,
@@ -106,6 +107,9 @@ def _verdict(inspection: Inspection) -> Iterator[Block]:
 
 def _forecasts(inspection: Inspection) -> Iterator[Block]:
     yield forecast_cases(inspection.forecasts)
+    promised = any(forecast.outcome.runs for forecast in inspection.counted)
+    if promised and (inspection.checkpoint.state is not None or len(inspection.sources) > 1):
+        yield Line("  for the query unchanged: the same sources, operators, keys and aggregates")
 
 
 def forecast_cases(forecasts: Sequence[Forecast]) -> Cases:

@@ -157,6 +157,18 @@ def test_a_plan_is_told_as_published_and_nothing_is_written(sample: str, tmp_pat
     assert everything(SAMPLES / sample) == before
 
 
+@pytest.mark.parametrize(
+    "words", [["sample_checkpoints/stateless-4.2"], ["sample_checkpoints/join-hdfs-3.5", "--batch", "99"]]
+)
+def test_a_refusal_is_a_document_too(words: list[str], tmp_path: Path, ckpt: Ckpt) -> None:
+    words = ["migrate", "transform-with-state", *words, "--to", str(tmp_path / "new"), "--plan"]
+    run = ckpt(*words, "-o", "json")
+    assert run.exit_code == 3
+    assert run.stderr == ""
+    assert contract.disagreements(run.json(), "migrate transform-with-state") == []
+    assert ckpt(*words).refusal() == f"ckpt: {run.json()['refused']}"
+
+
 def test_every_published_key_is_used(tmp_path: Path, ckpt: Ckpt) -> None:
     words = ("sample_checkpoints/tws-rocksdb-4.2", "--to", tmp_path / "new", "--plan", "-o", "json")
     seen = contract.keys_in(ckpt("migrate", "transform-with-state", *words).json())

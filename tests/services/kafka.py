@@ -39,7 +39,7 @@ def kafka_broker(folder: Path) -> Iterator[str]:
     port, controller = free_port(), free_port()
     properties = folder / "server.properties"
     properties.write_text(_SERVER.format(port=port, controller=controller, data=folder / "topics"))
-    run([*java, "kafka.tools.StorageTool", "format", "-t", _uuid(), "-c", str(properties)])
+    run([*java, "kafka.tools.StorageTool", "format", f"--cluster-id={_uuid()}", "-c", str(properties)])
     with running([*java, "kafka.Kafka", properties], folder, lambda: listening(port)):
         yield f"127.0.0.1:{port}"
 
