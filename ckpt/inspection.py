@@ -23,7 +23,7 @@ FORECAST = tuple(Spark)
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RatedFinding:
     """A finding, how much it matters to what was asked, and its words for this place."""
 
     finding: Finding
@@ -47,7 +47,7 @@ class Inspection:
     forecasts: tuple[Forecast, ...]  # synchronous before asynchronous, versions in order
     counted: tuple[Forecast, ...]  # those about a start that somebody may try: the verdict rests on them
     verdict: str  # one sentence without a full stop
-    findings: tuple[Judged, ...]  # worst first
+    findings: tuple[RatedFinding, ...]  # worst first
 
     @property
     def sound(self) -> bool:
@@ -120,14 +120,14 @@ def _counts(one: Forecast, origin: WrittenBy, asked: Asked, *, named: bool) -> b
 
 def _findings(
     checkpoint: Checkpoint, forecasts: Sequence[Forecast], counted: Sequence[Forecast], asked: Asked
-) -> tuple[Judged, ...]:
+) -> tuple[RatedFinding, ...]:
     """What forecasts and checks found, once per diagnosis and path.
 
     A finding that speaks only of starts that nobody tries, or of batches long past, is a note.
     """
-    found = _distinct([*(f for told in forecasts for f in told.because), *check(checkpoint)])
-    spoken_of = {_key(f) for told in forecasts for f in told.because}
-    matters = {_key(f) for told in counted for f in told.because}
+    found = _distinct([*(f for one in forecasts for f in one.because), *check(checkpoint)])
+    spoken_of = {_key(f) for one in forecasts for f in one.because}
+    matters = {_key(f) for one in counted for f in one.because}
     judged = []
     for one in found:
         only_a_note = _key(one) in spoken_of and _key(one) not in matters
@@ -135,7 +135,7 @@ def _findings(
         places = [other.path for other in found if other.diagnosis is one.diagnosis]
         words = (one.diagnosis.meaning, one.remedy or one.diagnosis.remedy or "")
         meaning, remedy = (_filled(text, one, places, checkpoint.uri) for text in words)
-        judged.append(Judged(one, severity, meaning, remedy or None))
+        judged.append(RatedFinding(one, severity, meaning, remedy or None))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
 

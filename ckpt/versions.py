@@ -46,7 +46,7 @@ class Progress(StrEnum):
     ASYNC = "async"
 
 
-class Verified(StrEnum):
+class ChecksumCheck(StrEnum):
     """Which state files that end oddly are checked against their checksum file when they are loaded."""
 
     NONE = "none"
@@ -80,7 +80,7 @@ class Rules:
     names_state_errors: bool  # errors about state have an error class of their own
     version_2_snapshots: bool  # in checkpoint format 2 its RocksDB snapshots begin with v2, not v1
     repairs_snapshots: bool  # it goes back to an older snapshot where one is bad (AutoSnapshotLoader)
-    verified: Verified
+    checksum_check: ChecksumCheck
 
     # Spark's state reader, and transformWithState in Python.
     state_reader: bool  # it has one that ckpt can use
@@ -112,7 +112,7 @@ _3_5 = Rules(
     names_state_errors=False,
     version_2_snapshots=False,
     repairs_snapshots=False,
-    verified=Verified.NONE,
+    checksum_check=ChecksumCheck.NONE,
     state_reader=False,
     reads_format_2=False,
     reads_merged_lists=False,
@@ -138,7 +138,7 @@ _4_1 = replace(
     runs_join_format=3,
     state_checksums=True,
     version_2_snapshots=False,
-    verified=Verified.ALL_BUT_ZIPS,
+    checksum_check=ChecksumCheck.ALL_BUT_ZIPS,
     reads_format_2=True,
     row_processors=True,
     file_manager=_STREAMING + "checkpointing.FileSystemBasedCheckpointFileManager",
@@ -156,7 +156,7 @@ _4_2 = replace(
     newest_join_format=4,
     checks_state_folder=True,
     repairs_snapshots=True,
-    verified=Verified.FORMAT_2,
+    checksum_check=ChecksumCheck.FORMAT_2,
     reads_merged_lists=True,
 )
 _4_3 = replace(_4_2, check_needs_partitions=False, runs_join_format=4)

@@ -7,7 +7,7 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.diagnoses.others import OFFSETS_WENT_BACK
 from ckpt.handoff.starts import Begin, SourceStart
 from ckpt.history import Pattern, pattern
-from ckpt.inspection import Judged
+from ckpt.inspection import RatedFinding
 from ckpt.model import QueryMetadata
 from ckpt.sinks import SINKS
 
@@ -88,7 +88,7 @@ def warnings(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Ite
         yield f"The commit log names this sink: {', '.join(names)}."
 
 
-def skipped(findings: Iterable[Judged], batch: int) -> Iterator[str]:
+def skipped(findings: Iterable[RatedFinding], batch: int) -> Iterator[str]:
     """Where the old query had skipped rows before the chosen batch."""
     for one in findings:
         back = one.finding.diagnosis is OFFSETS_WENT_BACK and one.remedy

@@ -19,6 +19,13 @@ from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.variables import Family, family_of
 from ckpt.model import Kind, Provider
 from ckpt.settings import PROVIDER_CLASS
+from ckpt.shell import quoted_path
+
+PROVIDER_NAMES = {
+    Provider.HDFS: "HDFS-backed",
+    Provider.ROCKSDB: "RocksDB",
+    Provider.UNKNOWN: "of an unknown provider",
+}
 
 
 class ToProvider(StrEnum):
@@ -58,6 +65,14 @@ class OperatorMove:
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """Something to do, for people, and the command line that does it, if there is one."""
+
+    what: str
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProviderMove:
     """A move to another provider, before anybody makes it."""
 
@@ -79,6 +94,16 @@ class ProviderMove:
         offsets = self.handoff.inspection.checkpoint.offsets
         latest = offsets.readable(offsets.latest)
         return latest.metadata.conf.get(PROVIDER_CLASS) if latest and latest.metadata else None
+
+    @property
+    def steps(self) -> tuple[Advice, ...]:
+        """What to do, in order; only where state can be taken."""
+        return tuple(_steps(self)) if self.outcome is MoveOutcome.POSSIBLE else ()
+
+    @property
+    def remains(self) -> tuple[Advice, ...]:
+        """What can be done instead; only where state cannot be taken."""
+        return tuple(_alternatives(self)) if self.outcome is MoveOutcome.NO_WAY else ()
 
     @property
     def confs(self) -> Mapping[str, str]:
@@ -176,3 +201,44 @@ def _moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]
         elif carry is Carry.GOES_ON and not shape.keys:
             carry, why = Carry.STATE_ONLY, "it has no grouping key, and transformWithState needs one: choose a constant"
         yield OperatorMove(shape.operator, shape.operator_name, family, carry, why)
+
+
+def _steps(move: ProviderMove) -> Iterator[Advice]:
+    path = move.handoff.inspection.checkpoint.uri
+    new = path.rstrip("/").rpartition("/")[2] + f"-on-{move.to}"
+    settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
+    yield Advice("stop the old query, with no batch left uncommitted (ckpt inspect)")
+    command = f"ckpt migrate transform-with-state {quoted_path(path)} --to {quoted_path(new)}"
+    yield Advice(f"write the new query: its initial state as of batch {move.handoff.batch}, and the code", command)
+    yield Advice(
+        f"in {new}/processor.py write what the operator did, in {new}/start.py fill in sources, sink and a new "
+        f"checkpoint; it sets {settings}"
+    )
+    yield Advice("start it", f"python {quoted_path(new + '/start.py')}")
+    yield Advice("check that its checkpoint says State rocksdb: ckpt inspect NEW_CHECKPOINT")
+    yield Advice("to go back: the old checkpoint is unchanged, start the old query again")
+
+
+def _alternatives(move: ProviderMove) -> Iterator[Advice]:
+    path = quoted_path(move.handoff.inspection.checkpoint.uri)
+    settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
+    stays = PROVIDER_NAMES[move.provider or Provider.UNKNOWN]
+    yield Advice(f"stay: the query continues with {stays} state in any session, without any setting")
+    alone = [one.family for one in move.operators] if len(move.operators) == 1 else []
+    if Family.TRANSFORM not in alone:
+        yield Advice(
+            f"start over: the same query with {settings} in the session, a new checkpoint and an empty output, its "
+            "sources from their beginning. The state is rebuilt from what the sources still have; ckpt cannot see "
+            "how far back that goes"
+        )
+    if Family.TRANSFORM not in alone and move.handoff.refused is None:
+        yield Advice(
+            f"start without state after batch {move.handoff.batch}, with the same setting: counts start at zero, "
+            "and open windows, sessions and waiting rows of joins are gone",
+            f"ckpt handoff {path} --batch {move.handoff.batch} --snippet python",
+        )
+    if move.to is ToProvider.HDFS and alone and Family.JOIN not in alone:
+        yield Advice(
+            "rewrite it in Scala: mapGroupsWithState and flatMapGroupsWithState take initial state on any "
+            "provider. ckpt writes no such query, and whether one would give the same results is unknown"
+        )

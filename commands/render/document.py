@@ -3,7 +3,7 @@
 from typing import Any
 
 from ckpt.checkpoint import Checkpoint, Log
-from ckpt.inspection import Inspection, Judged
+from ckpt.inspection import Inspection, RatedFinding
 from ckpt.model import Operator, StateInventory, Store, Unreadable
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.sources import SourceView
@@ -170,7 +170,7 @@ def _store(store: Store) -> dict[str, Any]:
     }
 
 
-def _finding(judged: Judged) -> dict[str, Any]:
+def _finding(judged: RatedFinding) -> dict[str, Any]:
     found = judged.finding
     return {
         "code": found.diagnosis.code,
