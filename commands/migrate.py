@@ -5,14 +5,14 @@ from typing import Annotated
 import typer
 
 from ckpt.export.targets import Format
-from ckpt.migrate.transform import Api
+from ckpt.migrate.transform import Api, TransformRefused
 from ckpt.spark.calls import migrate_to_transform_with_state
 
 from . import options
 from .changelog import changelog
 from .progress import interruptible, session
 from .provider import provider
-from .render.transform import TransformReport
+from .render.transform import RefusalReport, TransformReport
 from .report import Output, emit
 
 migrate = typer.Typer(no_args_is_help=True, help="Move to another way of keeping state, without losing any.")
@@ -50,16 +50,21 @@ def transform_with_state(
     DIR gets the state as data, a processor that loads it, and a program that starts it. The checkpoint is only read.
     Exit status: 0 written, 1 planned, 2 bad usage, 3 could not do it.
     """
-    with interruptible(), session(master, conf, quiet=quiet) as with_spark:
-        found = migrate_to_transform_with_state(
-            checkpoint,
-            to,
-            options.pairs("--storage-option", storage_option),
-            batch=batch,
-            operator=operator,
-            format=kind,
-            api=api,
-            plan=plan,
-            session=with_spark,
-        )
+    try:
+        with interruptible(), session(master, conf, quiet=quiet) as with_spark:
+            found = migrate_to_transform_with_state(
+                checkpoint,
+                to,
+                options.pairs("--storage-option", storage_option),
+                batch=batch,
+                operator=operator,
+                format=kind,
+                api=api,
+                plan=plan,
+                session=with_spark,
+            )
+    except TransformRefused as refused:
+        if output is Output.JSON:
+            emit(RefusalReport(refused, to, kind, api, plans=plan), output)
+        raise
     emit(TransformReport(found), output)

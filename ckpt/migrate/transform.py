@@ -18,6 +18,7 @@ from ckpt.export.targets import ExportTarget, Format
 from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, variables_of
 from ckpt.model import Json, Operator
+from ckpt.sinks import SINKS
 from ckpt.times import instant
 from ckpt.versions import NEWEST, Spark, first_with
 
@@ -43,6 +44,14 @@ INITIAL_STATE, PROCESSOR, START = "initial_state", "processor.py", "start.py"
 OLDEST_ROW_API = first_with(lambda rules: rules.row_processors)
 NULL_IS_SAFE = ("string", "boolean", "binary", "decimal")  # types of keys that are NULL for themselves in pandas too
 _FORMATS = (Format.PARQUET, Format.DELTA)
+
+
+class TransformRefused(CkptError):
+    """No new query can continue from a checkpoint; ``handoff`` is what is known of it."""
+
+    def __init__(self, handoff: Handoff, reason: str) -> None:
+        super().__init__(reason)
+        self.handoff = handoff
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +191,8 @@ def warnings_of(plan: TransformPlan) -> Iterator[str]:
             f"A NULL in key {' or '.join(plan.unsafe_keys)} stops the new query, for pandas mixes such keys up: if "
             'NULLs can come, write it with `api="row"` (Spark 4.1), or leave them out in prepare().'
         )
+    dropping = [one.kind for one in SINKS if one.drops_new_query]
+    yield from (f"Sink {one.kind}: {one.meaning}." for one in plan.handoff.sinks if one.kind in dropping)
     for dropped in plan.shape.dropped:
         yield f"Not in the initial state: {'.'.join(dropped.path)}: {dropped.why}."
 
@@ -214,7 +225,8 @@ def plan_transform(
 
     Raises:
         UsageError: For a request that makes no sense.
-        CkptError: Where the state cannot be read or handed over, or the API is not there; and what ``hand_off`` raises.
+        TransformRefused: No new query can continue here.
+        CkptError: The state cannot be read, or the API is not there; and what ``hand_off`` raises.
 
     """
     if kind not in _FORMATS:
@@ -226,12 +238,13 @@ def plan_transform(
         )
     handoff = hand_off(uri, storage_options, batch=batch)
     if handoff.inspection.checkpoint.state is None and handoff.refused is None:
-        raise CkptError(
+        raise TransformRefused(
+            handoff,
             f"{uri}: it has no state/ to migrate: a stateless query needs only `ckpt handoff`; any other query has "
-            "lost its state: restore it from a copy of the checkpoint"
+            "lost its state: restore it from a copy of the checkpoint",
         )
     if handoff.refused is not None:
-        raise CkptError(f"{uri}: no new query can continue here: {handoff.refused}; see ckpt handoff")
+        raise TransformRefused(handoff, f"{uri}: no new query can continue here: {handoff.refused}; see ckpt handoff")
     chosen = batch if handoff.batch is None else handoff.batch
     initial = plan_initial_state(Question(uri, Wanted(operator), batch=chosen), storage_options, spark)
     for column in (*initial.shape.keys, *initial.shape.state):

@@ -3,14 +3,24 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ckpt.export.targets import Format
 from ckpt.migrate.generate import to_fill_in
 from ckpt.migrate.generate.text import columns, simple
-from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformMigration, warnings_of
+from ckpt.migrate.transform import (
+    INITIAL_STATE,
+    PROCESSOR,
+    START,
+    Api,
+    TransformMigration,
+    TransformRefused,
+    warnings_of,
+)
 from ckpt.migrate.variables import Variable
 from ckpt.shell import quoted, quoted_path
+from ckpt.storage.locations import spark_uri
 from ckpt.times import instant
 
-from ..arguments import all_as_options
+from ..arguments import all_as_options, as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
 from .document import Document, checkpoint_entry, tool
@@ -67,7 +77,56 @@ def _document(found: TransformMigration) -> Document:
         "fill_in": list(to_fill_in(plan)),
         "fill_in_ttl": [one.name for one in plan.variables if one.ttl],
         "warnings": all_as_options(warnings_of(plan)),
+        "refused": None,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalReport:
+    """Why ``ckpt migrate transform-with-state`` writes nothing."""
+
+    refused: TransformRefused
+    to: str
+    format: Format
+    api: Api
+    plans: bool
+
+    @property
+    def exit(self) -> Exit:
+        """A refusal."""
+        return Exit.FAILED
+
+    def document(self) -> Document:
+        """The keys of a plan, without what is not known."""
+        handoff = self.refused.handoff
+        return {
+            "ckpt": tool(),
+            "checkpoint": checkpoint_entry(handoff.inspection),
+            "action": "plan" if self.plans else "write",
+            "to": spark_uri(self.to),
+            "format": self.format,
+            "api": self.api,
+            "operator": None,
+            "family": None,
+            "batch": handoff.batch,
+            "state_version": None,
+            "exact": False,
+            "key": [],
+            "variables": [],
+            "time_mode": None,
+            "output_mode": None,
+            "watermark_ms": None,
+            "keys": None,
+            "files": [],
+            "fill_in": [],
+            "fill_in_ttl": [],
+            "warnings": [],
+            "refused": as_options(str(self.refused)),
+        }
+
+    def page(self) -> Page:
+        """Why not."""
+        return page_of(title(self.refused.handoff.inspection), [Headline(as_options(str(self.refused)), Tone.ERROR)])
 
 
 def _headline(found: TransformMigration) -> Iterator[Block]:

@@ -71,6 +71,21 @@ def leaves_old_alone(spark: SparkSession) -> None:
         raise StartError(f"{CHECKPOINT} is the old query's checkpoint: name a new one")
 
 
+def sink_takes_batches(spark: SparkSession) -> None:
+    """A file sink that another query has written to would drop batches of this one silently."""
+    jvm: Any = spark.sparkContext._jvm
+    conf = spark._jsparkSession.sessionState().newHadoopConf()
+    offsets = jvm.org.apache.hadoop.fs.Path(f"{CHECKPOINT}/offsets")
+    if "path" not in SINK_OPTIONS or offsets.getFileSystem(conf).exists(offsets):
+        return
+    log = jvm.org.apache.hadoop.fs.Path(f"{SINK_OPTIONS['path']}/_spark_metadata")
+    if log.getFileSystem(conf).exists(log):
+        raise StartError(
+            f"{SINK_OPTIONS['path']} is the output of another query, and its _spark_metadata "
+            "would drop the first batches of this one: name a new folder"
+        )
+
+
 def keys_fit(rows: DataFrame) -> None:
     """Spark does not compare the key of rows and state: another type is another key."""
     for name, wanted in KEYS.items():
