@@ -36,7 +36,7 @@ class Log(Generic[Entry]):
 
     @property
     def latest(self) -> int | None:
-        """The highest batch id that Spark's listing yields: its file may not be there (see ``BatchNames.odd``)."""
+        """The highest batch id that Spark's listing yields: its file may be missing (see ``BatchNames.odd``)."""
         return max((*self.ids[-1:], *(odd.batch_id for odd in self.names.odd)), default=None)
 
     def __contains__(self, batch_id: object) -> bool:
@@ -79,14 +79,14 @@ class Checkpoint:
     commits: Log[CommitLog]
     state: StateInventory | None = None
     vanished: tuple[str, ...] = ()  # listed, and gone when they were to be read
-    stale_sidecars: tuple[str, ...] = ()  # hidden checksum files that do not match the log file beside them
+    stale_sidecars: tuple[str, ...] = ()  # hidden checksum files that do not match their log file
     source_entries: Mapping[str, tuple[SourceFile, ...] | Unreadable] = field(default_factory=dict)
     """Files of file source logs that a start reads, by path, and the files that they name."""
     initial_offsets: Mapping[int, Json] = field(default_factory=dict)
     """Where Kafka sources began, by source; read where a start runs the first batch of the log again."""
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
     moving: bool = False  # it changed from one look to the next
-    local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file beside every file
+    local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file for every file
 
     def is_past(self, batch_id: int) -> bool:
         """Whether a planned batch is further back than the newest, which are judged."""
@@ -99,10 +99,10 @@ class Checkpoint:
 
     @property
     def stateful(self) -> bool | None:
-        """Whether the query keeps state; None where the files do not tell.
+        """Whether the query keeps state; None if the files do not say.
 
         A stateless query has no ``state/``. A checkpoint without it may also have lost it: where a commit names
-        state (``stateUniqueIds``) the query is stateful, where there is a watermark or no commit yet nobody can tell.
+        state (``stateUniqueIds``) the query is stateful, with a watermark, or without a commit, it is unknown.
         """
         if self.listing.has_folder(STATE):
             return True

@@ -11,12 +11,12 @@ from ckpt.sources import FileOffset, decode, in_order
 from ckpt.storage.base import Listing, ReadRequest
 
 SOURCES = "sources"
-_WHOLE = 1 << 16  # bytes up to which a file is read as a whole; of a larger one only its end
+_WHOLE = 1 << 16  # up to this many bytes a file is read completely; of a larger one only its end
 
 
 @dataclass(frozen=True, slots=True)
 class FileSourceLog:
-    """One of them, as its names tell."""
+    """One of them, judging by its names."""
 
     source: int
     folder: str
@@ -64,7 +64,7 @@ def source_folder(listing: Listing, offsets: OffsetLog | None, source: int) -> s
 
 
 def request_for(listing: Listing, path: str) -> ReadRequest:
-    """What is read of a log file to see whether it is whole."""
+    """What is read of a log file to see whether it is complete."""
     info = listing.info(path)
     size = info.size if info else 0
     return ReadRequest(path) if size <= _WHOLE else ReadRequest(path, size - _WHOLE, _WHOLE)

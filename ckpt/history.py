@@ -1,4 +1,4 @@
-"""The batches of a checkpoint: which are planned and committed, and how far each took its sources."""
+"""The batches of a checkpoint: which are planned and committed, and how far each advanced its sources."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -20,7 +20,7 @@ class Pattern(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One planned batch, as its offset file tells."""
+    """One planned batch, from its offset file."""
 
     batch_id: int
     timestamp_ms: int | None
@@ -99,7 +99,7 @@ def _advanced(earlier: OffsetLog | None, later: OffsetLog | None) -> tuple[Advan
 
 
 def sources(checkpoint: Checkpoint) -> tuple[SourceView, ...]:
-    """Where each source stands at the end of the latest batch; a file source with the files of its last entry."""
+    """The position of each source at the end of the latest batch; a file source with the files of its last entry."""
     latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
     found = []
     for view in source_views(latest, rate_sources(checkpoint)) if latest else ():

@@ -23,7 +23,7 @@ FORECAST = tuple(Spark)
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RatedFinding:
     """A finding, how much it matters to what was asked, and its words for this place."""
 
     finding: Finding
@@ -43,11 +43,11 @@ class Inspection:
     batches: tuple[history.Batch, ...]  # the newest, oldest first
     uncommitted: tuple[int, ...]
     unplanned: tuple[int, ...]
-    sources: tuple[SourceView, ...]  # where each stands at the end of the latest batch
+    sources: tuple[SourceView, ...]  # the position of each at the end of the latest batch
     forecasts: tuple[Forecast, ...]  # synchronous before asynchronous, versions in order
     counted: tuple[Forecast, ...]  # those about a start that somebody may try: the verdict rests on them
     verdict: str  # one sentence without a full stop
-    findings: tuple[Judged, ...]  # worst first
+    findings: tuple[RatedFinding, ...]  # worst first
 
     @property
     def sound(self) -> bool:
@@ -58,9 +58,20 @@ class Inspection:
 def inspect(
     checkpoint: Checkpoint, versions: Sequence[Spark] = (), asked: Asked = Asked.BOTH, batches: int = 10
 ) -> Inspection:
-    """Judge a checkpoint for some Spark versions (none named: all) and progress modes; pure, and never raises.
+    """Judge a checkpoint; pure, and never raises.
 
-    ``batches`` is how many of the newest batches are shown, 0 for all; their files must have been read.
+    Args:
+        checkpoint: What ``open_checkpoint`` read.
+        versions: The Spark versions to forecast for; none named is all.
+        asked: The progress tracking that the query is to be started with: ``sync``, ``async`` or ``both``.
+        batches: How many of the newest batches are shown, 0 for all; their files must have been read.
+
+    >>> found = ckpt.inspect(ckpt.open_checkpoint("sample_checkpoints/async-kafka-4.2"))
+    >>> found.verdict
+    'Will not restart without asynchronous progress tracking'
+    >>> found.sound, found.findings[0].finding.diagnosis.code
+    (False, 'CKPT201')
+
     """
     modes = [mode for mode in Progress if asked in (Asked.BOTH, mode.value)]
     wanted = [version for version in FORECAST if version in versions or not versions]
@@ -109,25 +120,25 @@ def _counts(one: Forecast, origin: WrittenBy, asked: Asked, *, named: bool) -> b
 
 def _findings(
     checkpoint: Checkpoint, forecasts: Sequence[Forecast], counted: Sequence[Forecast], asked: Asked
-) -> tuple[Judged, ...]:
+) -> tuple[RatedFinding, ...]:
     """What forecasts and checks found, once per diagnosis and path.
 
     A finding that speaks only of starts that nobody tries, or of batches long past, is a note.
     """
-    found = _distinct([*(f for told in forecasts for f in told.because), *check(checkpoint)])
-    spoken_of = {_key(f) for told in forecasts for f in told.because}
+    found = _distinct([*(f for one in forecasts for f in one.because), *check(checkpoint)])
+    spoken_of = {_key(f) for one in forecasts for f in one.because}
     places: dict[str, list[str]] = {}
     for one in found:
         places.setdefault(one.diagnosis.code, []).append(one.path)
     named = {code: _named(paths) for code, paths in places.items()}
-    matters = {_key(f) for told in counted for f in told.because}
+    matters = {_key(f) for one in counted for f in one.because}
     judged = []
     for one in found:
         only_a_note = _key(one) in spoken_of and _key(one) not in matters
         severity = Severity.NOTE if only_a_note or one.past else one.diagnosis.severity_for(asked)
         words = (one.diagnosis.meaning, one.remedy or one.diagnosis.remedy or "")
         meaning, remedy = (_filled(text, one, named[one.diagnosis.code], checkpoint.uri) for text in words)
-        judged.append(Judged(one, severity, meaning, remedy or None))
+        judged.append(RatedFinding(one, severity, meaning, remedy or None))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
 

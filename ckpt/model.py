@@ -14,7 +14,7 @@ Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | 
 
 
 class Kind(StrEnum):
-    """What lies at the place that was opened."""
+    """What is at the place that was opened."""
 
     MICRO_BATCH = "micro-batch"
     CONTINUOUS = "continuous"
@@ -22,12 +22,12 @@ class Kind(StrEnum):
 
 
 class Fault(StrEnum):
-    """Why a file that is there cannot be read, as far as Spark tells such cases apart."""
+    """Why an existing file cannot be read, as far as Spark distinguishes such cases."""
 
     EMPTY = "empty"  # zero bytes, or only line ends where Spark sees no line
     BAD_VERSION = "bad-version"  # the first line is not v<number>
     NEWER_VERSION = "newer-version"  # v<number>, but no Spark up to 4.3 writes that number
-    INCOMPLETE = "incomplete"  # a version line and nothing behind it
+    INCOMPLETE = "incomplete"  # a version line and nothing after it
     TRUNCATED_JSON = "truncated-json"  # JSON that stops before its end
     BAD_JSON = "bad-json"  # not JSON, or JSON of another shape
     BAD_BINARY = "bad-binary"  # a binary file (schema, zip, ...) that cannot be decoded
@@ -37,7 +37,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file that is there and cannot be read; damage is data, so this stands where the record would."""
+    """A file that exists and cannot be read; damage is data, so this takes the place of the record."""
 
     path: str
     fault: Fault
@@ -61,15 +61,15 @@ class OffsetMetadata:
     timestamp_ms: int
     conf: Mapping[str, str]
     providers: Mapping[str, str] = field(default_factory=dict)  # offset log v2: source name -> provider name
-    text: str | None = None  # as it stands in the file; what is written again, None writes the fields above
+    text: str | None = None  # as in the file; written again unchanged, None writes the fields above
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOffset:
-    """Where one source stands at the end of a batch: one line of an offset file behind the second."""
+    """The position of one source at the end of a batch: one line of an offset file after the second."""
 
     name: str | None  # offset log v2 names its sources
-    text: str | None  # as it stands in the file; None where the file has "-" (no offset yet)
+    text: str | None  # as in the file; None if the file has "-" (no offset yet)
     value: Json  # the parsed text; None where there is none or ``well_formed`` is false
     well_formed: bool = True  # the text is JSON
     cut: bool = False  # the text is JSON that stops before its end
@@ -103,10 +103,6 @@ class CommitLog:
     next_watermark_ms: int | None  # None: not recorded (Spark <= 2.3, or a file that ends early)
     state_unique_ids: Mapping[int, tuple[tuple[str, ...], ...]] | None = None  # operator -> [partition][store]
     sinks: tuple[SinkCommit, ...] = ()
-
-
-OffsetEntry: TypeAlias = OffsetLog | Unreadable
-CommitEntry: TypeAlias = CommitLog | Unreadable
 
 
 class Provider(StrEnum):
@@ -145,13 +141,13 @@ class DamageKind(StrEnum):
     EMPTY = "empty"  # zero bytes
     TRUNCATED = "truncated"  # data is missing at its end, or it is shorter than recorded
     ODD_END = "odd-end"  # all its data is there, but its end mark is not, or Spark's checksum of it is empty
-    UNREADABLE = "unreadable"  # it is no file of its kind, or a zip whose ``metadata`` entry cannot be decoded
+    UNREADABLE = "unreadable"  # it is not a file of its kind, or a zip whose ``metadata`` entry cannot be decoded
     MISSING_SST = "missing-sst"  # the zip names an SST file that is not there
     BAD_SCHEMA = "bad-schema"  # a state schema, or the operator metadata that names it, is gone or cannot be read
     MISSING_PARTITION = "missing-partition"  # the folder of a partition or store is not there
-    MISSING_STATE = "missing-state"  # the operator, or state/ as a whole, is not there
+    MISSING_STATE = "missing-state"  # the operator, or all of state/, is missing
     VERSION_2 = "version-2"  # a RocksDB snapshot as only Spark 4.0 writes and reads it
-    BLOCKED = "blocked"  # a folder lies where the file of the next version is to be written
+    BLOCKED = "blocked"  # a folder is in the place of the file of the next version
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +158,16 @@ class StateDamage:
     """
 
     kind: DamageKind
-    operator: int | None  # None where ``state/`` as a whole is missing
+    operator: int | None  # None if all of ``state/`` is missing
     store: str | None
-    partition: int | None  # None where whole folders are missing
+    partition: int | None  # None if entire folders are missing
     version: int  # the version that is to be loaded
     path: str  # the file or folder that is missing or damaged
     file_kind: StateFileKind | None
     detail: str
     fallback: bool = False  # the damaged file is a snapshot, and the state can be rebuilt without it
     changelog: bool = False  # RocksDB: the store has changelog files
-    checksummed: bool = False  # a checksum file lies beside the damaged one (Spark >= 4.1)
+    checksummed: bool = False  # the damaged one has a checksum file (Spark >= 4.1)
     format_version: int = 1  # state store checkpoint format
     says: str | None = None  # words that the error of every Spark version, or one of its causes, contains
 
@@ -284,7 +280,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class NewerState:
-    """State files of versions above any that the logs account for: what an abandoned timeline leaves behind."""
+    """State files of versions above any in the logs: the remains of an abandoned timeline."""
 
     first_version: int
     last_version: int
@@ -304,6 +300,6 @@ class StateInventory:
     needed_version: int | None  # what the next start loads; None where it loads nothing
     damages: tuple[StateDamage, ...]  # of the needed version
     newer: NewerState | None
-    moved_schemas: tuple[str, ...]  # recorded schema paths (transformWithState) that do not lie in this checkpoint
+    moved_schemas: tuple[str, ...]  # recorded schema paths (transformWithState) that are not in this checkpoint
     unverified: int  # files of the needed version whose ends say nothing (another codec) or could not be read
     unreadable: tuple[Unreadable, ...]  # operator metadata and schema files that cannot be read

@@ -70,7 +70,7 @@ def _first_to_record(key: str) -> Spark:
 
 
 def _has_checksums(checkpoint: Checkpoint) -> bool:
-    """Whether a state file has Spark's own checksum file beside it (``ChecksumCheckpointFileManager``)."""
+    """Whether a state file has Spark's own checksum file (``ChecksumCheckpointFileManager``)."""
     folders = (names for folder, names in checkpoint.listing.folders.items() if folder.startswith(f"{STATE}/"))
     checksums = (name for names in folders for name in names if name.endswith(CHECKSUM))
     return any(parse_name(name.removesuffix(CHECKSUM)) is not None for name in checksums)

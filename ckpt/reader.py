@@ -28,24 +28,31 @@ Parser: TypeAlias = Callable[[str, bytes], Record | Unreadable]
 
 
 class NotACheckpoint(CkptError):
-    """There is something at the path, and it is no checkpoint."""
+    """There is something at the path, but it is not a checkpoint."""
 
 
 def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, *, batches: int = 10) -> Checkpoint:
     """Read the checkpoint at a local path or URI.
 
-    ``batches`` is how many of the newest offset and commit files are read, but never fewer than are judged
-    (``ckpt.checkpoint.JUDGED``); 0 reads them all. Raises NotACheckpoint, NotFound, StorageError or UsageError (all
-    CkptError), each one line.
+    Args:
+        uri: A local path, or any URI that pyarrow.fs or fsspec opens, such as ``s3://bucket/checkpoints/orders``.
+        storage_options: For the file system of the URI, such as ``{"region": "eu-west-1"}``.
+        batches: How many of the newest offset and commit files are read, but never fewer than are judged
+            (``ckpt.checkpoint.JUDGED``); 0 reads them all.
 
-    >>> open_checkpoint("s3://bucket/checkpoints/orders", {"region": "eu-west-1"}).commits.latest  # doctest: +SKIP
-    129
+    Raises:
+        NotACheckpoint: There is something else at the path.
+        NotFound, StorageError, UsageError: It cannot be read.
+
+    >>> ckpt.open_checkpoint("sample_checkpoints/kafka-4.2").commits.latest
+    5
+
     """
     return read_checkpoint(open_storage(uri, storage_options or {}), batches=batches)
 
 
 def read_checkpoint(storage: Storage, *, batches: int = 10) -> Checkpoint:
-    """The same through a door that is open already."""
+    """The same with a storage that is open already."""
     top = storage.list_level()
     if not any(part in top.folders or part in top.files for part in PARTS):
         _must_be_new(storage, top)
@@ -94,10 +101,10 @@ def _must_be_new(storage: Storage, top: Folder) -> None:
         inner = storage.list_level(name)
         if OFFSETS in inner.folders or METADATA in inner.files:
             below.append(name)
-    hint = "point at the folder that holds offsets/ and commits/"
+    hint = "use the folder that contains offsets/ and commits/"
     if below:
         hint = f"there are checkpoints in it: {', '.join(below[:5])}" + (" ..." if len(below) > 5 else "")
-    raise NotACheckpoint(f"{storage.uri}: no checkpoint (it has no offsets/, commits/ or metadata); {hint}")
+    raise NotACheckpoint(f"{storage.uri}: not a checkpoint (it has no offsets/, commits/ or metadata); {hint}")
 
 
 @dataclass
@@ -193,7 +200,7 @@ class _Reading:
         if self.listing.info(path) is None:
             return None
         if data is None:
-            gone = Unreadable(path, Fault.VANISHED, "it was gone when it was to be read")
+            gone = Unreadable(path, Fault.VANISHED, "it was gone when ckpt tried to read it")
             return limits.too_large(path, self._size(path)) or gone
         return parse(path, data)
 
@@ -218,7 +225,7 @@ class _Reading:
         return {k: one.offsets for k, one in found.items() if isinstance(one, InitialOffsets) and is_kafka(one.offsets)}
 
     def _stale_sidecars(self, raw: Mapping[str, bytes | None]) -> tuple[str, ...]:
-        """Hidden checksum files that are not those of the file beside them, for the log files that were read."""
+        """Hidden checksum files that do not match their file, for the log files that were read."""
         beside = {path: _sidecar_path(path) for path in raw if self.listing.info(_sidecar_path(path))}
         checksums = self._read(list(beside.values()))
         stale = []

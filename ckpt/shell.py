@@ -9,7 +9,7 @@ from ckpt.secrets import masked
 def quoted(word: str) -> str:
     r"""``word`` as one word of a shell command, which no shell obeys; without the secrets in it.
 
-    What cannot be shown, and the backquote in which commands stand in sentences, become escapes of ``$'...'`` (bash,
+    What cannot be shown, and the backquote that marks commands in sentences, become escapes of ``$'...'`` (bash,
     zsh, ksh).
 
     >>> print(quoted("my ckpt;touch x"), quoted("a\nb"))

@@ -1,7 +1,7 @@
 """What each kind of sink does with a batch id that it has seen: one table, and the words that follow from it.
 
-A batch id is seen again where a checkpoint is put back from an older copy, where its logs are rewound or deleted, and
-under a new checkpoint, whose batches count from 0. Measured on Spark 4.2.0 with Delta 4.4.0. What a sink drops shows
+A batch id is seen again if a checkpoint is restored from an older copy, if its logs are rewound or deleted, and
+with a new checkpoint, whose batches count from 0. Measured on Spark 4.2.0 with Delta 4.4.0. What a sink drops shows
 nowhere: there is no error, and the metrics of the query count the rows as read.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """One kind of sink; ``{query}``, ``{next}`` and ``{last}`` in its words stand for a query id and batch ids."""
+    """One kind of sink; ``{query}``, ``{next}`` and ``{last}`` in its text are a query id and batch ids."""
 
     kind: str
     remembers: str | None  # by what it knows a batch again, and where it keeps that; None: it does not
@@ -25,37 +25,40 @@ SINKS = (
         "query id and batch id, as txn in _delta_log",
         drops_same_query=True,
         drops_new_query=False,
-        new_checkpoint="a new query has an id of its own, and the table takes its batches from 0 on. Whether a batch "
-        "of the old query was written: the table's log has a txn with appId {query} and version {next} or higher",
+        new_checkpoint="a new query has its own id, and the table accepts its batches from 0 on. A batch of the "
+        "old query was written if the table's log has a txn with appId {query} and version {next} "
+        "or higher",
     ),
     Sink(
         "file",  # FileStreamSink.addBatch
         "batch id, in _spark_metadata of the output folder",
         drops_same_query=True,
         drops_new_query=True,
-        new_checkpoint="take a new output folder, and let readers read both: _spark_metadata of the old one has seen "
-        "batches up to {last}, knows no query id, and drops those of the new query under the same ids silently",
+        new_checkpoint="use a new output folder, and let readers read both: _spark_metadata of the old one has "
+        "batches up to {last} and no query id, and silently drops batches of the new query with the "
+        "same ids",
     ),
     Sink(
         "foreachBatch with txnAppId",  # the option of a Delta write, with txnVersion
         "txnAppId and txnVersion, as txn in _delta_log",
         drops_same_query=True,
         drops_new_query=True,
-        new_checkpoint="choose another txnAppId: under the old one batches up to {last} are dropped silently",
+        new_checkpoint="choose another txnAppId: with the old one batches up to {last} are silently dropped",
     ),
     Sink(
         "kafka",  # KafkaStreamingWrite
         None,
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint="it knows nothing of batches: what is read again is written again",
+        new_checkpoint="it has no notion of batches: rows that are read again are written again",
     ),
     Sink(
         "foreach, foreachBatch",
         None,
         drops_same_query=False,
         drops_new_query=False,
-        new_checkpoint="batch ids begin at 0 again: code that recognizes repeated batches by their id must know of it",
+        new_checkpoint="batch ids start at 0 again: code that recognizes repeated batches by id must take "
+        "that into account",
     ),
 )
 """Every kind whose rule is known."""

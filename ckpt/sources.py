@@ -1,7 +1,7 @@
-"""Source offsets: what the JSON of each kind of source means, and how far a batch took it.
+"""Source offsets: what the JSON of each kind of source means, and how far a batch advanced it.
 
-The log does not say which source wrote an offset, so its kind is told from the shape of the JSON, strictly:
-whatever does not fit exactly is of unknown kind and shown as it stands.
+The log does not say which source wrote an offset, so its kind is derived from the shape of the JSON, strictly: whatever
+does not fit exactly is of unknown kind and shown as is.
 """
 
 from collections.abc import Collection, Mapping
@@ -53,7 +53,7 @@ class DeltaOffset:
 
     @property
     def at_boundary(self) -> bool:
-        """Whether nothing of ``version`` was read: ``startingVersion`` goes on exactly there."""
+        """Whether nothing of ``version`` was read: ``startingVersion`` continues exactly there."""
         return self.index in _BASE_INDEXES and not self.initial_snapshot
 
 

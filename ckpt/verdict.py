@@ -28,25 +28,30 @@ def verdict(
     """
     running = [f for f in forecasts if f.outcome.runs]
     if len(running) == len(forecasts):
-        start = _capital(" or ".join(dict.fromkeys(_start(f) for f in running)))
         which = _on(forecasts, [f for f in others if f.outcome.runs], others)
-        return start + which + (IF_STATELESS if state_unseen else "") + (_losses(running) or _troubles(errors))
+        proviso = IF_STATELESS if state_unseen else ""
+        return _starts(running) + which + proviso + (_losses(running) or _troubles(errors))
     if not running:
         failing = [f for f in others if not f.outcome.runs and f.outcome is not Outcome.UNKNOWN]
         return _none_runs(forecasts, _on(forecasts, failing, others))
-    by_mode = {mode: [f for f in forecasts if f.progress is mode] for mode in Progress}
-    if by_mode[Progress.SYNC] and by_mode[Progress.ASYNC]:
-        alive = [mode for mode, these in by_mode.items() if all(f.outcome.runs for f in these)]
-        dead = [mode for mode, these in by_mode.items() if not any(f.outcome.runs for f in these)]
-        if alive == [Progress.ASYNC] and dead == [Progress.SYNC]:
-            return "Will not restart without asynchronous progress tracking" + _losses(running)
-        if alive == [Progress.SYNC] and dead == [Progress.ASYNC]:
-            start = _capital(" or ".join(dict.fromkeys(_start(f) for f in running)))
-            return f"{start}, without asynchronous progress tracking only" + _losses(running)
-    alive_on = {f.spark for f in running}
-    dead_on = {f.spark for f in forecasts} - {s for s in alive_on if _all_run(forecasts, s)}
-    alive_text = f"restarts on Spark {spell(sorted(alive_on))}" if alive_on else ""
-    return f"Will not restart on Spark {spell(sorted(dead_on))}; {alive_text}" + _losses(running)
+    return (_by_mode(forecasts, running) or _by_version(forecasts, running)) + _losses(running)
+
+
+def _by_mode(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str | None:
+    """The sentence where one way of tracking progress runs on all versions, and the other on none."""
+    runs = {mode: {f.outcome.runs for f in forecasts if f.progress is mode} for mode in Progress}
+    if runs == {Progress.SYNC: {False}, Progress.ASYNC: {True}}:
+        return "Will not restart without asynchronous progress tracking"
+    if runs == {Progress.SYNC: {True}, Progress.ASYNC: {False}}:
+        return f"{_starts(running)}, without asynchronous progress tracking only"
+    return None
+
+
+def _by_version(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str:
+    """The sentence that names the versions that run, in some way, and those that do not in every way."""
+    alive = {f.spark for f in running}
+    dead = {f.spark for f in forecasts if not f.outcome.runs}
+    return f"Will not restart on Spark {spell(sorted(dead))}; restarts on Spark {spell(sorted(alive))}"
 
 
 def _on(forecasts: Sequence[Forecast], alike: Sequence[Forecast], others: Sequence[Forecast]) -> str:
@@ -66,8 +71,8 @@ def spell(versions: Sequence[Spark]) -> str:
     return ", ".join(every[place] for place in places)
 
 
-def _all_run(forecasts: Sequence[Forecast], spark: Spark) -> bool:
-    return all(f.outcome.runs for f in forecasts if f.spark is spark)
+def _starts(running: Sequence[Forecast]) -> str:
+    return _capital(" or ".join(dict.fromkeys(map(_start, running))))
 
 
 def _start(forecast: Forecast) -> str:

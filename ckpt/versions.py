@@ -46,8 +46,8 @@ class Progress(StrEnum):
     ASYNC = "async"
 
 
-class Verified(StrEnum):
-    """Which state files that end oddly are checked against the checksum file beside them when they are loaded."""
+class ChecksumCheck(StrEnum):
+    """Which state files that end oddly are checked against their checksum file when they are loaded."""
 
     NONE = "none"
     ALL_BUT_ZIPS = "all but zips"
@@ -62,7 +62,7 @@ class Rules:
     newest_offset_log: int  # highest version line of offsets/ it reads
     newest_commit_log: int  # highest version line of commits/ it reads
     commit_log_exact: bool  # it reads no other version of commits/ than its session writes
-    needs_metadata: bool  # without ``metadata`` beside a log it refuses to start
+    needs_metadata: bool  # without ``metadata`` for an existing log it refuses to start
     checks_repartition: bool  # looks for an unfinished repartition when the latest batch is uncommitted
     check_needs_partitions: bool  # and that check dies where no number of shuffle partitions is recorded
     new_query_needs_empty: bool  # it refuses a new query where offsets/, state/ or commits/ hold something
@@ -74,13 +74,13 @@ class Rules:
     runs_join_format: int  # highest that its joins run with
     transform_with_state: bool  # it has that operator
     operator_metadata: bool  # it writes operator metadata, and compares it with the query before any task runs
-    state_checksums: bool  # it writes checksum files of its own beside state files
+    state_checksums: bool  # it writes its own checksum files for state files
     checks_state_folder: bool  # it looks for state/ itself before any task runs
     checks_schemas_at_start: bool  # it reads state schemas before any task runs, not in the first batch
     names_state_errors: bool  # errors about state have an error class of their own
     version_2_snapshots: bool  # in checkpoint format 2 its RocksDB snapshots begin with v2, not v1
     repairs_snapshots: bool  # it goes back to an older snapshot where one is bad (AutoSnapshotLoader)
-    verified: Verified
+    checksum_check: ChecksumCheck
 
     # Spark's state reader, and transformWithState in Python.
     state_reader: bool  # it has one that ckpt can use
@@ -112,7 +112,7 @@ _3_5 = Rules(
     names_state_errors=False,
     version_2_snapshots=False,
     repairs_snapshots=False,
-    verified=Verified.NONE,
+    checksum_check=ChecksumCheck.NONE,
     state_reader=False,
     reads_format_2=False,
     reads_merged_lists=False,
@@ -138,7 +138,7 @@ _4_1 = replace(
     runs_join_format=3,
     state_checksums=True,
     version_2_snapshots=False,
-    verified=Verified.ALL_BUT_ZIPS,
+    checksum_check=ChecksumCheck.ALL_BUT_ZIPS,
     reads_format_2=True,
     row_processors=True,
     file_manager=_STREAMING + "checkpointing.FileSystemBasedCheckpointFileManager",
@@ -156,7 +156,7 @@ _4_2 = replace(
     newest_join_format=4,
     checks_state_folder=True,
     repairs_snapshots=True,
-    verified=Verified.FORMAT_2,
+    checksum_check=ChecksumCheck.FORMAT_2,
     reads_merged_lists=True,
 )
 _4_3 = replace(_4_2, check_needs_partitions=False, runs_join_format=4)

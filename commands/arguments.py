@@ -1,4 +1,4 @@
-"""From the arguments that the library speaks of to the options that were typed: the one place that knows both."""
+"""From the library's argument names to the options that were typed: the one place that knows both."""
 
 import re
 from collections.abc import Iterable
@@ -43,6 +43,8 @@ def all_as_options(texts: Iterable[str]) -> list[str]:
 
 def _option(found: re.Match[str]) -> str:
     name, value = found.groups()
+    if name == "action" and value:  # each has an option of its own
+        return f"--{value[1:-1]}"
     if name not in _OPTIONS:
         return found[0]
     option = _OPTIONS[name]

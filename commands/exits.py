@@ -9,4 +9,4 @@ class Exit(IntEnum):
     OK = 0  # nothing wrong, or done
     FOUND = 1  # something is wrong, or a change is planned and not applied
     USAGE = 2  # the request makes no sense
-    FAILED = 3  # could not do it: refused, failed, or taken back
+    FAILED = 3  # could not do it: refused, failed, or reverted

@@ -16,7 +16,7 @@ def handoff(
     checkpoint: options.CheckpointArg,
     batch: Annotated[
         int | None,
-        typer.Option("--batch", min=0, metavar="N", help="Read on behind batch N. Default: the newest committed one."),
+        typer.Option("--batch", min=0, metavar="N", help="Continue after batch N. Default: the newest committed one."),
     ] = None,
     snippet_option: Annotated[
         Language | None, typer.Option("--snippet", help="Print code that starts the sources there, and nothing else.")
@@ -25,14 +25,14 @@ def handoff(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say with which reader options a new query goes on exactly where the query of CHECKPOINT stopped.
+    """Say which reader options let a new query continue exactly where the query of CHECKPOINT stopped.
 
-    Only reads, and starts no JVM. Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad
-    usage, 3 refused or could not look.
+    Only reads; starts no JVM. Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad usage, 3
+    refused or could not read.
     """
     found = hand_off(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
     if snippet_option and found.refused and output is not Output.JSON:
         # whoever writes the code to a file gets an empty one
-        raise CkptError(f"{checkpoint}: no code, for this cannot be handed over: {found.refused}")
+        raise CkptError(f"{checkpoint}: no code, because no new query can continue here: {found.refused}")
     code = snippet(found, snippet_option) if snippet_option and not found.refused else None
     emit(HandoffReport(found, code), output)

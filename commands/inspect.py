@@ -26,7 +26,7 @@ def inspect(
 ) -> None:
     """Say what is in CHECKPOINT, what is wrong with it, and what the next start will do.
 
-    Only reads, and starts no JVM. Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
+    Only reads; starts no JVM. Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
     """
     if deep:
         raise UsageError("--deep is not built yet; without it the ends of the state files a start loads are checked")

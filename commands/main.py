@@ -64,12 +64,12 @@ class _Group(TyperGroup):
         for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character gets its escape
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
-        with _told():
+        with _errors_as_lines():
             return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The words before the name of a command."""
-        with _told():
+        with _errors_as_lines():
             return super().parse_args(ctx, args)
 
 
@@ -79,7 +79,7 @@ _MISUSE: Any = (
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _errors_as_lines() -> Iterator[None]:
     """Errors become one line on standard error, and an exit code."""
     try:
         yield
@@ -89,9 +89,9 @@ def _told() -> Iterator[None]:
     except _MISUSE as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # no words at all: the page of help is the answer
             raise
-        told = " ".join(error.format_message().replace(": Value error, ", ": ").split()).rstrip(".")
+        said = " ".join(error.format_message().replace(": Value error, ", ": ").split()).rstrip(".")
         help_for = f"; see {error.ctx.command_path} --help" if error.ctx else ""
-        typer.echo(f"ckpt: {printable(masked(told + help_for))}", err=True)
+        typer.echo(f"ckpt: {printable(masked(said + help_for))}", err=True)
         raise typer.Exit(code=Exit.USAGE) from error
     except BrokenPipeError:
         _give_up(sys.stdout)  # whoever read our output has gone
@@ -128,7 +128,7 @@ def main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Say what is wrong with a Structured Streaming checkpoint, what Spark will do next, and how to get out.
+    """Say what is wrong with a Structured Streaming checkpoint, what Spark will do next, and how to fix it.
 
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
     """

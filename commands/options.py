@@ -1,10 +1,13 @@
 """Arguments and options that commands share, each spelled once."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -21,6 +24,33 @@ class Side(StrEnum):
 
     LEFT = "left"
     RIGHT = "right"
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with an option for each field of the dataclasses among its parameters."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
+    parameters: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        if name in groups:
+            fields = get_type_hints(groups[name], include_extras=True)
+            parameters += (
+                field.replace(annotation=fields[field.name]) for field in signature(groups[name]).parameters.values()
+            )
+        else:
+            parameters.append(parameter.replace(annotation=hints[name]))
+
+    @wraps(command)
+    def flat(**given: Any) -> None:
+        made = {
+            name: kind(**{word: given.pop(word) for word in signature(kind).parameters})
+            for name, kind in groups.items()
+        }
+        command(**given, **made)
+
+    flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer looks at
+    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return flat
 
 
 def pairs(option: str, words: list[str] | None) -> dict[str, str]:
@@ -46,10 +76,12 @@ def spark_version(word: str) -> Spark:
 CheckpointArg = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A local path, or a URI such as s3://bucket/checkpoint.")
 ]
-OutputOption = Annotated[Output, typer.Option("-o", "--output", help="The form of the report.")]
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="The output format.")]
 StorageOption = Annotated[
     list[str] | None,
-    typer.Option("--storage-option", metavar="KEY=VALUE", help="Handed to the file system of a URI; may be repeated."),
+    typer.Option(
+        "--storage-option", metavar="KEY=VALUE", help="Pass an option to the file system of a URI; may be repeated."
+    ),
 ]
 SparkOption = Annotated[
     list[Spark] | None,
@@ -61,31 +93,42 @@ SparkOption = Annotated[
     ),
 ]
 ProgressOption = Annotated[
-    Asked, typer.Option("--progress", help="The progress tracking that the query is to be started with.")
+    Asked, typer.Option("--progress", help="The progress tracking that the query will start with.")
 ]
 BatchesOption = Annotated[
     int,
-    typer.Option("--batches", min=0, metavar="N", help="Show the newest N batches; 0 shows and reads them all."),
+    typer.Option("--batches", min=0, metavar="N", help="Read and show the newest N batches; 0 for all."),
 ]
-ApplyOption = Annotated[bool, typer.Option("--apply", help="Perform the plan; without it, only print it.")]
+ApplyOption = Annotated[bool, typer.Option("--apply", help="Carry out the plan. Default: only print it.")]
 BackupOption = Annotated[
     str | None,
-    typer.Option("--backup", metavar="DIR", help="Where files are kept as they were. Default: beside CHECKPOINT."),
+    typer.Option(
+        "--backup", metavar="DIR", help="Keep the original files in this new folder. Default: next to CHECKPOINT."
+    ),
 ]
 GraceOption = Annotated[
     float,
-    typer.Option("--grace", min=0, metavar="SECONDS", help="How old the youngest file must be before it is changed."),
+    typer.Option(
+        "--grace",
+        min=0,
+        metavar="SECONDS",
+        help="Refuse to change a checkpoint with a file modified in the last SECONDS.",
+    ),
+]
+OperatorOption = Annotated[
+    int | None, typer.Option("--operator", min=0, metavar="ID", help="The state of this operator.")
 ]
 MasterOption = Annotated[
-    str | None, typer.Option("--master", metavar="URL", help="Default: all cores of this machine.")
+    str | None,
+    typer.Option("--master", metavar="URL", help="The Spark master. Default: all cores of this machine."),
 ]
 ConfOption = Annotated[
-    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
+    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Set a Spark setting; may be repeated.")
 ]
 UndoOption = Annotated[
     str | None, typer.Option("--undo", metavar="BACKUP", help="Put back what an earlier run changed.")
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show progress on standard error.")]
 
 
 def how(
@@ -105,8 +148,8 @@ def how(
         others = {**of_plan, "--apply": apply or None, "--backup": backup}
         if any(value is not None for value in others.values()):
             *names, last = others
-            raise UsageError(f"--undo puts everything back by itself: leave out {', '.join(names)} and {last}")
+            raise UsageError(f"--undo restores everything: leave out {', '.join(names)} and {last}")
     if (apply or undo is not None) and grace and not quiet:
-        why = "looking twice, some seconds apart, whether anything writes here; stopping the query is up to you"
+        why = "checking twice, some seconds apart, that nothing is writing here; stopping the query is up to you"
         typer.echo(f"ckpt: {why}", err=True)
     return How(apply=apply, backup=backup, undo=undo, grace_s=grace)

@@ -1,15 +1,20 @@
-"""A bar on standard error for people who watch; nothing for pipes."""
+"""Spark for a command: the session that was asked for, and a bar on standard error for people who watch."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from ckpt.errors import CkptError
+from ckpt.spark.calls import Session
+
+from . import options
 
 _WIDTH = 30
 
 
 @contextmanager
 def bar(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """What tells how far a job is; None where nobody watches."""
+    """Reports how far a job is; None if nobody watches."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -28,3 +33,20 @@ def _show(done: int, total: int) -> None:
 def _write(text: str) -> None:
     sys.stderr.write(text)
     sys.stderr.flush()
+
+
+@contextmanager
+def session(master: str | None, conf: list[str] | None, *, quiet: bool) -> Iterator[Session]:
+    """The Spark that was asked for; it is not started by this."""
+    confs = options.pairs("--conf", conf)
+    with bar(quiet=quiet) as watcher:
+        yield Session(master=master, confs=confs, watcher=watcher)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Say in a line that a run was interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise CkptError("interrupted; nothing was written") from None

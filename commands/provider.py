@@ -13,15 +13,15 @@ from .report import Output, emit
 
 def provider(
     checkpoint: options.CheckpointArg,
-    to: Annotated[ToProvider, typer.Option("--to", help="The state store provider that is wanted.")],
+    to: Annotated[ToProvider, typer.Option("--to", help="The target state store provider.")],
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Say whether the state of CHECKPOINT can be taken to another state store provider, and how.
+    """Say whether and how the state of CHECKPOINT can move to another state store provider.
 
-    Only reads, and starts no JVM. Exit status: 0 it is so already, or there is no state; 1 there is a way; 2 bad
-    usage; 3 there is none, refused or could not look.
+    Only reads; starts no JVM. Exit status: 0 it already has that provider, or there is no state; 1 it can; 2 bad usage;
+    3 it cannot, refused or could not read.
     """
     found = move_provider(checkpoint, to, options.pairs("--storage-option", storage_option))
     emit(ProviderReport(found), output)

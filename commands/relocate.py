@@ -15,7 +15,7 @@ def relocate(
     checkpoint: options.CheckpointArg,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="URI", help="Under which Spark will open it. Default: where it lies."),
+        typer.Option("--to", metavar="URI", help="The URI that Spark will use. Default: the current location."),
     ] = None,
     apply: options.ApplyOption = False,
     backup: options.BackupOption = None,
@@ -25,10 +25,10 @@ def relocate(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Make a CHECKPOINT that was moved or copied find its state schemas again; nothing is copied.
+    """Make a moved or copied CHECKPOINT find its state schemas again; nothing is copied.
 
-    Prints a plan, and changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 something is to be
-    done, or wrong otherwise; 2 bad usage; 3 could not do it.
+    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
+    or another problem; 2 bad usage; 3 could not do it.
     """
     how = options.how(apply, backup, undo, grace, quiet=quiet, of_plan={"--to": to})
     plan, receipt = move(

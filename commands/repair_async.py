@@ -15,24 +15,24 @@ from .report import Output, emit
 def repair_async(
     checkpoint: options.CheckpointArg,
     strategy: Annotated[
-        Strategy, typer.Option("--strategy", help="Write the missing offsets, or go back to two that are there.")
+        Strategy, typer.Option("--strategy", help="Write the missing offsets, go back to two existing ones, or choose.")
     ] = Strategy.AUTO,
     apply: options.ApplyOption = False,
     backup: options.BackupOption = None,
     undo: options.UndoOption = None,
     spark: options.SparkOption = None,
     accept_replay: Annotated[
-        bool, typer.Option("--accept-replay", help="Rows of finished batches may be read again.")
+        bool, typer.Option("--accept-replay", help="Accept that rows of finished batches are read again.")
     ] = False,
     grace: options.GraceOption = 30.0,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Mend the gaps that asynchronous progress tracking leaves in CHECKPOINT ("batch 308 doesn't exist").
+    """Repair the gaps that asynchronous progress tracking leaves in CHECKPOINT ("batch 308 doesn't exist").
 
-    Prints a plan, and changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 something is to be
-    done, or wrong otherwise; 2 bad usage; 3 could not do it.
+    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
+    or another problem; 2 bad usage; 3 could not do it.
     """
     how = options.how(apply, backup, undo, grace, quiet=quiet)
     plan, receipt = repair(

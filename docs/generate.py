@@ -1,10 +1,13 @@
 """Regenerate the documentation: ``make docs``, from the root of the repository. Starts no JVM.
 
-``docs/findings.md`` comes from ``ckpt.diagnoses``, the table of commands in README.md from their help. In README.md,
-docs and runbooks, the text after ``$ ckpt ...`` in a console block is what that command prints. What async-gap.md shows
-of Spark comes from a real Kafka query: ``make runbooks`` writes that.
+``docs/findings.md`` comes from ``ckpt.diagnoses``, ``docs/api.md`` from the docstrings of what ``ckpt`` exports; the
+table of commands in README.md from their help. In README.md, docs and runbooks, the text after ``$ ckpt ...`` in a
+console block is what that command prints. What async-gap.md shows of Spark comes from a real Kafka query: ``make
+runbooks`` writes that.
 """
 
+import ast
+import inspect
 import os
 import re
 import shutil
@@ -13,11 +16,13 @@ from contextlib import chdir
 from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import dedent
 from typing import Any
 
 import typer.main
 from typer.testing import CliRunner
 
+import ckpt
 from ckpt.diagnoses import all_diagnoses
 from ckpt.findings import Asked, Diagnosis
 
@@ -69,6 +74,105 @@ def _section(diagnosis: Diagnosis) -> str:
 
 def _plain(text: str) -> str:
     return text.replace("{checkpoint}", "CHECKPOINT").replace("{path}", "the file named").replace("{batch}", "N")
+
+
+API = {
+    "Inspect": ("open_checkpoint", "inspect", "Checkpoint", "Inspection", "Spark"),
+    "Repair and relocate": (
+        "repair_async",
+        "relocate_checkpoint",
+        "Strategy",
+        "RepairPlan",
+        "RelocationPlan",
+        "Receipt",
+    ),
+    "Hand off to a new query": ("hand_off", "snippet", "Handoff", "Language"),
+    "Read and export state": (
+        "state_units",
+        "read_state",
+        "read_changes",
+        "read_initial_state",
+        "export_state",
+        "plan_export",
+        "ExportRequest",
+        "Action",
+        "Shape",
+        "Format",
+        "Mode",
+        "Session",
+        "StateUnit",
+        "ExportPlan",
+        "StateExport",
+        "ExportPart",
+    ),
+    "Migrate": (
+        "switch_changelog",
+        "verify_changelog",
+        "Changelog",
+        "ChangelogSwitch",
+        "move_provider",
+        "ToProvider",
+        "ProviderMove",
+        "migrate_to_transform_with_state",
+        "Api",
+        "TransformPlan",
+        "TransformMigration",
+    ),
+    "Errors": (
+        "CkptError",
+        "StorageError",
+        "NotFound",
+        "NotACheckpoint",
+        "UsageError",
+        "StateDamaged",
+        "SparkMissing",
+        "SparkFailed",
+    ),
+}
+API_HEAD = """# ckpt in Python
+
+Written by `make docs` from the docstrings of what `ckpt` exports; a test compares the two and runs the examples, at
+the root of this repository. Every command is one of these calls: `import ckpt`. Errors are `CkptError`; damage in a
+checkpoint is data. Messages name arguments in backquotes where the command line names options. Importing `ckpt`
+imports neither pyspark nor pandas.
+"""
+
+
+def api_page() -> str:
+    """``docs/api.md`` as it should read."""
+    parts = [API_HEAD]
+    for title, names in API.items():
+        parts.append(f"## {title}\n")
+        parts += (_api_entry(name, getattr(ckpt, name)) for name in names)
+    return "\n".join(parts)
+
+
+def _api_entry(name: str, found: Any) -> str:
+    source = dedent(inspect.getsource(found))
+    (node,) = ast.parse(source).body
+    if isinstance(node, ast.ClassDef):
+        base = "".join(f"({ast.unparse(one)})" for one in node.bases[:1])
+        lines = source.splitlines()
+        fields = [lines[one.lineno - 1] for one in node.body if isinstance(one, ast.AnnAssign | ast.Assign)]
+        shown = "\n".join([f"class {name}{base}", *fields])
+    else:
+        node.name, node.body, node.decorator_list = name, [ast.Pass()], []
+        shown = ast.unparse(node).removesuffix(":\n    pass")
+    return f"### {name}\n\n```python\n{shown}\n```\n\n{_docstring(inspect.getdoc(found) or '')}\n"
+
+
+_SECTION = re.compile(r"^(Args|Raises|Returns):\n((?:    .*\n?|\n)+)", re.M)
+
+
+def _docstring(text: str) -> str:
+    """A docstring as Markdown: its sections as lists, its examples as blocks."""
+    text = _SECTION.sub(lambda found: f"**{found[1]}**\n\n{_listed(found[2])}\n", text.replace("``", "`"))
+    return re.sub(r"^>>> (?:.+\n?)+", lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text, flags=re.M).rstrip()
+
+
+def _listed(text: str) -> str:
+    entries = re.sub(r"\n\s{4,}", " ", dedent(text).strip()).splitlines()
+    return "\n".join(re.sub(r"^([\w, ]+): ", r"- `\1`: ", entry) for entry in entries) + "\n"
 
 
 def at_root(page: Path) -> str:
@@ -146,6 +250,7 @@ def runbook(start: Callable[[Path], str] | None = None) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(findings_page(), encoding="utf-8")
+    PAGE.with_name("api.md").write_text(api_page(), encoding="utf-8")
     for page in AT_ROOT:
         page.write_text(at_root(page), encoding="utf-8")
     RUNBOOK.write_text(runbook(), encoding="utf-8")

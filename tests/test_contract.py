@@ -117,10 +117,10 @@ def test_published_options_are_those_of_the_command(command: str, app: Any) -> N
 
 def test_published_words_of_a_hand_over_and_a_switch_are_all_there_are() -> None:
     assert contract.shapes("handoff")["sources[].begin"].words == {str(word) for word in Begin}
-    assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in migrate.Outcome}
-    assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in migrate.To}
+    assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in migrate.SwitchOutcome}
+    assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in migrate.Changelog}
     verdicts = contract.shapes("migrate changelog")["state_compared.verdict"].words
-    assert verdicts == {str(word) for word in migrate.Verdict}
+    assert verdicts == {str(word) for word in migrate.ComparisonVerdict}
     assert contract.shapes("migrate provider")["outcome"].words == {str(word) for word in migrate.MoveOutcome}
     assert contract.shapes("migrate provider")["to"].words == {str(word) for word in migrate.ToProvider}
     written = contract.shapes("migrate transform-with-state")

@@ -1,4 +1,4 @@
-"""Whether a query seems to be writing to a checkpoint. A quiet one is no proof: an idle query writes nothing."""
+"""Whether a query seems to be writing to a checkpoint. Quiet is not proof: an idle query writes nothing."""
 
 import time
 from collections.abc import Collection, Iterator
@@ -18,7 +18,7 @@ def must_be_quiet(storage: Storage, seen: Listing, grace_s: float, exempt: Colle
     """Wait for a second look, and refuse a checkpoint that is or was just written to.
 
     Args:
-        storage: Where it lies.
+        storage: Its storage.
         seen: The first look.
         grace_s: How many seconds old the youngest file must be; 0 looks again at once.
         exempt: Paths that do not count.

@@ -1,4 +1,4 @@
-"""Apply a change, or take one back: locked, backed up first, one whole file at a time, and checked afterwards.
+"""Apply a change, or revert one: locked, backed up first, one complete file at a time, and checked afterwards.
 
 A crash at any point leaves files that are each as they were, as planned, or not there, so that ``undo`` restores the
 checkpoint from the backup alone.
@@ -24,7 +24,7 @@ class Receipt:
     applied: bool = False
     undone: bool = False  # everything is as it was
     backup: str | None = None
-    problem: str | None = None  # why it was not applied, was taken back, or could not be taken back
+    problem: str | None = None  # why it was not applied, was reverted, or could not be reverted
     steps: tuple[Step, ...] = ()  # those that an undo performed
 
 
@@ -33,7 +33,7 @@ def apply(
 ) -> Receipt:
     """Perform a change.
 
-    ``check`` looks at the result and says what is wrong with it. The change is taken back then, where a step fails, and
+    ``check`` looks at the result and says what is wrong with it. The change is reverted then, if a step fails, and
     before an interrupt ends it; a second interrupt ends that as well, and leaves it to ``undo``.
     """
     receipt = Receipt(problem="nothing was changed: interrupted; you can delete an incomplete backup")

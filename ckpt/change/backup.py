@@ -21,13 +21,13 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-import ckpt
 from ckpt.change.steps import Step
 from ckpt.checkpoint import COMMITS, OFFSETS, STATE
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import one_line, temporary
 from ckpt.storage.writer import Attributes, Writer
+from ckpt.version import __version__
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -53,7 +53,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestEntry:
     """One step as the manifest records it."""
 
     path: str
@@ -70,7 +70,7 @@ class Manifest:
     query_id: str | None
     created_ms: int
     others: str  # fingerprint of all files that the change leaves alone
-    entries: tuple[Entry, ...]
+    entries: tuple[ManifestEntry, ...]
 
     @property
     def paths(self) -> frozenset[str]:
@@ -109,24 +109,24 @@ def save(change: Change, uri: str, writer: Writer, backup: Writer) -> Manifest:
             file = f"{number:04}-{step.path.replace('/', '-')}"
             attributes = writer.attributes(step.path)
             backup.create(file, step.before)
-        entries.append(Entry(step.path, Content.of(step.before), Content.of(step.after), file, attributes))
+        entries.append(ManifestEntry(step.path, Content.of(step.before), Content.of(step.after), file, attributes))
     touched = Manifest(change.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
     manifest = replace(touched, others=fingerprint(change.listing, touched.paths))
-    told = {
+    recorded = {
         "manifest": FORMAT,
-        "ckpt": ckpt.__version__,
+        "ckpt": __version__,
         "command": change.command,
         "checkpoint": uri,
         "query_id": change.query_id,
         "created_ms": manifest.created_ms,
         "others": manifest.others,
-        "steps": [_told(entry) for entry in entries],
+        "steps": [_entry_json(entry) for entry in entries],
     }
-    backup.create(MANIFEST, json.dumps(told, indent=2).encode())
+    backup.create(MANIFEST, json.dumps(recorded, indent=2).encode())
     return manifest
 
 
-def _told(entry: Entry) -> dict[str, Any]:
+def _entry_json(entry: ManifestEntry) -> dict[str, Any]:
     before, after, kept = entry.before, entry.after, entry.attributes
     found: dict[str, Any] = {"path": entry.path, "before": None, "after": None}
     if after is not None:
@@ -148,21 +148,21 @@ def load(backup: Storage) -> Manifest:
             f"{one_line(backup.uri)} is not a backup made by ckpt (it has no {MANIFEST}): {cure}"
         ) from error
     try:
-        told = json.loads(raw)
-        if told["manifest"] != FORMAT:
-            raise BadBackup(f"{_at(backup)} has format {told['manifest']!r}: use the ckpt that wrote it")
-        query_id = told["query_id"]
-        if not isinstance(query_id, str | None) or not isinstance(told["others"], str):
+        recorded = json.loads(raw)
+        if recorded["manifest"] != FORMAT:
+            raise BadBackup(f"{_at(backup)} has format {recorded['manifest']!r}: use the ckpt that wrote it")
+        query_id = recorded["query_id"]
+        if not isinstance(query_id, str | None) or not isinstance(recorded["others"], str):
             raise TypeError
-        steps = tuple(_entry(step) for step in told["steps"])
-        return Manifest(query_id, int(told["created_ms"]), told["others"], steps)
+        steps = tuple(_entry(step) for step in recorded["steps"])
+        return Manifest(query_id, int(recorded["created_ms"]), recorded["others"], steps)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise BadBackup(f"{_at(backup)} is not what ckpt writes: restore the files by hand") from error
 
 
-def _entry(told: Mapping[str, Any]) -> Entry:
+def _entry(recorded: Mapping[str, Any]) -> ManifestEntry:
     """One step. Raises ValueError for a path or name that leads elsewhere, other errors for another shape."""
-    path, before, after = told["path"], told["before"], told["after"]
+    path, before, after = recorded["path"], recorded["before"], recorded["after"]
     parts = path.split("/")
     if parts[0] not in _CHANGEABLE or len(parts) < 2 or {"", ".", ".."} & set(parts):
         raise ValueError
@@ -175,7 +175,7 @@ def _entry(told: Mapping[str, Any]) -> Entry:
             raise ValueError
         if "mode" in before:
             attributes = _attributes(*(int(before[key]) for key in ("mode", "uid", "gid", "mtime_ns")))
-    return Entry(path, _content(before), _content(after), file, attributes)
+    return ManifestEntry(path, _content(before), _content(after), file, attributes)
 
 
 def _attributes(mode: int, uid: int, gid: int, mtime_ns: int) -> Attributes:
@@ -185,8 +185,8 @@ def _attributes(mode: int, uid: int, gid: int, mtime_ns: int) -> Attributes:
     return Attributes(mode, uid, gid, mtime_ns)
 
 
-def _content(told: Mapping[str, Any] | None) -> Content | None:
-    return None if told is None else Content(int(told["bytes"]), str(told["sha256"]))
+def _content(recorded: Mapping[str, Any] | None) -> Content | None:
+    return None if recorded is None else Content(int(recorded["bytes"]), str(recorded["sha256"]))
 
 
 def originals(backup: Storage, manifest: Manifest) -> dict[str, bytes]:

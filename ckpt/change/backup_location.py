@@ -1,4 +1,4 @@
-"""Where a backup goes: beside the checkpoint, never inside it."""
+"""Where a backup goes: next to the checkpoint, never inside it."""
 
 import os
 import re
@@ -9,11 +9,12 @@ from ckpt.errors import UsageError
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_inside, local_path
-from ckpt.storage.writer import Writer, open_writer
+from ckpt.storage.open_writer import open_writer
+from ckpt.storage.writer import Writer
 
 
 def backup_to(place: str | None, uri: str, storage_options: Mapping[str, str]) -> Writer:
-    """Where the files of the checkpoint at ``uri`` are kept; by default beside it. Raises UsageError, StorageError."""
+    """Where the original files of a checkpoint are kept; by default next to it. Raises UsageError, StorageError."""
     place = place or default_backup(uri)
     must_lie_outside(place, uri)
     return open_writer(place, _options_for(place, storage_options))

@@ -12,7 +12,8 @@ from ckpt.change.verification import broken_promise
 from ckpt.inspection import inspect
 from ckpt.reader import read_checkpoint
 from ckpt.storage import Storage, open_storage
-from ckpt.storage.writer import Writer, open_writer
+from ckpt.storage.open_writer import open_writer
+from ckpt.storage.writer import Writer
 from ckpt.versions import Spark
 
 Planned = TypeVar("Planned", bound=ChangePlan)
@@ -23,7 +24,7 @@ class How(TypedDict, total=False):
 
     apply: bool  # perform it
     backup: str | None  # a folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``
-    undo: str | None  # the folder that an earlier change named: put back what it changed instead
+    undo: str | None  # the backup folder of an earlier change: undo that change instead
     grace_s: float  # how many seconds old the youngest file must be before anything is changed; by default 30
 
 

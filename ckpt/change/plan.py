@@ -1,4 +1,4 @@
-"""A planned change of one checkpoint, as a value: what a planner returns, and what is done, shown and taken back."""
+"""A planned change of one checkpoint, as a value: what a planner returns, and what is done, shown and undone."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """A change as a value: which files are created, replaced or removed, in which order, with their bytes.
 
-On local paths Hadoop keeps a hidden checksum file ``.N.crc`` beside ``N`` (``ChecksumFileSystem``). An orphan of it
+On local paths Hadoop keeps a hidden checksum file ``.N.crc`` for each ``N`` (``ChecksumFileSystem``). An orphan of it
 makes the next write of ``N`` fail, so it is removed before ``N`` and written only after ``N``.
 """
 
@@ -70,10 +70,10 @@ def sidecar(path: str) -> str:
 
 
 class Changed:
-    """A checkpoint as it would be after some steps: the same door, with other files behind it. Nothing is written."""
+    """A checkpoint as it would be after some steps: the same storage, with other files. Nothing is written."""
 
     def __init__(self, storage: Storage, listing: Listing, steps: Iterable[Step] = (), uri: str | None = None) -> None:
-        """``listing`` is the tree as it is, which is not listed again; ``uri`` is where it will lie if not here."""
+        """``listing`` is the tree as it is, which is not listed again; ``uri`` is where it will be if not here."""
         self.uri = storage.uri if uri is None else uri
         self.local = storage.local
         self._storage = storage
@@ -99,7 +99,7 @@ class Changed:
         return _answered(self.read_many([ReadRequest(path, offset, length)])[0])
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
-        """Those of changed files at once, the others from where they lie."""
+        """Those of changed files at once, the others from the storage."""
         asked = list(requests)
         others = iter(self._storage.read_many([one for one in asked if one.path not in self._data]))
         return [self._changed_part(one) if one.path in self._data else next(others) for one in asked]

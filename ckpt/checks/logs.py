@@ -11,7 +11,7 @@ from ckpt.model import OffsetLog
 
 
 def unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Files that cannot be read and that no start reads (the forecast speaks of the others)."""
+    """Files that cannot be read and that no start reads (the forecast covers the others)."""
     latest = checkpoint.offsets.latest
     read_by_a_start = {
         "offsets": {latest, checkpoint.offsets.before(latest) if latest else None},
@@ -33,12 +33,12 @@ def ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
     gaps = {log.folder: tuple(span for span in log.missing if span != needed) for log in (offsets, commits)}
     if gaps["offsets"] == gaps["commits"] and gaps["offsets"]:
         yield Finding(
-            diagnoses.logs.GAP_IGNORED, "offsets", f"{_told(gaps['offsets'])} no file here and none in commits"
+            diagnoses.logs.GAP_IGNORED, "offsets", f"{_batches_have(gaps['offsets'])} no file here and none in commits"
         )
     else:
         for folder, spans in gaps.items():
             if spans:
-                yield Finding(diagnoses.logs.GAP_IGNORED, folder, f"{_told(spans)} no file")
+                yield Finding(diagnoses.logs.GAP_IGNORED, folder, f"{_batches_have(spans)} no file")
     stray = [i for i in unplanned(checkpoint) if latest is not None and i < latest]
     if stray:
         count = "one committed batch has" if len(stray) == 1 else f"{len(stray)} committed batches have"
@@ -47,7 +47,7 @@ def ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
         )
 
 
-def _told(spans: tuple[tuple[int, int], ...]) -> str:
+def _batches_have(spans: tuple[tuple[int, int], ...]) -> str:
     count = sum(last - first + 1 for first, last in spans)
     first, last = spans[0]
     begin = f"{first}" if first == last else f"{first} to {last}"
@@ -58,9 +58,9 @@ def _told(spans: tuple[tuple[int, int], ...]) -> str:
 def two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Batches planned in the order of their ids are planned at rising times, and a watermark never falls."""
     entries = sorted(checkpoint.offsets.entries.items())
-    told = [(i, e.metadata) for i, e in entries if isinstance(e, OffsetLog) and e.metadata]
+    with_metadata = [(i, e.metadata) for i, e in entries if isinstance(e, OffsetLog) and e.metadata]
     found = []
-    for (earlier, before), (later, after) in pairwise(told):
+    for (earlier, before), (later, after) in pairwise(with_metadata):
         if after.watermark_ms < before.watermark_ms:
             detail = f"the watermark of batch {later} is lower than that of batch {earlier}"
         elif after.timestamp_ms < before.timestamp_ms:

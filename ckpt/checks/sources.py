@@ -13,7 +13,7 @@ from ckpt.sources import advances
 
 
 def offsets_between_batches(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Sources that one batch took backwards, or to another table, among the batches that were read."""
+    """Sources that went backwards, or to another table, in one of the batches that were read."""
     logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
     for (earlier, before), (later, after) in pairwise(logs):
         past = checkpoint.is_past(later)

@@ -65,9 +65,9 @@ def unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 
 def no_state(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """No ``state/``, where it cannot be told from the logs that there never was one.
+    """No ``state/``, if the logs do not show that there never was one.
 
-    The gaps of asynchronous tracking tell: Spark refuses that for stateful queries. A watermark speaks for state.
+    The gaps of asynchronous tracking do show it: Spark refuses that for stateful queries. A watermark speaks for state.
     """
     ran = checkpoint.kind is Kind.MICRO_BATCH and checkpoint.commits.latest is not None
     if ran and checkpoint.state is None and pattern(checkpoint) is not Pattern.ASYNC_PROGRESS:
@@ -78,7 +78,7 @@ def no_state(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 
 def odd_ends(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """State files that are cut behind their data, as far as every Spark version loads them all the same."""
+    """State files truncated after their data, if every Spark version loads them anyway."""
     state = checkpoint.state
     for damage in state.damages if state else ():
         loads = all(load_failure(damage, state.provider, spark.rules) is None for spark in Spark) if state else False

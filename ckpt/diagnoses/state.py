@@ -126,5 +126,31 @@ SNAPSHOT_OF_4_0 = Diagnosis(
     ERROR,
     "In state store checkpoint format 2 Spark 4.0 writes v2 into its RocksDB snapshots, and every other version wants "
     "v1. Spark 4.2 and later rebuild the state from changelogs, where all of them are there; 4.1 never does.",
-    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` promises a restart.",
+    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
+)
+STATE_OF_OLD_SPARK = Diagnosis(
+    "CKPT317",
+    "state-without-schema-of-old-spark",
+    WARNING,
+    "Spark before 3.1 wrote this state, without a schema. Later versions check its rows against the query: most pass, "
+    "and some fail with VALUE_ROW_FORMAT_VALIDATION_FAILURE, such as sums of decimals. No file tells which.",
+    "Start the query on a copy of the checkpoint first, with a sink of its own. If Spark refuses the rows, only the "
+    "version that wrote them resumes from this checkpoint.",
+)
+OPERATOR_UNKNOWN = Diagnosis(
+    "CKPT318",
+    "operator-unknown",
+    ERROR,
+    "Operator metadata names an operator that no Spark up to 4.3 has: the file is damaged, or a newer Spark wrote it. "
+    "Spark 4.0 and later compare the name with the query's, and fail at start.",
+    RESTORE,
+)
+JOIN_OF_FORMAT_1 = Diagnosis(
+    "CKPT319",
+    "join-in-state-format-1",
+    WARNING,
+    "The state of a join has format 1, as Spark up to 2.4 writes it. Later versions refuse outer joins in that format, "
+    "because their results were wrong, and Spark 4.2 fails for all of them: Unsupported schema writer version: 1.",
+    "Begin the join in a new checkpoint: `ckpt handoff {checkpoint}` says where its sources continue. The rows that it "
+    "has buffered are not carried over.",
 )

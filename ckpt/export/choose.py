@@ -1,4 +1,4 @@
-"""Which units and which batch: what was asked for, held against what can be read. Refusals name the way out."""
+"""Which units and which batch: the request, checked against what can be read. Refusals name the remedy."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from ckpt.findings import Severity
 from ckpt.inspection import inspect
 from ckpt.model import DamageKind
 from ckpt.state.ranges import Ranges
-from ckpt.state.units import StateUnit, UnitKind, state_units
+from ckpt.state.units import StateUnit, UnitKind, only_a_start_gets_round, state_units
 
 
-class Damaged(CkptError):
+class StateDamaged(CkptError):
     """State that was asked for cannot be loaded; the text has what inspect found, and what can be read instead."""
 
 
@@ -46,8 +46,8 @@ def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool = 
     units = state_units(checkpoint)
     if not units:
         raise CkptError(
-            f"{checkpoint.uri}: there is no state to read: it has no state/, which is right for a stateless query and "
-            "a loss for any other; if it was lost, put it back from a copy of the checkpoint"
+            f"{checkpoint.uri}: there is no state to read: it has no state/, which is normal for a stateless query "
+            "and a loss for any other; if it was lost, restore it from a copy of the checkpoint"
         )
     found = tuple(unit for unit in units if wanted.fits(unit))
     if not found:
@@ -58,7 +58,7 @@ def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool = 
 
 
 def _no_such(wanted: Wanted, units: Sequence[StateUnit]) -> str:
-    """Which word of what was asked for names nothing, and what could stand there."""
+    """Which part of the request does not exist, and what exists instead."""
     within = [unit for unit in units if wanted.operator in (None, unit.operator)]
     stores = [store for unit in within if unit.kind is not UnitKind.SIDE for store in unit.stores]
     for name, asked, there in (
@@ -70,8 +70,8 @@ def _no_such(wanted: Wanted, units: Sequence[StateUnit]) -> str:
         known = list(dict.fromkeys(one for one in there if one is not None))
         if asked is not None and asked not in known and known:
             others = ", ".join(argument(name, one) for one in known)
-            return f"there is no {argument(name, asked)}; there is: {others}"
-    return f"it has no such state; there is: {_listed(within)}"
+            return f"there is no {argument(name, asked)}; available: {others}"
+    return f"it has no such state; available: {_listed(within)}"
 
 
 def arguments_for(unit: StateUnit) -> str:
@@ -96,15 +96,15 @@ def _listed(units: Iterable[StateUnit]) -> str:
 def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int | None) -> int:
     """The batch whose state is to be read: the one asked for, or the newest committed.
 
-    Raises Damaged where files of that state are missing or damaged, UsageError for a batch that is not there.
+    Raises StateDamaged where files of that state are missing or damaged, UsageError for a batch that is not there.
     """
     newest = checkpoint.commits.latest
     if newest is None:
-        raise CkptError(f"{checkpoint.uri}: no batch is committed yet, so there is no state of one to read")
+        raise CkptError(f"{checkpoint.uri}: no batch is committed yet, so there is no state to read")
     chosen = newest if batch is None else batch
     for unit in units:
         if not unit.described:
-            raise Damaged(_no_schema(checkpoint, unit))
+            raise StateDamaged(_no_schema(checkpoint, unit))
         broken = _is_broken(checkpoint, unit, chosen)
         if not broken and _within(chosen, unit.readable_batches):
             continue
@@ -112,7 +112,7 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
         if batch is not None and not broken:
             instead = f": {argument('batch', readable[-1][1])}" if readable else ""
             raise UsageError(f"{checkpoint.uri}: there is no batch {chosen} to read; {_offer(unit, readable)}{instead}")
-        raise Damaged(
+        raise StateDamaged(
             f"{checkpoint.uri}: the state of batch {chosen} cannot be read: {_finding(checkpoint, unit, chosen)}; "
             f"{_offer(unit, readable)}" + (f": {argument('batch', readable[-1][1])}" if readable else "")
         )
@@ -124,7 +124,8 @@ def _is_broken(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> bool:
     state = checkpoint.state
     if state is None or state.needed_version != batch + 1:
         return False
-    return any(damage.kind not in _HARMLESS and not damage.fallback for damage in unit.damages)
+    serious = (damage for damage in unit.damages if damage.kind not in _HARMLESS)
+    return any(not damage.fallback or only_a_start_gets_round(damage) for damage in serious)
 
 
 _HARMLESS = (DamageKind.ODD_END, DamageKind.BLOCKED)  # a load gets round them
@@ -135,7 +136,7 @@ def _within(batch: int, ranges: Ranges) -> bool:
 
 
 def _without(batch: int, ranges: Ranges) -> Ranges:
-    """The ranges as far as they lie before a batch."""
+    """The parts of the ranges before a batch."""
     return tuple((first, min(last, batch - 1)) for first, last in ranges if first < batch)
 
 
@@ -151,9 +152,9 @@ def _finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> str:
     """What inspect says of the files of a unit: its worst finding there, or the damage itself."""
     paths = {*(damage.path for damage in unit.damages), f"commits/{batch}"}
     folder = f"state/{unit.operator}/"
-    told = [j for j in inspect(checkpoint).findings if j.severity is not Severity.NOTE]
-    told.sort(key=lambda j: (j.finding.path not in paths, -j.severity.rank))
-    for judged in told:
+    troubles = [j for j in inspect(checkpoint).findings if j.severity is not Severity.NOTE]
+    troubles.sort(key=lambda j: (j.finding.path not in paths, -j.severity.rank))
+    for judged in troubles:
         if judged.finding.path in paths or judged.finding.path.startswith(folder) or judged.finding.path == "state":
             found = judged.finding
             return f"{found.diagnosis.code} {found.diagnosis.name}, {found.path}: {found.detail}"
@@ -169,9 +170,9 @@ def _no_schema(checkpoint: Checkpoint, unit: StateUnit) -> str:
             return f"{checkpoint.uri}: {unit.label}: {file.path} cannot be read ({file.reason}): {_PUT_BACK}"
     where = f"state/{unit.operator}/" + ("_stateSchema" if unit.variable or unit.kind is UnitKind.TIMERS else "0/")
     return (
-        f"{checkpoint.uri}: {unit.label}: its state schema below {where} is not there, without which Spark cannot read "
-        f"state: {_PUT_BACK}, or, if Spark before 3.1 wrote it, run the query once with a later one"
+        f"{checkpoint.uri}: {unit.label}: its state schema below {where} is missing, and Spark cannot read state "
+        f"without it: {_PUT_BACK}, or, if Spark before 3.1 wrote it, run the query once with a later one"
     )
 
 
-_PUT_BACK = "put it back from a copy of the checkpoint"
+_PUT_BACK = "restore it from a copy of the checkpoint"

@@ -91,7 +91,7 @@ def top_columns(schema: Json) -> tuple[Column, ...]:
 def leaves(
     schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], Json]]:
-    """Every field that is no struct, of a StructType and of all structs in it: path, positions, type."""
+    """Every field that is not a struct, of a StructType and of all structs in it: path, positions, type."""
     for place, field in enumerate(fields_of(schema) or ()):
         if not isinstance(field, dict):
             continue
@@ -108,14 +108,14 @@ def why_not(path: tuple[str, ...], kind: Json, only_keys: bool = False) -> str |
     if only_keys and path[0] == "value":
         return "Spark before 3.5 recorded columns here that its rows do not have"
     if holds_void(kind):
-        return "void: it holds nothing, and no file format stores it"
+        return "void: it contains nothing, and no file format stores it"
     if path == ("key", _EVENT_TIME):
-        return "Spark's reader does not decode it; the time stands among the values"
+        return "Spark's reader does not decode it; the time is among the values"
     return None
 
 
 class Names:
-    """Names for columns, each given once; Spark tells no upper case from lower."""
+    """Names for columns, each given once; Spark ignores case."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         """Some may be taken already."""

@@ -1,6 +1,6 @@
 """Session settings that Spark's state reader needs, checkpoint by checkpoint: each declared once, with its reason.
 
-They are set on a session that is cloned for the reading: nobody else's settings change. What a query recorded in
+They are set on a session that is cloned for the reading: no other session changes. What a query recorded in
 its offset log (shuffle partitions, compression codec, ...) Spark takes from there by itself.
 """
 

@@ -18,7 +18,7 @@ _SESSION_START = "sessionStartTime"  # ends the key of session windows (``Stream
 
 @dataclass(frozen=True, slots=True)
 class InitialColumn:
-    """A column of the frame, and where what it holds is read. Arrays are empty, never NULL, for a key without."""
+    """A column of the DataFrame, and where its content is read. Arrays are empty, never NULL, for a key without."""
 
     name: str
     holds: Holds
@@ -33,7 +33,7 @@ class InitialColumn:
 
     @property
     def column(self) -> Column:
-        """The column as exports tell of it."""
+        """The column as exports describe it."""
         return Column(self.name, self.path, self.places, self.type, self.holds)
 
     @property
@@ -131,7 +131,7 @@ def _rows(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
 
 
 def _session_place(unit: StateUnit) -> int | None:
-    """Where a session window stands among the grouping columns, with which its value begins; None for no session."""
+    """The position of a session window among the grouping columns, with which its value begins; None for no session."""
     if unit.kind is not UnitKind.KEY:
         return None
     value = type_at(unit.schema, (1,))

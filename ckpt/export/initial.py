@@ -1,6 +1,6 @@
 """The frame that a new transformWithState query can be started with: one row for each grouping key of an operator.
 
-All state of a key stands in its row: first the key, in the types of the state schema, then its buffers, its variables,
+All state of a key is in its row: first the key, in the types of the state schema, then its buffers, its variables,
 its timers ... Everything here is known from the files of the checkpoint; ``ckpt.spark.initial`` makes the frame.
 """
 
@@ -48,7 +48,7 @@ class InitialPlan:
 
     @property
     def columns(self) -> Columns:
-        """The columns as exports tell of them."""
+        """The columns as exports describe them."""
         kept = tuple(found.column for found in (*self.shape.keys, *self.shape.state))
         return Columns(kept, self.shape.dropped)
 
@@ -135,7 +135,7 @@ def _plan(readings: tuple[Reading, ...]) -> InitialPlan:
     state: list[InitialColumn | Dropped] = []
     for place, reading in enumerate(readings):
         if reading.unit.schema is None:
-            raise CkptError(f"{reading.checkpoint}: no state schema says what the rows of {reading.unit.label} are")
+            raise CkptError(f"{reading.checkpoint}: no state schema describes the rows of {reading.unit.label} are")
         state += (_placed(found, place) for found in state_of(reading.unit, names))
     shape = InitialShape(
         first.operator,

@@ -1,15 +1,15 @@
-"""What an export says of itself: ``_ckpt_export.json`` beside the data, and the JSON of the command."""
+"""What an export says of itself: ``_ckpt_export.json`` next to the data, and the JSON of the command."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import ckpt
 from ckpt.export.columns import Column, Columns
 from ckpt.export.reading import Reading
 from ckpt.export.targets import Format, Shape
 from ckpt.model import Json
 from ckpt.secrets import masked
 from ckpt.storage.locations import spark_uri
+from ckpt.version import __version__
 
 SCHEMA = 1
 
@@ -63,7 +63,7 @@ def manifest(
     ``operationMetrics.numOutputRows``. ``schema`` is that of the written rows, in Spark's JSON.
     """
     return {
-        "ckpt": {"version": ckpt.__version__, "schema": SCHEMA},
+        "ckpt": {"version": __version__, "schema": SCHEMA},
         "checkpoint": masked(reading.checkpoint),
         "location": masked(spark_uri(reading.checkpoint)),
         "query_id": reading.moment.query_id,
@@ -82,7 +82,7 @@ def manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spa
     """
     first = exports[0][0]
     return {
-        "ckpt": {"version": ckpt.__version__, "schema": SCHEMA},
+        "ckpt": {"version": __version__, "schema": SCHEMA},
         "checkpoint": masked(first.checkpoint),
         "location": masked(spark_uri(first.checkpoint)),
         "query_id": first.moment.query_id,

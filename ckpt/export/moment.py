@@ -13,7 +13,7 @@ class SourceEnd:
 
     index: int
     name: str | None  # offset log v2 names its sources
-    offset: Json  # as it stands in the offset log; None where the source had none yet
+    offset: Json  # as in the offset log; None if the source had none yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Moment:
     state_version: int  # of the state stores: the state of batch B is version B + 1
     planned_ms: int | None  # when the batch was planned
     watermark_ms: int | None  # under which the batch ran, and so evicted state
-    next_watermark_ms: int | None  # as the batch left it, for the next one
+    next_watermark_ms: int | None  # after the batch, for the next one
     sources: tuple[SourceEnd, ...]
 
 

@@ -1,11 +1,11 @@
-"""Where Spark is told that a checkpoint lies: at its own path, or behind a mount table where it could not read that.
+"""Where Spark finds a checkpoint: at its own path, or behind a mount table where it could not read that.
 
 Spark's state reader has two weaknesses about paths (measured on 4.0 to 4.3). It percent-encodes the path and takes the
 result for a path, so that one with a space or a ``%`` is not found. And it follows the absolute paths in operator
 metadata v2, which are dead, or somebody else's, once a checkpoint was moved or copied. A mount table of Hadoop's
 ``viewfs`` cures both on every file system and on a cluster, without copying state and without writing to the
 checkpoint: its links lead to the real folders, and rewritten operator metadata (a few kilobytes in a temporary folder
-of the driver, the only one to read them) stands in for the recorded one.
+of the driver, the only one to read them) replaces the recorded one.
 """
 
 import json
@@ -33,7 +33,7 @@ class Mount:
 
     reasons: tuple[str, ...]
     links: Mapping[str, str]
-    replaced: Mapping[str, str]  # path and text of files that stand in for recorded ones; ROOT stands for the view
+    replaced: Mapping[str, str]  # path and text of files that replace recorded ones; ROOT is the view
     folders: tuple[str, ...]  # of the replaced files: each needs a link
     path: str  # of the checkpoint in the view
 

@@ -1,4 +1,4 @@
-"""One reading of state, planned: what Spark's reader is told. Whoever carries it out adds nothing to it."""
+"""One reading of state, planned: the options of Spark's reader. Whoever carries it out adds nothing to it."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ class Reading:
 
     @property
     def schema(self) -> Json:
-        """The columns that Spark will give, as far as the files tell: a StructType in Spark's JSON, or None."""
+        """The columns that Spark will give, as far as the files say: a StructType in Spark's JSON, or None."""
         fields = self.unit.schema.get("fields") if isinstance(self.unit.schema, dict) else None
         if not isinstance(fields, list):
             return None
@@ -74,7 +74,7 @@ def plan_readings(
 ) -> tuple[Reading, ...]:
     """Plan what was asked for; reads the checkpoint's small files, and starts no JVM.
 
-    ``spark`` is the version that will read. Raises Damaged, UsageError, and what ``open_checkpoint`` raises.
+    ``spark`` is the version that will read. Raises StateDamaged, UsageError, and what ``open_checkpoint`` raises.
     """
     options = storage_options or {}
     checkpoint = _open_at(question.checkpoint, options, question.batch)
@@ -82,8 +82,8 @@ def plan_readings(
     for unit in units:
         if unit.oldest_spark is not None and not spark.at_least(unit.oldest_spark):
             raise CkptError(
-                f"{checkpoint.uri}: {unit.label} is stored in a way that Spark reads since {unit.oldest_spark}, and "
-                f"this is {spark}: pip install 'pyspark>={unit.oldest_spark}'"
+                f"{checkpoint.uri}: {unit.label} is stored in a form that Spark reads since {unit.oldest_spark}, "
+                f"and this is {spark}: pip install 'pyspark>={unit.oldest_spark}'"
             )
     batch = choose_batch(checkpoint, units, question.batch)
     if question.changes_from is not None:
@@ -130,7 +130,7 @@ def _plan(
 
 
 def _options(unit: StateUnit, batch: int, changes_from: int | None) -> dict[str, str]:
-    """What ``statestore`` is told (Spark class ``StateSourceOptions``)."""
+    """The options of ``statestore`` (Spark class ``StateSourceOptions``)."""
     found = {"operatorId": str(unit.operator)}
     if changes_from is None:
         found["batchId"] = str(batch)

@@ -7,13 +7,14 @@ from enum import StrEnum
 
 from ckpt.errors import UsageError, argument
 from ckpt.export.columns import Column, holds_void, type_names
+from ckpt.formats.types import repeated_field
 from ckpt.secrets import masked
 from ckpt.storage.locations import is_inside, spark_uri
 
 MANIFEST = "_ckpt_export.json"
-"""The file beside the data that says what it is; readers of Spark ignore names that begin with ``_``."""
+"""The file next to the data that says what it is; readers of Spark ignore names that begin with ``_``."""
 
-_MARKS = (MANIFEST, "_SUCCESS", "_delta_log")  # one of them lies in every folder that Spark or ckpt has written
+_MARKS = (MANIFEST, "_SUCCESS", "_delta_log")  # one of them is in every folder that Spark or ckpt has written
 
 
 class Shape(StrEnum):
@@ -41,7 +42,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ExportTarget:
     """Where an export is to go: a folder, or a table of the session's catalog."""
 
     path: str | None  # as Spark is given it
@@ -61,19 +62,21 @@ class Target:
         return self.given or self.name
 
 
-def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoint: str) -> Target:
+def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoint: str) -> ExportTarget:
     """What was asked for. Raises UsageError for two targets, or one that would touch the checkpoint."""
     if to is not None and table is not None:
         raise UsageError("`to` and `table`: one of them")
     if to is None:
-        return Target(None, table, kind, mode)
+        return ExportTarget(None, table, kind, mode)
     path = spark_uri(to)
     if masked(path) != path:
-        raise UsageError(f"--to {to} holds a secret, which files there would keep: leave it out, and set it for Spark")
+        raise UsageError(f"`to` {to} holds a secret, which files there would keep: leave it out, and set it for Spark")
     folder_and_name(path)
     if is_inside(to, checkpoint) or is_inside(checkpoint, to):
-        raise UsageError(f"`to` {to} lies in the checkpoint, or the checkpoint in it: a checkpoint is never written to")
-    return Target(path, None, kind, mode, to)
+        raise UsageError(
+            f"`to` {to} is in the checkpoint, or the checkpoint is in it: ckpt never writes to a checkpoint"
+        )
+    return ExportTarget(path, None, kind, mode, to)
 
 
 def local_target(uri: str) -> str | None:
@@ -82,25 +85,27 @@ def local_target(uri: str) -> str | None:
 
 
 def folder_and_name(path: str) -> tuple[str, str]:
-    """The folder that a place lies in, and its name there. Raises UsageError for the top of a file system or bucket."""
+    """The folder of a place, and its name there. Raises UsageError for the top of a file system or bucket."""
     found = re.fullmatch(r"([\w+.-]+:(?://[^/]*)?+(?:/+[^/]+)*)/+([^/]+)", path.rstrip("/"))
     if found is None:
-        raise UsageError(f"`to` {path}: write below a folder, for the export is written beside it first")
+        raise UsageError(f"`to` {path}: write below a folder, because the export is first written next to its target")
     return found[1], found[2]
 
 
-def check_what_is_there(target: Target, names: Collection[str] | None) -> None:
-    """Raise UsageError where a target is taken by something that is not to be, or may not be, replaced.
+def check_what_is_there(target: ExportTarget, names: Collection[str] | None) -> None:
+    """Raise UsageError if a target exists and must not be replaced.
 
-    ``names`` are those of what lies in the folder there; None where it is a file.
+    ``names`` are the names in the folder there; None if it is a file.
     """
     place = target.shown
     if names is None or (names and not any(mark in names for mark in _MARKS)):
-        raise UsageError(f"{place} is there and was not exported: it is not overwritten; name another place")
+        raise UsageError(f"{place} exists and is not an export, so it is not overwritten; name another target")
     if target.mode is Mode.ERROR:
-        raise UsageError(f'{place} is there already: `mode="overwrite"` replaces it')
+        raise UsageError(f'{place} exists already: `mode="overwrite"` replaces it')
     if "_delta_log" in names and target.format is not Format.DELTA:
-        raise UsageError(f'{place} is a Delta table, whose history would go: `format="delta"`, or name another place')
+        raise UsageError(
+            f'{place} is a Delta table, whose history would be lost: `format="delta"`, or name another target'
+        )
 
 
 _NESTED = frozenset({"array", "map", "struct"})
@@ -116,6 +121,12 @@ _OTHERS = {
 def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FLAT) -> None:
     """Raise UsageError for a column whose type a format does not store, naming it and the arguments that help."""
     for column in columns:
+        repeated = repeated_field(column.type)
+        if repeated is not None:
+            raise UsageError(
+                f"column {column.name} has several fields called {repeated}, as the query has several buffers of that "
+                f"name, and nothing could read them apart again: use {argument('shape', Shape.FLAT)}"
+            )
         refused = _refused(column, kind)
         if refused is None:
             continue
@@ -125,7 +136,7 @@ def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FL
         if refused != _VOID:
             cures += (argument("format", other) for other in _OTHERS[kind])
         raise UsageError(
-            f"{argument('format', kind)} cannot hold column {column.name} ({refused}): use {' or '.join(cures)}"
+            f"{argument('format', kind)} does not support column {column.name} ({refused}): use {' or '.join(cures)}"
         )
 
 

@@ -1,9 +1,9 @@
 """``commits/N``: batch N is done (Spark class ``CommitLog``).
 
-Version 1: ``{"nextBatchWatermarkMs":..}`` (Spark 2.x up to 2.3 wrote ``{}``). Version 2 (4.0 and later, state
-store checkpoint format 2) adds ``stateUniqueIds``: operator to an array over partitions of arrays over
-stores. Version 3 (4.2 and later) adds ``sinkMetadataMap``, which may not be empty. A file that is nothing but
-``v1`` or ``v2`` is accepted, as is text behind the JSON.
+Version 1: ``{"nextBatchWatermarkMs":..}`` (Spark 2.x up to 2.3 wrote ``{}``). Version 2 (4.0 and later, state store
+checkpoint format 2) adds ``stateUniqueIds``: operator to an array over partitions of arrays over stores. Version 3 (4.2
+and later) adds ``sinkMetadataMap``, which must not be empty. A file that is only ``v1`` or ``v2`` is accepted, as is
+text after the JSON.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 Spark's ``CompactibleFileStreamLog`` writes one file for each entry and replaces all before it every so many
 entries by ``N.compact``. To restore the log (``allFiles``) it needs the newest compacted file and every one
-behind it. Older files may be there or not. From how many entries lie between compacted files it derives the
+behind it. Older files may or may not exist. From the number of entries between compacted files it derives the
 interval, and from the interval which of the needed files must be a compacted one; so a lost ``.compact`` is a
 hole even if the plain file is there.
 """
@@ -20,7 +20,7 @@ DEFAULT_INTERVAL = 10
 
 @dataclass(frozen=True, slots=True)
 class CompactibleLog:
-    """What the names in the folder of a compactible log tell."""
+    """What the names in the folder of a compactible log say."""
 
     latest: int | None  # the newest entry; None: the log is empty
     interval: int  # entries from one compacted file to the next; 0 or less: Spark's assertion fails
@@ -76,5 +76,5 @@ def _derived(default: int, latest: int) -> int:
 
 
 def _as_int(number: int) -> int:
-    """Scala's ``toInt``, which drops what lies beyond 32 bits."""
+    """Scala's ``toInt``, which drops what exceeds 32 bits."""
     return (number + 2**31) % 2**32 - 2**31

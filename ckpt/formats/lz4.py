@@ -8,7 +8,7 @@ import struct
 
 MAGIC = b"LZ4Block"
 HEADER_LENGTH = 21
-_STORED, _COMPRESSED = 0x10, 0x20  # upper half of the token: how the data of the block is held
+_STORED, _COMPRESSED = 0x10, 0x20  # upper half of the token: how the data of the block is stored
 _LARGEST_BLOCK = 1 << 25  # lz4-java's own limit
 
 
@@ -30,7 +30,7 @@ def _header(data: bytes, at: int) -> tuple[int, int, int]:
 
 
 def block_ends(data: bytes) -> tuple[int, bool]:
-    """Walk the blocks: return where the last whole one ends, and whether that was the empty block of the end."""
+    """Walk the blocks: return where the last complete one ends, and whether that was the empty block of the end."""
     end = 0
     while True:
         try:
@@ -46,7 +46,7 @@ def block_ends(data: bytes) -> tuple[int, bool]:
 
 
 def first_block(data: bytes) -> bytes:
-    """Decompress the first block. Raises BadBlock where it is not whole or not LZ4."""
+    """Decompress the first block. Raises BadBlock if it is incomplete or not LZ4."""
     method, compressed, decompressed = _header(data, 0)
     body = data[HEADER_LENGTH : HEADER_LENGTH + compressed]
     if len(body) < compressed:

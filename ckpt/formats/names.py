@@ -1,6 +1,6 @@
 """Which names in a folder are batch files, as Spark lists them.
 
-``HDFSMetadataLog.isBatchFile`` (all versions) asks whether Java's ``Long.parseLong`` accepts the whole name,
+``HDFSMetadataLog.isBatchFile`` (all versions) asks whether Java's ``Long.parseLong`` accepts the entire name,
 and ``CompactibleFileStreamLog`` asks the same after taking ``.compact`` off its end. So ``007``, ``+5``,
 ``-1`` and digits of other scripts are batch ids to Spark, though ``batchIdToPath`` never writes such a name
 and never opens one.

@@ -1,4 +1,4 @@
-"""``offsets/N``: where each source stands at the end of batch N (Spark class ``OffsetSeqLog``).
+"""``offsets/N``: the position of each source at the end of batch N (Spark class ``OffsetSeqLog``).
 
 Version 1 (all versions): ``v1``, a line of JSON (``OffsetSeqMetadata``), then one line for each source in the
 order of the query, ``-`` for a source without an offset. Version 2 (4.2 and later, ``OffsetMap``): source
@@ -53,7 +53,7 @@ def format_offset_log(log: OffsetLog) -> bytes:
 
 
 def is_continuous(log: OffsetLog) -> bool | None:
-    """Whether continuous processing wrote this file; None where it does not tell.
+    """Whether continuous processing wrote this file; None if it does not say.
 
     ``ContinuousExecution`` (2.3 and later) logs the offsets of its only source without metadata; a
     micro-batch always has metadata (2.1 and later, the first versions with this format).

@@ -17,6 +17,24 @@ NEWEST_VERSION = 2
 _Value = TypeVar("_Value")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
 
+OPERATORS = frozenset(
+    {
+        "applyInPandasWithState",
+        "dedupe",
+        "dedupeWithinWatermark",
+        "defaultName",
+        "flatMapGroupsWithState",
+        "globalLimit",
+        "sessionWindowStateStoreSaveExec",
+        "stateStoreSave",
+        "symmetricHashJoin",
+        "transformWithStateExec",
+        "transformWithStateInPandasExec",
+        "transformWithStateInPySparkExec",
+    }
+)
+"""The names that stateful operators of Spark up to 4.3 have (``StatefulOperator.shortName``)."""
+
 
 def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unreadable:
     """Read one file of operator metadata."""
@@ -45,7 +63,7 @@ def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unread
 
 
 def with_schema_paths(data: bytes, paths: Mapping[str, str]) -> bytes:
-    """The same file naming its schemas by other paths, and otherwise byte for byte as it stands.
+    """The same file with other schema paths, and otherwise unchanged byte for byte.
 
     Args:
         data: A file that ``parse_operator_metadata`` reads.

@@ -93,7 +93,7 @@ def _find_entry(directory: bytes) -> _Entry:
 
 
 def _content(tail: bytes, entry: _Entry, base: int) -> bytes:
-    """Decompress an entry whose local header lies in the tail."""
+    """Decompress an entry whose local header is in the tail."""
     at = entry.offset - base
     if tail[at : at + 4] != _LOCAL:
         raise _BadZip("its metadata entry is not where its central directory says")
@@ -101,14 +101,14 @@ def _content(tail: bytes, entry: _Entry, base: int) -> bytes:
     start = at + 30 + name + extra
     data = tail[start : start + entry.compressed]
     if len(data) < entry.compressed or entry.decompressed > _LARGEST_METADATA:
-        raise _BadZip("its metadata entry is cut off")
+        raise _BadZip("its metadata entry is truncated")
     if entry.method == _STORED:
         return data
     if entry.method != _DEFLATED:
         raise _BadZip("its metadata entry is compressed in an unknown way")
     content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, _LARGEST_METADATA)
     if len(content) != entry.decompressed:
-        raise _BadZip("its metadata entry is cut off")
+        raise _BadZip("its metadata entry is truncated")
     return content
 
 
@@ -133,7 +133,7 @@ def _parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
     """Read the entry itself: a version line and JSON."""
     version, _, text = content.partition(b"\n")
     if version not in _VERSIONS:
-        return Unreadable(path, Fault.BAD_VERSION, "its metadata entry does not begin with v1 or v2")
+        return Unreadable(path, Fault.BAD_VERSION, "its metadata entry does not start with v1 or v2")
     try:
         value: Json = json.loads(text.decode())
         if not isinstance(value, dict):
@@ -173,7 +173,7 @@ def _files(value: Json, name_key: str) -> tuple[tuple[str, int], ...]:
 def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
     """Read a zip without looking at its end, entry by entry from the beginning, as Spark does (``unzipFilesFromFile``).
 
-    Measured on Spark 4.2.0: a zip whose central directory is damaged or cut off loads all the same.
+    Measured on Spark 4.2.0: a zip whose central directory is damaged or truncated loads anyway.
     """
     at, content, unpacked = 0, None, 0
     try:
@@ -186,7 +186,7 @@ def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
                 entry, length, at = _inflated(data, start, _LARGEST_METADATA if name == _ENTRY else 0)
                 unpacked += length
                 if at < 0:
-                    return Unreadable(path, Fault.INCOMPLETE, "an entry of it is cut off")
+                    return Unreadable(path, Fault.INCOMPLETE, "one of its entries is truncated")
                 if unpacked > LARGEST_ZIP:
                     return Unreadable(path, Fault.TOO_LARGE, f"it unpacks to more than {LARGEST_ZIP:,} bytes")
             else:
@@ -194,7 +194,7 @@ def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
             if flags & _SIZES_FOLLOW:
                 at += 16 if data[at : at + 4] == _DESCRIPTOR else 12
             if at > len(data):
-                return Unreadable(path, Fault.INCOMPLETE, "an entry of it is cut off")
+                return Unreadable(path, Fault.INCOMPLETE, "one of its entries is truncated")
             if name == _ENTRY:
                 content = entry
     except (struct.error, zlib.error):

@@ -9,6 +9,7 @@ import json
 import struct
 
 from ckpt.formats.javautf import EndsEarly, joined, read_utf
+from ckpt.formats.types import strange_type
 from ckpt.model import ColumnFamily, Fault, Json, Unreadable
 
 NEWEST_VERSION = 3
@@ -16,6 +17,7 @@ NEWEST_VERSION = 3
 
 DEFAULT_COLUMN_FAMILY = "default"
 _ENDS_EARLY = "EOFException"
+_NO_TYPE = "UNSUPPORTED_DATATYPE"
 _SMALLEST_ENTRY = 2 + 4 * 4  # bytes of a column family without any text
 
 
@@ -26,11 +28,11 @@ def parse_state_schema(path: str, data: bytes) -> tuple[ColumnFamily, ...] | Unr
     try:
         line, at = read_utf(data, 0)
     except (EndsEarly, struct.error):
-        return Unreadable(path, Fault.BAD_VERSION, "it does not begin with a version", says=_ENDS_EARLY)
+        return Unreadable(path, Fault.BAD_VERSION, "it does not start with a version", says=_ENDS_EARLY)
     except ValueError:
-        return Unreadable(path, Fault.BAD_VERSION, "it does not begin with a version")
+        return Unreadable(path, Fault.BAD_VERSION, "it does not start with a version")
     if not (line[:1] == "v" and line[1:].isascii() and line[1:].isdecimal() and len(line) < 10):
-        return Unreadable(path, Fault.BAD_VERSION, "it does not begin with a version")
+        return Unreadable(path, Fault.BAD_VERSION, "it does not start with a version")
     version = int(line[1:])
     if not 1 <= version <= NEWEST_VERSION:
         fault = Fault.NEWER_VERSION if version else Fault.BAD_VERSION
@@ -42,13 +44,19 @@ def parse_state_schema(path: str, data: bytes) -> tuple[ColumnFamily, ...] | Unr
             return tuple(_Reader(data, at, layout).families())
         except (EndsEarly, struct.error):
             says = _ENDS_EARLY
+        except _StrangeType as error:
+            return Unreadable(path, Fault.BAD_JSON, str(error), version, _NO_TYPE)
         except (ValueError, RecursionError):
             continue
     return Unreadable(path, Fault.BAD_BINARY, "what follows its version cannot be decoded", version, says)
 
 
+class _StrangeType(Exception):
+    """A type that Spark does not know; the text says which."""
+
+
 class _Reader:
-    """Reads one file from behind its version."""
+    """Reads one file, from after its version."""
 
     def __init__(self, data: bytes, at: int, layout: str) -> None:
         self._data = data
@@ -107,6 +115,9 @@ class _Reader:
         value = self._json(text)
         if not isinstance(value, dict) or not isinstance(value.get("fields"), list):
             raise ValueError("no StructType")
+        strange = strange_type(value)
+        if strange is not None:
+            raise _StrangeType(strange)
         return value
 
 

@@ -4,7 +4,7 @@ Hadoop (``ChecksumFileSystem``, local paths only): ``crc\0``, the number of byte
 big-endian int32 (512 unless ``file.bytes-per-checksum`` says otherwise), then one big-endian CRC32 for each
 such piece of the file.
 
-Spark (``ChecksumCheckpointFileManager``, any file system, beside state files): the JSON of its class
+Spark (``ChecksumCheckpointFileManager``, any file system, next to state files): the JSON of its class
 ``Checksum``, with the CRC32C as a signed 32-bit number and the size of the main file.
 """
 
@@ -65,9 +65,9 @@ def parse_hadoop_sidecar(raw: bytes) -> HadoopChecksums:
     if not raw:
         raise Damaged(Fault.EMPTY, "the checksum file is empty")
     if not raw.startswith(_MAGIC):
-        raise Damaged(Fault.BAD_BINARY, "it does not begin as Hadoop's checksum files do")
+        raise Damaged(Fault.BAD_BINARY, "it does not start like Hadoop's checksum files")
     if len(raw) < 8 or len(raw) % 4:
-        raise Damaged(Fault.BAD_BINARY, "the checksum file is cut short")
+        raise Damaged(Fault.BAD_BINARY, "the checksum file is truncated")
     piece, *values = unpack(f">i{len(raw) // 4 - 2}I", raw[len(_MAGIC) :])
     if piece <= 0:
         raise Damaged(Fault.BAD_BINARY, f"it counts {piece} bytes per checksum")

@@ -1,4 +1,4 @@
-"""What sources and the file sink log beside the offsets.
+"""What sources and the file sink log in addition to the offsets.
 
 ``sources/<k>/N`` and ``N.compact`` of a file source (``FileStreamSourceLog``),
 ``_spark_metadata/N[.compact]`` under the output of a file sink (``FileStreamSinkLog``): ``v1``, then one line
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ckpt.formats.extract import fields_of, flag_field, long_field, text_field
-from ckpt.formats.names import java_long
 from ckpt.formats.text import Damaged, json_of, lines_of, quoted, tolerant, version_of
 from ckpt.model import Fault, Json
 
@@ -27,7 +26,7 @@ class SourceFile:
 
     path: str  # a URI, percent-encoded
     timestamp_ms: int  # when the file was last modified
-    log_offset: int  # the entry of the source log that first named it (``batchId``, which is no batch of the query)
+    log_offset: int  # the entry of the source log that first named it (``batchId``, which is not a batch of the query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +71,6 @@ def parse_kafka_start(raw: bytes) -> InitialOffsets:
     if not text:
         raise Damaged(Fault.EMPTY, "the file is empty")
     return InitialOffsets(json_of(_behind_version(text) if text[0] == "v" else text))
-
-
-@tolerant
-def parse_rate_start(raw: bytes) -> int:
-    """Read ``sources/<k>/0`` of a rate source: ``v1``, a line end, the ms at which the source was created."""
-    text = raw.decode("utf-8", errors="replace")
-    if not text:
-        raise Damaged(Fault.EMPTY, "the file is empty")
-    body = _behind_version(text)
-    value = java_long(body)
-    if value is None:
-        raise Damaged(Fault.BAD_JSON, f"{quoted(body)} is not a number")
-    return value
 
 
 def _behind_version(text: str) -> str:

@@ -17,10 +17,10 @@ from ckpt.formats.lz4 import HEADER_LENGTH, MAGIC, BadBlock, block_ends, first_b
 from ckpt.model import StateFileKind
 
 DEFAULT_STORE = "default"
-"""The store whose files lie directly in the partition's folder (Spark ``StateStoreId.DEFAULT_STORE_NAME``)."""
+"""The store whose files are directly in the partition's folder (Spark ``StateStoreId.DEFAULT_STORE_NAME``)."""
 
 END_MARK = MAGIC + b"\x15" + bytes(12)
-"""The last 21 bytes of a whole LZ4 stream: the header of an empty block."""
+"""The last 21 bytes of a complete LZ4 stream: the header of an empty block."""
 
 JOIN_STORES = frozenset(
     f"{side}-{what}" for side in ("left", "right") for what in ("keyToNumValues", "keyWithIndexToValue")
@@ -28,7 +28,7 @@ JOIN_STORES = frozenset(
 """The stores of a stream-stream join; one of them is never alone (Spark ``SymmetricHashJoinStateManager``)."""
 
 CHECKSUM = ".crc"
-"""Ending of the checksum files (JSON) that Spark 4.1 and later write beside state files; Hadoop's own are hidden."""
+"""Ending of the checksum files (JSON) that Spark 4.1 and later write next to state files; Hadoop's own are hidden."""
 
 LZ4 = "lz4"
 _KINDS = {kind.value: kind for kind in StateFileKind if kind is not StateFileKind.SST}
@@ -71,7 +71,7 @@ def ends_whole(tail: bytes) -> bool:
 
 
 def judge_stream(data: bytes) -> Ending:
-    """Judge a whole file by walking its blocks; for the few files whose tail is not the end mark.
+    """Check a complete file by walking its blocks; for the few files whose tail is not the end marker.
 
     The last record is -1 as an int (deltas, changelogs v1 and v3) or a zero byte (changelogs v2 and v4), and LZ4
     keeps the last five bytes of a block as they are, so it can be seen without decompressing. Spark stops reading

@@ -2,7 +2,7 @@
 
 Everything here raises ``Damaged``, which never leaves ``ckpt.formats``: ``tolerant`` makes an ``Unreadable``
 of it. What Spark itself says to each kind of damage was measured (``tests/formats/spark_answers.json``) and
-stands in ``says``.
+is in ``says``.
 """
 
 import json
@@ -135,7 +135,7 @@ def _value_and_rest(text: str) -> tuple[Json, str]:
     except json.JSONDecodeError as error:
         _not_json(error.msg, body, error.pos)
     except RecursionError:
-        raise Damaged(Fault.BAD_JSON, "its JSON nests too deep to be read") from None
+        raise Damaged(Fault.BAD_JSON, "its JSON is nested too deeply") from None
     rest = body[end:]
     if rest and not isinstance(value, dict | list | str) and rest[0] not in _SPACE + "/#":
         raise Damaged(Fault.BAD_JSON, f"{quoted(body)} is not JSON")

@@ -1,8 +1,16 @@
 """Spark's types as it writes them in JSON (``DataType.json``): a name, or an object for a struct, an array or a map."""
 
+import re
 from collections.abc import Iterable, Iterator
 
+from ckpt.formats.text import quoted
 from ckpt.model import Json
+
+_ATOMIC = re.compile(
+    r"string( collate .+)?|(char|varchar)\(\d+\)|binary|boolean|byte|short|integer|long|float|double|date|timestamp"
+    r"|timestamp_ntz|timestamp_ltz|void|null|variant|decimal(\(\d+, ?-?\d+\))?|interval.*|calendarinterval"
+    r"|time(\(\d+\))?|(geometry|geography)(\(.*\))?"
+)
 
 
 def fields_of(kind: Json) -> list[Json] | None:
@@ -18,7 +26,7 @@ def named_fields(kind: Json) -> Iterator[tuple[str, Json]]:
 
 
 def name_and_type(field: Json) -> tuple[str, str]:
-    """What tells two fields apart, as text that can be compared."""
+    """What distinguishes two fields, as text that can be compared."""
     if not isinstance(field, dict):
         return "", ""
     kind = field.get("type")
@@ -56,3 +64,38 @@ def array_of(kind: Json) -> Json:
 def map_of(key: Json, value: Json) -> Json:
     """A MapType."""
     return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
+
+
+def strange_type(kind: Json) -> str | None:
+    """In words, the first part of a type that ``DataType.fromJson`` of no Spark up to 4.3 reads; None for none."""
+    match kind:
+        case str(name):
+            return None if _ATOMIC.fullmatch(name) else f"no type of Spark is called {quoted(name)}"
+        case {"type": "struct", "fields": list(fields)}:
+            kinds = [field.get("type") if isinstance(field, dict) else None for field in fields]
+        case {"type": "array", "elementType": element}:
+            kinds = [element]
+        case {"type": "map", "keyType": key, "valueType": value}:
+            kinds = [key, value]
+        case {"type": "udt"}:
+            kinds = []
+        case _:
+            return "a type in it lacks what Spark looks for"
+    return next((strange for one in kinds if (strange := strange_type(one)) is not None), None)
+
+
+def repeated_field(kind: Json) -> str | None:
+    """The name of a field that a struct inside a type has more than once, whatever its case; None where none has."""
+    match kind:
+        case {"type": "struct"}:
+            names = [name_and_type(field)[0] for field in fields_of(kind) or ()]
+            folded = [name.lower() for name in names]
+            inner = [field.get("type") for field in fields_of(kind) or () if isinstance(field, dict)]
+            repeated = next((name for name, low in zip(names, folded, strict=True) if folded.count(low) > 1), None)
+        case {"type": "array", "elementType": element}:
+            inner, repeated = [element], None
+        case {"type": "map", "keyType": key, "valueType": value}:
+            inner, repeated = [key, value], None
+        case _:
+            return None
+    return repeated or next((found for one in inner if (found := repeated_field(one)) is not None), None)

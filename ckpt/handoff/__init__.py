@@ -1,9 +1,9 @@
 """From an old query to a new one with a checkpoint of its own, not a row lost or read twice (``ckpt handoff``)."""
 
+from ckpt.handoff.caveats import SinkMeaning
 from ckpt.handoff.plan import Handoff, Later, hand_off, plan_handoff
 from ckpt.handoff.snippets import Language, snippet
 from ckpt.handoff.starts import Begin, SourceStart, file_path
-from ckpt.handoff.words import SinkMeaning
 
 __all__ = [
     "Begin",

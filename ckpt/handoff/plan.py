@@ -1,14 +1,15 @@
-"""``ckpt handoff``: what a new query has to be told to go on where an old one stopped."""
+"""``ckpt handoff``: how a new query continues from where an old one stopped."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.filelogs import source_folder
-from ckpt.handoff.seen import seen_files
+from ckpt.handoff.caveats import SinkMeaning, doubts, sinks, skipped, warnings
+from ckpt.handoff.files_read import files_read
 from ckpt.handoff.starts import SourceStart, in_doubt, source_start
-from ckpt.handoff.words import SinkMeaning, doubts, sinks, skipped, warnings
 from ckpt.history import rate_sources
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Kind, Unreadable
@@ -21,7 +22,7 @@ from ckpt.storage import Storage, open_storage
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A batch that the old query planned after the one that is handed over."""
+    """A batch that the old query planned after the chosen one."""
 
     batch: int
     committed: bool
@@ -30,10 +31,10 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
-    """How a new query goes on behind ``batch``; without a batch, or with ``refused``, it cannot."""
+    """How a new query continues after ``batch``; without a batch, or with ``refused``, it cannot."""
 
     inspection: Inspection
-    possible: Ranges  # batches that can be handed over: committed, offsets there, and their state where there is any
+    possible: Ranges  # after which a new query can continue: committed, with offsets, and with state if there is any
     batch: int | None = None
     state_version: int | None = None  # of the state that belongs to the batch; None where there is none
     watermark_ms: int | None = None  # that the next batch of the old query would have had; None: not recorded
@@ -46,7 +47,7 @@ class Handoff:
 
     @property
     def exact(self) -> bool:
-        """Whether every row behind the batch is read by the new query, and none of those was read by the old one."""
+        """Whether the new query reads every row after the batch, and the old one read none of them."""
         return self.refused is None and not self.doubts
 
 
@@ -56,18 +57,22 @@ def hand_off(uri: str, storage_options: Mapping[str, str] | None = None, *, batc
     Args:
         uri: A local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For the file system of the URI.
-        batch: The batch behind which the new query reads on; by default the newest that is committed, whose state can
+        batch: The batch after which the new query continues; by default the newest that is committed, whose state can
             be read where the query is stateful.
 
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
+
+    >>> found = ckpt.hand_off("sample_checkpoints/kafka-4.2")
+    >>> found.batch, found.exact, dict(found.sources[0].options)
+    (5, True, {'startingOffsets': '{"orders":{"0":51,"1":49}}'})
 
     """
     return plan_handoff(open_storage(uri, storage_options or {}), batch)
 
 
 def plan_handoff(storage: Storage, batch: int | None = None) -> Handoff:
-    """The same through a door that is open already; the whole offset and commit logs are read, nothing is written."""
+    """The same with a storage that is open already; reads the complete offset and commit logs, and writes nothing."""
     checkpoint = read_checkpoint(storage, batches=0)
     found = inspect(checkpoint)
     possible = _possible(checkpoint)
@@ -75,7 +80,7 @@ def plan_handoff(storage: Storage, batch: int | None = None) -> Handoff:
     refused = _refusal(checkpoint, chosen, possible)
     log = checkpoint.offsets.readable(chosen)
     if chosen is None or log is None or refused is not None:
-        return Handoff(found, possible, chosen, refused=refused or "no batch can be handed over")
+        return Handoff(found, possible, chosen, refused=refused or "a new query can continue after no batch")
     starts = tuple(_starts(storage, checkpoint, chosen))
     if found.written_by.may_read_event_hubs:
         starts = tuple(map(in_doubt, starts))
@@ -123,12 +128,12 @@ def _within(batch: int, ranges: Ranges) -> bool:
 
 
 def _refusal(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str | None:
-    """Why a batch cannot be handed over, before its sources are looked at."""
+    """Why no query can continue after a batch, before its sources are checked."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     if checkpoint.kind is Kind.EMPTY:
         return "nothing was ever planned in this checkpoint: start the new query as if it were the first"
     if checkpoint.kind is Kind.CONTINUOUS:
-        return "it is of continuous processing, whose epochs ckpt does not hand over"
+        return "it was written by continuous processing, which ckpt handoff does not support"
     if batch is None:
         return _nothing_possible(checkpoint)
     unreadable = offsets.entries.get(batch)
@@ -137,7 +142,7 @@ def _refusal(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str
     elif isinstance(unreadable, Unreadable):
         why = f"offsets/{batch} cannot be read: {unreadable.reason}"
     elif batch not in commits:
-        why = f"batch {batch} is not committed, so nobody knows whether its rows are in the sink and in the state"
+        why = f"batch {batch} is not committed, so it is unknown whether its rows are in the sink and in the state"
     else:
         return None
     return f"{why}; {_can_be(possible)}"
@@ -145,13 +150,19 @@ def _refusal(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str
 
 def _nothing_possible(checkpoint: Checkpoint) -> str:
     if not checkpoint.commits.ids:
-        return "no batch is committed"
+        began = [f"source {k} at {json.dumps(offset)}" for k, offset in sorted(checkpoint.initial_offsets.items())]
+        if not began:
+            return "no batch is committed"
+        return (
+            f"no batch is committed; the old query began to read {', '.join(began)}: a new query with these "
+            f"startingOffsets leaves no row out, and reads again what batch {checkpoint.offsets.latest} read"
+        )
     return "no committed batch has state that can be loaded in all partitions: see ckpt inspect"
 
 
 def _can_be(possible: Ranges) -> str:
-    told = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in possible[-4:])
-    return f"possible batches: {told}" if told else "no batch can be handed over"
+    spans = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in possible[-4:])
+    return f"possible batches: {spans}" if spans else "a new query can continue after no batch"
 
 
 def _starts(storage: Storage, checkpoint: Checkpoint, batch: int) -> Iterator[SourceStart]:
@@ -161,7 +172,7 @@ def _starts(storage: Storage, checkpoint: Checkpoint, batch: int) -> Iterator[So
         seen = None
         if isinstance(offset, FileOffset):
             folder = source_folder(checkpoint.listing, log, view.index)
-            seen = seen_files(storage, checkpoint.listing, folder, offset.log_offset)
+            seen = files_read(storage, checkpoint.listing, folder, offset.log_offset)
         yield source_start(view, seen, _recreated(checkpoint, batch, place))
 
 
@@ -177,8 +188,8 @@ def _recreated(checkpoint: Checkpoint, batch: int, place: int) -> dict[str, tupl
 
 
 def _refused_sources(starts: tuple[SourceStart, ...]) -> str | None:
-    told = [f"source {one.view.index} ({one.view.type}): {one.refused}" for one in starts if one.refused]
-    return "; ".join(told) or None
+    refusals = [f"source {one.view.index} ({one.view.type}): {one.refused}" for one in starts if one.refused]
+    return "; ".join(refusals) or None
 
 
 def _later(checkpoint: Checkpoint, batch: int) -> Iterator[Later]:

@@ -1,4 +1,4 @@
-"""A hand-over as code to paste: one function per source, in Python or Scala."""
+"""A handoff as code to paste: one function per source, in Python or Scala."""
 
 import json
 from collections.abc import Iterator
@@ -9,9 +9,10 @@ from ckpt.errors import CkptError
 from ckpt.handoff.plan import Handoff
 from ckpt.handoff.starts import Begin, SourceStart
 from ckpt.secrets import masked
+from ckpt.times import instant
 
 MOST_FILES = 5_000
-"""How many files a snippet names: the JVM takes no longer methods, and nobody reads longer lists."""
+"""How many files a snippet names: the JVM does not accept longer methods, and nobody reads longer lists."""
 
 
 class Language(StrEnum):
@@ -22,9 +23,19 @@ class Language(StrEnum):
 
 
 def snippet(handoff: Handoff, language: Language) -> str:
-    """The whole file, without a line end at its end; only for a hand-over that is not refused.
+    """Code that starts the sources where the old query stopped, without a line end at its end.
 
-    Raises CkptError where a source has seen more than ``MOST_FILES`` files, or a path among them holds a secret.
+    Args:
+        handoff: What ``hand_off`` found; one that is not refused.
+        language: Python or Scala.
+
+    Raises:
+        CkptError: A source has read more than ``MOST_FILES`` files, or a path among them holds a secret.
+
+    >>> code = ckpt.snippet(ckpt.hand_off("sample_checkpoints/kafka-4.2"), ckpt.Language.PYTHON)
+    >>> [line for line in code.splitlines() if line.startswith("def")]
+    ['def source_0(spark: SparkSession, options: dict[str, str]) -> DataStreamReader:']
+
     """
     for start in handoff.sources:
         if len(start.seen) > MOST_FILES:
@@ -43,14 +54,15 @@ def snippet(handoff: Handoff, language: Language) -> str:
 def _about(handoff: Handoff) -> Iterator[str]:
     """What the code is, in lines of plain text."""
     place = _plain(handoff.inspection.checkpoint.uri)
-    yield f"Reads on where the query of {place} stopped: behind batch {handoff.batch}."
+    yield f"Continues where the query of {place} stopped: after batch {handoff.batch}."
     yield ""
-    yield "Written by ckpt handoff. Give the new query a checkpoint of its own; `options` are those of the old reader."
+    yield "Written by ckpt handoff. Give the new query its own checkpoint; `options` are those of the old reader."
     if handoff.watermark_ms:
-        yield f"The old query would have called rows with an event time before {handoff.watermark_ms} ms late."
+        limit = f"{instant(handoff.watermark_ms)} ({handoff.watermark_ms} ms)"
+        yield f"The old query would have dropped rows with an event time before {limit} as late."
 
 
-def _told(start: SourceStart) -> Iterator[str]:
+def _about_source(start: SourceStart) -> Iterator[str]:
     """What has to be known of a source, in lines of plain text."""
     index = str(start.view.index)
     name = f"{index} {start.view.name}" if start.view.name not in (None, "", index) else index
@@ -87,7 +99,7 @@ def _python(handoff: Handoff) -> Iterator[str]:
 
 def _python_source(start: SourceStart) -> Iterator[str]:
     index = start.view.index
-    yield from (f"# {line}" for line in _told(start))
+    yield from (f"# {line}" for line in _about_source(start))
     if _is_filter(start):
         yield f"SEEN_{index} = ["
         yield from (f"    {_python_text(path)}," for path in start.seen)
@@ -100,7 +112,7 @@ def _python_source(start: SourceStart) -> Iterator[str]:
     elif start.options:
         replaced = ", ".join(_python_text(key.lower()) for key in (*start.options, *start.without))
         yield f"def source_{index}(spark: SparkSession, options: dict[str, str]) -> DataStreamReader:"
-        yield '    """The reader, on which .load() or .table() is still to be called."""'
+        yield '    """The reader; call .load() or .table() on it."""'
         yield f"    replaced = {{{replaced}}}"
         yield "    kept = {key: value for key, value in options.items() if key.lower() not in replaced}"
         yield f'    reader = spark.readStream.format("{start.view.type}").options(**kept)'
@@ -134,7 +146,7 @@ def _scala(handoff: Handoff) -> Iterator[str]:
 
 def _scala_source(start: SourceStart) -> Iterator[str]:
     index = start.view.index
-    yield from (f"  // {line}" for line in _told(start))
+    yield from (f"  // {line}" for line in _about_source(start))
     if _is_filter(start):
         yield f"  private val seen{index}: Seq[String] = Seq("
         yield ",\n".join(f"    {_scala_text(path)}" for path in start.seen)
@@ -145,7 +157,7 @@ def _scala_source(start: SourceStart) -> Iterator[str]:
         yield f'    rows.where(!col("_metadata.file_path").isin(seen{index}: _*))'
     elif start.options:
         replaced = ", ".join(_scala_text(key.lower()) for key in (*start.options, *start.without))
-        yield "  /** The reader, on which load or table is still to be called. */"
+        yield "  /** The reader; call load or table on it. */"
         yield f"  def source{index}(spark: SparkSession, options: Map[String, String]): DataStreamReader = {{"
         yield f"    val replaced = Set({replaced})"
         yield "    val kept = options.filter { case (key, _) => !replaced(key.toLowerCase) }"

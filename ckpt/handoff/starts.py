@@ -1,4 +1,4 @@
-"""Where a new query begins to read one source so that it reads on exactly behind a batch of the old one."""
+"""Where a new query begins to read one source so that it reads on exactly after a batch of the old one."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from ckpt.sources import DeltaOffset, KafkaOffset, SourceType, SourceView, decod
 class Begin(StrEnum):
     """How a new query comes to begin with a source."""
 
-    EXACT = "exact"  # by the options or the filter given here: exactly behind the batch
+    EXACT = "exact"  # by the options or the filter given here: exactly after the batch
     EARLIEST = "earliest"  # a recreated Kafka topic: from its earliest rows, by the options given here
     UNREAD = "unread"  # the old query had read nothing of it: as the old one began
     FROM_ZERO = "from-zero"  # from its beginning, whatever is asked for: the source cannot do otherwise
@@ -27,10 +27,10 @@ class SourceStart:
     view: SourceView  # at the end of the batch
     begin: Begin
     options: Mapping[str, str] = field(default_factory=dict)
-    without: tuple[str, ...] = ()  # options of the old query that would win over these, or stand against them
+    without: tuple[str, ...] = ()  # options of the old query that would override these, or conflict with them
     seen: tuple[str, ...] = ()  # files that it must leave out: values of ``_metadata.file_path``
     conditions: tuple[str, ...] = ()  # what must hold besides, and ckpt cannot see
-    refused: str | None = None  # why no option says where to begin, and the way out
+    refused: str | None = None  # why no option says where to start, and the remedy
 
 
 _EVENT_HUBS = (
@@ -50,15 +50,15 @@ def source_start(
     """How a new query begins with a source.
 
     Args:
-        view: The source at the end of the batch behind which the new query reads on.
-        seen: Of a file source, the files read up to there, or in words why nobody can say.
+        view: The source at the end of the batch after which the new query continues.
+        seen: Of a file source, the files read up to there, or why that is unknown.
         recreated: Of a Kafka source, topics that were recreated after the batch, and the partitions that they have.
 
     """
     offset = decode(view.offset)
     if view.offset is None:
-        told = "begin as the old query did when it was new: it had read nothing of this source"
-        return SourceStart(view, Begin.UNREAD, conditions=(told,))
+        condition = "start as the old query did when it was new: it had read nothing from this source"
+        return SourceStart(view, Begin.UNREAD, conditions=(condition,))
     if view.type in _TEST_SOURCES:
         return SourceStart(view, Begin.FROM_ZERO, conditions=(_TEST_SOURCES[view.type],))
     if isinstance(offset, KafkaOffset):
@@ -101,7 +101,7 @@ def _kafka(view: SourceView, offset: KafkaOffset, recreated: Mapping[str, Sequen
         without=("startingTimestamp", "startingOffsetsByTimestamp"),
         conditions=(
             *(f"topic {topic} was recreated after this batch: -2 is the earliest row of a partition" for topic in anew),
-            "every partition must be named: add those that a topic has gained since, with -2, their beginning",
+            "every partition must be named: add those that a topic has gained since, with -2 for their beginning",
             "the broker must still have these offsets: leave failOnDataLoss on, so that the query fails if not",
             "offsets of a topic that was recreated mean other rows, and those below them are skipped silently: name "
             "its partitions with -2",
@@ -114,9 +114,9 @@ def _delta(view: SourceView, offset: DeltaOffset) -> SourceStart:
     if not offset.at_boundary:
         inside = "the initial snapshot" if offset.initial_snapshot else "that version"
         refused = (
-            f"the batch ended inside version {offset.version} of the table (file {offset.index} of {inside}), and "
-            "startingVersion can only name whole versions; start the old query once more with trigger availableNow "
-            "and without maxFilesPerTrigger and maxBytesPerTrigger, which ends between two versions"
+            f"the batch ended inside version {offset.version} of the table (file {offset.index} of {inside}), but "
+            "startingVersion starts at the beginning of a version; start the old query once more with trigger "
+            "availableNow and without maxFilesPerTrigger and maxBytesPerTrigger, which ends between two versions"
         )
         return SourceStart(view, Begin.REFUSED, refused=refused)
     return SourceStart(
@@ -136,12 +136,13 @@ def _delta(view: SourceView, offset: DeltaOffset) -> SourceStart:
 def _files(view: SourceView, seen: Sequence[str] | str) -> SourceStart:
     if isinstance(seen, str):
         return SourceStart(view, Begin.REFUSED, refused=seen)
-    told = (
+    conditions = (
         "no reader option says where to begin: filter what the reader loads by _metadata.file_path, before anything "
         "else is done to it; the code that ckpt writes does so",
-        "the new query must read the same folder under the same URI",
+        "the new query must read the same folder under the same URI, spelled in the same way: paths are compared as "
+        "they are, so through a symbolic link, or with s3 for s3a, every file is read again",
     )
-    return SourceStart(view, Begin.EXACT, seen=tuple(seen), conditions=told)
+    return SourceStart(view, Begin.EXACT, seen=tuple(seen), conditions=conditions)
 
 
 def _unknown(view: SourceView) -> str:
@@ -149,10 +150,10 @@ def _unknown(view: SourceView) -> str:
     shown = shown if len(shown) <= 200 else shown[:200] + "..."
     if _is_number(view.offset):
         return (
-            f"its offset is the number {shown}, as sockets and others write it: ckpt does not know which source this "
-            "is; what a socket sent is gone, and a new query reads what comes from then on"
+            f"its offset is the number {shown}, as sockets and others write it: ckpt does not know which source "
+            "this is; what a socket sent is gone, and a new query reads only what arrives after its start"
         )
-    return f"ckpt does not know a source whose offsets look like {shown}; its own documentation says how it can begin"
+    return f"ckpt does not know a source whose offsets look like {shown}; see its documentation for how it can start"
 
 
 def _is_number(value: Json) -> bool:

@@ -12,21 +12,21 @@ from enum import StrEnum
 
 from ckpt import settings
 from ckpt.inspection import Inspection, inspect
-from ckpt.migrate.ways import Comparison, Way, two_ways
+from ckpt.migrate.two_ways import Comparison, TwoWays, two_ways
 from ckpt.migrate.written import Written, written
 from ckpt.model import Kind, Provider, StateInventory
 from ckpt.reader import open_checkpoint
 from ckpt.versions import Progress
 
 
-class To(StrEnum):
+class Changelog(StrEnum):
     """What changelog checkpointing is to be."""
 
     ON = "on"
     OFF = "off"
 
 
-class Outcome(StrEnum):
+class SwitchOutcome(StrEnum):
     """What can be said of a switch."""
 
     READY = "ready"  # it can be made
@@ -43,10 +43,10 @@ class ChangelogSwitch:
     """A switch before it is made, or looked at afterwards."""
 
     inspection: Inspection
-    to: To
-    outcome: Outcome
+    to: Changelog
+    outcome: SwitchOutcome
     written: tuple[Written, ...] = ()
-    ways: tuple[Way, ...] = ()  # verified, and taken everywhere: what Spark can compare
+    ways: tuple[TwoWays, ...] = ()  # verified, and taken everywhere: what Spark can compare
     comparison: Comparison | None = None  # what it said; None where it was not asked
     warnings: tuple[str, ...] = ()
     refused: str | None = None
@@ -54,7 +54,7 @@ class ChangelogSwitch:
     @property
     def confs(self) -> Mapping[str, str]:
         """What the session has to have set, at every start from the switch on."""
-        return {settings.CHANGELOG_CHECKPOINTING: str(self.to is To.ON).lower()}
+        return {settings.CHANGELOG_CHECKPOINTING: str(self.to is Changelog.ON).lower()}
 
     @property
     def next_version(self) -> int | None:
@@ -71,7 +71,7 @@ class ChangelogSwitch:
 
 
 def switch_changelog(
-    uri: str, to: To, storage_options: Mapping[str, str] | None = None, *, verify: bool = False
+    uri: str, to: Changelog, storage_options: Mapping[str, str] | None = None, *, verify: bool = False
 ) -> ChangelogSwitch:
     """All that ``ckpt migrate changelog`` says.
 
@@ -84,20 +84,24 @@ def switch_changelog(
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
+    >>> found = ckpt.switch_changelog("sample_checkpoints/aggregation-rocksdb-4.2", ckpt.Changelog.ON)
+    >>> found.outcome.value, dict(found.confs)
+    ('ready', {'spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled': 'true'})
+
     """
     found = inspect(open_checkpoint(uri, storage_options))
     state = found.checkpoint.state
     refused = _refusal(found, state, verify=verify)
     if refused is not None:
-        return ChangelogSwitch(found, to, Outcome.REFUSED, refused=refused)
+        return ChangelogSwitch(found, to, SwitchOutcome.REFUSED, refused=refused)
     if state is None:
-        return ChangelogSwitch(found, to, Outcome.NOTHING)
-    parts = tuple(written(found.checkpoint.listing, changelog=to is To.ON))
+        return ChangelogSwitch(found, to, SwitchOutcome.NOTHING)
+    parts = tuple(written(found.checkpoint.listing, changelog=to is Changelog.ON))
     outcome = _verified(parts) if verify else _possible(parts)
     if not verify:
         return ChangelogSwitch(found, to, outcome, parts, warnings=tuple(_warnings(found, state, to, outcome)))
-    committed = found.checkpoint.commits.ids if outcome is Outcome.SWITCHED else ()
-    ways = two_ways(found.checkpoint.listing, parts, committed, changelog=to is To.ON)
+    committed = found.checkpoint.commits.ids if outcome is SwitchOutcome.SWITCHED else ()
+    ways = two_ways(found.checkpoint.listing, parts, committed, changelog=to is Changelog.ON)
     return ChangelogSwitch(found, to, outcome, parts, ways=tuple(ways) if committed else ())
 
 
@@ -106,56 +110,56 @@ def _refusal(found: Inspection, state: StateInventory | None, *, verify: bool) -
     if found.checkpoint.kind is Kind.EMPTY:
         return "nothing was planned here yet: set it when the query starts for the first time"
     if state is None:
-        return "nobody can tell whether the query keeps state" if found.checkpoint.stateful is None else None
+        return "the files do not say whether the query keeps state" if found.checkpoint.stateful is None else None
     if state.provider is Provider.HDFS:
         return (
-            "the state is HDFS-backed, and changelog checkpointing is of RocksDB. Spark goes on with the provider that "
-            "the checkpoint records, whatever the session says, so RocksDB takes a new checkpoint: ckpt migrate "
-            "provider says how"
+            "the state is HDFS-backed, and only RocksDB has changelog checkpointing. Spark keeps the provider that "
+            "the checkpoint records, whatever the session says, so RocksDB needs a new checkpoint: see ckpt "
+            "migrate provider"
         )
     if state.provider is Provider.UNKNOWN:
-        return "neither the logs nor the files tell which state store provider wrote the state"
+        return "neither the logs nor the files say which state store provider wrote the state"
     starts = [f for f in found.counted if f.progress is Progress.SYNC]
     if not verify and not any(f.outcome.runs for f in starts):
         verdict = found.verdict[:1].lower() + found.verdict[1:]
-        return f"as it is, the query {verdict}: mend that first"
+        return f"as it is, the query {verdict}: fix that first"
     return None
 
 
-def _possible(parts: tuple[Written, ...]) -> Outcome:
-    return Outcome.ALREADY if parts and all(one.since is not None for one in parts) else Outcome.READY
+def _possible(parts: tuple[Written, ...]) -> SwitchOutcome:
+    return SwitchOutcome.ALREADY if parts and all(one.since is not None for one in parts) else SwitchOutcome.READY
 
 
-def _verified(parts: tuple[Written, ...]) -> Outcome:
+def _verified(parts: tuple[Written, ...]) -> SwitchOutcome:
     took = sum(one.since is not None for one in parts)
     if not took:
-        return Outcome.NOT_YET
-    return Outcome.SWITCHED if took == len(parts) else Outcome.PARTLY
+        return SwitchOutcome.NOT_YET
+    return SwitchOutcome.SWITCHED if took == len(parts) else SwitchOutcome.PARTLY
 
 
-def _warnings(found: Inspection, state: StateInventory, to: To, outcome: Outcome) -> Iterator[str]:
+def _warnings(found: Inspection, state: StateInventory, to: Changelog, outcome: SwitchOutcome) -> Iterator[str]:
     """What to know before it is made."""
     checkpoint = found.checkpoint
     failing = sorted({f.spark for f in found.counted if f.progress is Progress.SYNC and not f.outcome.runs})
     if failing:
         yield f"Spark {', '.join(failing)} will not start here, with or without the switch: see ckpt inspect."
     if found.written_by.at_least is None:
-        yield "Changelog checkpointing came with Spark 3.5; the checkpoint does not tell which Spark wrote it."
-    if outcome is Outcome.ALREADY:
+        yield "Changelog checkpointing came with Spark 3.5; the checkpoint does not say which Spark wrote it."
+    if outcome is SwitchOutcome.ALREADY:
         return
     latest = checkpoint.offsets.latest
     if latest is not None and latest not in checkpoint.commits:
         yield (
-            f"Batch {latest} is not committed, and its state may be written already in the old way: start once more "
-            "with the old setting, so that it is finished, and switch then."
+            f"Batch {latest} is not committed, and its state may already be written with the old setting: start "
+            "once more with the old setting, so that the batch finishes, and then switch."
         )
-    if to is To.ON:
+    if to is Changelog.ON:
         yield (
-            f"Snapshots are then uploaded by maintenance ({settings.MAINTENANCE_INTERVAL}, 60 s), "
-            "once minDeltasForSnapshot (10) versions were written since the last one; the fewer there are, the more "
+            f"Maintenance then uploads snapshots ({settings.MAINTENANCE_INTERVAL}, 60 s), once "
+            "minDeltasForSnapshot (10) versions were written since the last one; the fewer there are, the more "
             "changelogs a start replays."
         )
     else:
-        yield "Every batch then uploads a snapshot before it is done, so batches take longer."
+        yield "Every batch then uploads a snapshot before it finishes, so batches take longer."
     if state.format_version == 2:
         yield f"The state has checkpoint format 2: keep {settings.CHECKPOINT_FORMAT} at 2."

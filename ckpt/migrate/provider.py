@@ -19,6 +19,13 @@ from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.variables import Family, family_of
 from ckpt.model import Kind, Provider
 from ckpt.settings import PROVIDER_CLASS
+from ckpt.shell import quoted_path
+
+PROVIDER_NAMES = {
+    Provider.HDFS: "HDFS-backed",
+    Provider.ROCKSDB: "RocksDB",
+    Provider.UNKNOWN: "of an unknown provider",
+}
 
 
 class ToProvider(StrEnum):
@@ -58,6 +65,14 @@ class OperatorMove:
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """Something to do, for people, and the command line that does it, if there is one."""
+
+    what: str
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProviderMove:
     """A move to another provider, before anybody makes it."""
 
@@ -81,6 +96,16 @@ class ProviderMove:
         return latest.metadata.conf.get(PROVIDER_CLASS) if latest and latest.metadata else None
 
     @property
+    def steps(self) -> tuple[Advice, ...]:
+        """What to do, in order; only where state can be taken."""
+        return tuple(_steps(self)) if self.outcome is MoveOutcome.POSSIBLE else ()
+
+    @property
+    def remains(self) -> tuple[Advice, ...]:
+        """What can be done instead; only where state cannot be taken."""
+        return tuple(_alternatives(self)) if self.outcome is MoveOutcome.NO_WAY else ()
+
+    @property
     def confs(self) -> Mapping[str, str]:
         """What the session of the new query has to have set, before it starts for the first time."""
         return {PROVIDER_CLASS: PROVIDER_CLASSES[Provider(self.to)]}
@@ -89,28 +114,28 @@ class ProviderMove:
 _CARRIES: dict[Family, tuple[Carry, str]] = {
     Family.AGGREGATION: (
         Carry.GOES_ON,
-        "its buffers are handed over; what the aggregate functions did is yours to write",
+        "its buffers are loaded; you write what the aggregate functions did",
     ),
-    Family.WINDOWS: (Carry.GOES_ON, "its buffers are handed over; what the aggregate functions did is yours to write"),
+    Family.WINDOWS: (Carry.GOES_ON, "its buffers are loaded; you write what the aggregate functions did"),
     Family.GROUP_STATE: (
         Carry.GOES_ON,
-        "state and timeouts are handed over; the body of the function is yours to move",
+        "state and timeouts are loaded; you move the body of the function",
     ),
     Family.SESSIONS: (
         Carry.STATE_ONLY,
-        "its open sessions can be loaded; merging them with new rows is yours to write",
+        "its open sessions can be loaded; you write how they merge with new rows",
     ),
     Family.DEDUPLICATION: (
         Carry.STATE_ONLY,
-        "the keys seen can be loaded; leaving out rows of theirs is yours to write",
+        "the keys seen can be loaded; you write how their rows are dropped",
     ),
     Family.WITHIN_WATERMARK: (
         Carry.STATE_ONLY,
-        "the keys seen can be loaded; leaving out rows of theirs, and expiry, are yours to write",
+        "the keys seen can be loaded; you write how their rows are dropped, and expiry",
     ),
     Family.JOIN: (
         Carry.NONE,
-        "a join takes no initial state, and that transformWithState can join as Spark's operator does is not shown",
+        "a join takes no initial state, and it is not proven that transformWithState can join as Spark's operator does",
     ),
     Family.TRANSFORM: (Carry.NONE, "transformWithState keeps its state in RocksDB only"),
 }
@@ -128,6 +153,10 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
+    >>> found = ckpt.move_provider("sample_checkpoints/aggregation-hdfs-4.2", ckpt.ToProvider.ROCKSDB)
+    >>> found.outcome.value, [one.carry.value for one in found.operators]
+    ('possible', ['goes-on'])
+
     """
     handoff = hand_off(uri, storage_options)
     checkpoint = handoff.inspection.checkpoint
@@ -136,24 +165,24 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
     if checkpoint.state is None:
         if checkpoint.stateful is None:
-            why = "nobody can tell whether the query keeps state"
+            why = "the files do not say whether the query keeps state"
             return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
         return ProviderMove(handoff, to, MoveOutcome.NOTHING)
     if checkpoint.state.provider is Provider(to):
         return ProviderMove(handoff, to, MoveOutcome.ALREADY)
     if checkpoint.state.provider is Provider.UNKNOWN:
-        why = "neither the logs nor the files tell which state store provider wrote the state"
+        why = "neither the logs nor the files say which state store provider wrote the state"
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
     question = Question(uri, Wanted(), all_units=True, batch=handoff.batch)
     try:
         shapes = [plan.shape for plan in plan_initial_states(question, storage_options)]
     except CkptError as error:
-        return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=f"its state cannot be taken: {error}")
+        return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=f"its state cannot be loaded: {error}")
     operators = tuple(_moves(shapes, to))
     if any(one.carry is Carry.NONE for one in operators):
         return ProviderMove(handoff, to, MoveOutcome.NO_WAY, operators)
     if handoff.refused is not None:
-        why = f"its sources cannot be handed over: {handoff.refused}"
+        why = f"its sources cannot be continued: {handoff.refused}"
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, operators, why)
     return ProviderMove(handoff, to, MoveOutcome.POSSIBLE, operators)
 
@@ -165,10 +194,51 @@ def _moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]
         if len(shapes) > 1:
             carry, why = (
                 Carry.NONE,
-                "initial state goes into one operator of a new query, and the others would begin empty",
+                "a new query takes initial state in one operator, and the others would start empty",
             )
         elif to is ToProvider.HDFS:
             carry, why = Carry.NONE, _CARRIES[Family.TRANSFORM][1] if family is Family.TRANSFORM else _ON_HDFS
         elif carry is Carry.GOES_ON and not shape.keys:
             carry, why = Carry.STATE_ONLY, "it has no grouping key, and transformWithState needs one: choose a constant"
         yield OperatorMove(shape.operator, shape.operator_name, family, carry, why)
+
+
+def _steps(move: ProviderMove) -> Iterator[Advice]:
+    path = move.handoff.inspection.checkpoint.uri
+    new = path.rstrip("/").rpartition("/")[2] + f"-on-{move.to}"
+    settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
+    yield Advice("stop the old query, with no batch left uncommitted (ckpt inspect)")
+    command = f"ckpt migrate transform-with-state {quoted_path(path)} --to {quoted_path(new)}"
+    yield Advice(f"write the new query: its initial state as of batch {move.handoff.batch}, and the code", command)
+    yield Advice(
+        f"in {new}/processor.py write what the operator did, in {new}/start.py fill in sources, sink and a new "
+        f"checkpoint; it sets {settings}"
+    )
+    yield Advice("start it", f"python {quoted_path(new + '/start.py')}")
+    yield Advice("check that its checkpoint says State rocksdb: ckpt inspect NEW_CHECKPOINT")
+    yield Advice("to go back: the old checkpoint is unchanged, start the old query again")
+
+
+def _alternatives(move: ProviderMove) -> Iterator[Advice]:
+    path = quoted_path(move.handoff.inspection.checkpoint.uri)
+    settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
+    stays = PROVIDER_NAMES[move.provider or Provider.UNKNOWN]
+    yield Advice(f"stay: the query continues with {stays} state in any session, without any setting")
+    alone = [one.family for one in move.operators] if len(move.operators) == 1 else []
+    if Family.TRANSFORM not in alone:
+        yield Advice(
+            f"start over: the same query with {settings} in the session, a new checkpoint and an empty output, its "
+            "sources from their beginning. The state is rebuilt from what the sources still have; ckpt cannot see "
+            "how far back that goes"
+        )
+    if Family.TRANSFORM not in alone and move.handoff.refused is None:
+        yield Advice(
+            f"start without state after batch {move.handoff.batch}, with the same setting: counts start at zero, "
+            "and open windows, sessions and waiting rows of joins are gone",
+            f"ckpt handoff {path} --batch {move.handoff.batch} --snippet python",
+        )
+    if move.to is ToProvider.HDFS and alone and Family.JOIN not in alone:
+        yield Advice(
+            "rewrite it in Scala: mapGroupsWithState and flatMapGroupsWithState take initial state on any "
+            "provider. ckpt writes no such query, and whether one would give the same results is unknown"
+        )

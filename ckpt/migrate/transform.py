@@ -1,7 +1,7 @@
 """``ckpt migrate transform-with-state``: from a stateful query to one of transformWithState, without losing a row.
 
 Spark takes state into a new query only as "initial state": one row for each key, handed to the processor in the first
-batch. The plan brings together the frame of that state, where the sources go on, and what the new query is told.
+batch. The plan brings together the frame of that state, where the sources go on, and the settings of the new query.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,10 +14,12 @@ from ckpt.export.choose import Wanted
 from ckpt.export.columns import Column, Holds, type_names
 from ckpt.export.initial import InitialPlan, InitialShape, plan_initial_state
 from ckpt.export.reading import Question
-from ckpt.export.targets import Format
+from ckpt.export.targets import ExportTarget, Format
 from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, variables_of
 from ckpt.model import Json, Operator
+from ckpt.sinks import SINKS
+from ckpt.times import instant
 from ckpt.versions import NEWEST, Spark, first_with
 
 
@@ -42,6 +44,14 @@ INITIAL_STATE, PROCESSOR, START = "initial_state", "processor.py", "start.py"
 OLDEST_ROW_API = first_with(lambda rules: rules.row_processors)
 NULL_IS_SAFE = ("string", "boolean", "binary", "decimal")  # types of keys that are NULL for themselves in pandas too
 _FORMATS = (Format.PARQUET, Format.DELTA)
+
+
+class TransformRefused(CkptError):
+    """No new query can continue from a checkpoint; ``handoff`` is what is known of it."""
+
+    def __init__(self, handoff: Handoff, reason: str) -> None:
+        super().__init__(reason)
+        self.handoff = handoff
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,44 +144,57 @@ class TransformPlan:
         return any("timestamp" in type_names(column.type) for column in columns)
 
 
-def mind(plan: TransformPlan) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class TransformMigration:
+    """A new query of transformWithState: planned, or written with the state of so many keys."""
+
+    plan: TransformPlan
+    target: ExportTarget
+    keys: int | None = None  # None where nothing was written
+
+
+def warnings_of(plan: TransformPlan) -> Iterator[str]:
     """What has to be known before the new query is started, in words."""
     yield from plan.handoff.doubts
     if plan.watermark_ms > (plan.initial.moment.watermark_ms or 0):
         yield (
-            f"The watermark has risen to {plan.watermark_ms} ms behind the batch, and no batch has run with it: rows "
-            "up to it are left out, which the old query might still have taken. Let it run once more until it is idle, "
-            "if you can, and do this anew."
+            f"The watermark after the batch is {instant(plan.watermark_ms)}, and no batch has run with it: the new "
+            "query drops rows up to it, which the old query might still have processed. If you can, let the old query "
+            "run once more until it is idle, and do this again."
         )
     others = [one for one in plan.operators if one.id != plan.shape.operator]
     if others:
         listed = ", ".join(f"{one.id} ({one.name or 'unknown'})" for one in others)
         yield (
             f"The old query had more stateful operators: {listed}. Their state is not in here: generate each with "
-            "`operator` into a folder of its own; bringing them together in one query is yours, and not shown."
+            "`operator` into a folder of its own; combining them in one query is up to you, and not proven."
         )
     if plan.family is Family.JOIN:
         yield (
-            "transformWithState has one input: prepare() puts both sides below one another, told apart by a column "
-            "side, which source is which is for you to say; joining and dropping old rows is up to update(), and not "
-            "shown to answer as Spark's operator does."
+            "transformWithState has one input: prepare() unites both sides, with a column side; you say which "
+            "source is which. Joining and dropping old rows is up to update(), and not proven to give the results "
+            "of Spark's operator."
         )
     if plan.family is Family.SESSIONS:
         yield "Merging rows into sessions, and removing those that have ended, is up to update() and expired()."
     if any(variable.ttl for variable in plan.variables):
         yield (
-            "Loading restarts the time to live: the new query answers as the old one would until the first value "
-            "expires. What has expired is not loaded."
+            "Loading restarts the time to live: the new query gives the results of the old one until the first "
+            "value expires. Expired values are not loaded."
         )
     if plan.family is not Family.TRANSFORM and plan.time_mode is not TimeMode.NONE:
-        yield f"That time goes by {plan.time_mode} is a guess from the state: no checkpoint of {plan.family} says so."
+        yield (
+            f"That time goes by {plan.time_mode} is inferred from the state: no checkpoint of {plan.family} says so."
+        )
     if plan.api is Api.PANDAS and plan.unsafe_keys:
         yield (
             f"A NULL in key {' or '.join(plan.unsafe_keys)} stops the new query, for pandas mixes such keys up: if "
             'NULLs can come, write it with `api="row"` (Spark 4.1), or leave them out in prepare().'
         )
+    dropping = [one.kind for one in SINKS if one.drops_new_query]
+    yield from (f"Sink {one.kind}: {one.meaning}." for one in plan.handoff.sinks if one.kind in dropping)
     for dropped in plan.shape.dropped:
-        yield f"Left out of the state: {'.'.join(dropped.path)}: {dropped.why}."
+        yield f"Not in the initial state: {'.'.join(dropped.path)}: {dropped.why}."
 
 
 def _property(operator: Operator, name: str) -> str | None:
@@ -189,12 +212,12 @@ def plan_transform(
     api: Api = Api.PANDAS,
     spark: Spark = NEWEST,
 ) -> TransformPlan:
-    """Plan a new query that goes on behind a batch; reads the checkpoint's small files, and starts no JVM.
+    """Plan a new query that continues after a batch; reads the checkpoint's small files, and starts no JVM.
 
     Args:
         uri: A local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For the file system of the URI.
-        batch: The batch whose state is taken, by default the newest that can be handed over.
+        batch: The batch whose state is used, by default the newest after which a query can continue.
         operator: The stateful operator, where there are several.
         kind: In which form the state is written: Parquet or Delta.
         api: The API of the new query.
@@ -202,7 +225,8 @@ def plan_transform(
 
     Raises:
         UsageError: For a request that makes no sense.
-        CkptError: Where the state cannot be read or handed over, or the API is not there; and what ``hand_off`` raises.
+        TransformRefused: No new query can continue here.
+        CkptError: The state cannot be read, or the API is not there; and what ``hand_off`` raises.
 
     """
     if kind not in _FORMATS:
@@ -214,12 +238,13 @@ def plan_transform(
         )
     handoff = hand_off(uri, storage_options, batch=batch)
     if handoff.inspection.checkpoint.state is None and handoff.refused is None:
-        raise CkptError(
-            f"{uri}: it has no state/ to take along: a stateless query goes on with `ckpt handoff` alone; of any other "
-            "it is lost, put it back from a copy of the checkpoint"
+        raise TransformRefused(
+            handoff,
+            f"{uri}: it has no state/ to migrate: a stateless query needs only `ckpt handoff`; any other query has "
+            "lost its state: restore it from a copy of the checkpoint",
         )
     if handoff.refused is not None:
-        raise CkptError(f"{uri}: no new query can go on here: {handoff.refused}; see ckpt handoff")
+        raise TransformRefused(handoff, f"{uri}: no new query can continue here: {handoff.refused}; see ckpt handoff")
     chosen = batch if handoff.batch is None else handoff.batch
     initial = plan_initial_state(Question(uri, Wanted(operator), batch=chosen), storage_options, spark)
     for column in (*initial.shape.keys, *initial.shape.state):

@@ -11,7 +11,7 @@ from ckpt.model import Provider
 from ckpt.state.folders import StorePartition, find_operators
 from ckpt.storage import Listing
 
-_SHOWN = 5  # how many of the newest versions are told file by file
+_SHOWN = 5  # how many of the newest versions are listed file by file
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Absolute paths that a checkpoint holds besides those of schemas: told, and never changed.
+"""Absolute paths in a checkpoint other than those of schemas: reported, never changed.
 
 A file source's log names the input files that were read, a file sink's log (``_spark_metadata`` in its output folder)
 the files that were written. Neither file belongs to the checkpoint, and neither moves with it.

@@ -28,5 +28,9 @@ def relocate(
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
         UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
 
+    >>> plan, receipt = ckpt.relocate_checkpoint("sample_checkpoints/tws-rocksdb-4.2", to="s3a://bucket/moved")
+    >>> plan.needed, plan.to, receipt.applied
+    (True, 's3a://bucket/moved', False)
+
     """
     return perform(RelocationPlan, partial(plan_relocation, to=to), uri, storage_options, **how)

@@ -2,7 +2,7 @@
 
 Operator metadata v2 (``state/<op>/_metadata/v2/<batch>``: transformWithState, and joins of state format 3 and 4) names
 the schema files ``state/<op>/_stateSchema/<store>/<batch>_<uuid>`` by absolute path (``stateSchemaFilePaths``). All of
-its files are rewritten: a start reads the newest, the state reader the one that held for the batch it is asked for.
+its files are rewritten: a start reads the newest, the state reader the one that was current for the requested batch.
 """
 
 import re
@@ -36,7 +36,7 @@ class RelocationPlan(ChangePlan):
 
     to: str | None = None  # the root under which Spark opens it, as Spark records it; None after an undo
     recorded: tuple[str, ...] = ()  # the roots under which operator metadata looks for schemas now
-    held: tuple[OutsidePaths, ...] = ()  # absolute paths that stay as they are
+    held: tuple[OutsidePaths, ...] = ()  # absolute paths that stay unchanged
 
     @property
     def away(self) -> bool:
@@ -57,12 +57,12 @@ def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:
     """What ``ckpt relocate`` would do; nothing is written.
 
     Args:
-        storage: Where the checkpoint lies now.
-        to: The URI under which Spark will open it; by default where it lies.
+        storage: The checkpoint's current location.
+        to: The URI that Spark will use; by default the current location.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: It cannot be read.
-        UsageError: ``to`` is no absolute path or URI, or has to be named.
+        UsageError: ``to`` is not an absolute path or URI, or is required.
 
     """
     target = None if to is None else root_of(to)

@@ -20,13 +20,13 @@ _NAME_IT = "name with `to` the URI that Spark will use"
 
 
 def root_of(uri: str) -> str:
-    """A location as Spark is given it, as Spark records it. Raises UsageError where that cannot be told.
+    """A location as Spark is given it, as Spark records it. Raises UsageError if that is unknown.
 
     Never percent-decoded. A path without a scheme is a local one. A URI with a key in it is refused: the checkpoint
     would keep it.
     """
     if masked(uri) != uri:
-        raise UsageError(f"--to {one_line(uri)} holds a secret, which the checkpoint would keep: leave it out")
+        raise UsageError(f"`to` {one_line(uri)} holds a secret, which the checkpoint would keep: leave it out")
     if uri.startswith("/"):
         return "file:" + _tidy(uri)
     parts = _SCHEME.fullmatch(uri)
@@ -43,7 +43,7 @@ def root_of(uri: str) -> str:
 
 
 def default_root(uri: str, recorded: Iterable[str]) -> str:
-    """Where a checkpoint lies, as Spark records it. Raises UsageError where only the user knows how Spark opens it.
+    """Where a checkpoint is, as Spark records it. Raises UsageError if only the user knows how Spark opens it.
 
     Args:
         uri: The checkpoint as ckpt opened it.

@@ -12,8 +12,8 @@ def warnings(target: str, recorded: Sequence[str], held: Sequence[OutsidePaths],
     Args:
         target: The root under which Spark will open the checkpoint, as Spark spells it.
         recorded: The roots under which it looks for its schemas now.
-        held: Absolute paths that stay as they are.
-        away: That is elsewhere than where it lies now.
+        held: Absolute paths that stay unchanged.
+        away: That is not its current location.
 
     """
     yield STOP_FIRST

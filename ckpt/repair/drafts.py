@@ -1,4 +1,4 @@
-"""The two ways out of a gap, as drafts: which files they change, and what is read again.
+"""The two strategies for a gap, as drafts: which files they change, and what is read again.
 
 L is the latest batch with readable offsets. A synchronous start looks for the offsets of L-1 (Spark class
 ``MicroBatchExecution``, ``populateStartOffsets``): only whether they can be read where L is committed, and for where L
@@ -23,7 +23,7 @@ class NoWay(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One way out, not yet held against a forecast."""
+    """One strategy, not yet checked against a forecast."""
 
     strategy: Strategy
     steps: tuple[Step, ...]
@@ -57,11 +57,11 @@ def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
             f"batch {latest} is not committed, and no earlier batch is both committed and readable, so its start "
             "is unknown"
         )
-    between = [f"{OFFSETS}/{i}" for i in offsets.ids if _or_none(origin) < i < latest - 1 and not committed]
+    between = [f"{OFFSETS}/{i}" for i in offsets.ids if _or_minus_one(origin) < i < latest - 1 and not committed]
     steps = [*removals(storage, checkpoint.listing, between), *_above(checkpoint, storage, latest)]
     steps += _predecessor(checkpoint, storage, latest, latest if origin is None else origin)
     replay, why = _after_fill(checkpoint, latest, origin, above=above)
-    yield Draft(Strategy.FILL, tuple(steps), latest if committed else _or_none(origin), latest, replay, why)
+    yield Draft(Strategy.FILL, tuple(steps), latest if committed else _or_minus_one(origin), latest, replay, why)
 
 
 def _newest_readable(checkpoint: Checkpoint) -> int:
@@ -72,7 +72,7 @@ def _newest_readable(checkpoint: Checkpoint) -> int:
 
 
 def _reaches_above(checkpoint: Checkpoint, latest: int) -> bool:
-    """Whether batches were planned or committed after one, so that nobody knows how far they went."""
+    """Whether batches were planned or committed after one, so that their progress is unknown."""
     return any(ids and ids[-1] > latest for ids in (checkpoint.offsets.ids, checkpoint.commits.ids))
 
 
@@ -89,7 +89,7 @@ def _origin(checkpoint: Checkpoint, latest: int, end: OffsetLog) -> int | None:
     return None
 
 
-def _or_none(batch_id: int | None) -> int:
+def _or_minus_one(batch_id: int | None) -> int:
     return -1 if batch_id is None else batch_id
 
 

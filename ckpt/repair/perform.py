@@ -26,14 +26,18 @@ def repair_async(
     Args:
         uri: A local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        strategy: Which way out; ``auto`` takes the one that reads least again.
+        strategy: Which strategy; ``auto`` picks the one that reads less again.
         versions: The Spark versions that the query may be started with; none named is all.
-        accept_replay: Rows of finished batches may be read again.
+        accept_replay: Accept that rows of finished batches are read again.
         how: ``apply=True`` performs the plan, ``undo`` takes an earlier repair back; see ``How``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
         UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
+
+    >>> plan, receipt = ckpt.repair_async("sample_checkpoints/async-kafka-4.2")
+    >>> [step.path for step in plan.steps], receipt.applied
+    (['offsets/30', 'offsets/.30.crc'], False)
 
     """
 

@@ -19,7 +19,7 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairPlan(ChangePlan):
-    """A way out of a gap that stops a synchronous start."""
+    """A repair of a gap that stops a synchronous start."""
 
     command: ClassVar[str] = "repair-async"
 

@@ -33,8 +33,8 @@ def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: 
     """What ``ckpt repair-async`` would do; nothing is written.
 
     Args:
-        storage: Where the checkpoint lies; its whole offset and commit logs are read.
-        strategy: Which way out; ``auto`` takes the one that reads least again.
+        storage: The checkpoint; its complete offset and commit logs are read.
+        strategy: Which strategy; ``auto`` picks the one that reads less again.
         versions: The Spark versions that the query may be started with; none named is all.
 
     Raises:
@@ -112,7 +112,7 @@ def _checked(draft: Draft, found: Inspection, storage: Storage, versions: Sequen
 
 
 def _in_vain(starts: Sequence[Forecast]) -> str:
-    """Why a draft is no way out: the start that follows does not run, or leaves batches out."""
+    """Why a draft is no solution: the next start fails, or skips batches."""
     one = next(f for f in starts if f.lost or not f.outcome.runs)
     codes = ", ".join(dict.fromkeys(finding.diagnosis.code for finding in one.because))
     if one.lost:

@@ -18,7 +18,7 @@ def warnings(checkpoint: Checkpoint, logged: int, failing: Sequence[Forecast], *
     Args:
         checkpoint: As it is.
         logged: The newest batch whose offsets can be read now.
-        failing: Forecasts of starts that fail after the plan all the same.
+        failing: Forecasts of starts that still fail after the plan.
         finished: Whether the plan reads rows of finished batches again.
 
     """

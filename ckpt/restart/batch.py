@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
-from ckpt import diagnoses
+from ckpt import diagnoses, settings
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.findings import Diagnosis, Finding
+from ckpt.formats.operators import OPERATORS
+from ckpt.formats.statefiles import JOIN_STORES
+from ckpt.formats.text import quoted
 from ckpt.model import DamageKind, StateDamage, StateFileKind
 from ckpt.restart import messages, remedies
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
@@ -65,6 +68,11 @@ def state(start: Start) -> Forecast | None:
         if error is not None:
             return start.ends(Outcome.FAILS_AT_START, found, error=error)
         return start.ends(Outcome.UNKNOWN, found)
+    strange = next((one for one in kept.operators if one.name is not None and one.name not in OPERATORS), None)
+    if strange is not None and start.rules.operator_metadata:
+        detail = f"it calls operator {strange.id} {quoted(strange.name or '')}"
+        found = Finding(diagnoses.state.OPERATOR_UNKNOWN, f"{STATE}/{strange.id}/_metadata", detail)
+        return start.ends(Outcome.FAILS_AT_START, found, error=messages.OPERATORS_DIFFER)
     recorded = join_format(start.checkpoint)
     if recorded > start.rules.runs_join_format:
         detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
@@ -75,7 +83,7 @@ def state(start: Start) -> Forecast | None:
         )
     failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.rules)) is not None]
     if not failing:
-        return None
+        return _undescribed(start)
     without_ids = _commit_without_ids(start)
     damages = (Finding(_diagnosis(damage), damage.path, damage.detail) for damage, _ in failing)
     because = tuple(damages) if without_ids is None else (without_ids,)
@@ -86,6 +94,31 @@ def state(start: Start) -> Forecast | None:
     return start.ends(
         Outcome.FAILS_IN_BATCH, *because, batch_id=batch_id, reexecutes=again, sources=ranges, error=words_of_first
     )
+
+
+def _undescribed(start: Start) -> Forecast | None:
+    """State as old Spark keeps it: joins in state format 1 (up to 2.4), anything without a schema file (up to 3.0).
+
+    Later versions check the first row that they load against the query's own schema
+    (``StateStoreProvider.validateStateRowFormat``): sums of decimals do not pass, other rows do.
+    """
+    log = start.checkpoint.offsets.readable(start.latest)
+    conf = log.metadata.conf if log and log.metadata else {}
+    kept = start.checkpoint.state
+    joins = [one for one in (kept.operators if kept else ()) if any(store.name in JOIN_STORES for store in one.stores)]
+    if joins and conf.get(settings.JOIN_FORMAT, "1") == "1":
+        detail = f"operator {joins[0].id} keeps a join, and the offsets record no later state format than 1"
+        found = Finding(diagnoses.state.JOIN_OF_FORMAT_1, f"{STATE}/{joins[0].id}", detail)
+        return start.ends(Outcome.UNKNOWN, found)
+    if settings.COMPRESSION_CODEC in conf:  # which Spark records since 3.1
+        return None
+    for operator in kept.operators if kept else ():
+        known = any(store.key_schema is not None or store.column_families for store in operator.stores)
+        if not known and not operator.has_metadata:
+            detail = f"operator {operator.id} has no state schema"
+            found = Finding(diagnoses.state.STATE_OF_OLD_SPARK, f"{STATE}/{operator.id}", detail)
+            return start.ends(Outcome.UNKNOWN, found)
+    return None
 
 
 def _commit_without_ids(start: Start) -> Finding | None:
@@ -125,7 +158,7 @@ def _diagnosis(damage: StateDamage) -> Diagnosis:
 
 
 def blocked(start: Start) -> Forecast | None:
-    """Something lies where a new batch's offsets are written first, or the batch's commit after it ran."""
+    """Something is in the place of a new batch's offsets, or of the commit after it ran."""
     batch_id, ranges = _first(start)
     planned = start.latest is not None and not start.resumes
     in_the_way = None if planned else obstacle(start, OFFSETS, batch_id)
@@ -170,7 +203,7 @@ def _began(start: Start, batch_id: int) -> bool:
 
 
 def runs(start: Start) -> Forecast:
-    """Nothing stands in the way."""
+    """Nothing blocks it."""
     batch_id, ranges = _first(start)
     because = []
     if not start.resumes:
@@ -182,17 +215,17 @@ def runs(start: Start) -> Forecast:
             )
         because.append(Finding(diagnoses.logs.UNCOMMITTED_LATEST, f"{OFFSETS}/{batch_id}", detail))
         if start.progress is Progress.ASYNC and start.predecessor is None and batch_id > 0:
-            detail = f"batch {batch_id} is run again, and no earlier offset file is there"
+            detail = f"batch {batch_id} is run again, and there is no earlier offset file"
             because.append(Finding(diagnoses.logs.REPLAY_FROM_BEGINNING, f"{OFFSETS}/{batch_id}", detail))
         begins_at = start.predecessor
         done = [i for i in start.checkpoint.commits.ids if begins_at is not None and begins_at < i < batch_id]
         if start.progress is Progress.ASYNC and done:
-            detail = f"batch {batch_id} begins at the end of batch {begins_at}, and batch {done[-1]} is committed"
+            detail = f"batch {batch_id} starts at the end of batch {begins_at}, and batch {done[-1]} is committed"
             because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail))
     if start.committed is not None and start.latest is not None and start.committed > start.latest:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
         ahead = remedies.commits_ahead(start.checkpoint)
         because.append(Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail, ahead))
     if start.checkpoint.metadata is None:
-        because.append(Finding(diagnoses.logs.NEW_QUERY_ID, METADATA, "the file is not there"))
+        because.append(Finding(diagnoses.logs.NEW_QUERY_ID, METADATA, "the file is missing"))
     return start.ends(Outcome.RESUMES, *because, batch_id=batch_id, reexecutes=not start.resumes, sources=ranges)

@@ -30,7 +30,7 @@ def query_metadata(start: Start) -> Forecast | None:
     metadata = checkpoint.metadata
     if checkpoint.listing.has_folder(METADATA):
         return start.fails(
-            diagnoses.others.DIRECTORY_IN_THE_WAY, METADATA, "a folder stands where the file belongs", None
+            diagnoses.others.DIRECTORY_IN_THE_WAY, METADATA, "a folder is in the place of the file", None
         )
     if isinstance(metadata, Unreadable) and metadata.fault is Fault.TOO_LARGE:
         return start.ends(Outcome.UNKNOWN, Finding(diagnoses.others.TOO_LARGE, METADATA, metadata.reason))
@@ -39,11 +39,11 @@ def query_metadata(start: Start) -> Forecast | None:
     if metadata is not None:
         if _JAVA_UUID.fullmatch(metadata.query_id):
             return None
-        detail = "the id in it is no UUID"
+        detail = "its id is not a UUID"
         return start.fails(diagnoses.logs.UNREADABLE_METADATA, METADATA, detail, messages.NO_UUID)
     used = start.latest is not None or start.committed is not None
     if used and start.rules.needs_metadata:
-        detail = "the file is not there, though batches were planned"
+        detail = "the file is missing, though batches were planned"
         return start.fails(diagnoses.logs.MISSING_METADATA, METADATA, detail, messages.MISSING_METADATA)
     in_the_way = obstacle(start, "", METADATA)
     return None if in_the_way is None else start.ends(Outcome.FAILS_AT_START, in_the_way[0], error=in_the_way[1])

@@ -28,7 +28,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceRange:
-    """What the first batch reads of one source: behind ``start`` up to ``end``, as the offset log writes them."""
+    """What the first batch reads of one source: after ``start`` up to ``end``, as in the offset log."""
 
     index: int
     start: Json  # None: from the source's beginning, or what its options say

@@ -59,7 +59,7 @@ def _log_file(
 
 
 def unfinished_repartition(start: Start) -> Forecast | None:
-    """``checkUnfinishedRepartitionBatch``: Spark 4.2 and later, before anything else is looked at.
+    """``checkUnfinishedRepartitionBatch``: Spark 4.2 and later, before any other check.
 
     It compares the recorded shuffle partitions of an uncommitted latest batch with those of the batch before, and so
     trips over whatever is missing there. Asynchronous tracking leaves it out.
@@ -119,7 +119,7 @@ def predecessor(start: Start) -> Forecast | None:
         ]
         taken = max((i for name in names if (i := java_long(name)) is not None and i < latest), default=-1)
         if taken > (-1 if found is None else found):
-            detail = f"asynchronous tracking takes it for batch {taken}, which has no file"
+            detail = f"asynchronous tracking reads it as batch {taken}, which has no file"
             name = next(name for name in names if java_long(name) == taken)
             return start.fails(
                 diagnoses.others.ODD_NAME, f"{OFFSETS}/{name}", detail, messages.offsets_not_found(taken)
@@ -135,7 +135,7 @@ def _no_predecessor(start: Start, latest: int, error: str) -> Forecast:
     left_by_design = pattern(start.checkpoint) is Pattern.ASYNC_PROGRESS
     diagnosis = diagnoses.logs.MISSING_PREDECESSOR if left_by_design else diagnoses.logs.LOST_PREDECESSOR
     nearest = start.checkpoint.offsets.before(latest)
-    there = "no earlier batch is there" if nearest is None else f"the nearest earlier batch is {nearest}"
+    there = "there is no earlier batch" if nearest is None else f"the nearest earlier batch is {nearest}"
     detail = f"a synchronous start looks for the offsets of batch {latest - 1}; {there}"
     remedy = remedies.no_predecessor(start.checkpoint, latest)
     return start.fails(diagnosis, f"{OFFSETS}/{latest - 1}", detail, error, remedy)

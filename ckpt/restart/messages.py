@@ -1,6 +1,6 @@
 """Words that Spark's own messages contain, so that whoever has a stack trace finds the forecast that explains it.
 
-``tests/oracle`` compares each with what Spark said. The words for a file that cannot be read stand with the file
+``tests/oracle`` compares each with what Spark said. The words for a file that cannot be read are with the file
 (``Unreadable.says``).
 """
 
@@ -13,6 +13,7 @@ UNFINISHED_REPARTITION = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 ASSERTION_FAILED = "assertion failed"
 NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
 NO_UUID = "Invalid UUID string"
+OPERATORS_DIFFER = "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
 CUT_OFFSET = "Unexpected end-of-input"
 MISSING_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
 TOO_MANY_BATCHES = "More than Int.MaxValue elements"

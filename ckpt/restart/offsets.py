@@ -62,7 +62,7 @@ def doubtful_offsets(start: Start) -> Forecast | None:
 
 def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tuple[Diagnosis, str] | None:
     if str(index if old.name is None else old.name) != str(index if new.name is None else new.name):
-        return diagnoses.logs.SOURCES_DIFFER, "has another name than in"
+        return diagnoses.logs.SOURCES_DIFFER, "has a different name than in"
     if old.text is None:
         return None
     if new.text is None:
@@ -72,7 +72,7 @@ def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tu
     if old.value == NO_TOPIC_YET and is_kafka(new.value):
         return None
     if type(decode(old.value)) is not type(decode(new.value)):
-        return diagnoses.logs.SOURCES_DIFFER, "is of another kind than in"
+        return diagnoses.logs.SOURCES_DIFFER, "has a different kind than in"
     moved = None if start.resumes else advance(old.value, new.value)
     if moved is not None and moved.switched:
         return diagnoses.others.TOPIC_SWITCHED, "reads another topic than in"

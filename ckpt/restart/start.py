@@ -70,7 +70,7 @@ class Start:
         return tuple(i for i in offsets.ids if first < i < latest)
 
     def _is_empty(self, batch_id: int) -> bool:
-        """Whether nothing is lost with a planned batch, for it had no rows.
+        """Whether nothing is lost with a planned batch, because it had no rows.
 
         With state that says nothing: such a batch may advance the watermark, and emit what it closes.
         """

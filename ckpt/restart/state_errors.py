@@ -8,7 +8,7 @@ RocksDB with and without changelogs, state store checkpoint formats 1 and 2), wi
 from dataclasses import dataclass
 
 from ckpt.model import DamageKind, Provider, StateDamage, StateFileKind
-from ckpt.versions import Rules, Verified
+from ckpt.versions import ChecksumCheck, Rules
 
 _UNCATEGORIZED = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 _CUT_SHORT = (DamageKind.EMPTY, DamageKind.TRUNCATED)
@@ -51,23 +51,23 @@ def load_failure(damage: StateDamage, provider: Provider, rules: Rules) -> LoadF
 def _survives(damage: StateDamage, rules: Rules) -> bool:
     """Whether the state is loaded anyway.
 
-    An odd end is not looked at, but a checksum file beside it may be. A bad snapshot is replaced by an older one and
+    An odd end is ignored, but a checksum file next to it may be read. A bad snapshot is replaced by an older one and
     its logs where Spark repairs snapshots; for RocksDB that needs changelog checkpointing.
     """
     if damage.kind is DamageKind.VERSION_2 and rules.version_2_snapshots:
         return True
-    if damage.kind is DamageKind.ODD_END and not (damage.checksummed and _verifies(damage, rules.verified)):
+    if damage.kind is DamageKind.ODD_END and not (damage.checksummed and _verifies(damage, rules.checksum_check)):
         return True
     return damage.fallback and rules.repairs_snapshots
 
 
-def _verifies(damage: StateDamage, verified: Verified) -> bool:
-    match verified:
-        case Verified.NONE:
+def _verifies(damage: StateDamage, checksum_check: ChecksumCheck) -> bool:
+    match checksum_check:
+        case ChecksumCheck.NONE:
             return False
-        case Verified.ALL_BUT_ZIPS:
+        case ChecksumCheck.ALL_BUT_ZIPS:
             return damage.file_kind is not StateFileKind.ZIP
-        case Verified.FORMAT_2:
+        case ChecksumCheck.FORMAT_2:
             return damage.format_version == 2
 
 

@@ -30,16 +30,32 @@ def read_state(
 ) -> DataFrame:
     """The state of a checkpoint after a committed batch, as a lazy DataFrame; nothing is collected or written.
 
-    ``path`` is whatever ``ckpt inspect`` takes. ``batch`` is the id of a committed batch, by default the newest.
-    ``operator``, ``side`` (of a join: left or right), ``variable`` or ``timers`` (of transformWithState) and ``store``
-    pick one of ``state_units``; a checkpoint that has only one needs none of them. ``shape`` is ``flat`` (a column for
-    each leaf: ``key_user``, ``value_count``) or ``raw`` (Spark's structs); times in state are what the query stored:
-    timers and TTL in ms since 1970, ``expiresAtMicros`` in microseconds.
+    ``operator``, ``store``, ``side``, ``variable`` and ``timers`` pick one of ``state_units``; a checkpoint that has
+    only one needs none of them. Times in state are what the query stored: timers and TTL in ms since 1970,
+    ``expiresAtMicros`` in microseconds. The session's settings are not changed.
 
-    Raises ``Damaged`` where files of that state are missing or damaged, ``UsageError`` for a choice that does not
-    exist, ``SparkFailed`` with Spark's words (all ``CkptError``). The session's settings are not changed.
+    Args:
+        spark: The session that reads; not one of Spark Connect.
+        path: A local path, or any URI that ``open_checkpoint`` opens.
+        batch: The id of a committed batch, by default the newest.
+        operator: The id of a stateful operator.
+        store: A store of a join, as Spark keeps it.
+        side: A side of a join: left or right.
+        variable: A variable of transformWithState.
+        timers: The timers of transformWithState.
+        shape: ``flat`` (a column for each leaf: ``key_user``, ``value_count``) or ``raw`` (Spark's structs).
+        partition_id: Keep the state partition of each row.
+        storage_options: For the file system of the path.
 
-    >>> ckpt.read_state(spark, "/data/checkpoints/orders", side="left").write.parquet("/data/left")  # doctest: +SKIP
+    Raises:
+        StateDamaged: Files of that state are missing or damaged.
+        UsageError: A choice that does not exist.
+        SparkFailed: Spark failed; the text has its words.
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+
+    >>> ckpt.read_state(spark, "sample_checkpoints/aggregation-hdfs-4.2").columns
+    ['key_key', 'value_count', 'value_sum']
+
     """
     wanted = Wanted(operator, store, side, variable, timers)
     reading = _planned(Question(path, wanted, batch=batch), storage_options)
@@ -63,10 +79,29 @@ def read_changes(
 
     One row for each change: ``batch_id``, ``change_type`` (update, append, delete), then the columns of
     ``read_state``. HDFS-backed stores and RocksDB with changelog checkpointing have them, for as long as the files of
-    these batches are there (``StateUnit.change_batches``); joins by ``store``. Raises as ``read_state`` does, and
-    ``UsageError`` where the changes of one of these batches are not there, saying of which they are.
+    these batches are there (``StateUnit.change_batches``); joins by ``store``.
 
-    >>> ckpt.read_changes(spark, "/data/checkpoints/orders", 120, 129).where("key_user = 7").show()  # doctest: +SKIP
+    Args:
+        spark: The session that reads; not one of Spark Connect.
+        path: A local path, or any URI that ``open_checkpoint`` opens.
+        first: The id of the first batch.
+        last: The id of the last batch.
+        operator: The id of a stateful operator.
+        store: A store of a join, as Spark keeps it.
+        variable: A variable of transformWithState.
+        shape: ``flat`` or ``raw``, as of ``read_state``.
+        partition_id: Keep the state partition of each row.
+        storage_options: For the file system of the path.
+
+    Raises:
+        StateDamaged: Files of that state are missing or damaged.
+        UsageError: A choice that does not exist, or a batch whose changes are not there.
+        SparkFailed: Spark failed; the text has its words.
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+
+    >>> ckpt.read_changes(spark, "sample_checkpoints/aggregation-hdfs-4.2", 8, 9).columns[:2]
+    ['batch_id', 'change_type']
+
     """
     wanted = Wanted(operator, store, None, variable)
     reading = _planned(Question(path, wanted, batch=last, changes_from=first), storage_options)
@@ -84,12 +119,26 @@ def read_initial_state(
     """All state of an operator, one row for each grouping key, as a lazy DataFrame: initial state for another query.
 
     The key columns come first, in the types of the state schema and named as in ``flat`` without ``key_``; what the
-    others hold says ``ckpt.export.initial.Holds``. ``batch`` is the id of a committed batch, by default the newest;
-    ``operator`` has to be given where there are several. Values whose time to live is over, but which Spark has not
+    others hold says ``ckpt.export.initial.Holds``. Values whose time to live is over, but which Spark has not
     removed yet, are among them, with their expiry. Write the frame to Parquet or Delta and start the new query on that:
-    Spark plans it again and again, also when the old checkpoint is gone. Raises as ``read_state`` does.
+    Spark plans it again and again, also when the old checkpoint is gone.
 
-    >>> ckpt.read_initial_state(spark, "/data/checkpoints/orders").write.parquet("/data/initial")  # doctest: +SKIP
+    Args:
+        spark: The session that reads; not one of Spark Connect.
+        path: A local path, or any URI that ``open_checkpoint`` opens.
+        batch: The id of a committed batch, by default the newest.
+        operator: The id of the stateful operator, where there are several.
+        storage_options: For the file system of the path.
+
+    Raises:
+        StateDamaged: Files of that state are missing or damaged.
+        UsageError: A choice that does not exist.
+        SparkFailed: Spark failed; the text has its words.
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+
+    >>> ckpt.read_initial_state(spark, "sample_checkpoints/aggregation-hdfs-4.2").columns
+    ['key', 'count', 'sum']
+
     """
     question = Question(path, Wanted(operator), batch=batch)
     return initial_frame(spark, plan_initial_state(question, storage_options, pyspark_version()))

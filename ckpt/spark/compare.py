@@ -13,11 +13,11 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType
 from ckpt.checkpoint import Checkpoint
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Question, Reading, plan_readings
-from ckpt.migrate.ways import Carried, Compared, Way
+from ckpt.migrate.two_ways import Carried, Compared, TwoWays
 from ckpt.spark.needs import pyspark_version
 from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame
-from ckpt.spark.trouble import told
+from ckpt.spark.trouble import spark_failures
 from ckpt.state.units import UnitKind, state_units
 
 _PLACE = "partition_id"
@@ -32,7 +32,7 @@ class Comparing:
     storage_options: Mapping[str, str] | None = None
     watcher: Watcher | None = None
 
-    def compared(self, ways: Iterable[Way]) -> Iterator[Compared]:
+    def compared(self, ways: Iterable[TwoWays]) -> Iterator[Compared]:
         """Each version that can be read in two ways: key and value of every row.
 
         A job for each unit of state, of which only counts come to the driver, one row for each partition. Raises
@@ -46,7 +46,7 @@ class Comparing:
                     operator, reading.unit.label, version, older, places, *_totals(counts), _differing(counts)
                 )
 
-    def carried(self, ways: Iterable[Way]) -> Iterator[Carried]:
+    def carried(self, ways: Iterable[TwoWays]) -> Iterator[Carried]:
         """How much the first snapshot of the new way has in common with the last version of the old one."""
         for (operator, store, last, later), places in _groups(ways, "last", "later"):
             both = zip(*(self._readings(operator, store, version) for version in (last, later)), strict=True)
@@ -69,11 +69,11 @@ class Comparing:
     def _counts(self, reading: Reading, one: DataFrame, other: DataFrame) -> list[tuple[int, ...]]:
         """For each partition: its id, rows of both, and how many are in one only."""
         doing = f"comparing {reading.unit.label} in batch {reading.moment.batch}"
-        with told(doing), watched(self.spark, doing, self.watcher):
+        with spark_failures(doing), watched(self.spark, doing, self.watcher):
             return [tuple(map(int, row)) for row in _differences(one, other).collect()]
 
 
-def _groups(ways: Iterable[Way], *versions: str) -> Iterator[tuple[tuple[int, str, int, int], tuple[int, ...]]]:
+def _groups(ways: Iterable[TwoWays], *versions: str) -> Iterator[tuple[tuple[int, str, int, int], tuple[int, ...]]]:
     """Partitions of a store that have the same two versions."""
     of_way = attrgetter("operator", "store", *versions)
     for key, group in groupby(sorted((way for way in ways if None not in of_way(way)), key=of_way), key=of_way):

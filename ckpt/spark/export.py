@@ -15,14 +15,14 @@ from ckpt.export.columns import Column, Columns, top_columns
 from ckpt.export.initial import InitialPlan
 from ckpt.export.manifest import manifest, manifest_of_all
 from ckpt.export.reading import Reading
-from ckpt.export.targets import MANIFEST, Format, Mode, Shape, Target, check_types
+from ckpt.export.targets import MANIFEST, ExportTarget, Format, Mode, Shape, check_types
 from ckpt.model import Json
 from ckpt.spark.files import Files, Staged
 from ckpt.spark.initial import initial_frame
 from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame
 from ckpt.spark.shapes import flat, schema_of
-from ckpt.spark.trouble import told
+from ckpt.spark.trouble import spark_failures
 from ckpt.storage.locations import is_inside
 
 
@@ -69,14 +69,17 @@ def shaped_initial(spark: SparkSession, plan: InitialPlan) -> Shaped:
 
 def count(spark: SparkSession, one: Shaped, watcher: Watcher | None = None) -> int:
     """How many rows there are."""
-    with told(f"counting {one.reading.unit.label}"), watched(spark, f"counting {one.reading.unit.label}", watcher):
+    with (
+        spark_failures(f"counting {one.reading.unit.label}"),
+        watched(spark, f"counting {one.reading.unit.label}", watcher),
+    ):
         return int(one.frame.count())
 
 
 def first_rows(spark: SparkSession, one: Shaped, number: int, watcher: Watcher | None = None) -> list[dict[str, Any]]:
     """A few rows as JSON objects, as Spark writes them; which ones is up to Spark."""
     doing = f"reading {one.reading.unit.label}"
-    with told(doing), watched(spark, doing, watcher):
+    with spark_failures(doing), watched(spark, doing, watcher):
         rows = one.frame.limit(number).select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"})).collect()
     return [json.loads(row[0]) for row in rows]
 
@@ -84,7 +87,7 @@ def first_rows(spark: SparkSession, one: Shaped, number: int, watcher: Watcher |
 def export(
     spark: SparkSession,
     found: Sequence[Shaped],
-    target: Target,
+    target: ExportTarget,
     watcher: Watcher | None = None,
     *,
     apart: bool = False,
@@ -132,13 +135,15 @@ def _write(
     rows = Observation()
     frame = one.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
     doing = f"exporting {one.reading.unit.label}"
-    with told(doing), watched(spark, doing, watcher):
+    with spark_failures(doing), watched(spark, doing, watcher):
         writer = frame.write.format(kind).options(**options, **_options(spark, one, kind))
         writer.mode("overwrite" if options else "error").save(place)
         return Exported(one, place, int(rows.get["rows"]), schema_of(one.frame))
 
 
-def _over_delta(spark: SparkSession, one: Shaped, files: Files, target: Target, watcher: Watcher | None) -> Exported:
+def _over_delta(
+    spark: SparkSession, one: Shaped, files: Files, target: ExportTarget, watcher: Watcher | None
+) -> Exported:
     """Overwrite a Delta table in one commit of its own log, which keeps what was there before."""
     place = target.name
     done = _write(spark, one, place, target.format, {"overwriteSchema": "true"}, watcher)
@@ -146,28 +151,28 @@ def _over_delta(spark: SparkSession, one: Shaped, files: Files, target: Target, 
     return done
 
 
-def _is_delta_table(files: Files, target: Target) -> bool:
+def _is_delta_table(files: Files, target: ExportTarget) -> bool:
     overwrites = target.format is Format.DELTA and target.mode is Mode.OVERWRITE
-    with told(f"looking at {target.name}"):
+    with spark_failures(f"checking {target.name}"):
         return overwrites and files.exists(f"{target.name}/_delta_log")
 
 
-def _to_table(spark: SparkSession, one: Shaped, name: str, target: Target, watcher: Watcher | None) -> Exported:
-    """Write a table of the session's catalog; one that is there stays until the new one is whole."""
-    with told(f"looking for {name}"):
+def _to_table(spark: SparkSession, one: Shaped, name: str, target: ExportTarget, watcher: Watcher | None) -> Exported:
+    """Write a table of the session's catalog; an existing one stays until the new one is complete."""
+    with spark_failures(f"looking for {name}"):
         there = spark.catalog.tableExists(name)
         schema = name.rpartition(".")[0] or spark.catalog.currentDatabase()
         home = spark.catalog.getDatabase(schema).locationUri
     if is_inside(home, one.reading.checkpoint):
-        raise UsageError(f"`table` {name} would lie in the checkpoint, in {home}: a checkpoint is never written to")
+        raise UsageError(f"`table` {name} would be in the checkpoint, in {home}: ckpt never writes to a checkpoint")
     if there and target.mode is Mode.ERROR:
-        raise UsageError(f'`table` {name} is there already: `mode="overwrite"` replaces it')
+        raise UsageError(f'`table` {name} exists already: `mode="overwrite"` replaces it')
     aside = there and target.format is not Format.DELTA  # Delta replaces a table in one commit, others drop it first
     written = _beside(name) if aside else name
     rows = Observation()
     frame = one.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
     doing = f"exporting {one.reading.unit.label}"
-    with told(doing), watched(spark, doing, watcher):
+    with spark_failures(doing), watched(spark, doing, watcher):
         writer = frame.write.format(target.format).options(**_options(spark, one, target.format))
         if target.mode is Mode.OVERWRITE and target.format is Format.DELTA:
             writer = writer.option("overwriteSchema", "true")
@@ -184,7 +189,7 @@ def _to_table(spark: SparkSession, one: Shaped, name: str, target: Target, watch
                 spark.sql(f"DROP TABLE IF EXISTS {written}")
             raise
     if aside:
-        with told(f"renaming {written}, which is whole, to {name}"):
+        with spark_failures(f"renaming {written}, which is complete, to {name}"):
             spark.sql(f"ALTER TABLE {written} RENAME TO {name}")
     return done
 
@@ -196,7 +201,7 @@ def _beside(name: str) -> str:
 
 
 def _options(spark: SparkSession, one: Shaped, kind: Format) -> dict[str, str]:
-    """What a format is told: CSV begins with the names, and Delta keeps the manifest with the commit."""
+    """The options of a format: CSV begins with the names, and Delta keeps the manifest with the commit."""
     if kind is not Format.DELTA:
         return {"header": "true"} if kind is Format.CSV else {}
     return {"userMetadata": json.dumps(_manifest(spark, one, schema_of(one.frame), None, kind))}

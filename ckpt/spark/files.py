@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ckpt.errors import CkptError
-from ckpt.export.targets import Target, check_what_is_there, folder_and_name
-from ckpt.spark.trouble import SparkFailed, told
+from ckpt.export.targets import ExportTarget, check_what_is_there, folder_and_name
+from ckpt.spark.trouble import SparkFailed, spark_failures
 
 _RENAMED_AT_ONCE = ("file:", "hdfs:")  # elsewhere renaming a folder may be copying its files one by one
 _TRIES, _PAUSE_SECONDS = 20, 0.5
@@ -29,7 +29,7 @@ class Files:
         return bool(self._system(where).exists(where))
 
     def names(self, path: str) -> list[str] | None:
-        """What lies in a folder; None for a file."""
+        """What is in a folder; None for a file."""
         where = self._path(path)
         system = self._system(where)
         if not system.getFileStatus(where).isDirectory():
@@ -72,17 +72,17 @@ class Files:
 class Staged:
     """A folder that appears whole or not at all: written beside its place under a hidden name, then renamed.
 
-    What is there already is replaced only where that was asked for, and only once the new folder is whole.
+    Existing data is replaced only if requested, and only when the new folder is complete.
     """
 
-    def __init__(self, files: Files, target: Target) -> None:
-        """Look at the place. Raises UsageError where something is there that is not to be, or may not be, replaced."""
+    def __init__(self, files: Files, target: ExportTarget) -> None:
+        """Look at the place. Raises UsageError if something exists that must not be replaced."""
         self._files = files
         self._place = target.name.rstrip("/")
         parent, name = folder_and_name(self._place)
         self.path = f"{parent}/.{name}.ckpt-{uuid.uuid4().hex[:12]}"
         self._at_once = self._place.startswith(_RENAMED_AT_ONCE)
-        with told(f"looking at {self._place}"):
+        with spark_failures(f"checking {self._place}"):
             self._replaces = files.exists(self._place)
             if self._replaces:
                 check_what_is_there(target, files.names(self._place))
@@ -92,12 +92,12 @@ class Staged:
 
         Where renaming is copying these are written last, so that nothing has them that is not whole.
         """
-        with told(f"putting {self._place} in its place"):
+        with spark_failures(f"putting {self._place} in its place"):
             if self._at_once:
                 self._write(self.path, texts)
             if not self._replaces:
                 if self._files.exists(self._place):  # a rename would move the folder into it
-                    raise CkptError(f"{self._place} appeared while it was being written, and is left as it is")
+                    raise CkptError(f"{self._place} appeared while the export was being written, and is not changed")
                 self._swap(texts)
                 return
             old = f"{self.path}-old"
@@ -129,7 +129,7 @@ class Staged:
 
         Tasks that were cancelled go on until they notice, and make the folder again: it is removed until it stays away.
         """
-        with suppress(SparkFailed), told(f"removing {self.path}"):
+        with suppress(SparkFailed), spark_failures(f"removing {self.path}"):
             for _ in range(_TRIES):
                 self._files.remove(self.path)
                 time.sleep(_PAUSE_SECONDS)

@@ -57,10 +57,10 @@ def check_java() -> None:
     if java is None:
         raise SparkMissing(f"Spark needs Java, and there is none on the PATH: {cure}")
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
         where = "JAVA_HOME" if home else "the PATH"
         raise SparkMissing(f"Spark needs Java, and {java}, from {where}, does not run: {cure}") from error
-    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
     if found and int(found[1]) < OLDEST_JAVA:
         raise SparkMissing(f"Spark 4 needs Java {OLDEST_JAVA} or later, and {java} is Java {found[1]}: {cure}")

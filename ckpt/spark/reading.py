@@ -13,7 +13,7 @@ from pyspark.sql.types import StructField, StructType
 from ckpt.export.mount import ROOT, VIEW, Mount
 from ckpt.export.reading import Reading
 from ckpt.spark.session import classic, cloned, handed_over
-from ckpt.spark.trouble import told
+from ckpt.spark.trouble import spark_failures
 from ckpt.state.units import StateUnit, UnitKind
 
 
@@ -28,7 +28,9 @@ def raw_frame(spark: SparkSession, reading: Reading) -> DataFrame:
     for conf in reading.confs:
         own.conf.set(conf.name, conf.value)
     location = reading.location if reading.mount is None else _mounted(own, reading.mount)
-    with told(f"reading the state of {reading.checkpoint} ({reading.unit.label}, batch {reading.moment.batch})"):
+    with spark_failures(
+        f"reading the state of {reading.checkpoint} ({reading.unit.label}, batch {reading.moment.batch})"
+    ):
         _ = own.streams  # Spark 4.2.0 finds its StateStoreCoordinator only once this was touched
         frame = own.read.format("statestore").options(**reading.options).load(location)
         if reading.unit.kind is UnitKind.SIDE:

@@ -6,13 +6,13 @@ from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
 from ckpt.errors import UsageError
-from ckpt.export.targets import Mode, Target, check_types
+from ckpt.export.targets import ExportTarget, Mode, check_types
 from ckpt.migrate.generate import processor_code, start_code
 from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan
 from ckpt.spark.files import Files, Staged
 from ckpt.spark.initial import initial_frame
 from ckpt.spark.progress import Watcher, watched
-from ckpt.spark.trouble import told
+from ckpt.spark.trouble import spark_failures
 
 
 def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watcher: Watcher | None = None) -> int:
@@ -24,15 +24,14 @@ def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watche
     """
     check_types(plan.columns, plan.format)
     files = Files(spark)
-    with told(f"looking at {place}"):
+    with spark_failures(f"checking {place}"):
         if files.exists(place) and not files.is_empty(place):
-            raise UsageError(f"`to` {place}: something is there already, and is left alone: name a new folder")
-    staged = Staged(files, Target(place, None, plan.format, Mode.OVERWRITE))
+            raise UsageError(f"`to` {place}: it exists already and is not changed: name a new folder")
+    staged = Staged(files, ExportTarget(place, None, plan.format, Mode.OVERWRITE))
     with ExitStack() as undo:
         undo.callback(staged.give_up)
         keys = _write_state(spark, plan, f"{staged.path}/{INITIAL_STATE}", watcher)
-        beside = None if place.startswith("file:") else f"{place}/{INITIAL_STATE}"
-        code = {PROCESSOR: processor_code(plan), START: start_code(plan, beside)}
+        code = {PROCESSOR: processor_code(plan), START: start_code(plan, None if place.startswith("file:") else place)}
         staged.finish(code)
         for name in code:
             files.remove(f"{place}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited
@@ -45,6 +44,6 @@ def _write_state(spark: SparkSession, plan: TransformPlan, path: str, watcher: W
     rows = Observation()
     frame = initial_frame(spark, plan.initial).observe(rows, F.count(F.lit(1)).alias("rows"))
     doing = f"writing the initial state of operator {plan.shape.operator}"
-    with told(doing), watched(spark, doing, watcher):
+    with spark_failures(doing), watched(spark, doing, watcher):
         frame.write.format(plan.format).save(path)
         return int(rows.get["rows"])

@@ -19,7 +19,7 @@ class SparkFailed(CkptError):
 
 
 @contextmanager
-def told(doing: str) -> Iterator[None]:
+def spark_failures(doing: str) -> Iterator[None]:
     """Turn whatever Spark throws into SparkFailed: ``doing`` says what was tried."""
     try:
         yield

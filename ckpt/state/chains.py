@@ -13,7 +13,7 @@ from ckpt.state.folders import FileId, StoreNames
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class WantedVersion:
     """The version of a store that is to be loaded."""
 
     version: int
@@ -22,7 +22,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What leads to one version of a store: a snapshot, if there is one, and the logs behind it, in reading order."""
+    """What leads to one version of a store: a snapshot, if there is one, and the logs after it, in reading order."""
 
     snapshot: FileId | None
     logs: tuple[FileId, ...]  # that are there, up to the first hole
@@ -36,7 +36,7 @@ class Chain:
         return self.hole is None and self.lost_snapshot is None
 
 
-def chain_to(names: StoreNames, target: Target, lineage: Lineage | None = None) -> Chain:
+def chain_to(names: StoreNames, target: WantedVersion, lineage: Lineage | None = None) -> Chain:
     """The files that Spark reads to load ``target``; ``lineage`` is that of its changelog, where there is one."""
     if target.unique_id is None:
         below = [version for version, unique_id in names.snapshots if unique_id is None and version <= target.version]
@@ -56,7 +56,7 @@ def chain_to(names: StoreNames, target: Target, lineage: Lineage | None = None) 
     return Chain(None, chain.logs, chain.hole, chain.holes, lost_snapshot=steps[0])
 
 
-def fallbacks(names: StoreNames, target: Target, chain: Chain) -> list[Chain]:
+def fallbacks(names: StoreNames, target: WantedVersion, chain: Chain) -> list[Chain]:
     """Complete chains from older snapshots, newest first, and last from nothing (Spark's ``AutoSnapshotLoader``)."""
     first = chain.snapshot or chain.lost_snapshot
     if first is None:
@@ -92,7 +92,7 @@ def _listed(names: StoreNames, snapshot: FileId | None, logs: Sequence[FileId]) 
 
 
 def _lineage_before(names: StoreNames, snapshot: FileId | None, first: FileId) -> list[FileId] | None:
-    """The logs from behind ``snapshot`` up to ``first``, where the names alone tell which they are."""
+    """The logs after ``snapshot`` up to ``first``, if the names alone identify them."""
     by_version: dict[int, list[FileId]] = {}
     for file_id in names.logs:
         by_version.setdefault(file_id[0], []).append(file_id)

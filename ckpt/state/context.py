@@ -7,7 +7,7 @@ from ckpt import settings
 from ckpt.checkpoint import Log
 from ckpt.formats.statefiles import LZ4
 from ckpt.model import CommitLog, OffsetLog, Provider
-from ckpt.state.chains import Target
+from ckpt.state.chains import WantedVersion
 from ckpt.state.folders import StorePartition
 
 _PROVIDERS = {
@@ -45,14 +45,14 @@ class Context:
         number = self.conf.get(settings.SHUFFLE_PARTITIONS, "")
         return int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else None
 
-    def target(self, place: StorePartition) -> Target | None:
-        """What is to be loaded of one store in one partition; None where nothing is, or the logs do not tell what."""
+    def target(self, place: StorePartition) -> WantedVersion | None:
+        """What is to be loaded of one store in one partition; None if nothing is, or if the logs do not say what."""
         version = self.needed_version
         count = self.shuffle_partitions
         if version is None or (count is not None and place.partition >= count):
             return None
         if not self.unique_ids:
-            return Target(version)
+            return WantedVersion(version)
         of_partitions = self.unique_ids.get(place.operator, ())
         if place.partition >= len(of_partitions):
             return None
@@ -61,14 +61,14 @@ class Context:
         there = [i for i in ids if (version, i) in names.logs or (version, i) in names.snapshots]
         if len(there) != 1 and len(ids) != 1:
             return None
-        return Target(version, there[0] if there else ids[0])
+        return WantedVersion(version, there[0] if there else ids[0])
 
 
 def context_of(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Context:
     """Work out which state version the next start loads.
 
     Batch B reads version B and writes B + 1. After batch L is committed the next start runs L + 1; otherwise it runs L
-    again (``MicroBatchExecution.populateStartOffsets``). The unique ids of version V stand in the commit of V - 1.
+    again (``MicroBatchExecution.populateStartOffsets``). The unique ids of version V are in the commit of V - 1.
     """
     entry = offsets.readable(offsets.latest)
     latest, needed = offsets.latest, None

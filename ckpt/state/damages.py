@@ -67,7 +67,7 @@ def _lost_metadata(found: Found, operator: Operator, version: int) -> Iterator[S
     if isinstance(metadata, Unreadable):
         yield replace(damage, path=metadata.path, detail=metadata.reason)
     else:
-        yield replace(damage, detail="the operator metadata is not there", says=_METADATA_GONE)
+        yield replace(damage, detail="the operator metadata is missing", says=_METADATA_GONE)
 
 
 def _lost_schemas(found: Found, operator: Operator, version: int) -> Iterator[StateDamage]:
@@ -75,7 +75,7 @@ def _lost_schemas(found: Found, operator: Operator, version: int) -> Iterator[St
     for recorded in operator.schema_paths:
         path = f"{STATE}/{operator.id}/" + recorded.rpartition(f"/{STATE}/{operator.id}/")[2]
         if found.listing.info(path) is None and not lies_elsewhere(recorded, operator.id, found.uri):
-            detail = "operator metadata names this schema file, and it is not there"
+            detail = "operator metadata names this schema file, which is missing"
             kind = DamageKind.BAD_SCHEMA
             says = f"{STATE}/{operator.id}/_stateSchema/"
             yield StateDamage(kind, operator.id, None, None, version, path, None, detail, says=says)

@@ -92,7 +92,7 @@ def _contents(answers: Sequence[Answer], paths: Sequence[str]) -> list[tuple[str
         if isinstance(answer, bytes):
             pairs.append((path, answer))
         elif isinstance(answer, NotFound):
-            pairs.append((path, Unreadable(path, Fault.VANISHED, "it was gone when it was to be read")))
+            pairs.append((path, Unreadable(path, Fault.VANISHED, "it was gone when ckpt tried to read it")))
         else:
             pairs.append((path, Unreadable(path, Fault.VANISHED, str(answer))))
     return pairs

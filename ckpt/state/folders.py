@@ -1,4 +1,4 @@
-"""Where state lies: operators, partitions and stores as the listing shows them.
+"""Where state is: operators, partitions and stores as the listing shows them.
 
 Names are parsed once for all folders that hold the same names (partitions of format 1 mostly do), because a checkpoint
 may have hundreds of thousands of state files.
@@ -30,7 +30,7 @@ class StoreNames:
     log_kind: StateFileKind
     snapshot_kind: StateFileKind
     all: tuple[str, ...] = field(init=False)  # the names of both kinds
-    versions: Ranges = field(init=False)  # that can be loaded, as far as names tell
+    versions: Ranges = field(init=False)  # that can be loaded, judging by names
     newest: int | None = field(init=False)  # the highest version that any file has
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ class StorePartition:
         return StateFile(file_id[0], kind, self.files[name].size, f"{self.folder}/{name}", file_id[1])
 
     def checksum_size(self, name: str) -> int | None:
-        """How many bytes Spark's checksum file beside a file has; None where there is none."""
+        """The size in bytes of Spark's checksum file next to a file; None if there is none."""
         info = self.files.get(name + CHECKSUM)
         return None if info is None else info.size
 

@@ -19,4 +19,4 @@ class Found:
     folders: tuple[OperatorFolder, ...]
     described: Mapping[int, Description]  # by operator
     loads: Loads
-    uri: str  # where the checkpoint lies now
+    uri: str  # where the checkpoint is now

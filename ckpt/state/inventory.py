@@ -99,7 +99,7 @@ def _expected_partitions(folder: OperatorFolder, description: Description, conte
 
 
 def _keeps_one_partition(description: Description) -> bool:
-    """Whether rows are not spread by key: a limit, an aggregation without keys, or nothing tells (Spark 2.x, 3.0)."""
+    """Whether rows are not spread by key: a limit, an aggregation without keys, or unknown (Spark 2.x, 3.0)."""
     if description.known is not None and description.known.name == "globalLimit":
         return True
     if not description.schemas:

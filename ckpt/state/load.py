@@ -6,7 +6,7 @@ from itertools import islice
 
 from ckpt.formats.statefiles import CHECKSUM, Lineage, parse_lineage
 from ckpt.model import DamageKind, RocksDBSnapshot, StateDamage, StateFile, StateFileKind
-from ckpt.state.chains import Chain, Target, chain_to, fallbacks
+from ckpt.state.chains import Chain, WantedVersion, chain_to, fallbacks
 from ckpt.state.folders import SSTS, StoreNames, StorePartition
 from ckpt.state.steps import Step
 from ckpt.state.verify import Verdict, Verified, compare_sizes, verify
@@ -21,7 +21,7 @@ class Load:
     """One store in one partition, and what Spark reads to load it."""
 
     place: StorePartition
-    target: Target
+    target: WantedVersion
     chain: Chain
     damages: tuple[StateDamage, ...]
     num_keys: int | None  # where a zip of exactly this version records it
@@ -51,10 +51,12 @@ class Loads:
     unverified: int  # files whose ends say nothing
 
 
-def load_stores(listing: Listing, targets: Mapping[StorePartition, Target], codec: str, most_tails: int) -> Step[Loads]:
+def load_stores(
+    listing: Listing, targets: Mapping[StorePartition, WantedVersion], codec: str, most_tails: int
+) -> Step[Loads]:
     """Find the files of every store in every partition, and check the ends of ``most_tails`` of them at most."""
     lineages = yield from _read_lineages(targets)
-    known: dict[tuple[StoreNames, Target], Chain] = {}
+    known: dict[tuple[StoreNames, WantedVersion], Chain] = {}
     chains: dict[StorePartition, Chain] = {}
     for place, target in targets.items():
         key = (place.names, target)
@@ -84,7 +86,7 @@ def _most_telling_first(chains: Mapping[StorePartition, Chain]) -> Iterator[Stat
         yield from map(place.log, chain.logs[:-1])
 
 
-def _read_lineages(targets: Mapping[StorePartition, Target]) -> Step[dict[StorePartition, Lineage]]:
+def _read_lineages(targets: Mapping[StorePartition, WantedVersion]) -> Step[dict[StorePartition, Lineage]]:
     """Format 2: read the lineage that the changelog of the wanted version begins with, unless there is a zip."""
     asked: dict[StorePartition, ReadRequest] = {}
     for place, (version, unique_id) in ((p, (t.version, t.unique_id)) for p, t in targets.items()):
@@ -103,7 +105,7 @@ def _read_lineages(targets: Mapping[StorePartition, Target]) -> Step[dict[StoreP
 
 
 def _rescued(listing: Listing, loads: list[Load], codec: str) -> Step[set[StorePartition]]:
-    """Those whose only trouble is a snapshot that an older one and its logs can replace, with all files whole."""
+    """Those whose only problem is a snapshot that an older one and its logs can replace, with all files intact."""
     ways: dict[StorePartition, list[tuple[Chain, Load]]] = {}
     for load in loads:
         serious = [damage for damage in load.damages if _is_serious(damage)]
@@ -144,7 +146,7 @@ def _with_fallback(load: Load) -> Load:
     return replace(load, damages=damages)
 
 
-def _check(listing: Listing, place: StorePartition, target: Target, chain: Chain, verified: Verified) -> Load:
+def _check(listing: Listing, place: StorePartition, target: WantedVersion, chain: Chain, verified: Verified) -> Load:
     """Put together what is wrong, in the order in which Spark comes to it."""
     damages = tuple(_damages(listing, place, target, chain, verified))
     num_keys = None
@@ -155,7 +157,7 @@ def _check(listing: Listing, place: StorePartition, target: Target, chain: Chain
 
 
 def _damages(
-    listing: Listing, place: StorePartition, target: Target, chain: Chain, verified: Verified
+    listing: Listing, place: StorePartition, target: WantedVersion, chain: Chain, verified: Verified
 ) -> Iterator[StateDamage]:
     names = place.names
     if target.unique_id is None and chain.snapshot is None:
@@ -163,7 +165,7 @@ def _damages(
     if chain.lost_snapshot is not None:
         version, unique_id = chain.lost_snapshot
         name = f"{version}_{unique_id}.{names.snapshot_kind}"
-        detail = "the changelogs go back to this snapshot, and it is not there"
+        detail = "the changelogs go back to this snapshot, which is missing"
         yield _damage(place, target, Verdict(DamageKind.MISSING, detail), name, names.snapshot_kind)
     if chain.snapshot is not None:
         name = names.snapshots[chain.snapshot]
@@ -180,11 +182,13 @@ def _damages(
         yield _hole(place, target, chain)
     blocked = f"{target.version + 1}.{names.log_kind}"
     if target.unique_id is None and listing.has_folder(f"{place.folder}/{blocked}"):
-        verdict = Verdict(DamageKind.BLOCKED, f"a folder lies where version {target.version + 1} is to be written")
+        verdict = Verdict(
+            DamageKind.BLOCKED, f"a folder is in the place of version {target.version + 1} is to be written"
+        )
         yield _damage(place, target, verdict, blocked, names.log_kind)
 
 
-def _ids_in_names(place: StorePartition, target: Target) -> Iterator[StateDamage]:
+def _ids_in_names(place: StorePartition, target: WantedVersion) -> Iterator[StateDamage]:
     """Zips of format 2 where the commit names no unique ids: Spark takes their names for numbers."""
     zips = [name for (_, unique_id), name in place.names.snapshots.items() if unique_id is not None]
     if zips and place.names.snapshot_kind is StateFileKind.ZIP:
@@ -196,7 +200,7 @@ def _ids_in_names(place: StorePartition, target: Target) -> Iterator[StateDamage
 
 
 def _file_damages(
-    place: StorePartition, target: Target, name: str, kind: StateFileKind, verified: Verified
+    place: StorePartition, target: WantedVersion, name: str, kind: StateFileKind, verified: Verified
 ) -> Iterator[StateDamage]:
     """What is wrong with one file of the chain, or else with Spark's checksum of it."""
     verdict = verified.wrong.get(f"{place.folder}/{name}")
@@ -207,7 +211,7 @@ def _file_damages(
 
 
 def _sst_damages(
-    listing: Listing, place: StorePartition, target: Target, zip_name: str, recorded: RocksDBSnapshot
+    listing: Listing, place: StorePartition, target: WantedVersion, zip_name: str, recorded: RocksDBSnapshot
 ) -> Iterator[StateDamage]:
     """SST files that a zip names and that are not there, or not as long as it says."""
     there = listing.in_folder(f"{place.folder}/{SSTS}")
@@ -215,7 +219,7 @@ def _sst_damages(
         info = there.get(name)
         path = f"{SSTS}/{name}"
         if info is None:
-            verdict = Verdict(DamageKind.MISSING_SST, f"{zip_name} names it, and it is not there")
+            verdict = Verdict(DamageKind.MISSING_SST, f"{zip_name} names it, and it is missing")
         elif info.size != size:
             kind = DamageKind.EMPTY if info.size == 0 else DamageKind.TRUNCATED
             verdict = Verdict(kind, f"{info.size} bytes, where {zip_name} records {size}")
@@ -224,7 +228,7 @@ def _sst_damages(
         yield _damage(place, target, verdict, path, StateFileKind.SST)
 
 
-def _hole(place: StorePartition, target: Target, chain: Chain) -> StateDamage:
+def _hole(place: StorePartition, target: WantedVersion, chain: Chain) -> StateDamage:
     """The first log that is not there; where a store keeps no changelogs it is its snapshot that is missing."""
     assert chain.hole is not None
     names = place.names
@@ -235,11 +239,13 @@ def _hole(place: StorePartition, target: Target, chain: Chain) -> StateDamage:
     stem = str(version) if unique_id is None else f"{version}_{unique_id}"
     detail = f"version {target.version} cannot be loaded without it"
     if chain.holes > 1 and kind is names.log_kind:
-        detail += f"; {chain.holes - 1} more of its kind are not there"
+        detail += f"; {chain.holes - 1} more of its kind are missing"
     return _damage(place, target, Verdict(DamageKind.MISSING, detail), f"{stem}.{kind}", kind)
 
 
-def _damage(place: StorePartition, target: Target, verdict: Verdict, name: str, kind: StateFileKind) -> StateDamage:
+def _damage(
+    place: StorePartition, target: WantedVersion, verdict: Verdict, name: str, kind: StateFileKind
+) -> StateDamage:
     return StateDamage(
         kind=verdict.kind,
         operator=place.operator,

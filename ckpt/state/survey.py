@@ -30,10 +30,10 @@ def read_state(
     uri: str,
     most_tails: int = MOST_TAILS,
 ) -> Step[StateInventory | None]:
-    """Take stock of ``state/``; None where the checkpoint has none and no commit speaks of any.
+    """Take stock of ``state/``; None if the checkpoint has none and no commit mentions any.
 
     Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads;
-    ``uri`` is where the checkpoint lies now. At most ``most_tails`` files of the version are looked at besides their
+    ``uri`` is the checkpoint's current location. At most ``most_tails`` files of the version are read besides their
     names and sizes, the newest of each partition first; the rest is counted as ``unverified``.
     """
     context = context_of(offsets, commits)

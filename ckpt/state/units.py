@@ -1,6 +1,6 @@
 """What can be read of a checkpoint's state, apart from who reads it: one ``StateUnit`` for each view of an operator.
 
-A unit says where the rows lie (operator, store, column family), what they look like as far as the files tell, and for
+A unit says where the rows are (operator, store, column family), what they look like as far as the files say, and for
 which batches every file that a reading needs is there. Spark reads units in ``ckpt.spark``.
 """
 
@@ -14,7 +14,7 @@ from ckpt import settings
 from ckpt.checkpoint import Checkpoint
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
-from ckpt.model import ColumnFamily, Json, Operator, Provider, StateDamage, StateInventory, Store
+from ckpt.model import ColumnFamily, Json, Operator, Provider, StateDamage, StateFileKind, StateInventory, Store
 from ckpt.state.folders import OperatorFolder, find_operators
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 from ckpt.versions import Spark, first_with
@@ -30,10 +30,10 @@ _TIMERS = ("$procTimers", "$eventTimers")  # how Spark calls the families of tim
 
 
 class UnitKind(StrEnum):
-    """What one row of a unit stands for."""
+    """What one row of a unit is."""
 
     KEY = "key"  # a key and its value: aggregations, windows, deduplication, limit, mapGroupsWithState and its kin
-    DEDUPLICATION = "deduplication"  # only a key: what Spark before 3.5 kept as value is no data
+    DEDUPLICATION = "deduplication"  # only a key: what Spark before 3.5 stored as value is not data
     SIDE = "side"  # a row that one side of a stream-stream join buffers
     STORE = "store"  # an entry of one of the stores that a join keeps its sides in
     VALUE = "value"  # a transformWithState variable: its value for a key
@@ -42,6 +42,7 @@ class UnitKind(StrEnum):
     TIMERS = "timers"  # a timer that is registered for a key
 
 
+MOST_BATCHES = 2**63 - 1
 _KINDS_OF_VARIABLES = {"ValueState": UnitKind.VALUE, "ListState": UnitKind.LIST, "MapState": UnitKind.MAP}
 
 
@@ -72,7 +73,7 @@ class StateUnit:
     format_version: int  # state store checkpoint format
     schema: Json
     described: bool  # the state schema, which Spark's reader needs, could be read
-    prefix_columns: int | None  # of the key, where Spark's reader would have to be told: see ``_lost_prefix``
+    prefix_columns: int | None  # of the key, where Spark's reader cannot know it: see ``_lost_prefix``
     readable_batches: Ranges
     change_batches: Ranges  # whose changes are there as delta or changelog files; empty where Spark reads none
     damages: tuple[StateDamage, ...]  # of the version that the next start loads
@@ -113,10 +114,11 @@ def state_units(checkpoint: Checkpoint) -> tuple[StateUnit, ...]:
     """Everything that can be read of a checkpoint's state, in the order of operators; empty for a stateless query.
 
     Units that are not ``shown_elsewhere`` together hold all of the state once. Pure, and never raises: a damaged
-    unit is there all the same, and its ``readable_batches`` and ``damages`` tell.
+    unit is listed anyway; see its ``readable_batches`` and ``damages``.
 
-    >>> [unit.label for unit in state_units(open_checkpoint("/data/checkpoints/orders"))]  # doctest: +SKIP
-    ['operator 0, left side', 'operator 0, right side', ...]
+    >>> found = ckpt.state_units(ckpt.open_checkpoint("sample_checkpoints/join-hdfs-3.5"))
+    >>> [unit.label for unit in found if not unit.shown_elsewhere]
+    ['operator 0, left side', 'operator 0, right side']
     """
     state = checkpoint.state
     if state is None:
@@ -234,7 +236,7 @@ class _Building:
 
     def _unit(self, kind: UnitKind, stores: list[Store], schema: Json, described: bool | None = None) -> StateUnit:
         names = tuple(store.name for store in stores)
-        readable = reduce(common, (store.readable_batches for store in stores)) if stores else ()
+        readable = reduce(common, map(self._read_batches, stores)) if stores else ()
         return StateUnit(
             operator=self.operator.id,
             operator_name=self.operator.name,
@@ -254,6 +256,20 @@ class _Building:
             oldest_spark=self._oldest_spark(kind),
         )
 
+    def _read_batches(self, store: Store) -> Ranges:
+        """The batches of a store that Spark's reader loads.
+
+        A start goes back to an older snapshot where a RocksDB snapshot is bad, and the reader does not: it fails on
+        every version from that snapshot on.
+        """
+        readable = store.readable_batches
+        replayed = {partition.partition: partition.replay_versions or 0 for partition in store.partitions}
+        for damage in self.state.damages:
+            if only_a_start_gets_round(damage) and self._concerns(damage, (store.name,)):
+                snapshot = damage.version - replayed.get(damage.partition or 0, 0)
+                readable = common(readable, ((0, snapshot - 2), (damage.version, MOST_BATCHES)))
+        return readable
+
     def _oldest_spark(self, kind: UnitKind) -> Spark | None:
         """Which Spark first reads it, as recorded by ``tests/export/matrix.json``."""
         if kind is UnitKind.LIST and self._recorded.get(settings.MERGE_OPERATOR, "1") != "1":
@@ -271,6 +287,11 @@ class _Building:
         for names in {place.names for place in places}:
             ranges = common(ranges, shifted(ranges_of(sorted({version for version, _ in names.logs})), -1))
         return ranges if places else ()
+
+
+def only_a_start_gets_round(damage: StateDamage) -> bool:
+    """Whether a start loads the state without the damaged file, and Spark's reader does not."""
+    return damage.fallback and damage.file_kind in (StateFileKind.ZIP, StateFileKind.SST)
 
 
 def _is_described(store: Store) -> bool:

@@ -1,7 +1,7 @@
-"""Whether the files that a load reads are whole, as far as their last bytes tell.
+"""Whether the files that a load reads are complete, judging by their last bytes.
 
-A whole LZ4 stream ends with its mark, a whole zip with its central directory. Only a file whose tail is not as it
-should be is read further, because Spark does not look at the tail: what counts is whether the data is there.
+A complete LZ4 stream ends with its marker, a complete zip with its central directory. Only a file with another
+tail is read further, because Spark does not check the tail: what counts is whether the data is there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from ckpt.state.steps import Answer, Step
 from ckpt.storage.base import ReadRequest
 
 _LARGEST_READ = 1 << 28
-"""Bytes up to which a suspicious file is read whole; the tail alone judges a larger one."""
+"""Up to this many bytes a suspicious file is read completely; of a larger one only the tail is checked."""
 
 _NO_ENTRIES = "NoSuchFileException"
 """Spark unpacks a zip without entries and then does not find the file ``metadata``."""
@@ -33,7 +33,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The outcome for a set of files, by path; a file that is in neither ``wrong`` nor ``unknown`` is whole."""
+    """The outcome for a set of files, by path; a file that is in neither ``wrong`` nor ``unknown`` is complete."""
 
     wrong: Mapping[str, Verdict] = field(default_factory=dict)
     unknown: frozenset[str] = frozenset()  # another codec, or it could not be read
@@ -50,7 +50,7 @@ class _Verdicts:
 
 
 def verify(files: Iterable[StateFile], codec: str) -> Step[Verified]:
-    """Look at the tail of each file, and then at all of those whose tail is not that of a whole file.
+    """Check the tail of each file, and then all of those whose tail is not that of a complete file.
 
     ``codec`` is the one in which the query compresses deltas and changelogs; the ends of others say nothing.
     """
@@ -78,7 +78,7 @@ def verify(files: Iterable[StateFile], codec: str) -> Step[Verified]:
 
 
 def compare_sizes(files: Sequence[StateFile], verified: Verified) -> Step[Verified]:
-    """Compare files whose ends say nothing with the size that Spark's checksum file beside each of them records."""
+    """Compare files whose ends say nothing with the size that Spark's checksum file of each records."""
     answers = yield [ReadRequest(file.path + CHECKSUM) for file in files]
     wrong, known = dict(verified.wrong), set[str]()
     for file, answer in zip(files, answers, strict=True):
@@ -100,11 +100,11 @@ def _tail(file: StateFile) -> ReadRequest:
 def _judge_tail(file: StateFile, tail: Answer, found: _Verdicts) -> bool:
     """Judge one file by its tail; False where all of it has to be read for that."""
     if isinstance(tail, NotFound):
-        found.wrong[file.path] = Verdict(DamageKind.MISSING, "it was gone when it was to be read")
+        found.wrong[file.path] = Verdict(DamageKind.MISSING, "it was gone when ckpt tried to read it")
     elif not isinstance(tail, bytes):
         found.unknown.add(file.path)
     elif file.size > _LARGEST_READ:
-        detail = f"its last bytes are not those of a whole .{file.kind}"
+        detail = f"its last bytes are not those of a complete .{file.kind}"
         found.wrong[file.path] = Verdict(DamageKind.TRUNCATED, detail)
     elif file.kind is StateFileKind.ZIP:
         snapshot = parse_zip_tail(file.path, tail, file.size)
@@ -133,11 +133,11 @@ def _judge_stream(content: bytes) -> Verdict | None:
         case Ending.WHOLE:
             return None
         case Ending.ODD_END:
-            return Verdict(DamageKind.ODD_END, "its end is not that of a whole file, but all its data is there")
+            return Verdict(DamageKind.ODD_END, "its end is not that of a complete file, but all its data is there")
         case Ending.CUT:
-            return Verdict(DamageKind.TRUNCATED, f"it was cut off after {len(content)} bytes")
+            return Verdict(DamageKind.TRUNCATED, f"it was truncated after {len(content)} bytes")
         case Ending.NOT_LZ4:
-            return Verdict(DamageKind.UNREADABLE, "it does not begin as a compressed file of Spark does")
+            return Verdict(DamageKind.UNREADABLE, "it does not start like a compressed file of Spark")
 
 
 def _judge_zip(file: StateFile, content: bytes, snapshots: dict[str, RocksDBSnapshot]) -> Verdict | None:
@@ -149,9 +149,9 @@ def _judge_zip(file: StateFile, content: bytes, snapshots: dict[str, RocksDBSnap
     streamed = read_whole_zip(file.path, content)
     if isinstance(streamed, RocksDBSnapshot):
         snapshots[file.path] = streamed
-        return Verdict(DamageKind.ODD_END, "its end is not that of a whole zip, but all its entries are there")
+        return Verdict(DamageKind.ODD_END, "its end is not that of a complete zip, but all its entries are there")
     if isinstance(found, NeedsMore) or found.fault is Fault.INCOMPLETE:
         if not content.startswith(b"PK"):
-            return Verdict(DamageKind.UNREADABLE, "it is no zip", _NO_ENTRIES)
-        return Verdict(DamageKind.TRUNCATED, f"it was cut off after {len(content)} bytes")
+            return Verdict(DamageKind.UNREADABLE, "it is not a zip", _NO_ENTRIES)
+        return Verdict(DamageKind.TRUNCATED, f"it was truncated after {len(content)} bytes")
     return Verdict(DamageKind.UNREADABLE, found.reason)

@@ -1,4 +1,4 @@
-"""The door to wherever a checkpoint lies: read only, local or remote."""
+"""The storage interface: reads a checkpoint, local or remote, and never writes."""
 
 from ckpt.storage.base import FileInfo, Folder, Listing, Oddity, ReadRequest, Storage
 from ckpt.storage.uri import open_storage

@@ -10,17 +10,17 @@ from pyarrow import fs
 
 from ckpt.errors import UsageError
 from ckpt.storage.base import FileInfo, temporary
-from ckpt.storage.remote import REQUESTS_AT_ONCE, Entry
+from ckpt.storage.remote import REQUESTS_AT_ONCE, ListedItem
 from ckpt.storage.trouble import short
 
 Options = Mapping[str, str]
 
 
-class ArrowDrive:
+class ArrowBackend:
     """A folder of a ``pyarrow.fs.FileSystem``."""
 
     def __init__(self, file_system: fs.FileSystem, root: str, cure: str, *, markers_only: bool = False) -> None:
-        """Root a drive at a folder.
+        """Root a backend at a folder.
 
         Args:
             file_system: Whose folder it is.
@@ -35,17 +35,17 @@ class ArrowDrive:
         self.file_system = file_system
         self._root = root.rstrip("/")
 
-    def level(self, folder: str) -> Iterable[Entry]:
-        """What lies directly in a folder."""
+    def level(self, folder: str) -> Iterable[ListedItem]:
+        """What is directly in a folder."""
         found = list(self._list(folder, recursive=False))
         if self._markers_only and not any(entry.file is None for entry in found):
             depth = folder.count("/") + 1 if folder else 0
             below = self._list(folder, recursive=True)
             deeper = {"/".join(entry.path.split("/")[: depth + 1]) for entry in below}
-            found += [Entry(path, None) for path in deeper - {entry.path for entry in found}]
+            found += [ListedItem(path, None) for path in deeper - {entry.path for entry in found}]
         return found
 
-    def everything(self) -> Iterable[Entry]:
+    def everything(self) -> Iterable[ListedItem]:
         """The whole tree: with object stores one request for each thousand objects."""
         return self._list("", recursive=True)
 
@@ -56,11 +56,11 @@ class ArrowDrive:
             wanted = left if length is None else min(length, left)
             return bytes(file.read_at(wanted, offset)) if wanted else b""
 
-    def pen(self) -> "ArrowPen":
+    def writer(self) -> "ArrowBackendWriter":
         """The way to write there."""
-        return ArrowPen(self.file_system, self.join)
+        return ArrowBackendWriter(self.file_system, self.join)
 
-    def _list(self, folder: str, *, recursive: bool) -> Iterable[Entry]:
+    def _list(self, folder: str, *, recursive: bool) -> Iterable[ListedItem]:
         base = self.join(folder)
         try:
             found = self.file_system.get_file_info(fs.FileSelector(base, recursive=recursive))
@@ -72,16 +72,16 @@ class ArrowDrive:
         for item in found:
             path = item.path[skip:].strip("/")
             if item.type == fs.FileType.Directory:
-                yield Entry(path, None)
+                yield ListedItem(path, None)
             elif item.type != fs.FileType.NotFound:
-                yield Entry(path, FileInfo(item.size or 0, _ms(item.mtime_ns)))
+                yield ListedItem(path, FileInfo(item.size or 0, _ms(item.mtime_ns)))
 
     def join(self, path: str) -> str:
         """A path below the root, as the file system spells it."""
         return f"{self._root}/{path}" if path else self._root or "/"
 
 
-class ArrowPen:
+class ArrowBackendWriter:
     """Writes through pyarrow.
 
     A put to an object store shows the whole object at once; pyarrow offers no conditional put, so whether the name is
@@ -122,7 +122,7 @@ def _ms(nanoseconds: int | None) -> int | None:
 
 def _flag(text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise ValueError("it takes true or false")
+        raise ValueError("it must be true or false")
     return text.lower() == "true"
 
 
@@ -152,8 +152,8 @@ AZURE_OPTIONS: Mapping[str, Callable[[str], object]] = {
 }
 
 
-def s3(bucket: str, path: str, options: Options) -> ArrowDrive:
-    """S3 and what speaks its language. Where nothing names a region, the bucket is asked (one request)."""
+def s3(bucket: str, path: str, options: Options) -> ArrowBackend:
+    """S3 and compatible storage. If no region is given, the bucket is asked (one request)."""
     values = _typed("s3", options, S3_OPTIONS)
     endpoint = str(values.get("endpoint_override", ""))
     if "://" in endpoint:
@@ -162,20 +162,20 @@ def s3(bucket: str, path: str, options: Options) -> ArrowDrive:
     if not elsewhere and not values.keys() & {"region", "endpoint_override"}:
         values["region"] = fs.resolve_s3_region(bucket)
     cure = "give credentials (AWS_* variables, ~/.aws, `storage_options` access_key=… secret_key=…)"
-    return ArrowDrive(_make("s3", lambda: fs.S3FileSystem(**values)), f"{bucket}/{path}", cure)
+    return ArrowBackend(_make("s3", lambda: fs.S3FileSystem(**values)), f"{bucket}/{path}", cure)
 
 
-def gcs(bucket: str, path: str, options: Options) -> ArrowDrive:
-    """Google Cloud Storage; gives up after 10 s of retries unless told otherwise."""
+def gcs(bucket: str, path: str, options: Options) -> ArrowBackend:
+    """Google Cloud Storage; gives up after 10 s of retries unless set otherwise."""
     values: dict[str, Any] = {"retry_time_limit": timedelta(seconds=10), **_typed("gs", options, GCS_OPTIONS)}
     if "access_token" in values:
         values.setdefault("credential_token_expiration", datetime.now(UTC) + timedelta(hours=1))
     cure = "give credentials (gcloud, GOOGLE_APPLICATION_CREDENTIALS, `storage_options` access_token=…)"
     file_system = _make("gs", lambda: fs.GcsFileSystem(**values))
-    return ArrowDrive(file_system, f"{bucket}/{path}", cure, markers_only=True)
+    return ArrowBackend(file_system, f"{bucket}/{path}", cure, markers_only=True)
 
 
-def azure(container: str, path: str, host: str, options: Options) -> ArrowDrive:
+def azure(container: str, path: str, host: str, options: Options) -> ArrowBackend:
     """Azure Blob Storage and Data Lake; ``host`` is ``<account>.dfs.core.windows.net``, or empty."""
     values = _typed("abfs", options, AZURE_OPTIONS)
     account, _, domain = host.partition(".")
@@ -191,16 +191,16 @@ def azure(container: str, path: str, host: str, options: Options) -> ArrowDrive:
             "or give `storage_options` account_name=…"
         )
     cure = "give credentials (az login, AZURE_* variables, `storage_options` account_key=… or sas_token=…)"
-    return ArrowDrive(_make("abfs", lambda: fs.AzureFileSystem(**values)), f"{container}/{path}", cure)
+    return ArrowBackend(_make("abfs", lambda: fs.AzureFileSystem(**values)), f"{container}/{path}", cure)
 
 
-def libhdfs(scheme: str, host: str, port: int, user: str | None, path: str, options: Options) -> ArrowDrive:
+def libhdfs(scheme: str, host: str, port: int, user: str | None, path: str, options: Options) -> ArrowBackend:
     """HDFS through Hadoop's own client and a JVM inside this process; options are Hadoop's settings."""
     cure = "check HADOOP_CONF_DIR and the Kerberos ticket"
     name = f"{scheme}://{host}" if scheme != "hdfs" else host or "default"
     extra = dict(options) or None
     hadoop = _make(scheme, lambda: fs.HadoopFileSystem(name, port, user=user, extra_conf=extra))
-    return ArrowDrive(hadoop, f"/{path}", cure)
+    return ArrowBackend(hadoop, f"/{path}", cure)
 
 
 def _typed(scheme: str, options: Options, known: Mapping[str, Callable[[str], object]]) -> dict[str, Any]:

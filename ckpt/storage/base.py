@@ -1,4 +1,4 @@
-"""What reading code may ask of a place where a checkpoint lies: list it, read a file, read a byte range.
+"""What reading code can do with a storage: list it, read a file, read a byte range.
 
 Paths are relative to the root of the checkpoint, with ``/`` between names and none at either end;
 ``""`` is the root itself. Nothing here can write.
@@ -19,7 +19,7 @@ TEMPORARY = ".ckpt.tmp"
 
 
 def temporary(path: str) -> str:
-    """The name under which a file is written before it is put in place: hidden, beside it."""
+    """The name under which a file is written before it is renamed: hidden, next to it."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}.{name}{TEMPORARY}"
 
@@ -32,7 +32,7 @@ def one_line(text: str) -> str:
 class FileInfo(NamedTuple):
     """What a listing says of a file: its size in bytes and when it was last written, in ms since 1970 UTC.
 
-    Some object stores do not tell the time: ``mtime_ms`` is then None.
+    Some object stores have no modification time: ``mtime_ms`` is then None.
     """
 
     size: int
@@ -49,7 +49,7 @@ class Folder(NamedTuple):
 class Oddity(StrEnum):
     """Why something in a listing was not followed as a plain file or folder."""
 
-    LOOP = "a symbolic link to a folder that it lies in"
+    LOOP = "a symbolic link to a folder above it"
     REPEATED = "a symbolic link to a folder that many others lead to"
     DANGLING = "a symbolic link to nothing"
     SPECIAL = "neither a file nor a folder"
@@ -103,11 +103,11 @@ class Listing:
         return path in self.folders
 
     def subfolders(self, path: str) -> Sequence[str]:
-        """The names of the folders directly in ``path``, sorted as text; none where it is no folder."""
+        """The names of the folders directly in ``path``, sorted as text; none if it is not a folder."""
         return self._children.get(path, ())
 
     def in_folder(self, path: str) -> Mapping[str, FileInfo]:
-        """The files directly in ``path``; none where it is no folder."""
+        """The files directly in ``path``; none if it is not a folder."""
         return self.folders.get(path, {})
 
     def info(self, path: str) -> FileInfo | None:
@@ -133,10 +133,10 @@ class Storage(Protocol):
 
     @property
     def local(self) -> bool:
-        """Whether it is a local path, where Hadoop keeps a hidden checksum file beside every file."""
+        """Whether it is a local path, where Hadoop keeps a hidden checksum file for every file."""
 
     def list_level(self, path: str = "") -> Folder:
-        """One folder only, by default the root: cheap, however much lies below.
+        """One folder only, by default the root: cheap, however much is below it.
 
         Raises NotFound where nothing is there, StorageError where it is a file or cannot be listed.
         """

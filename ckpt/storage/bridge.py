@@ -17,7 +17,7 @@ from fsspec.core import url_to_fs
 
 from ckpt.errors import StorageError, UsageError
 from ckpt.storage.base import FileInfo
-from ckpt.storage.remote import Entry
+from ckpt.storage.remote import ListedItem
 from ckpt.storage.trouble import explain, short
 
 # Where the file systems put the time of the last change; only some have one.
@@ -28,7 +28,7 @@ _TIMES = (
 _MS_SINCE = 100_000_000_000  # a number above this is in ms (since 1973), below it in s (until 5138)
 
 
-class FsspecDrive:
+class FsspecBackend:
     """A folder of an fsspec file system."""
 
     def __init__(self, file_system: fsspec.AbstractFileSystem, root: str) -> None:
@@ -36,13 +36,13 @@ class FsspecDrive:
         self.file_system = file_system
         self._root = root.rstrip("/")
 
-    def level(self, folder: str) -> Iterable[Entry]:
-        """What lies directly in a folder, in one ``ls``."""
+    def level(self, folder: str) -> Iterable[ListedItem]:
+        """What is directly in a folder, in one ``ls``."""
         base = self.join(folder)
         self.file_system.invalidate_cache()  # some file systems remember listings, and never ask again
         return self._entries(base, self.file_system.ls(base, detail=True))
 
-    def everything(self) -> Iterable[Entry] | None:
+    def everything(self) -> Iterable[ListedItem] | None:
         """The whole tree where the file system has a ``find`` of its own, as object stores do."""
         if not _finds_by_itself(self.file_system):
             return None
@@ -69,11 +69,11 @@ class FsspecDrive:
                 return b""
             raise
 
-    def pen(self) -> "FsspecPen":
+    def writer(self) -> "FsspecBackendWriter":
         """The way to write there."""
-        return FsspecPen(self.file_system, self.join)
+        return FsspecBackendWriter(self.file_system, self.join)
 
-    def _entries(self, base: str, found: Iterable[Mapping[str, Any]]) -> Iterable[Entry]:
+    def _entries(self, base: str, found: Iterable[Mapping[str, Any]]) -> Iterable[ListedItem]:
         root = self._root.strip("/")
         for item in found:
             name = str(item["name"]).strip("/")
@@ -82,14 +82,14 @@ class FsspecDrive:
                     raise NotADirectoryError(base)
                 continue
             path = name.removeprefix(root).lstrip("/")
-            yield Entry(path, None if item["type"] == "directory" else _file_info(name, item))
+            yield ListedItem(path, None if item["type"] == "directory" else _file_info(name, item))
 
     def join(self, path: str) -> str:
         """A path below the root, as the file system spells it."""
         return f"{self._root}/{path}" if path else self._root or "/"
 
 
-class FsspecPen:
+class FsspecBackendWriter:
     """Writes through fsspec, by a conditional put where the file system has one."""
 
     def __init__(self, file_system: fsspec.AbstractFileSystem, join: Callable[[str], str]) -> None:
@@ -116,7 +116,7 @@ class FsspecPen:
         self._fs.makedirs(self._join(path), exist_ok=True)
 
 
-def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecDrive:
+def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecBackend:
     """The fsspec file system that a URI names.
 
     Args:
@@ -151,7 +151,7 @@ def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecDrive
         raise UsageError(f"{scheme}:// cannot be opened with these options: {short(error)}") from error
     except Exception as error:  # each file system has exceptions of its own
         raise explain(error, shown, "check the URI and `storage_options`") from error
-    return FsspecDrive(file_system, root)
+    return FsspecBackend(file_system, root)
 
 
 def _finds_by_itself(file_system: fsspec.AbstractFileSystem) -> bool:
@@ -170,7 +170,7 @@ def _file_info(name: str, item: Mapping[str, Any]) -> FileInfo:
 
 
 def _ms(time: object) -> int | None:
-    """A time as file systems tell it, in ms since 1970 UTC; None for what is no time."""
+    """A time as file systems give it, in ms since 1970 UTC; None for anything else."""
     if isinstance(time, str):
         try:
             time = datetime.fromisoformat(time)

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 import hdfs_native
 
 from ckpt.storage.base import FileInfo, temporary
-from ckpt.storage.remote import Entry
+from ckpt.storage.remote import ListedItem
 
 # By default hdfs-native retries for three minutes before it says that no name node answers.
 _PATIENCE = {"dfs.client.failover.max.attempts": "4", "dfs.client.failover.sleep.max.millis": "1000"}
 
 
-class HdfsDrive:
+class HdfsBackend:
     """A folder of an HDFS, or of a viewfs mount table."""
 
     def __init__(self, scheme: str, host: str, path: str, settings: Mapping[str, str]) -> None:
@@ -24,14 +24,14 @@ class HdfsDrive:
         self.client = hdfs_native.Client(f"{scheme}://{host}", {**_PATIENCE, **settings})
         self._root = f"/{path}" if path else ""
 
-    def level(self, folder: str) -> Iterable[Entry]:
-        """What lies directly in a folder."""
+    def level(self, folder: str) -> Iterable[ListedItem]:
+        """What is directly in a folder."""
         base = self.join(folder)
         for status in self.client.list_status(base, False):
             if status.path == base and not status.isdir:
                 raise NotADirectoryError(base)
             path = f"{folder}/{status.path.rpartition('/')[2]}".lstrip("/")
-            yield Entry(path, None if status.isdir else FileInfo(status.length, status.modification_time))
+            yield ListedItem(path, None if status.isdir else FileInfo(status.length, status.modification_time))
 
     def everything(self) -> None:
         """Nothing better than folder by folder: a name node lists one at a time."""
@@ -47,12 +47,12 @@ class HdfsDrive:
         """A path below the root, as the name node spells it."""
         return f"{self._root}/{path}" if path else self._root or "/"
 
-    def pen(self) -> "HdfsPen":
+    def writer(self) -> "HdfsBackendWriter":
         """The way to write there."""
-        return HdfsPen(self.client, self.join)
+        return HdfsBackendWriter(self.client, self.join)
 
 
-class HdfsPen:
+class HdfsBackendWriter:
     """Writes a temporary file and renames it, which HDFS refuses where the name is taken."""
 
     def __init__(self, client: hdfs_native.Client, join: Callable[[str], str]) -> None:

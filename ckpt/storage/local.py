@@ -142,7 +142,7 @@ class LocalStorage:
         folders: list[str],
         odd: dict[str, Oddity],
     ) -> None:
-        """File away a symbolic link under what it points to, or something that is no file at all."""
+        """Record a symbolic link under what it points to, or something that is not a file."""
         try:
             found = entry.stat()
         except OSError as error:
@@ -189,14 +189,14 @@ class LocalStorage:
             case errno.ENOTDIR:
                 return NotFound(f"{shown} is not a folder: give the checkpoint's own folder")
             case errno.EACCES | errno.EPERM:
-                return StorageError(f"{shown} may not be read: run ckpt as a user that may (permission denied)")
+                return StorageError(f"{shown} cannot be read: run ckpt as a user that can (permission denied)")
             case _:
                 reason = one_line(error.strerror or str(error))
-                return StorageError(f"{shown} cannot be read: {reason}; look at the disk or mount first")
+                return StorageError(f"{shown} cannot be read: {reason}; check the disk or mount first")
 
 
 def _lies_in(path: str, folder: os.stat_result) -> bool:
-    """Whether ``path`` is ``folder`` or lies below it, by its name or by what its links mean."""
+    """Whether ``path`` is ``folder`` or below it, by its name or after resolving links."""
     ways = (PurePath(os.path.abspath(path)), PurePath(os.path.realpath(path)))
     above = {parent for way in ways for parent in (way, *way.parents)}
     return any(os.path.samestat(folder, os.stat(parent)) for parent in above)

@@ -1,4 +1,4 @@
-"""Writing on a local (or mounted) file system: every file whole or not at all, and never over another one.
+"""Writing on a local (or mounted) file system: every file completely or not at all, and never over another one.
 
 A file is written under a temporary name, flushed to the disk, and then linked to its own name, which fails where that
 name is taken. Folders inside the root are opened without following symbolic links, and everything is done relative to
@@ -28,12 +28,11 @@ class LocalWriter:
 
     def __init__(self, root: str, uri: str) -> None:
         self.uri = uri
-        self.exclusive = True
         self._root = root
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """``flock`` on the root: it leaves nothing behind, and ends with the process."""
+        """``flock`` on the root: it leaves no file, and ends with the process."""
         with self._trouble(""):
             handle = os.open(self._root, _FOLDER)
         try:
@@ -41,15 +40,15 @@ class LocalWriter:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 shown = self._shown("")
-                raise StorageError(f"{shown} is being changed by another ckpt: wait until it has ended") from error
-            except OSError:  # a mount without flock
-                self.exclusive = False
+                raise StorageError(f"{shown} is being changed by another ckpt: wait until it has finished") from error
+            except OSError:
+                pass  # a mount without flock: nothing keeps a second change away
             yield
         finally:
             os.close(handle)
 
     def make_root(self) -> None:
-        """Create the root, for its owner only; the folder above it must be there."""
+        """Create the root, for its owner only; the folder above it must exist."""
         with self._trouble(""):
             if os.path.lexists(self._root):
                 raise AlreadyThere(f"{self._shown('')} exists already: name a folder that does not")
@@ -85,14 +84,16 @@ class LocalWriter:
                 _flush(folder)
 
     def attributes(self, path: str) -> Attributes | None:
-        """Of an ordinary file of ours; anything else ckpt could not put back as it was, and so does not touch."""
+        """Of a regular file that we own; ckpt could not restore anything else, and so does not touch it."""
         with self._folder(path) as (folder, name), self._trouble(path):
             try:
                 found = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
                 return None
         if not stat.S_ISREG(found.st_mode):
-            raise StorageError(f"{self._shown(path)} is no ordinary file: ckpt does not change what it cannot restore")
+            raise StorageError(
+                f"{self._shown(path)} is not a regular file: ckpt does not change what it cannot restore"
+            )
         if os.geteuid() not in (0, found.st_uid):
             raise StorageError(f"{self._shown(path)} belongs to another user: run ckpt as the user that runs the query")
         return Attributes(found.st_mode & 0o777, found.st_uid, found.st_gid, found.st_mtime_ns)
@@ -126,21 +127,19 @@ class LocalWriter:
             shown = self._shown(path)
             match error.errno:
                 case errno.EEXIST:
-                    raise AlreadyThere(f"{shown} exists already: it was not there a moment ago") from error
+                    raise AlreadyThere(f"{shown} exists already: it did not a moment ago") from error
                 case errno.EACCES | errno.EPERM | errno.EROFS:
                     reason = (error.strerror or "permission denied").lower()
                     cure = "run ckpt as the user that runs the query"
-                    raise StorageError(f"{shown} may not be written ({reason}): {cure}") from error
+                    raise StorageError(f"{shown} cannot be written ({reason}): {cure}") from error
                 case errno.ENOSPC | errno.EDQUOT:
-                    raise StorageError(f"{shown} cannot be written: the disk is full; make room first") from error
+                    raise StorageError(f"{shown} cannot be written: the disk is full; free some space first") from error
                 case errno.ELOOP | errno.ENOTDIR:
                     cure = "ckpt writes to the folder itself only"
-                    raise StorageError(f"{shown} lies behind a symbolic link or no folder: {cure}") from error
+                    raise StorageError(f"{shown} is behind a symbolic link or not in a folder: {cure}") from error
                 case _:
                     reason = one_line(error.strerror or str(error))
-                    raise StorageError(
-                        f"{shown} cannot be written: {reason}; look at the disk or mount first"
-                    ) from error
+                    raise StorageError(f"{shown} cannot be written: {reason}; check the disk or mount first") from error
 
     def _shown(self, path: str) -> str:
         return one_line(os.path.abspath(f"{self._root}/{path}"))
@@ -168,7 +167,9 @@ def _rename_no_replace(old: str, new: str, folder: int) -> None:
     """``renameat2`` with ``RENAME_NOREPLACE``, for file systems without hard links."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
-        raise OSError(errno.EOPNOTSUPP, "this system has neither hard links here nor a rename that keeps what is there")
+        raise OSError(
+            errno.EOPNOTSUPP, "this system has neither hard links here nor a rename that keeps an existing file"
+        )
     if rename(folder, os.fsencode(old), folder, os.fsencode(new), _RENAME_NOREPLACE) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

@@ -1,6 +1,6 @@
 """Every way of spelling a place: what each scheme means, which spellings mean the same place, and how Spark spells it.
 
-Only ``file:`` URIs are percent-decoded, and only by ckpt: Spark takes them as they stand (Hadoop's ``Path``), so that
+Only ``file:`` URIs are percent-decoded, and only by ckpt: Spark uses them literally (Hadoop's ``Path``), so that
 ``file:///a%20b`` may mean two folders. ckpt opens the decoded one.
 """
 
@@ -76,7 +76,7 @@ def local_path(uri: str) -> str | None:
     if colon and scheme == "file":
         file = _LOCAL_FILE.fullmatch(rest)
         if file is None:
-            raise UsageError(f"{one_line(uri)} is no absolute path on this machine: write file:///path")
+            raise UsageError(f"{one_line(uri)} is not an absolute path on this machine: write file:///path")
         return os.fsdecode(unquote(file[1], errors="surrogateescape"))
     if colon and scheme == "dbfs" and rest.startswith("/"):
         path = re.sub("^/+", "/", rest)
@@ -109,7 +109,7 @@ def without_keys(rest: str) -> str:
 
 
 def is_inside(place: str, folder: str) -> bool:
-    """Whether a place is a folder, or may lie in it, however each is spelled by a user.
+    """Whether a place is a folder, or may be in it, however each is spelled.
 
     Where that cannot be known (a name service and a name node, an Azure account that is not named), the answer is yes.
     """

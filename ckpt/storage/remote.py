@@ -1,6 +1,6 @@
-"""A checkpoint that lies behind a network: the same questions as for a local one, asked side by side.
+"""A remote checkpoint: the same requests as for a local one, several at a time.
 
-What differs between kinds of remote storage is a ``Drive``; what does not is here.
+What differs between kinds of remote storage is a ``Backend``; what does not is here.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,17 +17,17 @@ Answer = TypeVar("Answer")
 
 REQUESTS_AT_ONCE = 128
 PATIENCE = 45  # seconds; the file systems' own retries mostly end within 25
-_MARKER = "_$folder$"  # what Hadoop's older S3 clients and EMR leave beside a folder: an empty object
+_MARKER = "_$folder$"  # what Hadoop's older S3 clients and EMR leave next to a folder: an empty object
 
 
-class Entry(NamedTuple):
-    """Something a drive lists: its path below the root, and what is known of it if it is a file."""
+class ListedItem(NamedTuple):
+    """Something a backend lists: its path below the root, and what is known of it if it is a file."""
 
     path: str
     file: FileInfo | None
 
 
-class Drive(Protocol):
+class Backend(Protocol):
     """One kind of remote storage, rooted at a checkpoint.
 
     Errors are raised as the library beneath raises them; ``RemoteStorage`` puts them in ckpt's words.
@@ -37,24 +37,24 @@ class Drive(Protocol):
     def cure(self) -> str:
         """What usually helps where this kind of storage refuses: credentials, options."""
 
-    def level(self, folder: str) -> Iterable[Entry]:
-        """What lies directly in a folder. Raises FileNotFoundError or NotADirectoryError."""
+    def level(self, folder: str) -> Iterable[ListedItem]:
+        """What is directly in a folder. Raises FileNotFoundError or NotADirectoryError."""
 
-    def everything(self) -> Iterable[Entry] | None:
-        """The whole tree in fewer requests than one for each folder, or None where there is no such way."""
+    def everything(self) -> Iterable[ListedItem] | None:
+        """The whole tree in fewer requests than one for each folder, or None if that is not possible."""
 
     def read(self, path: str, offset: int, length: int | None) -> bytes:
         """A range of a file, cut short where the file ends; ``length`` None is up to the end."""
 
-    def pen(self) -> "Pen":
-        """The way to write there: for ``ckpt.storage.remote_writer`` and nobody else."""
+    def writer(self) -> "BackendWriter":
+        """The interface to write there: only for ``ckpt.storage.remote_writer``."""
 
 
-class Pen(Protocol):
-    """What a drive can write; paths and errors are those of the drive."""
+class BackendWriter(Protocol):
+    """What a backend can write; paths and errors are those of the backend."""
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a whole file, so that nobody sees a part of it. Raises FileExistsError where the name is taken."""
+        """Write a whole file, so that no reader sees a part of it. Raises FileExistsError if the name is taken."""
 
     def delete(self, path: str) -> None:
         """Remove a file. Raises FileNotFoundError where it is not there."""
@@ -64,13 +64,13 @@ class Pen(Protocol):
 
 
 class RemoteStorage:
-    """A drive with ckpt's errors, and many requests under way at once."""
+    """A backend with ckpt's errors, and many requests under way at once."""
 
-    def __init__(self, uri: str, drive: Drive, place: str = "") -> None:
+    def __init__(self, uri: str, backend: Backend, place: str = "") -> None:
         """``uri`` is how the root is shown, ``place`` what paths in messages begin with (by default the same)."""
         self.uri = uri
         self.local = False
-        self._drive = drive
+        self._backend = backend
         self._place = (place or uri).rstrip("/")
 
     def list_level(self, path: str = "") -> Folder:
@@ -89,11 +89,11 @@ class RemoteStorage:
     def list_tree(self) -> Listing:
         """The whole tree: page by page where the storage lists recursively, else folder by folder."""
         try:
-            entries = self._drive.everything()
+            entries = self._backend.everything()
             if entries is not None:
                 return _Tree(entries).listing()
         except Exception as error:
-            raise explain(error, self._place, self._drive.cure) from error
+            raise explain(error, self._place, self._backend.cure) from error
         return self._walk()
 
     def read(self, path: str) -> bytes:
@@ -120,17 +120,17 @@ class RemoteStorage:
         if length == 0:
             return b""
         try:
-            return self._drive.read(path, offset, length)
+            return self._backend.read(path, offset, length)
         except Exception as error:
-            raise explain(error, self._shown(path), self._drive.cure) from error
+            raise explain(error, self._shown(path), self._backend.cure) from error
 
-    def _level(self, folder: str) -> list[Entry]:
+    def _level(self, folder: str) -> list[ListedItem]:
         try:
-            return list(self._drive.level(folder))
+            return list(self._backend.level(folder))
         except Exception as error:
-            raise explain(error, self._shown(folder), self._drive.cure) from error
+            raise explain(error, self._shown(folder), self._backend.cure) from error
 
-    def _level_or_nothing(self, folder: str) -> list[Entry]:
+    def _level_or_nothing(self, folder: str) -> list[ListedItem]:
         """A level of a folder that was listed a moment ago and may have vanished since."""
         try:
             return self._level(folder)
@@ -154,11 +154,11 @@ class RemoteStorage:
 class _Tree:
     """Folders and files gathered from entries, in whatever order these come."""
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+    def __init__(self, entries: Iterable[ListedItem] = ()) -> None:
         self._folders: dict[str, dict[str, FileInfo]] = {"": {}}
         self.add(entries)
 
-    def add(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: Iterable[ListedItem]) -> None:
         """Put entries in their places, and the folders above them."""
         for path, info in entries:
             if info is None:

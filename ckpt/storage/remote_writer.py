@@ -1,7 +1,7 @@
-"""Writing behind a network: a drive's pen, with ckpt's errors.
+"""Writing behind a network: a backend's writer, with ckpt's errors.
 
-How a file appears whole, and never over another one, depends on the storage (``Drive.pen``). None has a lock that ends
-with the process, so a second repair at the same time is not kept away.
+How a file appears complete, and never over another one, depends on the storage (``Backend.writer``). None has a lock
+that ends with the process, so a second change at the same time is not kept away.
 """
 
 from collections.abc import Iterator
@@ -9,21 +9,20 @@ from contextlib import contextmanager, suppress
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage.base import one_line, temporary
-from ckpt.storage.remote import Drive
+from ckpt.storage.remote import Backend
 from ckpt.storage.trouble import explain
 from ckpt.storage.writer import AlreadyThere, Attributes
 
 
 class RemoteWriter:
-    """A folder behind a network in which files can be created and removed."""
+    """A remote folder in which files can be created and removed."""
 
-    def __init__(self, uri: str, drive: Drive, place: str = "") -> None:
+    def __init__(self, uri: str, backend: Backend, place: str = "") -> None:
         """``uri`` is how the root is shown, ``place`` what paths in messages begin with (by default the same)."""
         self.uri = uri
-        self.exclusive = False
         self._place = (place or uri).rstrip("/")
-        self._drive = drive
-        self._pen = drive.pen()
+        self._backend = backend
+        self._writer = backend.writer()
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -33,28 +32,28 @@ class RemoteWriter:
     def make_root(self) -> None:
         """Create the root where nothing is; an object store has no folders to create."""
         with suppress(NotFound), self._trouble(""):
-            if any(True for _ in self._drive.level("")):
+            if any(True for _ in self._backend.level("")):
                 raise AlreadyThere(f"{self._place} exists already: name a folder that does not")
         with self._trouble(""):
-            self._pen.make_folder("")
+            self._writer.make_folder("")
 
     def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
         """Put the file and read it again: a store that lost a byte is noticed at once."""
         with self._trouble(path):
             try:
-                self._pen.put(path, data)
+                self._writer.put(path, data)
             except FileExistsError as error:
                 shown = self._shown(path)
-                raise AlreadyThere(f"{shown} exists already: it was not there a moment ago") from error
-            if self._drive.read(path, 0, None) != data:
+                raise AlreadyThere(f"{shown} exists already: it did not a moment ago") from error
+            if self._backend.read(path, 0, None) != data:
                 raise StorageError(
-                    f"{self._shown(path)} does not hold what was just written: look at the storage first"
+                    f"{self._shown(path)} does not contain what was just written: check the storage first"
                 )
 
     def remove(self, path: str) -> None:
         """Remove the file."""
         with suppress(NotFound), self._trouble(path):
-            self._pen.delete(path)
+            self._writer.delete(path)
 
     def attributes(self, path: str) -> None:
         """A remote file's owner is the storage's own affair."""
@@ -68,7 +67,7 @@ class RemoteWriter:
         try:
             yield
         except Exception as error:
-            raise explain(error, self._shown(path), self._drive.cure, "written") from error
+            raise explain(error, self._shown(path), self._backend.cure, "written") from error
 
     def _shown(self, path: str) -> str:
         return one_line(f"{self._place}/{path}") if path else self._place

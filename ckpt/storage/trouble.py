@@ -50,10 +50,10 @@ def explain(error: Exception, path: str, cure: str, doing: str = "read") -> Stor
     if isinstance(error, NotADirectoryError) or _NO_FOLDER.search(said):
         return NotFound(f"{path} is not a folder: give the checkpoint's own folder")
     if elsewhere := _REGION.search(said):
-        return StorageError(f"{path} lies in another region: give `storage_options` region={elsewhere[1]}")
+        return StorageError(f"{path} is in another region: give `storage_options` region={elsewhere[1]}")
     reason = short(error)
     if isinstance(error, PermissionError) or _REFUSED.search(said):
-        return StorageError(f"{path} may not be {doing}: {cure} ({reason})")
+        return StorageError(f"{path} cannot be {doing}: {cure} ({reason})")
     if isinstance(error, ConnectionError | TimeoutError) or _OUT_OF_REACH.search(said):
         return StorageError(f"{path} cannot be reached: check the host and the network ({reason})")
     return StorageError(f"{path} cannot be {doing}: {reason}; {cure}")
@@ -67,5 +67,5 @@ def short(error: BaseException) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    """What stands before a Java stack trace and the like (which hdfs-native passes on with escaped newlines)."""
+    """What comes before a Java stack trace and the like (which hdfs-native passes on with escaped newlines)."""
     return next((line for line in re.split(r"\\n|\n", str(error)) if line.strip()), "")

@@ -1,6 +1,6 @@
 """From what a user typed, or pasted from Spark, to the storage that opens it.
 
-Remote paths are taken as they stand, as Hadoop and the vendors' own tools take them. With ``s3``, ``gs`` and ``abfs`` a
+Remote paths are used literally, as Hadoop and the vendors' own tools do. With ``s3``, ``gs`` and ``abfs`` a
 trailing ``?key=value&…`` gives options, as in pyarrow's URIs.
 """
 
@@ -20,7 +20,7 @@ from ckpt.storage.local import LocalStorage
 from ckpt.storage.locations import OBJECT_STORES, Family, family, local_path
 
 if TYPE_CHECKING:
-    from ckpt.storage.remote import Drive
+    from ckpt.storage.remote import Backend
 
 _QUERY = re.compile(r"(?P<path>[^?]*)\?(?P<query>\w+=[^&]*(?:&\w+=[^&]*)*)", re.S)
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
@@ -29,7 +29,7 @@ NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Storage:
     """Open the storage behind a local path, a ``file:`` URI, or any URI that pyarrow.fs or fsspec opens.
 
-    Nothing is listed yet: whether anything is there, ``list_level`` tells.
+    Nothing is listed yet: use ``list_level`` to see whether anything is there.
 
     Args:
         uri: As the user gave it.
@@ -41,7 +41,7 @@ def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Storage:
 
     """
     if not uri or "\0" in uri:
-        raise UsageError("an empty path" if not uri else f"{one_line(uri)} is no path: it holds a zero byte")
+        raise UsageError("an empty path" if not uri else f"{one_line(uri)} is not a path: it contains a zero byte")
     local = local_path(uri)
     if local is None:
         return _open_remote(uri, options)
@@ -93,12 +93,12 @@ def _open_remote(uri: str, options: Mapping[str, str]) -> Storage:
     # Imported here, so that a local checkpoint is read without pyarrow.
     from ckpt.storage.remote import RemoteStorage
 
-    shown, place, drive = open_drive(uri, options)
-    return RemoteStorage(shown, drive, place)
+    shown, place, backend = open_backend(uri, options)
+    return RemoteStorage(shown, backend, place)
 
 
-def open_drive(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Drive]":
-    """A remote URI as it is shown, what paths in messages begin with, and the drive behind it.
+def open_backend(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Backend]":
+    """A remote URI as it is shown, what paths in messages begin with, and the backend behind it.
 
     Raises UsageError or StorageError as ``open_storage`` does.
     """
@@ -106,16 +106,16 @@ def open_drive(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Drive]"
 
     remote = _parse(uri)
     try:
-        drive = _drive(remote, {**remote.query, **options})
+        backend = _backend(remote, {**remote.query, **options})
     except ImportError as error:
         raise StorageError(f"{remote.shown} needs a package that is not installed: {short(error)}") from error
     except (OSError, RuntimeError) as error:  # a bucket's region is unknown, or no name node configured
         raise explain(error, remote.shown, "check the URI, or add what is missing by `storage_options`") from error
-    return remote.shown, remote.place, drive
+    return remote.shown, remote.place, backend
 
 
-def _drive(remote: _Remote, options: Mapping[str, str]) -> "Drive":
-    """The kind of remote storage that a scheme stands for."""
+def _backend(remote: _Remote, options: Mapping[str, str]) -> "Backend":
+    """The kind of remote storage of a scheme."""
     if remote.family in OBJECT_STORES:
         return _object_store(remote, options)
     if remote.family == Family.HDFS:
@@ -127,7 +127,7 @@ def _drive(remote: _Remote, options: Mapping[str, str]) -> "Drive":
     return open_fsspec(remote.uri, remote.shown, options)
 
 
-def _object_store(remote: _Remote, options: Mapping[str, str]) -> "Drive":
+def _object_store(remote: _Remote, options: Mapping[str, str]) -> "Backend":
     """The three that pyarrow opens by itself."""
     from ckpt.storage import arrow
 
@@ -144,14 +144,14 @@ def _object_store(remote: _Remote, options: Mapping[str, str]) -> "Drive":
     return arrow.azure(container, remote.path, account, options)
 
 
-def _hdfs(remote: _Remote, options: Mapping[str, str]) -> "Drive":
+def _hdfs(remote: _Remote, options: Mapping[str, str]) -> "Backend":
     """HDFS without a JVM where hdfs-native is installed, else through the Hadoop of this machine."""
     if _installed("hdfs_native"):
-        from ckpt.storage.hdfs import HdfsDrive
+        from ckpt.storage.hdfs import HdfsBackend
 
         if remote.user:
             raise UsageError(f"{remote.shown} names a user: set HADOOP_USER_NAME={remote.user} instead")
-        return HdfsDrive(remote.scheme, remote.host, remote.path, options)
+        return HdfsBackend(remote.scheme, remote.host, remote.path, options)
     if os.environ.get("HADOOP_HOME") or os.environ.get("ARROW_LIBHDFS_DIR"):
         from ckpt.storage import arrow
         from ckpt.storage.trouble import short

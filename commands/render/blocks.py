@@ -130,4 +130,4 @@ def bullets(texts: Iterable[str]) -> Iterable[Item]:
 
 def more(left: int) -> Iterable[Line]:
     """How many entries of a list are left out, if any; ``left`` may be negative."""
-    return (Line(f"  and {left:,} more, which -o json names"),) if left > 0 else ()
+    return (Line(f"  and {left:,} more: see -o json"),) if left > 0 else ()

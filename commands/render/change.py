@@ -138,7 +138,7 @@ class ChangeReport(ABC, Generic[Planned]):
 
     @property
     def _refusal(self) -> str | None:
-        """Why there is no plan, or why it was not done; None where nothing went wrong."""
+        """Why there is no plan, or why it was not carried out; None if nothing went wrong."""
         reason = self.receipt.problem or self.plan.refused
         return None if reason is None else as_options(reason)
 
@@ -153,14 +153,14 @@ class ChangeReport(ABC, Generic[Planned]):
 
     def _outcome(self) -> str:
         if self._refusal is not None:
-            state = ", and everything is as it was" if self.receipt.undone else ""
+            state = ", and everything is restored" if self.receipt.undone else ""
             return f"{'NO PLAN' if self.plan.refused else 'NOT DONE'}{state}: {self._refusal}"
         if self.receipt.applied:
             return self.done()
         if self.receipt.undone and self.plan.steps:
             return f"UNDONE: the checkpoint is as it was before {self.name}"
         if self.receipt.undone:
-            return "NOTHING TO UNDO: all is as it was"
+            return "NOTHING TO UNDO: everything is as it was"
         return f"A PLAN, nothing is changed yet: {self.planned()}" if self.plan.steps else self.nothing()
 
     def _forecasts(self) -> Iterator[Block]:
@@ -193,7 +193,7 @@ class ChangeReport(ABC, Generic[Planned]):
             for one in replay.sources:
                 grown = None if one.end is None else advance(one.start, one.end)
                 count = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
-                end = "where nobody knows" if one.end is None else offset(one.end)
+                end = "an unknown offset" if one.end is None else offset(one.end)
                 yield Item(f"from {offset(one.start)} to {end}{count}", 7, f"    {one.index}  ")
 
     def _warnings(self) -> Iterator[Block]:
@@ -204,7 +204,7 @@ class ChangeReport(ABC, Generic[Planned]):
             yield from bullets(shown)
 
     def _next(self) -> Iterator[Block]:
-        """What to do now; a command stands on a line of its own, to be copied."""
+        """What to do now; a command is on its own line, to be copied."""
         plan, receipt = self.plan, self.receipt
         command = f"ckpt {plan.command} {self.path}"
         undo = f"{command} --undo {quoted_path(receipt.backup or '')}"
@@ -212,7 +212,7 @@ class ChangeReport(ABC, Generic[Planned]):
         if receipt.applied:
             yield from next_command(f"{self.start()}; or, before that, take {self.back} back with", undo)
         elif half_done:
-            yield from next_command("put back what was changed", undo)
+            yield from next_command("undo what was changed", undo)
         elif plan.steps and not receipt.undone:
             yield from next_command("stop the query, then", f"{command}{self.options()} --apply")
         elif plan.needed or receipt.problem or receipt.undone:

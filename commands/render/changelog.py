@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt import settings
-from ckpt.migrate import ChangelogSwitch, Outcome, To, Verdict
+from ckpt.migrate import Changelog, ChangelogSwitch, ComparisonVerdict, SwitchOutcome
 from ckpt.migrate.written import Version, Written
 from ckpt.model import Provider, Store
 from ckpt.shell import quoted_path
@@ -21,19 +21,19 @@ _SHOWN = 12  # how many partitions are named
 
 
 _EXITS = {
-    Outcome.ALREADY: Exit.OK,
-    Outcome.NOTHING: Exit.OK,
-    Outcome.SWITCHED: Exit.OK,
-    Outcome.READY: Exit.FOUND,
-    Outcome.PARTLY: Exit.FOUND,
-    Outcome.NOT_YET: Exit.FOUND,
-    Outcome.REFUSED: Exit.FAILED,
+    SwitchOutcome.ALREADY: Exit.OK,
+    SwitchOutcome.NOTHING: Exit.OK,
+    SwitchOutcome.SWITCHED: Exit.OK,
+    SwitchOutcome.READY: Exit.FOUND,
+    SwitchOutcome.PARTLY: Exit.FOUND,
+    SwitchOutcome.NOT_YET: Exit.FOUND,
+    SwitchOutcome.REFUSED: Exit.FAILED,
 }
 _EXITS_COMPARED = {
-    Verdict.SAME: Exit.OK,
-    Verdict.DIFFERENT: Exit.FOUND,
-    Verdict.UNKNOWN: Exit.FOUND,
-    Verdict.NOT_COMPARED: Exit.FAILED,
+    ComparisonVerdict.SAME: Exit.OK,
+    ComparisonVerdict.DIFFERENT: Exit.FOUND,
+    ComparisonVerdict.UNKNOWN: Exit.FOUND,
+    ComparisonVerdict.NOT_COMPARED: Exit.FAILED,
 }
 
 
@@ -46,7 +46,7 @@ class ChangelogReport:
     @property
     def exit(self) -> Exit:
         """Whether something is to be done; of a switch that was made, what the comparison of state found."""
-        if self.found.comparison is not None and self.found.outcome is Outcome.SWITCHED:
+        if self.found.comparison is not None and self.found.outcome is SwitchOutcome.SWITCHED:
             return _EXITS_COMPARED[self.found.comparison.verdict]
         return _EXITS[self.found.outcome]
 
@@ -112,31 +112,34 @@ def _headline(found: ChangelogSwitch) -> Iterator[Block]:
     state = headline_of(found.comparison)
     took = sum(one.since is not None for one in found.written)
     said, tone = {
-        Outcome.READY: (f"CAN BE SWITCHED: the same checkpoint goes on with {changelog}", Tone.WARNING),
-        Outcome.ALREADY: (f"ALREADY SO: every partition is written with {changelog}{since}", Tone.GOOD),
-        Outcome.NOTHING: ("NOTHING TO SWITCH: the query keeps no state", Tone.GOOD),
-        Outcome.SWITCHED: (f"SWITCHED: every partition is written with {changelog}{since}{state}", _tone(found)),
-        Outcome.PARTLY: (f"SWITCHED IN PART: {took} of {len(found.written)} have {changelog}", Tone.WARNING),
-        Outcome.NOT_YET: (f"NOT SWITCHED: no partition's newest version was written with {changelog}", Tone.WARNING),
-        Outcome.REFUSED: (f"NO SWITCH: {found.refused}", Tone.ERROR),
+        SwitchOutcome.READY: (f"CAN BE SWITCHED: the same checkpoint continues with {changelog}", Tone.WARNING),
+        SwitchOutcome.ALREADY: (f"ALREADY SET: every partition is written with {changelog}{since}", Tone.GOOD),
+        SwitchOutcome.NOTHING: ("NOTHING TO SWITCH: the query keeps no state", Tone.GOOD),
+        SwitchOutcome.SWITCHED: (f"SWITCHED: every partition is written with {changelog}{since}{state}", _tone(found)),
+        SwitchOutcome.PARTLY: (f"SWITCHED IN PART: {took} of {len(found.written)} have {changelog}", Tone.WARNING),
+        SwitchOutcome.NOT_YET: (
+            f"NOT SWITCHED: no partition's newest version was written with {changelog}",
+            Tone.WARNING,
+        ),
+        SwitchOutcome.REFUSED: (f"CANNOT BE SWITCHED: {found.refused}", Tone.ERROR),
     }[found.outcome]
     yield Headline(said, tone)
 
 
 def _tone(found: ChangelogSwitch) -> Tone:
-    verdict = Verdict.SAME if found.comparison is None else found.comparison.verdict
-    if verdict is Verdict.DIFFERENT:
+    verdict = ComparisonVerdict.SAME if found.comparison is None else found.comparison.verdict
+    if verdict is ComparisonVerdict.DIFFERENT:
         return Tone.ERROR
-    return Tone.GOOD if verdict is Verdict.SAME else Tone.WARNING
+    return Tone.GOOD if verdict is ComparisonVerdict.SAME else Tone.WARNING
 
 
 def _state(found: ChangelogSwitch) -> Iterator[Block]:
     state = found.inspection.checkpoint.state
-    if state is None or found.outcome not in (Outcome.READY, Outcome.ALREADY):
+    if state is None or found.outcome not in (SwitchOutcome.READY, SwitchOutcome.ALREADY):
         return
     loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
     yield Heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
-    seen = f", but of {plural(state.unverified, 'file')} their ends do not tell" if state.unverified else ""
+    seen = f", but of {plural(state.unverified, 'file')} the ends do not say" if state.unverified else ""
     for operator in state.operators:
         for store in operator.stores:
             replay = _replayed(store)
@@ -147,33 +150,33 @@ def _state(found: ChangelogSwitch) -> Iterator[Block]:
             ]
             yield Item(", ".join(facts), 6, f"  operator {operator.id} {store.name}: ")
     yield Item(
-        "Afterwards a load replays every version since the newest snapshot; batches write their changes only."
-        if found.to is To.ON
+        "Afterwards a load replays every version since the newest snapshot; batches write only their changes."
+        if found.to is Changelog.ON
         else "Afterwards a load replays nothing; every batch writes a snapshot."
     )
 
 
 def _how(found: ChangelogSwitch) -> Iterator[Block]:
-    if found.outcome not in (Outcome.READY, Outcome.ALREADY, Outcome.PARTLY, Outcome.NOT_YET):
+    if found.outcome not in (SwitchOutcome.READY, SwitchOutcome.ALREADY, SwitchOutcome.PARTLY, SwitchOutcome.NOT_YET):
         return
-    yield Heading("Setting", "in the session, before the query starts, at this start and every later one")
+    yield Heading("Setting", "in the session, before the query starts, now and at every later start")
     yield from (Line(f"  {key}={value}") for key, value in found.confs.items())
-    yield Item("A checkpoint does not record it: started without it, Spark's default (off) counts.")
-    if found.outcome is Outcome.READY:
-        back = To.OFF if found.to is To.ON else To.ON
-        kind = "changelogs" if found.to is To.OFF else "snapshots"
+    yield Item("A checkpoint does not record it: without it, Spark's default (off) applies.")
+    if found.outcome is SwitchOutcome.READY:
+        back = Changelog.OFF if found.to is Changelog.ON else Changelog.ON
+        kind = "changelogs" if found.to is Changelog.OFF else "snapshots"
         yield Item(
-            f"What is on disk stays: {kind} of older versions are read until maintenance deletes those that "
+            f"Existing files stay: {kind} of older versions are read until maintenance deletes those that "
             f"{settings.MIN_BATCHES_TO_RETAIN} does not keep."
         )
-        yield Item(f"The way back is the other value ({back}), at any later start; nothing has to be undone.")
+        yield Item(f"To go back set the other value ({back}) at any later start; nothing needs to be undone.")
         if found.next_version is not None:
-            ending = "changelog" if found.to is To.ON else "zip"
+            ending = "changelog" if found.to is Changelog.ON else "zip"
             yield Item(f"The first batch afterwards writes {found.next_version}.{ending} in every partition.")
 
 
 def _files(found: ChangelogSwitch) -> Iterator[Block]:
-    if found.outcome not in (Outcome.SWITCHED, Outcome.PARTLY, Outcome.NOT_YET):
+    if found.outcome not in (SwitchOutcome.SWITCHED, SwitchOutcome.PARTLY, SwitchOutcome.NOT_YET):
         return
     yield Heading("Files", "the newest versions of each partition")
     rows = []
@@ -206,14 +209,14 @@ def _next(found: ChangelogSwitch) -> Iterator[Block]:
     hdfs = state is not None and state.provider is Provider.HDFS
     verify = f"ckpt migrate changelog {path} --to {found.to} --verify"
     said, command = {
-        Outcome.READY: ("stop the query, start it with the setting, and after some batches", verify),
-        Outcome.ALREADY: ("nothing has to be done", ""),
-        Outcome.NOTHING: ("nothing has to be done", ""),
-        Outcome.SWITCHED: next_of(found.comparison, verify),
-        Outcome.PARTLY: ("let one more batch run, then", verify),
-        Outcome.NOT_YET: ("see that the session has the setting, let a batch run, then", verify),
-        Outcome.REFUSED: (
-            "see how RocksDB can be had" if hdfs else "see what is there",
+        SwitchOutcome.READY: ("stop the query, start it with the setting, and after some batches", verify),
+        SwitchOutcome.ALREADY: ("nothing to do", ""),
+        SwitchOutcome.NOTHING: ("nothing to do", ""),
+        SwitchOutcome.SWITCHED: next_of(found.comparison, verify),
+        SwitchOutcome.PARTLY: ("let one more batch run, then", verify),
+        SwitchOutcome.NOT_YET: ("make sure that the session has the setting, let a batch run, then", verify),
+        SwitchOutcome.REFUSED: (
+            "see how to get RocksDB" if hdfs else "see what is there",
             f"ckpt migrate provider {path} --to rocksdb" if hdfs else f"ckpt inspect {path}",
         ),
     }[found.outcome]

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from ckpt.migrate import Comparison, Verdict
-from ckpt.migrate.ways import Carried, Compared, Way
+from ckpt.migrate import Comparison, ComparisonVerdict
+from ckpt.migrate.two_ways import Carried, Compared, TwoWays
 
 from ..arguments import as_options
 from .blocks import Block, Heading, Item, Line
@@ -14,7 +14,7 @@ _SHOWN = 12  # how many partitions or units are named
 
 
 def comparison_entry(found: Comparison | None) -> dict[str, object] | None:
-    """What stands in the JSON document under ``state_compared``."""
+    """The value of ``state_compared`` in the JSON document."""
     if found is None:
         return None
     return {
@@ -60,14 +60,15 @@ def _carried_entry(one: Carried) -> dict[str, object]:
 
 
 def headline_of(found: Comparison | None) -> str:
-    """How the verdict of a switch goes on."""
+    """The second part of the verdict on a switch."""
     if found is None:
         return ""
     return {
-        Verdict.SAME: "; state read in two ways is the same",
-        Verdict.DIFFERENT: "; but STATE DIFFERS between two ways of reading it",
-        Verdict.UNKNOWN: "; whether state is the same is UNKNOWN, for not all of it can be read in two ways",
-        Verdict.NOT_COMPARED: "; state was NOT COMPARED",
+        ComparisonVerdict.SAME: "; state read in two ways is the same",
+        ComparisonVerdict.DIFFERENT: "; but STATE DIFFERS between two ways of reading it",
+        ComparisonVerdict.UNKNOWN: "; whether state is the same is UNKNOWN, because not all of it can be "
+        "read in two ways",
+        ComparisonVerdict.NOT_COMPARED: "; state was NOT COMPARED",
     }[found.verdict]
 
 
@@ -77,10 +78,10 @@ def comparison_section(found: Comparison) -> Iterator[Block]:
     yield from (Item(_two_ways(one), 4, "  ") for one in found.compared[:_SHOWN])
     yield from (Item(_across(one), 4, "  ") for one in found.carried[:_SHOWN])
     if any(one.unchanged < one.rows for one in found.carried):
-        yield Item("rows that are not unchanged were written anew or removed by batches in between", 4, "  ")
+        yield Item("the other rows were rewritten or removed by batches in between", 4, "  ")
     left = max(len(found.compared), len(found.carried)) - _SHOWN
     if left > 0:
-        yield Line(f"  and {left} more of each, which -o json has")
+        yield Line(f"  and {left} more of each: see -o json")
     yield from _one_way(found.alone)
     if found.failed is not None:
         yield Item(f"not compared: {as_options(found.failed)}", 4, "  ")
@@ -104,13 +105,13 @@ def _two_ways(one: Compared) -> str:
 
 def _across(one: Carried) -> str:
     return (
-        f"{_where(one)}: {one.unchanged:,} of {plural(one.rows, 'row')} of version {one.last}, the last of the old "
-        f"way, are unchanged in {one.later}.zip ({plural(one.rows_later, 'row')})"
+        f"{_where(one)}: {one.unchanged:,} of {plural(one.rows, 'row')} of version {one.last}, the last before the "
+        f"switch, are unchanged in {one.later}.zip ({plural(one.rows_later, 'row')})"
     )
 
 
-def _one_way(ways: tuple[Way, ...]) -> Iterator[Block]:
-    """What could not be compared, and why; the same reason is told once."""
+def _one_way(ways: tuple[TwoWays, ...]) -> Iterator[Block]:
+    """What could not be compared, and why; the same reason is given once."""
     by_reason = sorted(ways, key=lambda way: (way.why or "", way.operator, way.store, way.partition))
     for why, group in groupby(by_reason, key=lambda way: way.why):
         places = [f"state/{way.operator}/{way.partition} {way.store}" for way in group]
@@ -120,19 +121,22 @@ def _one_way(ways: tuple[Way, ...]) -> Iterator[Block]:
 
 
 def next_of(found: Comparison | None, verify: str) -> tuple[str, str]:
-    """What to do after a switch that took, and a command for it."""
-    verdict = Verdict.SAME if found is None else found.verdict
+    """What to do after a switch that took effect, and a command for it."""
+    verdict = ComparisonVerdict.SAME if found is None else found.verdict
     return {
-        Verdict.SAME: ("nothing has to be done; keep the setting", ""),
-        Verdict.DIFFERENT: ("stop the query, keep a copy of the checkpoint, and see which files are damaged", ""),
-        Verdict.UNKNOWN: (
-            "the files show that it took; keep the setting. Where a snapshot is missing, compare again after one was "
-            "uploaded",
+        ComparisonVerdict.SAME: ("nothing to do; keep the setting", ""),
+        ComparisonVerdict.DIFFERENT: (
+            "stop the query, keep a copy of the checkpoint, and see which files are damaged",
+            "",
+        ),
+        ComparisonVerdict.UNKNOWN: (
+            "the files show that it took effect; keep the setting. If a snapshot is missing, compare again after "
+            "one was uploaded",
             verify,
         ),
-        Verdict.NOT_COMPARED: (
-            "the files show that it took; keep the setting. To leave state out of it, or once the cure above is done, "
-            "without it",
+        ComparisonVerdict.NOT_COMPARED: (
+            "the files show that it took effect; keep the setting. To skip comparing state, or after the fix "
+            "above, without it",
             f"{verify} --files-only",
         ),
     }[verdict]

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import ckpt
 from ckpt.checkpoint import Checkpoint, Log
-from ckpt.inspection import Inspection, Judged
+from ckpt.inspection import Inspection, RatedFinding
 from ckpt.model import Operator, StateInventory, Store, Unreadable
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.sources import SourceView
+from ckpt.version import __version__
 
 SCHEMA = 1
 Document = dict[str, Any]
@@ -32,11 +32,11 @@ def inspection_document(inspection: Inspection) -> Document:
 
 def tool() -> dict[str, Any]:
     """Which ckpt wrote a document, and of what shape it is."""
-    return {"version": ckpt.__version__, "schema": SCHEMA}
+    return {"version": __version__, "schema": SCHEMA}
 
 
 def checkpoint_entry(inspection: Inspection) -> dict[str, Any]:
-    """What checkpoint a document speaks of."""
+    """The checkpoint of a document."""
     checkpoint = inspection.checkpoint
     return {
         "path": checkpoint.uri,
@@ -98,7 +98,7 @@ def _latest(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def source_entry(source: SourceView) -> dict[str, Any]:
-    """Where one source stands."""
+    """The position of one source."""
     return {
         "index": source.index,
         "name": source.name,
@@ -170,7 +170,7 @@ def _store(store: Store) -> dict[str, Any]:
     }
 
 
-def _finding(judged: Judged) -> dict[str, Any]:
+def _finding(judged: RatedFinding) -> dict[str, Any]:
     found = judged.finding
     return {
         "code": found.diagnosis.code,

@@ -5,45 +5,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ckpt.export.columns import Columns
 from ckpt.export.manifest import describe
-from ckpt.export.reading import OLDEST_SPARK, Reading
-from ckpt.export.targets import Shape, Target, local_target
+from ckpt.export.reading import OLDEST_SPARK
+from ckpt.export.request import Action, ExportPart, ExportPlan, ExportRequest, StateExport
+from ckpt.export.targets import ExportTarget, Shape, local_target
+from ckpt.times import instant
 
 from ..exits import Exit
 from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of
 from .document import Document, tool
 from .state import sql_type
-from .text import instant, plural, ranges
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What came of one reading; None and nothing where that was not asked for."""
-
-    reading: Reading
-    columns: Columns | None = None
-    rows: int | None = None
-    place: str | None = None
-    shown: Sequence[dict[str, Any]] | None = None
-
-    def told_columns(self, shape: Shape, partition_id: bool) -> Columns | None:
-        """The columns that were written, or those that the files promise."""
-        if self.columns is not None or shape is Shape.RAW:
-            return self.columns
-        schema = self.reading.schema
-        return None if schema is None else self.reading.columns(schema, partition_id=partition_id)
+from .text import batch_ranges, plural
 
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
     """What ``ckpt export-state`` plans, counted, shows or wrote."""
 
-    found: tuple[Done, ...]
-    action: str
-    shape: Shape
-    target: Target
-    partition_id: bool
+    found: StateExport
 
     @property
     def exit(self) -> Exit:
@@ -52,60 +31,64 @@ class ExportReport:
 
     def document(self) -> Document:
         """All of it."""
+        request, parts = self.found.plan.request, self.found.parts
         exports = [
-            describe(one.reading, self.shape, one.told_columns(self.shape, self.partition_id))
+            describe(one.reading, request.shape, one.columns_of(request))
             | {"readable_batches": [list(span) for span in one.reading.unit.readable_batches]}
             | {"oldest_spark": one.reading.unit.oldest_spark or OLDEST_SPARK}
             | {"to": one.place, "rows": one.rows, "shown": one.shown}
-            for one in self.found
+            for one in parts
         ]
-        first = self.found[0].reading
+        first = parts[0].reading
         return {
             "ckpt": tool(),
             "checkpoint": {"path": first.checkpoint, "query_id": first.moment.query_id},
-            "action": self.action,
-            "to": self.target.name or None,
-            "format": self.target.format,
+            "action": request.action,
+            "to": self.found.plan.target.name or None,
+            "format": request.format,
             "exports": exports,
         }
 
     def page(self) -> Page:
         """What was done, then of what."""
-        moment = (Item(text, 12, f"  {name}") for name, text in _moment(self.found[0]))
-        return page_of(*(self._part(one) for one in self.found), moment)
-
-    def _part(self, one: Done) -> Iterator[Block]:
-        yield Headline(_verdict(one, self.action, self.target), Tone.PLAIN)
-        if one.shown is not None:
-            yield _rows(one.shown)
-        elif self.action != "count":
-            needs = _needs(one) if self.action == "plan" else ()
-            for name, text in (*_columns(one, self.shape, self.partition_id), *needs):
-                yield Item(text, 12, f"  {name}")
+        moment = (Item(text, 12, f"  {name}") for name, text in _moment(self.found.parts[0]))
+        return page_of(*(_part(one, self.found.plan) for one in self.found.parts), moment)
 
 
-def _verdict(one: Done, action: str, target: Target) -> str:
+def _part(one: ExportPart, plan: ExportPlan) -> Iterator[Block]:
+    action = plan.request.action
+    yield Headline(_verdict(one, plan), Tone.PLAIN)
+    if one.shown is not None:
+        yield _rows(one.shown)
+    elif action is not Action.COUNT:
+        needs = _needs(one) if action is Action.PLAN else ()
+        for name, text in (*_columns(one, plan.request), *needs):
+            yield Item(text, 12, f"  {name}")
+
+
+def _verdict(one: ExportPart, plan: ExportPlan) -> str:
     unit, moment = one.reading.unit, one.reading.moment
     name = f" ({unit.operator_name})" if unit.operator_name else ""
     first = one.reading.changes_from
     what = f"batch {moment.batch}" if first is None else f"changes of batches {first} to {moment.batch}"
     state = f"{unit.label}{name}, {what}"
-    match action:
-        case "plan":
+    target = plan.target
+    match plan.request.action:
+        case Action.PLAN:
             return f"Would read {state}" + (f", and write {_place(target.name, target)}" if target.name else "")
-        case "export":
+        case Action.EXPORT:
             return f"Exported {plural(one.rows or 0, 'row')} of {state}, to {_place(one.place or '', target)}"
-        case "count":
+        case Action.COUNT:
             return f"{plural(one.rows or 0, 'row')} in {state}"
     return state
 
 
-def _place(name: str, target: Target) -> str:
+def _place(name: str, target: ExportTarget) -> str:
     """Where it goes, a local path as people write it, and in which form."""
     return f"{local_target(name) or name} as {target.format}"
 
 
-def _moment(one: Done) -> Iterator[tuple[str, str]]:
+def _moment(one: ExportPart) -> Iterator[tuple[str, str]]:
     """Which moment the state belongs to: the same for every unit."""
     moment = one.reading.moment
     if moment.watermark_ms:
@@ -116,28 +99,31 @@ def _moment(one: Done) -> Iterator[tuple[str, str]]:
         yield "up to", f"{label}: {json.dumps(end.offset)}"
 
 
-def _columns(one: Done, shape: Shape, partition_id: bool) -> Iterator[tuple[str, str]]:
-    columns = one.told_columns(shape, partition_id)
+def _columns(one: ExportPart, request: ExportRequest) -> Iterator[tuple[str, str]]:
+    columns = one.columns_of(request)
     if columns is not None:
         yield "columns", ", ".join(f"{column.name} {sql_type(column.type)}" for column in columns.kept)
         for dropped in columns.dropped:
             yield "left out", f"{'.'.join(dropped.path)}: {dropped.why}"
     else:
-        yield "columns", "as Spark gives them" if shape is Shape.RAW else "known once Spark has read the state"
+        yield (
+            "columns",
+            "as Spark gives them" if request.shape is Shape.RAW else ("known when Spark has read the state"),
+        )
 
 
-def _needs(one: Done) -> Iterator[tuple[str, str]]:
-    """What can be read of a unit, and what Spark has to be told for it."""
+def _needs(one: ExportPart) -> Iterator[tuple[str, str]]:
+    """What can be read of a unit, and what Spark needs for it."""
     unit = one.reading.unit
     yield (
         "state",
         f"{unit.provider}, checkpoint format {unit.format_version}, version {one.reading.moment.state_version}",
     )
     if unit.oldest_spark is not None:
-        yield "spark", f"{unit.oldest_spark} or later: no earlier one reads such state"
-    yield "readable", f"batches {ranges(list(unit.readable_batches))}"
+        yield "spark", f"{unit.oldest_spark} or later: no earlier version reads such state"
+    yield "readable", batch_ranges(list(unit.readable_batches))
     if unit.change_batches:
-        yield "changes", f"batches {ranges(list(unit.change_batches))}"
+        yield "changes", batch_ranges(list(unit.change_batches))
     for conf in one.reading.confs:
         yield "setting", f"{conf.name}={conf.value}: {conf.why}"
     for reason in one.reading.mount.reasons if one.reading.mount else ():

@@ -7,7 +7,7 @@ from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.diagnoses.others import EMPTY
 from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Severity
-from ckpt.inspection import Inspection, Judged
+from ckpt.inspection import Inspection, RatedFinding
 from ckpt.verdict import IF_STATELESS
 
 from .blocks import Block, Found, Heading, Item, Line
@@ -27,15 +27,15 @@ def findings_section(inspection: Inspection) -> Iterator[Block]:
         yield from _note(same)
 
 
-def _all_clear(notes: list[Judged]) -> str:
+def _all_clear(notes: list[RatedFinding]) -> str:
     """What a page without troubles says, as far as it is known."""
     found = {judged.finding.diagnosis for judged in notes}
     if EMPTY in found:
-        return "nothing is here"
-    return "nothing that stops or spoils a start"
+        return "there is nothing here"
+    return "nothing that stops or harms a start"
 
 
-def _is_told(note: Judged, inspection: Inspection) -> bool:
+def _is_told(note: RatedFinding, inspection: Inspection) -> bool:
     """Whether the verdict, or the lines of the forecast, say it already."""
     if note.finding.diagnosis is NO_STATE_FOLDER:
         return IF_STATELESS in inspection.verdict and inspection.checkpoint.stateful is False
@@ -50,7 +50,7 @@ def next_advice(inspection: Inspection) -> Iterator[Block]:
 def _next(inspection: Inspection) -> str:
     troubles = [judged for judged in inspection.findings if judged.severity is not Severity.NOTE]
     if troubles:
-        return troubles[0].remedy or "nothing can be done about it; start the query as usual"
+        return troubles[0].remedy or "nothing you can do about it; start the query as usual"
     found = {judged.finding.diagnosis: judged for judged in inspection.findings}
     if EMPTY in found:
         return found[EMPTY].remedy or ""
@@ -61,14 +61,14 @@ def _next(inspection: Inspection) -> str:
         return (
             f"{usual}; but if it aggregates, joins or deduplicates, its state is lost: restore state/ before the start"
         )
-    return f"nothing has to be repaired; {usual}"
+    return f"nothing to repair; {usual}"
 
 
-def _by_code(judged: list[Judged]) -> list[list[Judged]]:
+def _by_code(judged: list[RatedFinding]) -> list[list[RatedFinding]]:
     return [list(same) for _, same in groupby(judged, key=lambda j: (j.severity, j.finding.diagnosis.code))]
 
 
-def _trouble(same: list[Judged], *, remedy: bool) -> Iterator[Block]:
+def _trouble(same: list[RatedFinding], *, remedy: bool) -> Iterator[Block]:
     first = same[0]
     yield _found(first, first.finding.path if len(same) == 1 else "")
     yield Item(first.meaning, _INDENT)
@@ -77,19 +77,19 @@ def _trouble(same: list[Judged], *, remedy: bool) -> Iterator[Block]:
     for judged in same[:_PLACES] if len(same) > 1 else ():
         yield Item(f"{judged.finding.path}: {judged.finding.detail}", _INDENT + 2, " " * _INDENT + "- ")
     if len(same) > _PLACES:
-        yield Line(" " * _INDENT + f"- and {len(same) - _PLACES} more, which -o json names")
+        yield Line(" " * _INDENT + f"- and {len(same) - _PLACES} more: see -o json")
     if remedy and first.remedy:
         yield Item(first.remedy, _INDENT + 2, " " * _INDENT + "→ ", advice=True)
 
 
-def _note(same: list[Judged]) -> Iterator[Block]:
+def _note(same: list[RatedFinding]) -> Iterator[Block]:
     yield _found(same[0])
     for judged in same[:_PLACES]:
         place = f"{judged.finding.path}: " if judged.finding.path else ""
         yield Item(f"{place}{judged.finding.detail}", _INDENT)
     if len(same) > _PLACES:
-        yield Line(" " * _INDENT + f"and {len(same) - _PLACES} more, which -o json names")
+        yield Line(" " * _INDENT + f"and {len(same) - _PLACES} more: see -o json")
 
 
-def _found(judged: Judged, path: str = "") -> Found:
+def _found(judged: RatedFinding, path: str = "") -> Found:
     return Found(judged.severity, f"{judged.finding.diagnosis.code} {judged.finding.diagnosis.name}", path)

@@ -1,4 +1,4 @@
-"""A hand-over: as a page for a tired person, and as the JSON document of the contract."""
+"""A handoff: as a page for a tired person, and as the JSON document of the contract."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,27 +7,28 @@ from ckpt.handoff import Begin, Handoff, SourceStart
 from ckpt.restart.forecast import SourceRange
 from ckpt.shell import quoted_path
 from ckpt.sources import advance
+from ckpt.times import instant
 
 from ..exits import Exit
 from .blocks import Block, Code, Command, Heading, Headline, Item, Line, Page, Tone, bullets, more, page_of
 from .document import Document, checkpoint_entry, range_entry, source_entry, tool
 from .offsets import counted, offset
 from .page import title
-from .text import instant, plural
+from .text import plural
 
 _SHOWN = 10  # how many sources, later batches and files are named
 _BEGINS = {
-    Begin.EXACT: "goes on exactly there",
+    Begin.EXACT: "continues exactly there",
     Begin.EARLIEST: "RECREATED, from its earliest rows; the old query was at",
-    Begin.UNREAD: "nothing was read of it yet",
-    Begin.FROM_ZERO: "BEGINS AGAIN",
+    Begin.UNREAD: "nothing was read from it yet",
+    Begin.FROM_ZERO: "STARTS OVER",
     Begin.REFUSED: "REFUSED",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class HandoffReport:
-    """What ``ckpt handoff`` says; the code that was asked for stands for the page."""
+    """What ``ckpt handoff`` says; requested code takes the place of the page."""
 
     found: Handoff
     code: str | None = None
@@ -48,8 +49,8 @@ class HandoffReport:
         if self.code is not None:
             return page_of([Code(self.code)])
         parts = (title(self.found.inspection), _headline(self.found))
-        told = (part(self.found) for part in (_sources, _since, _watermark, _sinks, _warnings, _next))
-        return page_of(*parts, *told)
+        sections = (part(self.found) for part in (_sources, _since, _watermark, _sinks, _warnings, _next))
+        return page_of(*parts, *sections)
 
 
 def _document(found: Handoff, code: str | None) -> Document:
@@ -94,21 +95,21 @@ def _range(reading: SourceRange) -> dict[str, object]:
 
 def _headline(found: Handoff) -> Iterator[Block]:
     if found.refused:
-        yield Headline(f"NO HAND-OVER: {found.refused}", Tone.ERROR)
+        yield Headline(f"NO HANDOFF: {found.refused}", Tone.ERROR)
     elif found.exact:
-        said = f"A NEW QUERY CAN GO ON exactly behind batch {found.batch}, the last that was planned"
+        said = f"A NEW QUERY CAN CONTINUE exactly after batch {found.batch}, the last that was planned"
         yield Headline(said, Tone.GOOD)
     else:
         begun = any(start.begin is Begin.FROM_ZERO for start in found.sources)
-        but = "but NOT ALL SOURCES CAN: some begin again" if begun else "but MAY READ ROWS AGAIN"
-        yield Headline(f"A NEW QUERY CAN GO ON behind batch {found.batch}, {but}", Tone.WARNING)
+        but = "but NOT ALL SOURCES CAN: some START OVER" if begun else "but MAY READ ROWS AGAIN"
+        yield Headline(f"A NEW QUERY CAN CONTINUE after batch {found.batch}, {but}", Tone.WARNING)
     yield from bullets(found.doubts)
 
 
 def _sources(found: Handoff) -> Iterator[Block]:
     if not found.sources:
         return
-    yield Heading("Sources", f"of the new query, to go on behind batch {found.batch}")
+    yield Heading("Sources", f"of the new query, to continue after batch {found.batch}")
     for start in found.sources[:_SHOWN]:
         yield from _start(start)
     yield from more(len(found.sources) - _SHOWN)
@@ -117,7 +118,7 @@ def _sources(found: Handoff) -> Iterator[Block]:
 def _start(start: SourceStart) -> Iterator[Block]:
     name = f" {start.view.name}" if start.view.name else ""
     where = offset(start.view.offset)
-    where = f"from zero (the old query stood at {where})" if start.begin is Begin.FROM_ZERO else where
+    where = f"from zero (the old query was at {where})" if start.begin is Begin.FROM_ZERO else where
     yield Item(f"{_BEGINS[start.begin]}: {where}", 24, f"  {start.view.index}  {start.view.type}{name}  ")
     for key, value in start.options.items():
         yield Item(value, 7, f"     {key} = ")
@@ -127,7 +128,7 @@ def _start(start: SourceStart) -> Iterator[Block]:
         yield Item(f"leaves out {plural(len(start.seen), 'file')} that the old query had read:", 5)
         yield from (Line(f"       {path}") for path in start.seen[:_SHOWN])
         if len(start.seen) > _SHOWN:
-            yield Line(f"       and {len(start.seen) - _SHOWN:,} more, which -o json names")
+            yield Line(f"       and {len(start.seen) - _SHOWN:,} more: see -o json")
     for condition in start.conditions:
         yield Item(condition, 7, "     - ")
 
@@ -144,7 +145,7 @@ def _since(found: Handoff) -> Iterator[Block]:
         for one in later.sources:
             grown = None if one.end is None else advance(one.start, one.end)
             count = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
-            end = "where nobody knows" if one.end is None else offset(one.end)
+            end = "an unknown offset" if one.end is None else offset(one.end)
             yield Item(f"from {offset(one.start)} to {end}{count}", 7, f"    {one.index}  ")
     yield from more(len(found.later) - _SHOWN)
 
@@ -154,13 +155,13 @@ def _watermark(found: Handoff) -> Iterator[Block]:
         yield Heading(
             "Watermark",
             f"{instant(found.watermark_ms)} ({found.watermark_ms} ms) in the old query's next batch. A new query "
-            "begins without one: drop rows with an earlier event time yourself, as the old query would have",
+            "starts without one: drop rows with an earlier event time yourself, as the old query would have",
         )
 
 
 def _sinks(found: Handoff) -> Iterator[Block]:
     if found.sinks and not found.refused:
-        yield Heading("Sinks", "what a new checkpoint means to them")
+        yield Heading("Sinks", "what a new checkpoint means for them")
         yield from (Item(sink.meaning, 4, f"  {sink.kind}: ") for sink in found.sinks)
 
 
@@ -176,5 +177,5 @@ def _next(found: Handoff) -> Iterator[Block]:
         yield Item("see what is there", 10, "Next")
         yield Command(f"ckpt inspect {path}")
     else:
-        yield Item("take the code that starts the sources there", 10, "Next")
+        yield Item("get the code that starts the sources there", 10, "Next")
         yield Command(f"ckpt handoff {path} --batch {found.batch} --snippet python")

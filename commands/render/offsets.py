@@ -18,7 +18,7 @@ def counted(amount: int, unit: Unit, sign: str = "") -> str:
 
 
 def offset(value: Json) -> str:
-    """What an offset says: ``orders/0=310 orders/1=295``, ``version 12``, ``row 60``; unknown kinds as they stand."""
+    """What an offset says: ``orders/0=310 orders/1=295``, ``version 12``, ``row 60``; unknown kinds as they are."""
     match decode(value):
         case KafkaOffset(partitions):
             named = [f"{topic}/{p}={number}" for (topic, p), number in list(partitions.items())[:_PARTITIONS]]

@@ -10,6 +10,7 @@ from ckpt.inspection import Inspection
 from ckpt.model import Kind
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.sources import Advance, SourceType, SourceView, advance
+from ckpt.times import instant
 from ckpt.verdict import spell
 from ckpt.versions import Progress
 
@@ -21,6 +22,7 @@ from .blocks import (
     Heading,
     Headline,
     Item,
+    Line,
     Page,
     Table,
     Title,
@@ -33,7 +35,7 @@ from .document import Document, inspection_document
 from .findings import findings_section, next_advice
 from .offsets import counted, offset
 from .state import state_section
-from .text import instant, plural, ranges
+from .text import plural, ranges
 
 _SOURCES = 10  # how many sources are named
 _PATTERNS = {
@@ -105,6 +107,9 @@ def _verdict(inspection: Inspection) -> Iterator[Block]:
 
 def _forecasts(inspection: Inspection) -> Iterator[Block]:
     yield forecast_cases(inspection.forecasts)
+    promised = any(forecast.outcome.runs for forecast in inspection.counted)
+    if promised and (inspection.checkpoint.state is not None or len(inspection.sources) > 1):
+        yield Line("  for the query unchanged: the same sources, operators, keys and aggregates")
 
 
 def forecast_cases(forecasts: Sequence[Forecast]) -> Cases:
@@ -128,7 +133,7 @@ def _said(forecast: Forecast) -> str:
         case Outcome.STARTS_FRESH:
             said = "starts fresh at batch 0"
         case Outcome.RESUMES if forecast.reexecutes:
-            said = f"runs batch {batch} again, then goes on"
+            said = f"runs batch {batch} again, then continues"
         case Outcome.RESUMES:
             said = f"resumes with new batch {batch}"
         case Outcome.FAILS_AT_START:
@@ -161,7 +166,7 @@ def _sources(inspection: Inspection) -> Iterator[Block]:
 def _reads(reading: SourceRange) -> str:
     start = offset(reading.start)
     if reading.end is None:
-        return f"reads on from {start}"
+        return f"continues from {start}"
     if reading.start is None:
         return f"reads again from its beginning to {offset(reading.end)}"
     if reading.start == reading.end:
@@ -188,7 +193,7 @@ def _batches(inspection: Inspection) -> Iterator[Block]:
 
 
 def _table(inspection: Inspection) -> Table:
-    """The newest batches, and how far each took the sources."""
+    """The newest batches, and how far each advanced the sources."""
     sources = max((len(batch.advanced) for batch in inspection.batches), default=0)
     heads = ("batch", "time", "committed", *(f"source {index}" for index in range(sources)))
     rows = []

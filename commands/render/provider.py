@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.migrate import MoveOutcome, ProviderMove, ToProvider
-from ckpt.migrate.provider import Carry, OperatorMove
-from ckpt.migrate.variables import Family
+from ckpt.migrate import MoveOutcome, ProviderMove
+from ckpt.migrate.provider import PROVIDER_NAMES, Carry, OperatorMove
 from ckpt.model import Provider
 from ckpt.shell import quoted_path
 
@@ -15,11 +14,10 @@ from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, bullets
 from .document import Document, checkpoint_entry, tool
 from .page import title
 
-_NAMES = {Provider.HDFS: "HDFS-backed", Provider.ROCKSDB: "RocksDB", Provider.UNKNOWN: "of an unknown provider"}
 _CARRIES = {
-    Carry.GOES_ON: "GOES ON in a new query",
+    Carry.GOES_ON: "CONTINUES in a new query",
     Carry.STATE_ONLY: "ITS STATE CAN BE LOADED by a new query",
-    Carry.NONE: "NO WAY",
+    Carry.NONE: "NOT POSSIBLE",
 }
 
 
@@ -71,21 +69,21 @@ def _document(found: ProviderMove) -> Document:
             "doubts": list(found.handoff.doubts),
         },
         "confs": dict(found.confs),
-        "steps": [{"what": what, "command": command} for what, command in _steps(found)],
-        "remains": [{"what": what, "command": command} for what, command in _remains(found)],
+        "steps": [{"what": step.what, "command": step.command} for step in found.steps],
+        "remains": [{"what": step.what, "command": step.command} for step in found.remains],
         "refused": None if found.refused is None else as_options(found.refused),
     }
 
 
 def _headline(found: ProviderMove) -> Iterator[Block]:
-    to, of = _NAMES[Provider(found.to)], _NAMES[found.provider or Provider.UNKNOWN]
+    to, of = PROVIDER_NAMES[Provider(found.to)], PROVIDER_NAMES[found.provider or Provider.UNKNOWN]
     lost = [one for one in found.operators if one.carry is Carry.NONE]
     said, tone = {
         MoveOutcome.ALREADY: (f"ALREADY SO: its state is {to}", Tone.GOOD),
         MoveOutcome.NOTHING: ("NOTHING TO MOVE: there is no state here", Tone.GOOD),
         MoveOutcome.POSSIBLE: (f"NOT ON THIS CHECKPOINT, but a new query on {to} can be given its state", Tone.WARNING),
         MoveOutcome.NO_WAY: (
-            f"NO WAY for its state from {of} to {to}: {lost[0].why if lost else ''}",
+            f"NOT POSSIBLE for its state from {of} to {to}: {lost[0].why if lost else ''}",
             Tone.ERROR,
         ),
         MoveOutcome.REFUSED: (f"NO ANSWER: {as_options(found.refused or '')}", Tone.ERROR),
@@ -99,12 +97,12 @@ def _why(found: ProviderMove) -> Iterator[Block]:
         return
     latest = found.handoff.inspection.checkpoint.offsets.latest
     recorded = found.recorded
-    yield Heading("Provider", _NAMES[found.provider])
+    yield Heading("Provider", PROVIDER_NAMES[found.provider])
     if recorded is None:
         yield Item(f"offsets/{latest} does not record it: the files show it, and the session decides")
         return
     where = f"offsets/{latest} records {recorded.rpartition('.')[2]}"
-    yield Item(f"{where}, and Spark goes on with what is recorded, whatever the session says.")
+    yield Item(f"{where}, and Spark keeps what is recorded, whatever the session says.")
 
 
 def _operators(found: ProviderMove) -> Iterator[Block]:
@@ -120,79 +118,29 @@ def _label(one: OperatorMove) -> str:
 
 
 def _how(found: ProviderMove) -> Iterator[Block]:
-    for place, (what, command) in enumerate(_steps(found), 1):
+    for place, step in enumerate(found.steps, 1):
         if place == 1:
-            yield Heading("How", "by initial state and hand-over, to a checkpoint of its own")
-        yield Item(what, 5, f"  {place}. ")
-        if command:
-            yield Command(command, 5)
-
-
-def _steps(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
-    """What to do, in order; only where there is a way."""
-    if found.outcome is not MoveOutcome.POSSIBLE:
-        return
-    path = found.handoff.inspection.checkpoint.uri
-    new = path.rstrip("/").rpartition("/")[2] + f"-on-{found.to}"
-    settings = " ".join(f"{key}={value}" for key, value in found.confs.items())
-    yield "stop the old query, with no batch left uncommitted (ckpt inspect)", None
-    command = f"ckpt migrate transform-with-state {quoted_path(path)} --to {quoted_path(new)}"
-    yield f"write the new query: its initial state as of batch {found.handoff.batch}, and the code", command
-    yield (
-        f"in {new}/processor.py write what the operator did, in {new}/start.py fill in sources, sink and a new "
-        f"checkpoint; it sets {settings}",
-        None,
-    )
-    yield "start it", f"python {quoted_path(new + '/start.py')}"
-    yield "see that its checkpoint says State rocksdb: ckpt inspect NEW_CHECKPOINT", None
-    yield "the way back: nothing of the old checkpoint was changed, start the old query again", None
+            yield Heading("How", "with initial state and a handoff, to its own checkpoint")
+        yield Item(step.what, 5, f"  {place}. ")
+        if step.command:
+            yield Command(step.command, 5)
 
 
 def _left(found: ProviderMove) -> Iterator[Block]:
-    for place, (what, command) in enumerate(_remains(found)):
+    for place, step in enumerate(found.remains):
         if place == 0:
             yield Heading("Remains", "without this state, or without this provider")
-        yield Item(what, 4, "  - ")
-        if command:
-            yield Command(command, 4)
-
-
-def _remains(found: ProviderMove) -> Iterator[tuple[str, str | None]]:
-    """What can be done instead; only where there is no way."""
-    if found.outcome is not MoveOutcome.NO_WAY:
-        return
-    path = quoted_path(found.handoff.inspection.checkpoint.uri)
-    settings = " ".join(f"{key}={value}" for key, value in found.confs.items())
-    stays = _NAMES[found.provider or Provider.UNKNOWN]
-    yield f"stay: the query goes on with {stays} state in any session, and nothing has to be set for that", None
-    alone = [one.family for one in found.operators] if len(found.operators) == 1 else []
-    if Family.TRANSFORM not in alone:
-        yield (
-            f"begin anew: the same query with {settings} in the session, a new checkpoint and an empty output, its "
-            "sources from their beginning. The state is built again from what the sources still have, and ckpt cannot "
-            "see how far back that goes",
-            None,
-        )
-    if Family.TRANSFORM not in alone and found.handoff.refused is None:
-        yield (
-            f"begin with no state behind batch {found.handoff.batch}, with the same setting: counts start at zero, and "
-            "open windows, sessions and waiting rows of joins are gone",
-            f"ckpt handoff {path} --batch {found.handoff.batch} --snippet python",
-        )
-    if found.to is ToProvider.HDFS and alone and Family.JOIN not in alone:
-        yield (
-            "rewrite it in Scala: mapGroupsWithState and flatMapGroupsWithState take initial state on any provider. "
-            "ckpt writes no such query, and whether one would answer the same is unknown",
-            None,
-        )
+        yield Item(step.what, 4, "  - ")
+        if step.command:
+            yield Command(step.command, 4)
 
 
 def _next(found: ProviderMove) -> Iterator[Block]:
     path = quoted_path(found.handoff.inspection.checkpoint.uri)
-    command = next((command for _, command in _steps(found) if command), "")
+    command = next((step.command for step in found.steps if step.command), "")
     said, todo = {
-        MoveOutcome.ALREADY: ("nothing has to be done", ""),
-        MoveOutcome.NOTHING: ("nothing has to be done", ""),
+        MoveOutcome.ALREADY: ("nothing to do", ""),
+        MoveOutcome.NOTHING: ("nothing to do", ""),
         MoveOutcome.POSSIBLE: ("stop the old query, then", command),
         MoveOutcome.NO_WAY: (
             "choose among what remains; its state as data",

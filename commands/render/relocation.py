@@ -37,7 +37,7 @@ class RelocationReport(ChangeReport[RelocationPlan]):
 
     def nothing(self) -> str:
         """The headline where nothing is to be done."""
-        other = "" if self.plan.sound else ", but something else is wrong"
+        other = "" if self.plan.sound else ", but there is another problem"
         return f"NOTHING TO RELOCATE{other}: {self.plan.why}"
 
     def own_request(self) -> Document:
@@ -53,12 +53,12 @@ class RelocationReport(ChangeReport[RelocationPlan]):
         """What the steps replace; after an undo only the files say, and without recorded paths nothing is replaced."""
         if self.plan.to is None or not self.plan.recorded:
             return ""
-        return f"operator metadata looks for its schemas under {self.plan.to}, no more under {self.plan.recorded[0]}"
+        return f"operator metadata looks for its schemas under {self.plan.to}, no longer under {self.plan.recorded[0]}"
 
     def own_part(self) -> Iterator[Block]:
         """Other absolute paths, where no warning of a plan has named them."""
         if self.plan.held and not self.plan.warnings:
-            yield Heading("Paths", "that stay as they are")
+            yield Heading("Paths", "that stay unchanged")
             yield from bullets(one.meaning for one in self.plan.held)
 
     def options(self) -> str:
@@ -67,7 +67,7 @@ class RelocationReport(ChangeReport[RelocationPlan]):
 
     def start(self) -> str:
         """Where to start the query."""
-        there = f"bring the checkpoint to {self.plan.to}, and start the query there"
+        there = f"move the checkpoint to {self.plan.to}, and start the query there"
         return there if self.plan.away else "start the query"
 
     def next_if_nothing(self) -> Iterator[Block]:

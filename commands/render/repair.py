@@ -41,7 +41,7 @@ class RepairReport(ChangeReport[RepairPlan]):
         return {"strategy": self.plan.strategy}
 
     def about_steps(self) -> str:
-        """Which way out was chosen, and why."""
+        """Which strategy was chosen, and why."""
         return f"{self.plan.strategy}: {self.plan.why}" if self.plan.strategy else ""
 
     def options(self) -> str:

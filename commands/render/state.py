@@ -10,7 +10,7 @@ from ckpt.model import Json, Operator, Store
 from ckpt.state.ranges import Ranges, common
 
 from .blocks import Block, Heading, Item, Line
-from .text import plural, ranges, size
+from .text import batch_ranges, plural, size
 
 _RECORDED = {
     settings.SHUFFLE_PARTITIONS: "shuffle partitions",
@@ -32,7 +32,7 @@ def state_section(inspection: Inspection) -> Iterator[Block]:
     yield Heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
     recorded = _recorded(inspection)
     if recorded:
-        yield Item(f"recorded here, and stronger than the session: {recorded}")
+        yield Item(f"recorded here, overrides the session: {recorded}")
     if len(state.operators) <= _IN_FULL:
         for operator in state.operators:
             yield from _operator(operator)
@@ -69,28 +69,33 @@ def _in_brief(operator: Operator) -> str:
     complete: Ranges | None = None
     for store in stores:
         complete = store.readable_batches if complete is None else common(complete, store.readable_batches)
-    readable = ranges(list(complete or ()))
     facts = [
         plural(len(stores), "store"),
         plural(max((len(store.partitions) for store in stores), default=0), "partition"),
         *keys,
         size(sum(store.bytes for store in stores)),
-        f"state of batches {readable} is whole" if readable else "no batch has whole state",
+        _readable(tuple(complete or ())),
     ]
     return f"{operator.name or 'name not recorded'}: {', '.join(facts)}"
 
 
 def _store(store: Store) -> str:
-    readable = ranges(list(store.readable_batches))
     facts = [
         plural(len(store.partitions), "partition"),
         "keys not recorded" if store.num_keys is None else plural(store.num_keys, "key"),
         size(store.bytes) + _skew(store),
         *(["changelog"] if store.changelog else []),
         _loading(store),
-        f"state of batches {readable} is whole" if readable else "no batch has whole state",
+        _readable(store.readable_batches),
     ]
     return ", ".join(facts)
+
+
+def _readable(batches: Ranges) -> str:
+    """For which batches a store can be loaded."""
+    if not batches:
+        return "no batch has complete state"
+    return f"state of {batch_ranges(list(batches))} is complete"
 
 
 def _loading(store: Store) -> str:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from datetime import UTC, datetime
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -14,16 +13,6 @@ def printable(text: str) -> str:
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text
     )
-
-
-def instant(ms: int | None) -> str:
-    """A time in ms since 1970 as ISO 8601 in UTC, to the second; as it stands where no calendar has it."""
-    if ms is None:
-        return "unknown"
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (OverflowError, ValueError, OSError):
-        return f"{ms} ms"
 
 
 def size(count: int) -> str:
@@ -39,6 +28,11 @@ def ranges(spans: list[tuple[int, int]], most: int = 4) -> str:
     shown = [str(a) if a == b else f"{a} to {b}" for a, b in spans[:most]]
     more = f" and {len(spans) - most} more" if len(spans) > most else ""
     return ", ".join(shown) + more
+
+
+def batch_ranges(spans: list[tuple[int, int]]) -> str:
+    """``batch 3``, ``batches 3, 5 to 9``."""
+    return f"{'batch' if len(spans) == 1 and spans[0][0] == spans[0][1] else 'batches'} {ranges(spans)}"
 
 
 def plural(count: int, noun: str) -> str:

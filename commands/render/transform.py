@@ -3,46 +3,53 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.export.targets import Target
+from ckpt.export.targets import Format
 from ckpt.migrate.generate import to_fill_in
 from ckpt.migrate.generate.text import columns, simple
-from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan, mind
+from ckpt.migrate.transform import (
+    INITIAL_STATE,
+    PROCESSOR,
+    START,
+    Api,
+    TransformMigration,
+    TransformRefused,
+    warnings_of,
+)
 from ckpt.migrate.variables import Variable
 from ckpt.shell import quoted, quoted_path
+from ckpt.storage.locations import spark_uri
+from ckpt.times import instant
 
-from ..arguments import all_as_options
+from ..arguments import all_as_options, as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
 from .document import Document, checkpoint_entry, tool
 from .page import title
-from .text import instant, plural
+from .text import plural
 
 
 @dataclass(frozen=True, slots=True)
 class TransformReport:
-    """What ``ckpt migrate transform-with-state`` plans or wrote; ``keys`` is None where nothing was written."""
+    """What ``ckpt migrate transform-with-state`` plans or wrote."""
 
-    plan: TransformPlan
-    target: Target
-    given: str  # the target as it was asked for
-    keys: int | None = None
+    found: TransformMigration
 
     @property
     def exit(self) -> Exit:
         """A plan is something to be done."""
-        return Exit.FOUND if self.keys is None else Exit.OK
+        return Exit.FOUND if self.found.keys is None else Exit.OK
 
     def document(self) -> Document:
         """All of it."""
-        return _document(self)
+        return _document(self.found)
 
     def page(self) -> Page:
         """A runbook."""
         parts = (_headline, _state, _files, _fill_in, _warnings, _next, _back)
-        return page_of(title(self.plan.handoff.inspection), *(part(self) for part in parts))
+        return page_of(title(self.found.plan.handoff.inspection), *(part(self.found) for part in parts))
 
 
-def _document(found: TransformReport) -> Document:
+def _document(found: TransformMigration) -> Document:
     plan = found.plan
     moment = plan.initial.moment
     return {
@@ -69,22 +76,71 @@ def _document(found: TransformReport) -> Document:
         "files": [INITIAL_STATE, PROCESSOR, START],
         "fill_in": list(to_fill_in(plan)),
         "fill_in_ttl": [one.name for one in plan.variables if one.ttl],
-        "warnings": all_as_options(mind(plan)),
+        "warnings": all_as_options(warnings_of(plan)),
+        "refused": None,
     }
 
 
-def _headline(found: TransformReport) -> Iterator[Block]:
+@dataclass(frozen=True, slots=True)
+class RefusalReport:
+    """Why ``ckpt migrate transform-with-state`` writes nothing."""
+
+    refused: TransformRefused
+    to: str
+    format: Format
+    api: Api
+    plans: bool
+
+    @property
+    def exit(self) -> Exit:
+        """A refusal."""
+        return Exit.FAILED
+
+    def document(self) -> Document:
+        """The keys of a plan, without what is not known."""
+        handoff = self.refused.handoff
+        return {
+            "ckpt": tool(),
+            "checkpoint": checkpoint_entry(handoff.inspection),
+            "action": "plan" if self.plans else "write",
+            "to": spark_uri(self.to),
+            "format": self.format,
+            "api": self.api,
+            "operator": None,
+            "family": None,
+            "batch": handoff.batch,
+            "state_version": None,
+            "exact": False,
+            "key": [],
+            "variables": [],
+            "time_mode": None,
+            "output_mode": None,
+            "watermark_ms": None,
+            "keys": None,
+            "files": [],
+            "fill_in": [],
+            "fill_in_ttl": [],
+            "warnings": [],
+            "refused": as_options(str(self.refused)),
+        }
+
+    def page(self) -> Page:
+        """Why not."""
+        return page_of(title(self.refused.handoff.inspection), [Headline(as_options(str(self.refused)), Tone.ERROR)])
+
+
+def _headline(found: TransformMigration) -> Iterator[Block]:
     plan = found.plan
-    how = "exactly behind" if plan.handoff.exact else "behind"
-    where = f"a transformWithState query that goes on {how} batch {plan.initial.moment.batch}"
+    how = "exactly after" if plan.handoff.exact else "after"
+    where = f"a transformWithState query that continues {how} batch {plan.initial.moment.batch}"
     if found.keys is None:
-        said = f"CAN BE WRITTEN, nothing is yet: {where}"
+        said = f"CAN BE WRITTEN, not written yet: {where}"
     else:
         said = f"WRITTEN: {where}, with the state of {plural(found.keys, 'key')}"
     yield Headline(said, Tone.GOOD if plan.handoff.exact else Tone.WARNING)
 
 
-def _state(found: TransformReport) -> Iterator[Block]:
+def _state(found: TransformMigration) -> Iterator[Block]:
     plan = found.plan
     name = f" ({plan.shape.operator_name})" if plan.shape.operator_name else ""
     yield Heading("State", f"operator {plan.shape.operator}{name}: {plan.family}")
@@ -103,15 +159,15 @@ def _form(one: Variable) -> str:
     return f"{one.form} of {key}({columns(one.fields)}){ttl}"
 
 
-def _files(found: TransformReport) -> Iterator[Block]:
-    rows = "one row a key" if found.keys is None else f"{plural(found.keys, 'row')}, one a key"
-    yield Heading("Files", f"in {found.given}")
+def _files(found: TransformMigration) -> Iterator[Block]:
+    rows = "one row per key" if found.keys is None else f"{plural(found.keys, 'row')}, one per key"
+    yield Heading("Files", f"in {found.target.shown}")
     yield Line(f"  {INITIAL_STATE}/   the state as {found.plan.format}, {rows}")
     yield Line(f"  {PROCESSOR}     loads it; your logic goes into update and expired")
     yield Line(f"  {START}         sources, guards, the query")
 
 
-def _fill_in(found: TransformReport) -> Iterator[Block]:
+def _fill_in(found: TransformMigration) -> Iterator[Block]:
     yield Heading("Fill in", "what no checkpoint records")
     names = ", ".join(to_fill_in(found.plan))
     yield Item(f"{names}; prepare(), the options of the sources, the sink", 16, f"  {START}")
@@ -120,46 +176,46 @@ def _fill_in(found: TransformReport) -> Iterator[Block]:
         yield Item(f"TTL_MS of {', '.join(ttl)}", 16, f"  {PROCESSOR}")
 
 
-def _warnings(found: TransformReport) -> Iterator[Block]:
-    warnings = all_as_options(mind(found.plan))
+def _warnings(found: TransformMigration) -> Iterator[Block]:
+    warnings = all_as_options(warnings_of(found.plan))
     if warnings:
         yield Heading("Mind")
         yield from bullets(warnings)
 
 
-def _next(found: TransformReport) -> Iterator[Block]:
+def _next(found: TransformMigration) -> Iterator[Block]:
     plan = found.plan
     old = quoted_path(plan.initial.checkpoint)
-    folder = quoted_path(found.given)
+    folder = quoted_path(found.target.shown)
     if found.keys is None:
         yield Item("stop the old query, then the same command without --plan", 10, "Next")
         return
     yield Heading("Next")
     latest = plan.handoff.inspection.checkpoint.offsets.latest
-    told = f"Stop the old query. If its newest batch is no longer {latest} then, do all this anew into another folder:"
-    yield Item(told, 5, "  1.")
+    text = f"Stop the old query. If its newest batch is no longer {latest} then, do all this again with another folder:"
+    yield Item(text, 5, "  1.")
     yield Command(f"ckpt handoff {old}", 5)
     yield Item("Fill in the constants, put your logic into processor.py, and start it:", 5, "  2.")
     if found.target.name.startswith("file:"):
         yield Command(f"cd {folder} && python {START}", 5)
     else:
         yield Command(f"spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}", 5)
-    told = (
-        "Until the new checkpoint has its first commit, start it again in the same way: start.py hands over the state "
-        "as long as it has none, and never after."
+    text = (
+        "Until the new checkpoint has its first commit, start it again in the same way: start.py passes the state "
+        "as long as it has none, and never after that."
     )
-    yield Item(told, 5, "  3.")
+    yield Item(text, 5, "  3.")
     variable = quoted(plan.variables[0].name)
-    yield Item(f"See that {plural(found.keys, 'key')} were loaded; keys that are new come on top:", 5, "  4.")
+    yield Item(f"Check that {plural(found.keys, 'key')} were loaded; new keys are added to them:", 5, "  4.")
     yield Command(f"ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count", 5)
-    yield Item(f"Then {INITIAL_STATE}/ is not needed any more.", 5, "  5.")
+    yield Item(f"Then {INITIAL_STATE}/ is no longer needed.", 5, "  5.")
 
 
-def _back(found: TransformReport) -> Iterator[Block]:
+def _back(found: TransformMigration) -> Iterator[Block]:
     if found.keys is None:
         return
-    told = (
-        "Stop the new query, and start the old one on its checkpoint, which nothing has touched. What the new one has "
-        "written to the sink is then written again."
+    text = (
+        "Stop the new query, and start the old one on its checkpoint, which is unchanged. It then writes again "
+        "what the new one has written to the sink."
     )
-    yield Heading("Back", told)
+    yield Heading("Back", text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -56,7 +57,7 @@ def test_the_batch_that_is_offered_instead_can_be_read(damaged: str, spark: Any)
     path = str(SAMPLES / f"damaged-{damaged}")
     with pytest.raises(CkptError, match=r"`batch=\d+`$") as refused:
         ckpt.read_state(spark, path)
-    offered = int(str(refused.value).rpartition(" ")[2])
+    offered = int(re.findall(r"batch=(\d+)", str(refused.value))[-1])
     frame = ckpt.read_state(spark, path, batch=offered)
     assert frame.selectExpr("sum(value_count)").head()[0] == 10 * (offered + 1)
 
@@ -107,3 +108,16 @@ def test_a_page_says_what_is_wrong_in_one_line(ckpt: Ckpt) -> None:
     result = ckpt("export-state", ROOT / "sample_checkpoints" / "damaged-missing-sst", "--to", "/tmp/never")
     assert result.exit_code == 3
     assert "CKPT303" in result.refusal()
+
+
+def test_a_cut_rocksdb_snapshot_is_not_promised_and_what_is_offered_instead_can_be_read(
+    copy_of: CopyOf, spark: Any
+) -> None:
+    """A start falls back to an older snapshot, Spark's reader does not."""
+    cut = {"op": "truncate", "path": "state/0/0/{latest}.zip", "bytes": 60}
+    path = str(copy_of("aggregation-changelog-4.2", cut))
+    with pytest.raises(CkptError, match=r"batch=\d+") as refused:
+        ckpt.read_state(spark, path)
+    offered = int(re.findall(r"batch=(\d+)", str(refused.value))[-1])
+    frame = ckpt.read_state(spark, path, batch=offered)
+    assert frame.selectExpr("sum(value_count)").head()[0] == 10 * (offered + 1)

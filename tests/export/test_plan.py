@@ -96,7 +96,7 @@ def test_a_plan_imports_no_pyspark() -> None:
         ("damaged-missing-state-schema", [], ["state schema", "state/0/0/", "copy of the checkpoint"]),
         ("damaged-tws-missing-schema", ["--variable", "rows"], ["state schema", "_stateSchema"]),
         ("damaged-no-commits", [], ["no state"]),
-        ("stateless-4.2", [], ["right for a stateless query"]),
+        ("stateless-4.2", [], ["normal for a stateless query"]),
         ("damaged-missing-state", [], ["a loss for any other"]),
     ],
 )
@@ -111,24 +111,24 @@ def test_what_cannot_be_loaded_is_refused_with_inspects_finding(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "where to? --to PATH or --table NAME"),
+        ([], "where to? Name --to or --table"),
         (["--to", "x", "--table", "y"], "--to and --table"),
         (["--plan", "--count"], "--plan and --count"),
         (
             ["--plan", "--batch", "99"],
             "there is no batch 99 to read; operator 0: batches 0 to 9 can be read: --batch 9",
         ),
-        (["--plan", "--operator", "7"], "there is: --operator 0"),
-        (["--plan", "--timers"], "there is: --operator 0"),
-        (["--plan", "--side", "left"], "there is: --operator 0"),
+        (["--plan", "--operator", "7"], "available: --operator 0"),
+        (["--plan", "--timers"], "available: --operator 0"),
+        (["--plan", "--side", "left"], "available: --operator 0"),
         (
             ["--plan", "--side", "middle"],
             "Invalid value for '--side': 'middle' is not one of 'left', 'right'; see ",
         ),
         (["--plan", "--shape", "round"], "'round' is not one of 'raw', 'flat', 'initial-state'"),
         (["--plan", "--changes-from", "12"], "the changes end at batch 9"),
-        (["--to", "sample_checkpoints/aggregation-hdfs-4.2/out"], "never written to"),
-        (["--to", "sample_checkpoints"], "never written to"),
+        (["--to", "sample_checkpoints/aggregation-hdfs-4.2/out"], "never writes to a checkpoint"),
+        (["--to", "sample_checkpoints"], "never writes to a checkpoint"),
         (["--to", "x", "--conf", "novalue"], "write it as key=value"),
         (["--all", "--table", "t"], "--all is the state of every part"),
         (["--plan", "--all", "--variable", "rows"], "--all is every part of the state: leave out"),
@@ -152,16 +152,16 @@ def test_a_choice_has_to_be_made_and_is_named(ckpt: Ckpt) -> None:
         (
             "join-hdfs-3.5",
             ["--store", "nope"],
-            "there is no --store nope; there is: --store left-keyToNumValues, --store left-keyWithIndexToValue, "
+            "there is no --store nope; available: --store left-keyToNumValues, --store left-keyWithIndexToValue, "
             "--store right-keyToNumValues, --store right-keyWithIndexToValue",
         ),
         (
             "tws-event-time-changelog-4.2",
             ["--variable", "nope"],
-            "there is no --variable nope; there is: --variable rows",
+            "there is no --variable nope; available: --variable rows",
         ),
-        ("dedup-aggregation-hdfs-4.2", ["--operator", "2"], "no --operator 2; there is: --operator 0, --operator 1"),
-        ("dedup-aggregation-hdfs-4.2", ["--operator", "1", "--store", "x"], "there is: --store default"),
+        ("dedup-aggregation-hdfs-4.2", ["--operator", "2"], "no --operator 2; available: --operator 0, --operator 1"),
+        ("dedup-aggregation-hdfs-4.2", ["--operator", "1", "--store", "x"], "available: --store default"),
     ],
 )
 def test_a_name_that_is_not_there_is_answered_by_those_that_are(
@@ -187,7 +187,7 @@ def test_a_plan_says_which_spark_is_needed_where_not_every_one_reads_it(
 ) -> None:
     command = ["export-state", f"sample_checkpoints/{sample}", "--plan", *words]
     assert ckpt(*command, "-o", "json").json()["exports"][0]["oldest_spark"] == version
-    said = f"  spark     {version} or later: no earlier one reads such state\n"
+    said = f"  spark     {version} or later: no earlier version reads such state\n"
     assert (said in ckpt(*command).stdout) is (version != "4.0")
 
 

@@ -40,14 +40,14 @@ def test_targets_and_types(tmp_path: Path) -> None:
 
     cases = {
         "is there already: --mode overwrite replaces it": to("exported"),
-        "photos is there and was not exported: it is not overwritten": [*to("photos"), *over],
-        "photos is there and was not exported": to("photos"),
-        "file is there and was not exported": [*to("file"), *over],
-        "file is a file, and nothing can be written below it": to("file/below"),
+        "photos exists and is not an export, so it is not overwritten": [*to("photos"), *over],
+        "photos exists and is not an export": to("photos"),
+        "file exists and is not an export": [*to("file"), *over],
+        "file is a file, so nothing can be written below it": to("file/below"),
         "--to file:/: write below a folder": [AGGREGATION, "--to", "/"],
         "column key (struct): use --shape flat or --format parquet": [*to("free"), "--format", "csv", *raw],
         "column value (void): use --shape flat": ["sample_checkpoints/dedup-hdfs-4.0", "--to", free, *raw],
-        "never written to": [AGGREGATION, "--to", f"{AGGREGATION}/state/out"],
+        "never writes to a checkpoint": [AGGREGATION, "--to", f"{AGGREGATION}/state/out"],
         "which one?": ["sample_checkpoints/join-hdfs-3.5", "--to", free],
     }
     told = refusals(list(cases.values()))
@@ -78,7 +78,7 @@ def test_a_folder_that_may_not_be_written_to(tmp_path: Path) -> None:
         if os.access(tmp_path, os.W_OK):
             pytest.skip("this user may write anywhere")
         (told,) = refusals([[AGGREGATION, "--to", str(tmp_path / "out")]])
-        assert f"you may not write in {tmp_path}" in told
+        assert f"no permission to write in {tmp_path}" in told
     finally:
         tmp_path.chmod(0o700)
 
@@ -97,7 +97,7 @@ def test_a_remote_target_is_looked_at_through_ckpts_own_door(memory_uri: Upload,
     uri, _ = memory_uri(tmp_path / "photos")
     taken = ckpt("export-state", AGGREGATION, "--to", uri, "--plan")
     assert taken.exit_code == 2
-    assert f"{uri} is there and was not exported" in taken.refusal()
+    assert f"{uri} exists and is not an export" in taken.refusal()
     free = ckpt("export-state", AGGREGATION, "--to", f"{uri}-free", "--plan")
     assert (free.exit_code, free.stderr) == (0, "")
 
@@ -105,5 +105,5 @@ def test_a_remote_target_is_looked_at_through_ckpts_own_door(memory_uri: Upload,
 def test_a_remote_target_that_cannot_be_looked_at_is_said_so(ckpt: Ckpt) -> None:
     result = ckpt("export-state", AGGREGATION, "--to", "unheard-of://host/out", "--plan")
     assert result.exit_code == 0
-    assert result.stderr.startswith("ckpt: --to is looked at only once Spark runs: unheard-of://")
+    assert result.stderr.startswith("ckpt: --to is checked only when Spark runs: unheard-of://")
     assert result.stderr.count("\n") == 1

@@ -9,7 +9,7 @@ import pytest
 
 from ckpt.errors import UsageError
 from ckpt.export.columns import Column
-from ckpt.export.targets import Format, Mode, Shape, Target, check_types, folder_and_name, target
+from ckpt.export.targets import ExportTarget, Format, Mode, Shape, check_types, folder_and_name, target
 from ckpt.storage.locations import spark_uri
 
 ARRAY = {"type": "array", "elementType": "long", "containsNull": True}
@@ -88,10 +88,10 @@ def test_a_link_does_not_lead_into_the_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "checkpoint").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "checkpoint")
 
-    def asked(to: Path, checkpoint: Path) -> Target:
+    def asked(to: Path, checkpoint: Path) -> ExportTarget:
         return target(str(to), None, Format.PARQUET, Mode.ERROR, str(checkpoint))
 
     for to, checkpoint in (("link/out", "checkpoint"), ("checkpoint/out", "link")):
-        with pytest.raises(UsageError, match="never written to"):
+        with pytest.raises(UsageError, match="never writes to a checkpoint"):
             asked(tmp_path / to, tmp_path / checkpoint)
     assert asked(tmp_path / "beside", tmp_path / "link").path == f"file:{tmp_path}/beside"

@@ -13,7 +13,7 @@ from ckpt.formats.metadata import parse_metadata
 from ckpt.formats.names import batch_names, compactible_id
 from ckpt.formats.offsets import format_offset_log, is_continuous, parse_offset_log
 from ckpt.formats.sidecars import parse_hadoop_sidecar, parse_spark_sidecar
-from ckpt.formats.sourcelogs import parse_kafka_start, parse_rate_start, parse_sink_log, parse_source_log
+from ckpt.formats.sourcelogs import parse_kafka_start, parse_sink_log, parse_source_log
 from ckpt.model import CommitLog, OffsetLog, Unreadable
 from ckpt.sources import advance, advances, decode, source_views
 from tests.formats.spark_cases import KINDS
@@ -28,7 +28,6 @@ PARSERS = [
     parse_source_log,
     parse_sink_log,
     parse_kafka_start,
-    parse_rate_start,
     parse_hadoop_sidecar,
     parse_spark_sidecar,
 ]

@@ -4,7 +4,6 @@ from ckpt.formats.sourcelogs import (
     SinkFile,
     SourceFile,
     parse_kafka_start,
-    parse_rate_start,
     parse_sink_log,
     parse_source_log,
 )
@@ -52,14 +51,6 @@ def test_kafka_start():
     assert fault(parse_kafka_start("x", b"\0v1")) is Fault.INCOMPLETE
     assert fault(parse_kafka_start("x", b"\0v2\n" + text)) is Fault.NEWER_VERSION
     assert fault(parse_kafka_start("x", b"\0v1\n" + text[:-2])) is Fault.TRUNCATED_JSON
-
-
-def test_rate_start():
-    assert parse_rate_start("sources/0/0", b"v1\n1795254426544") == 1795254426544
-    assert fault(parse_rate_start("x", b"v1")) is Fault.INCOMPLETE
-    assert fault(parse_rate_start("x", b"v1\n12x")) is Fault.BAD_JSON
-    assert fault(parse_rate_start("x", b"")) is Fault.EMPTY
-    assert fault(parse_rate_start("x", b"1795254426544")) is Fault.INCOMPLETE
 
 
 def test_holes_of_a_compactible_log():

@@ -1,17 +1,12 @@
 """Old query, hand-over, new query on real Spark, Kafka and Delta: the test counts, no row may be lost or doubled."""
 
-import json
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
 from itertools import chain
 from typing import Any
 
 import pytest
 
-from tests.places import ROOT
-from tests.services.kafka import connector_jars
+from tests.handoff import continuity
 
 pytestmark = [
     pytest.mark.spark,
@@ -21,14 +16,9 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def found(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the queries of every scenario read; one JVM runs them all."""
-    folder = tmp_path_factory.mktemp("continuity")
-    environment = os.environ | {"CKPT_SPARK_JARS": ",".join(map(str, connector_jars())), "CKPT_KAFKA": kafka}
-    command = [sys.executable, "-m", "tests.handoff.continuity", str(folder)]
-    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1500)
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    return {file.stem: json.loads(file.read_text()) for file in folder.glob("*.json")}
+def found(kafka: str, kafka_jars: str, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the queries of every scenario read."""
+    return continuity.found(spark, tmp_path_factory.mktemp("continuity"), kafka)
 
 
 def ids(*queries: dict[str, list[int]]) -> list[int]:
@@ -92,7 +82,7 @@ def test_inside_a_table_version_it_is_refused_and_the_way_out_leads_out(found: d
     inside, old = found["delta"]["inside"], found["delta"]["old"]
     assert inside["exit"] == 3
     assert inside["code"] == ""
-    assert "cannot be handed over: source 0 (delta): the batch ended inside version" in inside["said"]
+    assert "cannot be continued: source 0 (delta): the batch ended inside version" in inside["said"]
     assert ids(up_to(old, 1), inside["more"], inside["after"]) == list(range(60))
 
 
@@ -101,7 +91,7 @@ def test_sinks_do_with_a_new_checkpoint_what_is_said_of_them(found: dict[str, An
     meanings = {one["kind"]: one["meaning"] for one in told["meanings"]}
     assert told["delta"] == list(range(15))
     assert told["parquet"] == told["fixed"] == list(range(10)), "batch 0 of the new query is skipped"
-    assert "take a new output folder" in meanings["file"]
+    assert "use a new output folder" in meanings["file"]
     assert "choose another txnAppId" in meanings["foreachBatch with txnAppId"]
     old = [version for query, version in told["txn"] if query == told["query_id"]]
     assert old == [0, 1]

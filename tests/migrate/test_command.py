@@ -81,7 +81,7 @@ def test_files_that_cannot_be_looked_into_are_counted(ckpt: Ckpt, copy_of: CopyO
     offsets = checkpoint / "offsets/9"
     offsets.write_text(offsets.read_text().replace('compression.codec":"lz4"', 'compression.codec":"zstd"'))
     told = " ".join(ckpt("migrate", "changelog", checkpoint, "--to", "off").stdout.split())
-    assert "all of them loadable, but of 2 files their ends do not tell" in told
+    assert "all of them loadable, but of 2 files the ends do not say" in told
 
 
 def test_a_machine_without_java_sees_the_files_and_is_told_that_state_was_not_compared(
@@ -114,7 +114,7 @@ def test_what_cannot_be_read_in_two_ways_is_unknown_and_no_jvm_is_started_for_it
     assert run.exit_code == 1
     assert run.json()["state_compared"]["verdict"] == "unknown"
     assert {one["why"] for one in run.json()["state_compared"]["one_way"]} == {
-        "no snapshot behind version 3 was uploaded yet"
+        "no snapshot after version 3 was uploaded yet"
     }
 
 

@@ -195,7 +195,7 @@ def test_other_absolute_paths_are_told_and_stay(ckpt: Ckpt, copy_of: CopyOf) -> 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--undo", "b", "--to", "/x"), "--undo puts everything back by itself"),
+        (("--undo", "b", "--to", "/x"), "--undo restores everything"),
         (("--to", "data/ck"), "not an absolute path"),
         (("--to", "s3a:bucket/ck"), "not an absolute path"),
         (("--to", "s3a:/bucket/ck"), "names no bucket or host"),

@@ -6,9 +6,10 @@ from typing import Any
 
 from ckpt.change.apply import Receipt
 from ckpt.change.perform import apply_plan
-from ckpt.repair import RepairPlan, repair_async
+from ckpt.change.plan import ChangePlan
+from ckpt.repair import repair_async
 from ckpt.storage import open_storage
-from ckpt.storage.writer import open_writer
+from ckpt.storage.open_writer import open_writer
 from tests.conftest import Run
 
 GAP = "async-kafka-4.2"
@@ -29,7 +30,7 @@ def _facts(path: Path) -> tuple[Any, ...]:
     return owned if path.is_dir() else (*owned, of.st_mtime_ns, path.read_bytes())
 
 
-def apply(plan: RepairPlan, top: Path, backup: Path) -> Receipt:
+def apply(plan: ChangePlan, top: Path, backup: Path) -> Receipt:
     """Perform a plan without waiting, and accept what it reads again."""
     uri = str(top)
     accepted = replace(plan, must_accept=None)

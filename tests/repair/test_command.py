@@ -132,7 +132,7 @@ def test_undo_is_refused_once_the_query_has_gone_on(ckpt: Ckpt, copy_of: CopyOf)
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--undo", "b", "--apply"), "--undo puts everything back by itself"),
+        (("--undo", "b", "--apply"), "--undo restores everything"),
         (("--apply", "--backup", "{checkpoint}/offsets/b"), "is inside the checkpoint"),
         (("--grace", "-1"), "--grace"),
     ],

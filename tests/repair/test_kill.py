@@ -1,4 +1,4 @@
-"""A repair, or an undo, that is killed after any change to the disk: undo restores, and the same command finishes."""
+"""A planned change, or an undo, that is killed after any change to the disk: undo restores, the same finishes it."""
 
 import itertools
 import json
@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from ckpt.change.plan import ChangePlan
 from ckpt.inspection import inspect
 from ckpt.reader import read_checkpoint
-from ckpt.repair import RepairPlan, Strategy, plan_repair
-from ckpt.storage import open_storage
+from ckpt.relocate import plan_relocation
+from ckpt.repair import Strategy, plan_repair
+from ckpt.storage import Storage, open_storage
 from tests.places import ROOT, SAMPLES
 from tests.repair.doing import Facts, apply, facts, undo
 from tests.repair.gaps import Gap
@@ -26,21 +28,25 @@ from tests.repair.killing import killed
 
 pytestmark = pytest.mark.slow
 
-PATTERNS: dict[str, tuple[Gap | str, Strategy]] = {
-    "a sample": ("async-kafka-4.2", Strategy.FILL),
-    "no checksums": (Gap((0, 7), (0, 7)), Strategy.FILL),
+Planner = Callable[[Storage], ChangePlan]
+FILL, REWIND = (partial(plan_repair, strategy=strategy) for strategy in (Strategy.FILL, Strategy.REWIND))
+
+PATTERNS: dict[str, tuple[Gap | str, Planner]] = {
+    "a sample": ("async-kafka-4.2", FILL),
+    "no checksums": (Gap((0, 7), (0, 7)), FILL),
     "unreadable predecessor": (
         Gap((0, 4, 6, 7), (0, 4), {"offsets/6": "truncated"}, checksums=True, stale=("offsets/6",)),
-        Strategy.FILL,
+        FILL,
     ),
-    "uncommitted batches between": (Gap((0, 3, 5, 9), (0, 1), checksums=True), Strategy.FILL),
-    "unreadable and ahead": (Gap((0, 4, 6), (0, 4, 6, 8), {"offsets/6": "empty"}, checksums=True), Strategy.FILL),
+    "uncommitted batches between": (Gap((0, 3, 5, 9), (0, 1), checksums=True), FILL),
+    "unreadable and ahead": (Gap((0, 4, 6), (0, 4, 6, 8), {"offsets/6": "empty"}, checksums=True), FILL),
     "orphan checksums": (
         Gap((0, 5), (0,), checksums=True, orphans=("offsets/4", "commits/5", "offsets/6")),
-        Strategy.FILL,
+        FILL,
     ),
-    "rewind": (Gap((0, 1, 5), (0, 1, 5), checksums=True), Strategy.REWIND),
-    "rewind over batches never run": (Gap((0, 1, 4, 5, 9), (0, 1, 2)), Strategy.REWIND),
+    "rewind": (Gap((0, 1, 5), (0, 1, 5), checksums=True), REWIND),
+    "rewind over batches never run": (Gap((0, 1, 4, 5, 9), (0, 1, 2)), REWIND),
+    "relocation": ("join-v4-changelog-4.3", plan_relocation),
 }
 
 
@@ -49,6 +55,7 @@ class Scene:
     """A checkpoint and the backup beside it, as a crash left them."""
 
     top: Path
+    planner: Planner
 
     @property
     def checkpoint(self) -> Path:
@@ -62,10 +69,13 @@ class Scene:
         to = self.top.with_name(name)
         shutil.rmtree(to, ignore_errors=True)
         shutil.copytree(self.top, to, symlinks=True)
-        return Scene(to)
+        return Scene(to, self.planner)
+
+    def plan(self) -> ChangePlan:
+        return self.planner(open_storage(str(self.checkpoint)))
 
 
-Make = Callable[[str], tuple[Scene, RepairPlan]]
+Make = Callable[[str], tuple[Scene, ChangePlan]]
 
 
 @pytest.fixture
@@ -80,9 +90,9 @@ def memory(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def scene(memory: Path) -> Make:
-    def make(pattern: str) -> tuple[Scene, RepairPlan]:
-        gap, strategy = PATTERNS[pattern]
-        scene = Scene(memory / "first")
+    def make(pattern: str) -> tuple[Scene, ChangePlan]:
+        gap, planner = PATTERNS[pattern]
+        scene = Scene(memory / "first", planner)
         scene.top.mkdir()
         if isinstance(gap, Gap):
             gap.build(scene.checkpoint)
@@ -90,15 +100,11 @@ def scene(memory: Path) -> Make:
             shutil.copytree(SAMPLES / gap, scene.checkpoint)
         for number, file in enumerate(sorted(path for path in scene.checkpoint.rglob("*") if path.is_file())):
             file.chmod((0o644, 0o600, 0o664)[number % 3])
-        plan = planned(scene, strategy)
+        plan = scene.plan()
         assert plan.steps
         return scene, plan
 
     return make
-
-
-def planned(scene: Scene, strategy: Strategy) -> RepairPlan:
-    return plan_repair(open_storage(str(scene.checkpoint)), strategy)
 
 
 def restores(scene: Scene, before: Facts) -> None:
@@ -109,14 +115,13 @@ def restores(scene: Scene, before: Facts) -> None:
     assert facts(scene.checkpoint) == before
 
 
-def finishes(scene: Scene, plan: RepairPlan, before: Facts) -> None:
+def finishes(scene: Scene, plan: ChangePlan, before: Facts) -> None:
     """The same command again does what is left; and both can be taken back, the last first."""
-    assert plan.strategy is not None
-    again = planned(scene, plan.strategy)
+    again = scene.plan()
     second = scene.top / "second backup"
     if again.steps:
         assert apply(again, scene.checkpoint, second).applied
-    assert not planned(scene, plan.strategy).needed
+    assert not scene.plan().needed
     now = inspect(read_checkpoint(open_storage(str(scene.checkpoint)))).forecasts
     assert [(f.outcome, f.batch_id, f.sources, f.error) for f in now] == [
         (f.outcome, f.batch_id, f.sources, f.error) for f in plan.after
@@ -134,13 +139,13 @@ LINKLESS = ("no checksums", "unreadable predecessor")  # enough of them for file
 @pytest.mark.parametrize(
     ("pattern", "without_links"), [*((one, False) for one in PATTERNS), *((one, True) for one in LINKLESS)]
 )
-def test_a_repair_killed_anywhere_is_undone_or_finished(pattern: str, without_links: bool, scene: Make) -> None:
+def test_a_change_killed_anywhere_is_undone_or_finished(pattern: str, without_links: bool, scene: Make) -> None:
     first, plan = scene(pattern)
     before = facts(first.checkpoint)
     begun = 0
     for at in itertools.count(1):
         crashed = first.copy("crashed")
-        if not killed(at, partial(repaired, crashed, plan), without_links=without_links):
+        if not killed(at, partial(performed, crashed), without_links=without_links):
             break
         if (crashed.backup / "manifest.json").exists():
             begun += 1
@@ -154,13 +159,13 @@ def test_a_repair_killed_anywhere_is_undone_or_finished(pattern: str, without_li
     restores(crashed, before)
 
 
-@pytest.mark.parametrize("pattern", ["unreadable predecessor", "rewind"])
+@pytest.mark.parametrize("pattern", ["unreadable predecessor", "rewind", "relocation"])
 def test_an_undo_killed_anywhere_is_finished_by_another(pattern: str, scene: Make) -> None:
-    first, plan = scene(pattern)
+    first, _ = scene(pattern)
     before = facts(first.checkpoint)
     whole, halfway = first.copy("whole"), first.copy("halfway")
-    repaired(whole, plan)
-    assert killed(number_of_changes(first, plan) - 4, partial(repaired, halfway, plan))
+    performed(whole)
+    assert killed(number_of_changes(first) - 4, partial(performed, halfway))
     for done in (whole, halfway):
         for at in itertools.count(1):
             crashed = done.copy("crashed")
@@ -171,16 +176,15 @@ def test_an_undo_killed_anywhere_is_finished_by_another(pattern: str, scene: Mak
         assert facts(crashed.checkpoint) == before
 
 
-def repaired(scene: Scene, plan: RepairPlan) -> None:
-    """RepairPlan anew, as the command does, and apply."""
-    assert plan.strategy is not None
-    assert apply(planned(scene, plan.strategy), scene.checkpoint, scene.backup).applied
+def performed(scene: Scene) -> None:
+    """Plan anew, as the command does, and apply."""
+    assert apply(scene.plan(), scene.checkpoint, scene.backup).applied
 
 
-def number_of_changes(scene: Scene, plan: RepairPlan) -> int:
+def number_of_changes(scene: Scene) -> int:
     for at in itertools.count(1):
         trial = scene.copy("trial")
-        if not killed(at, partial(repaired, trial, plan)):
+        if not killed(at, partial(performed, trial)):
             return at - 1
     raise AssertionError
 

@@ -240,7 +240,7 @@ def test_a_folder_that_may_not_be_written_midway(open_place: Path) -> None:
     told = as_nobody(
         lambda: repair_async(str(top), strategy=Strategy.REWIND, apply=True, accept_replay=True, grace_s=0)[1]
     )
-    assert "may not be written (permission denied)" in told
+    assert "cannot be written (permission denied)" in told
     assert "undone=True" in told
     assert facts(top) == before
 

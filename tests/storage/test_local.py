@@ -211,9 +211,9 @@ def test_a_folder_or_file_that_may_not_be_read_is_named():
         (top / "offsets" / "0").chmod(0o000)
         with _as_a_stranger():
             storage = open_storage(name)
-            with pytest.raises(StorageError, match=r"closed may not be read: run ckpt as a user that may"):
+            with pytest.raises(StorageError, match=r"closed cannot be read: run ckpt as a user that can"):
                 storage.list_tree()
-            with pytest.raises(StorageError, match=r"offsets/0 may not be read"):
+            with pytest.raises(StorageError, match=r"offsets/0 cannot be read"):
                 storage.read("offsets/0")
             assert storage.list_level().folders == {"closed", "offsets"}
         (top / "closed").chmod(0o700)

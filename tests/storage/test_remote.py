@@ -161,7 +161,7 @@ def test_a_bucket_that_refuses_asks_for_credentials(tree, s3, s3_uri):
 
     with s3.refusing():
         for ask in (storage.list_level, storage.list_tree, lambda: storage.read("metadata")):
-            with pytest.raises(StorageError, match="may not be read: give credentials") as caught:
+            with pytest.raises(StorageError, match="cannot be read: give credentials") as caught:
                 ask()
             assert str(caught.value).isprintable()
             assert not isinstance(caught.value, NotFound)
@@ -197,7 +197,7 @@ def test_a_folder_that_hdfs_closes_is_named(tree, hdfs, hdfs_uri, monkeypatch):
     storage = open_storage(uri)
 
     assert "state" in storage.list_level().folders
-    with pytest.raises(StorageError, match=r"/state may not be read: .*HADOOP_USER_NAME.*Permission denied") as caught:
+    with pytest.raises(StorageError, match=r"/state cannot be read: .*HADOOP_USER_NAME.*Permission denied") as caught:
         storage.list_tree()
     assert "\n" not in str(caught.value)
 
@@ -217,7 +217,7 @@ def test_a_folder_that_fsspec_passes_over_is_named(bridged_uri, tree, monkeypatc
     uri, _ = bridged_uri(tree)
     assert LocalFileSystem().find(f"{tree}/state/0") == []
 
-    with pytest.raises(StorageError, match=r"/state/0 may not be read"):
+    with pytest.raises(StorageError, match=r"/state/0 cannot be read"):
         open_storage(uri).list_tree()
 
 

@@ -31,7 +31,7 @@ _HDFS = (
 @pytest.mark.parametrize(
     ("error", "kind", "text"),
     [
-        (OSError(_DENIED), StorageError, "x may not be read: cure (AWS Error ACCESS_DENIED during ListObjectsV2 "
+        (OSError(_DENIED), StorageError, "x cannot be read: cure (AWS Error ACCESS_DENIED during ListObjectsV2 "
          "operation: Access Denied)"),
         (OSError(_NO_BUCKET), NotFound, "x does not exist: there is no such bucket; check its name and region"),
         (OSError(_REFUSED), StorageError, "x cannot be reached: check the host and the network "
@@ -42,7 +42,7 @@ _HDFS = (
         (NotADirectoryError("b/x"), NotFound, "x is not a folder: give the checkpoint's own folder"),
         (TimeoutError(), StorageError, "x cannot be reached: check the host and the network (TimeoutError)"),
         (RuntimeError("something\nwith a trace"), StorageError, "x cannot be read: something; cure"),
-        (RuntimeError(_HDFS), StorageError, "x may not be read: cure (Permission denied: user=stranger, "
+        (RuntimeError(_HDFS), StorageError, "x cannot be read: cure (Permission denied: user=stranger, "
          'access=READ_EXECUTE, inode=\\"/state\\":root:supergroup:drwx------)'),
     ],
 )  # fmt: skip

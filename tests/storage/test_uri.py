@@ -62,10 +62,10 @@ def test_a_file_uri_and_its_path_read_the_same_through_a_folder_named_in_another
     [
         ("", {}, "an empty path"),
         ("a\0b", {}, "zero byte"),
-        ("file://elsewhere/x", {}, "file://elsewhere/x is no absolute path on this machine: write file:///path"),
+        ("file://elsewhere/x", {}, "file://elsewhere/x is not an absolute path on this machine: write file:///path"),
         ("s3:/bucket/x", {}, "s3:/bucket/x has one slash too few: write s3://"),
-        ("file:relative", {}, "file:relative is no absolute path"),
-        ("file://", {}, "file:// is no absolute path"),
+        ("file:relative", {}, "file:relative is not an absolute path"),
+        ("file://", {}, "file:// is not an absolute path"),
         ("nosuch://bucket/x", {}, "nosuch:// is unknown"),
         ("s3://", {}, "names no bucket"),
         ("gs:///x", {}, "names no bucket"),

@@ -11,7 +11,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 from ckpt.errors import StorageError, UsageError
 from ckpt.storage import open_storage
 from ckpt.storage.base import temporary
-from ckpt.storage.writer import AlreadyThere, Attributes, open_writer
+from ckpt.storage.open_writer import open_writer
+from ckpt.storage.writer import AlreadyThere, Attributes
 from tests.services.fixtures import Upload
 
 KINDS = [
@@ -189,10 +190,8 @@ def _umask() -> int:
 def test_a_second_lock_is_refused_and_the_first_leaves_nothing(tree: Path) -> None:
     first, second = open_writer(str(tree)), open_writer(str(tree))
     before = paths(str(tree), {})
-    with first.lock():
-        assert first.exclusive
-        with pytest.raises(StorageError, match="is being changed by another ckpt"), second.lock():
-            raise AssertionError
+    with first.lock(), pytest.raises(StorageError, match="is being changed by another ckpt"), second.lock():
+        raise AssertionError
     with second.lock():
         assert paths(str(tree), {}) == before
 
@@ -200,10 +199,10 @@ def test_a_second_lock_is_refused_and_the_first_leaves_nothing(tree: Path) -> No
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        ("offsets", "no ordinary file"),
-        ("offsets/link", "no ordinary file"),
+        ("offsets", "not a regular file"),
+        ("offsets/link", "not a regular file"),
         ("linked/0", "symbolic link"),
-        ("metadata/0", "symbolic link or no folder"),
+        ("metadata/0", "symbolic link or not in a folder"),
     ],
 )
 def test_what_is_no_ordinary_file_in_a_real_folder_is_left_alone(tree: Path, path: str, told: str) -> None:
@@ -211,7 +210,7 @@ def test_what_is_no_ordinary_file_in_a_real_folder_is_left_alone(tree: Path, pat
     (tree / "offsets" / "link").symlink_to(tree / "metadata")
     with pytest.raises(StorageError, match=told):
         open_writer(str(tree)).attributes(path)
-    if told != "no ordinary file":
+    if told != "not a regular file":
         for action in (writer_of(tree).remove, lambda path: writer_of(tree).create(path, b"x")):
             with pytest.raises(StorageError, match=told):
                 action(path)

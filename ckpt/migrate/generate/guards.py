@@ -1,9 +1,9 @@
-"""The parts of ``start.py`` that are the same in all: guards against what Spark does without a word."""
+"""The parts of ``start.py`` that are the same in all: guards against what Spark does silently."""
 
 SINK = '''
 
 def sink(writer: DataStreamWriter) -> DataStreamWriter:
-    """Where the results go; for foreachBatch write it here."""
+    """The sink of the results; write foreachBatch here."""
     return writer.format(SINK_FORMAT).options(**SINK_OPTIONS)'''
 
 START_ERROR = '''
@@ -33,14 +33,14 @@ SESSION = """\
 CHECKS = '''
 
 def filled_in() -> None:
-    """Nothing that is needed may be empty, and the checkpoint must be the same at every start."""
+    """Required constants must not be empty, and the checkpoint must be the same at every start."""
     empty = [name for name in NEEDED if not globals()[name]]
     if empty:
         raise StartError(f"fill in {', '.join(empty)} in start.py")
     if not (os.path.isabs(CHECKPOINT) or ":/" in CHECKPOINT):
         raise StartError(
-            f"CHECKPOINT {CHECKPOINT} is relative, and another one in every folder that this "
-            "is started from: give the whole path or URI"
+            f"CHECKPOINT {CHECKPOINT} is relative, so it is a different one in every folder that this "
+            "is started from: use an absolute path or URI"
         )
     times = getattr(processor, "TTL_MS", {})
     empty = [name for name, duration in times.items() if duration <= 0]
@@ -52,7 +52,7 @@ def committed(spark: SparkSession) -> bool:
     """Whether the new query has committed a batch, and so has loaded the state.
 
     Until then it must be started with the state, however often it fails: started
-    without it, all of it would be missing without a word.
+    without it, all of it would silently be missing.
     """
     jvm: Any = spark.sparkContext._jvm
     path = jvm.org.apache.hadoop.fs.Path(f"{CHECKPOINT}/commits")
@@ -62,13 +62,28 @@ def committed(spark: SparkSession) -> bool:
 
 
 def leaves_old_alone(spark: SparkSession) -> None:
-    """The old checkpoint is the way back, and no query of another kind may write to it."""
+    """The old checkpoint is needed to go back, and no different query may write to it."""
     jvm: Any = spark.sparkContext._jvm
     path = jvm.org.apache.hadoop.fs.Path(f"{CHECKPOINT}/metadata")
     system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    told = spark.read.text(path.toString()).first() if system.exists(path) else None
-    if OLD_QUERY and told is not None and OLD_QUERY in told[0]:
+    first = spark.read.text(path.toString()).first() if system.exists(path) else None
+    if OLD_QUERY and first is not None and OLD_QUERY in first[0]:
         raise StartError(f"{CHECKPOINT} is the old query's checkpoint: name a new one")
+
+
+def sink_takes_batches(spark: SparkSession) -> None:
+    """A file sink that another query has written to would drop batches of this one silently."""
+    jvm: Any = spark.sparkContext._jvm
+    conf = spark._jsparkSession.sessionState().newHadoopConf()
+    offsets = jvm.org.apache.hadoop.fs.Path(f"{CHECKPOINT}/offsets")
+    if "path" not in SINK_OPTIONS or offsets.getFileSystem(conf).exists(offsets):
+        return
+    log = jvm.org.apache.hadoop.fs.Path(f"{SINK_OPTIONS['path']}/_spark_metadata")
+    if log.getFileSystem(conf).exists(log):
+        raise StartError(
+            f"{SINK_OPTIONS['path']} is the output of another query, and its _spark_metadata "
+            "would drop the first batches of this one: name a new folder"
+        )
 
 
 def keys_fit(rows: DataFrame) -> None:
@@ -84,7 +99,7 @@ def keys_fit(rows: DataFrame) -> None:
 
 
 def one_row_a_key(frame: DataFrame) -> None:
-    """Spark would take one of two rows of a key and forget the other."""
+    """Spark would use one of two rows of a key and drop the other."""
     counted = frame.groupBy(*KEYS).agg(F.count(F.lit(1)).alias("rows_of_key"))
     twice = counted.where("rows_of_key > 1").first()
     if twice is not None:
@@ -94,7 +109,7 @@ def one_row_a_key(frame: DataFrame) -> None:
 EVENT_TIME = '''
 
 def has_event_time(rows: DataFrame) -> None:
-    """Without it Spark would complain of something else."""
+    """Without it Spark would report a different error."""
     if EVENT_TIME not in rows.columns:
         raise StartError(f"prepare() gives no column {EVENT_TIME}, named by EVENT_TIME")
     found = rows.schema[EVENT_TIME].dataType.simpleString()
@@ -103,18 +118,18 @@ def has_event_time(rows: DataFrame) -> None:
 
 NULLS = '''
 
-# Key types whose NULL pandas keeps apart from all other keys. Of the others Spark makes
-# one NULL key of all keys that come with it, or 1970-01-01, or it fails.
+# Key types whose NULL pandas keeps apart from all other keys. For the others Spark turns
+# all keys of the batch into NULL, or NULL into 1970-01-01, or it fails.
 NULL_IS_SAFE = {safe}
 
 
 def unsafe_keys() -> list[str]:
-    """Key columns that may hold no NULL."""
+    """Key columns that must not contain NULL."""
     return [name for name, kind in KEYS.items() if not kind.startswith(NULL_IS_SAFE)]
 
 
 def no_null_keys(frame: DataFrame) -> None:
-    """The state may have no NULL in them."""
+    """The state must not have NULL in them."""
     for name in unsafe_keys():
         if frame.where(F.col(name).isNull()).first() is not None:
             raise StartError(
@@ -124,15 +139,15 @@ def no_null_keys(frame: DataFrame) -> None:
 
 
 def fail_at_null_keys(rows: DataFrame) -> DataFrame:
-    """Rows neither: the query fails rather than mix up keys."""
+    """Neither must rows: the query fails rather than mix up keys."""
     for name in unsafe_keys():
-        told = F.raise_error(
+        refusal = F.raise_error(
             F.lit(
                 f"key column {name} is NULL, which transformWithStateInPandas mixes up with "
                 "other keys: leave such rows out in prepare(), or generate the query for the row API"
             )
         )
-        rows = rows.withColumn(name, F.coalesce(name, told.cast(KEYS[name])))
+        rows = rows.withColumn(name, F.coalesce(name, refusal.cast(KEYS[name])))
     return rows'''
 
 MAIN = """\

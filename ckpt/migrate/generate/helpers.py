@@ -34,6 +34,6 @@ def milliseconds(moment: datetime) -> int:
 UTC = '''
 
 def utc() -> None:
-    """Times would be shifted in keys and state if Python took them for local ones."""
+    """Times in keys and state would be shifted if Python treated them as local."""
     if time.timezone or time.daylight:
         raise RuntimeError("Python workers need TZ=UTC in their environment")'''

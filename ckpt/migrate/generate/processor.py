@@ -50,12 +50,12 @@ class _Writing:
 
     def _head(self) -> Iterator[str]:
         plan = self.plan
-        yield '"""State and logic of the query that goes on where an old one stopped.'
+        yield '"""State and logic of the query that continues where an old one stopped.'
         yield ""
         yield f"Written by ckpt migrate transform-with-state from {plain(plan.initial.checkpoint)},"
         yield f"operator {plan.shape.operator}, batch {plan.initial.moment.batch}: {plan.family}."
         yield "Your logic goes into Processor.update and Processor.expired; the rest loads what"
-        yield "the old query kept. start.py starts it."
+        yield "state of the old query. start.py starts it."
         yield '"""'
         yield ""
         if self.pandas and plan.times:
@@ -89,8 +89,8 @@ class _Writing:
         if self.ttl:
             yield ""
             yield "# Time to live of each variable in ms, as the old query had it: FILL IN, no checkpoint"
-            yield "# records it. Loading a value begins its time anew, so the new query answers as the"
-            yield "# old one would until the first of them expires, and keeps loaded values longer."
+            yield "# records it. Loading a value restarts its time, so the new query gives the results of"
+            yield "# the old one until the first value expires, and keeps loaded values longer."
             yield "TTL_MS = {"
             yield from (f"    {literal(variable.name)}: 0," for variable in self.ttl)
             yield "}"
@@ -121,9 +121,9 @@ class _Writing:
         yield "    # ---- your logic: these two methods ----"
         yield ""
         yield from self._method("update", f"rows: Iterator[{self.rows}]", "timers: TimerValues")
-        yield '        """Take the rows of a key that have come, and emit what is to be emitted.'
+        yield '        """Handle the new rows of a key, and emit results.'
         yield ""
-        yield "        As written here the state stays as it is, and nothing is emitted. For example::"
+        yield "        As generated, it changes no state and emits nothing. For example::"
         yield ""
         yield from (line.rstrip() for line in indent(example, "    ").splitlines())
         yield '        """'
@@ -135,13 +135,13 @@ class _Writing:
         yield from self._expired_doc()
         yield "        return iter(())"
         yield ""
-        yield "    # ---- as Spark calls it ----"
+        yield "    # ---- called by Spark ----"
 
     def _expired_doc(self) -> Iterator[str]:
         if self.closes is None:
-            yield '        """A timer has gone off: emit what is to be emitted."""'
+            yield '        """A timer has fired: emit results."""'
             return
-        yield '        """The watermark has passed what is kept of a key: emit what is to be emitted.'
+        yield '        """The watermark has passed what is kept for a key: emit results.'
         yield ""
         yield f"        Afterwards self.{self.closes} is removed, as the old operator did."
         yield '        """'
@@ -150,7 +150,7 @@ class _Writing:
         yield ""
         state = f"initialState: {self.rows}"
         yield from self._method("handleInitialState", state, "timerValues: TimerValues", returns="None")
-        yield '        """Load what the old query kept of a key; Spark calls it in the first batch only."""'
+        yield '        """Load what the old query kept for a key; Spark calls it in the first batch only."""'
         packed = f'initialState["{self.plan.packed}"]'
         first = f"{packed}.iloc[0]" if self.pandas else packed
         if self.plan.shape.state:
@@ -215,27 +215,27 @@ class _Writing:
             yield "        self._close_in_time(key)"
         if self.plan.family is Family.SESSIONS and self.plan.time_mode is TimeMode.EVENT_TIME:
             yield '        for session in row["sessions"]:'
-            yield "            # a timer goes off once it lies before the watermark, a session ends at it"
+            yield "            # a timer fires when it is before the watermark, a session ends at the watermark"
             yield '            self.handle.registerTimer(milliseconds(session["end"]) - 1)'
 
     def _spark_calls(self) -> Iterator[str]:
         yield ""
         rows = f"rows: Iterator[{self.rows}]"
         yield from self._method("handleInputRows", rows, "timerValues: TimerValues")
-        yield '        """Rows of a key have come."""'
+        yield '        """New rows of a key."""'
         if self.closes is not None:
             yield "        yield from self.update(key, rows, timerValues)"
             yield "        self._close_in_time(key)"
         else:
             if self.plan.family is Family.GROUP_STATE and self.plan.time_mode is not TimeMode.NONE:
-                yield "        # every call forgot the timeout of a key, and set another if it was to have one"
+                yield "        # every call cleared the timeout of a key, and could set another"
                 yield "        for moment in list(self.handle.listTimers()):"
                 yield "            self.handle.deleteTimer(moment)"
             yield "        return self.update(key, rows, timerValues)"
         yield ""
         last = "expiredTimerInfo: ExpiredTimerInfo"
         yield from self._method("handleExpiredTimer", "timerValues: TimerValues", last)
-        yield '        """A timer has gone off; Spark passes the parameters by these names."""'
+        yield '        """A timer has fired; Spark passes the parameters by these names."""'
         yield "        moment = expiredTimerInfo.getExpiryTimeInMs()"
         if self.closes is not None:
             yield "        yield from self.expired(key, moment, timerValues)"
@@ -245,15 +245,15 @@ class _Writing:
             yield "        return self.expired(key, moment, timerValues)"
         yield ""
         yield "    def close(self) -> None:"
-        yield '        """Nothing is held open."""'
+        yield '        """Nothing to close."""'
 
     def _close_in_time(self) -> Iterator[str]:
         """When the old operator would have removed the state of a key."""
         yield ""
         yield "    def _close_in_time(self, key: tuple[Any, ...]) -> None:"
-        yield '        """Have what is kept of a key closed when the old operator would have removed it.'
+        yield '        """Close what is kept for a key when the old operator would have removed it.'
         yield ""
-        yield "        That is once the watermark has reached it; a timer goes off once it is passed."
+        yield "        That is when the watermark reaches it; a timer fires when the watermark has passed it."
         yield '        """'
         if self.plan.family is Family.WINDOWS:
             place = [key.name for key in self.plan.shape.keys].index("window_end")

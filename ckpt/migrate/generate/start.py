@@ -6,18 +6,18 @@ from textwrap import wrap
 from ckpt import settings
 from ckpt.migrate.generate import guards, sources
 from ckpt.migrate.generate.text import literal, plain, simple
-from ckpt.migrate.transform import NULL_IS_SAFE, Api, TimeMode, TransformPlan
+from ckpt.migrate.transform import INITIAL_STATE, NULL_IS_SAFE, Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import WINDOW, Family
 
 _ALL = "everything"  # the key of an operator that has none
 
 
-def start_code(plan: TransformPlan, initial_state: str | None) -> str:
+def start_code(plan: TransformPlan, place: str | None) -> str:
     """The whole file, with a line end at its end.
 
-    ``initial_state`` is where the state was written, or None where it lies beside the file.
+    ``place`` is the folder that everything is written to, or None where the file finds it by its own path.
     """
-    return "\n".join(_Writing(plan, initial_state).lines()) + "\n"
+    return "\n".join(_Writing(plan, place).lines()) + "\n"
 
 
 def to_fill_in(plan: TransformPlan) -> tuple[str, ...]:
@@ -31,9 +31,9 @@ def to_fill_in(plan: TransformPlan) -> tuple[str, ...]:
 class _Writing:
     """One file."""
 
-    def __init__(self, plan: TransformPlan, initial_state: str | None) -> None:
+    def __init__(self, plan: TransformPlan, place: str | None) -> None:
         self.plan = plan
-        self.initial_state = initial_state
+        self.place = place
         self.starts = plan.handoff.sources
         self.timed = plan.time_mode is TimeMode.EVENT_TIME
         self.windows = plan.family is Family.WINDOWS
@@ -64,20 +64,20 @@ class _Writing:
 
     def _head(self) -> Iterator[str]:
         plan = self.plan
-        yield '"""Starts the query that goes on where an old one stopped.'
+        yield '"""Starts the query that continues where an old one stopped.'
         yield ""
         yield f"Written by ckpt migrate transform-with-state from {plain(plan.initial.checkpoint)},"
-        yield f"behind batch {plan.initial.moment.batch}: {plan.family}, operator {plan.shape.operator}."
+        yield f"after batch {plan.initial.moment.batch}: {plan.family}, operator {plan.shape.operator}."
         yield "Fill in what no checkpoint records, put your logic into processor.py, then run"
         yield "python start.py, or spark-submit --py-files processor.py start.py with the packages"
         yield "that sources and sink need. The old checkpoint is not touched."
-        for told in self._told():
+        for fact in self._facts():
             yield ""
-            yield from wrap(plain(told), 88, break_long_words=False, break_on_hyphens=False)
+            yield from wrap(plain(fact), 88, break_long_words=False, break_on_hyphens=False)
         yield '"""'
         yield ""
         yield from ("import os", "import sys")
-        if self.initial_state is None:
+        if self.place is None:
             yield "from pathlib import Path"
         yield from ("from typing import Any", "", "import processor", "from pyspark import cloudpickle")
         yield "from pyspark.sql import DataFrame, SparkSession"
@@ -85,23 +85,23 @@ class _Writing:
         yield "from pyspark.sql.streaming.query import StreamingQuery"
         yield "from pyspark.sql.streaming.readwriter import DataStreamWriter"
 
-    def _told(self) -> Iterator[str]:
+    def _facts(self) -> Iterator[str]:
         plan = self.plan
         if any(variable.ttl for variable in plan.variables):
             yield (
-                "Loading restarts the time to live: Spark has no way to hand over what is left of it. The new query "
-                "answers as the old one would until the first value expires; values that had expired are not loaded."
+                "Loading restarts the time to live: Spark cannot load the remaining time. The new query gives the "
+                "results of the old one until the first value expires; expired values are not loaded."
             )
         if self.timed:
             yield (
-                "A new query begins with watermark 0. Rows that the old query would have called late are left out "
-                "here; timers that lie behind the old watermark go off as soon as the new one has passed them."
+                "A new query starts with watermark 0. start.py drops rows that the old query would have dropped as "
+                "late; timers older than the old watermark fire as soon as the new watermark has passed them."
             )
         yield from plan.handoff.doubts
 
     def _fill_in(self) -> Iterator[str]:
         yield from ("", "# ---- fill in: no checkpoint records it ----", "")
-        yield 'CHECKPOINT = ""  # a new folder, not that of the old query: the whole path or URI'
+        yield 'CHECKPOINT = ""  # a new folder, not that of the old query: an absolute path or URI'
         for start in self.starts:
             yield from sources.constants(start)
         yield ""
@@ -111,23 +111,21 @@ class _Writing:
             yield '# As in withWatermark of the old query: "10 minutes".'
             yield 'DELAY = ""'
         if self.windows:
-            yield "# As in window() of the old query; SLIDE stays empty where windows do not overlap."
+            yield "# As in window() of the old query; SLIDE stays empty if windows do not overlap."
             yield from ('WINDOW = ""', 'SLIDE = ""')
         if self.sessions:
             yield 'GAP = ""  # as in session_window() of the old query: "5 minutes"'
         yield f'OUTPUT_MODE = "{self.plan.output_mode}"'
+        yield "# A file sink needs a new output folder: it drops batch ids that it knows, whoever writes."
         yield 'SINK_FORMAT = "console"'
         yield "SINK_OPTIONS: dict[str, str] = {}"
-        yield '# availableNow ends once all that is there is read; {"processingTime": "1 minute"} goes on.'
+        yield '# availableNow ends when all data is read; {"processingTime": "1 minute"} keeps running.'
         yield 'TRIGGER: dict[str, Any] = {"availableNow": True}'
 
     def _fixed(self) -> Iterator[str]:
         plan = self.plan
         yield from ("", "# ---- from the checkpoint ----", "")
-        if self.initial_state is None:
-            yield 'INITIAL_STATE = f"file:{Path(__file__).resolve().parent}/initial_state"'
-        else:
-            yield f"INITIAL_STATE = {literal(self.initial_state)}"
+        yield f"INITIAL_STATE = {self._beside(INITIAL_STATE)}"
         yield f'INITIAL_STATE_FORMAT = "{plan.format}"'
         yield f"OLD_QUERY = {literal(plan.initial.moment.query_id or '')}  # its id"
         yield "# The grouping key: rows must have these columns in exactly these types."
@@ -141,16 +139,22 @@ class _Writing:
         yield f'        "{settings.ROCKSDB_PROVIDER}"'
         yield "    ),"
         if plan.shuffle_partitions is not None:
-            yield "    # as in the old query; a new one may have others, for good from its first batch on"
+            yield "    # as in the old query; you can change them, but only before the first batch"
             yield f'    "{settings.SHUFFLE_PARTITIONS}": "{plan.shuffle_partitions}",'
         if plan.times:
-            yield "    # in any zone with summer time two hours of keys would become one"
+            yield "    # in a zone with daylight saving time two hours of keys would become one"
             yield f'    "{settings.SESSION_TIME_ZONE}": "UTC",'
             yield f'    "{settings.EXECUTOR_TIME_ZONE}": "UTC",'
         yield "}"
         yield "NEEDED = ["
         yield from (f'    "{name}",' for name in to_fill_in(self.plan))
         yield "]"
+
+    def _beside(self, name: str) -> str:
+        """A path in the folder of the file, as code."""
+        if self.place is None:
+            return f'f"file:{{Path(__file__).resolve().parent}}/{name}"'
+        return literal(f"{self.place}/{name}")
 
     def _time_mode(self) -> Iterator[str]:
         plan = self.plan
@@ -169,7 +173,7 @@ class _Writing:
         if not self.timed:
             yield '    """Give rows the window that the old query grouped them by."""'
         else:
-            yield f'    """Leave out rows that the old query would have called late: by {by}."""'
+            yield f'    """Drop rows that the old query would have dropped as late: by {by}."""'
             yield "    rows = rows.withWatermark(EVENT_TIME, DELAY)"
         if self.windows:
             yield guards.WINDOWED
@@ -187,9 +191,9 @@ class _Writing:
 
     def _initial_state(self) -> Iterator[str]:
         yield from ("", "", "def initial_state(spark: SparkSession) -> DataFrame:")
-        yield '    """The state that was written, one row a key; all that is no key in one struct.'
+        yield '    """The exported state, one row per key; all other columns in one struct.'
         yield ""
-        yield "    A struct keeps numbers exact: pandas makes floats of a column with NULLs."
+        yield "    A struct keeps numbers exact: pandas turns a column with NULLs into floats."
         yield '    """'
         yield "    frame = spark.read.format(INITIAL_STATE_FORMAT).load(INITIAL_STATE)"
         if not self.plan.shape.keys:
@@ -207,15 +211,16 @@ class _Writing:
 
     def _start(self) -> Iterator[str]:
         yield from ("", "", "def start(spark: SparkSession) -> StreamingQuery:")
-        yield '    """Look whether everything fits together, then start the query."""'
+        yield '    """Check that everything fits together, then start the query."""'
         yield "    filled_in()"
         yield "    for name, value in SETTINGS.items():"
         yield "        spark.conf.set(name, value)"
         if self.plan.time_mode is TimeMode.PROCESSING_TIME:
             yield '    if TRIGGER.get("availableNow") or TRIGGER.get("once"):'
-            yield "        # otherwise batches without rows would follow one another for ever"
+            yield "        # otherwise batches without rows would follow each other forever"
             yield f'        spark.conf.set("{settings.EMPTY_BATCHES}", "false")'
         yield "    leaves_old_alone(spark)"
+        yield "    sink_takes_batches(spark)"
         yield "    first = not committed(spark)"
         read = ", ".join(f"source_{start.view.index}(spark)" for start in self.starts)
         yield f"    rows = prepare({read})"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .model import Case, Mutation, copy, delete, delete_logs, delete_tree, mkdir, truncate, write
+from .model import Case, Mutation, copy, delete, delete_logs, delete_tree, mkdir, replace, truncate, write
 
 L = 5
 NEXT = L + 1
@@ -74,6 +74,8 @@ def _folders(prefix: str, sample: str, query: str) -> Iterator[Case]:
         "schema-gone": delete(f"{P0}/_metadata/schema"),
         "schema-empty": [write(f"{P0}/_metadata/schema", "")],
         "schema-cut": [truncate(f"{P0}/_metadata/schema", 30)],
+        "schema-unknown-type": [replace(f"{P0}/_metadata/schema", '"long"', '"strg"')],
+        "schema-unknown-key": [replace(f"{P0}/_metadata/schema", '"type"', '"tyte"')],
         "tmp-leftover": [write(f"{P0}/.{NEXT + 1}.delta.0a1b.tmp", "x"), write(f"{P0}/{NEXT + 1}.tmp", "x")],
     }
     for name, damage in damages.items():
@@ -87,6 +89,7 @@ def _operator_metadata(prefix: str, sample: str, query: str) -> Iterator[Case]:
         "empty": [write(path, "")],
         "cut": [truncate(path, 20)],
         "v9": [write(path, "v9\n{}")],
+        "unknown-operator": [replace(path, "stateStoreSave", "stateStoreSafe")],
     }.items():
         yield from _both(f"{prefix}-operator-metadata-{name}", sample, query, *damage)
 

@@ -9,23 +9,23 @@ from ckpt.model import Unreadable
 from ckpt.storage import Listing, ReadRequest, Storage
 
 
-def seen_files(storage: Storage, listing: Listing, folder: str, entry: int) -> tuple[str, ...] | str:
+def files_read(storage: Storage, listing: Listing, folder: str, entry: int) -> tuple[str, ...] | str:
     """Every file of the entries up to ``entry``, as ``_metadata.file_path`` spells it; in words where one is missing.
 
     ``N.compact`` names the files of all entries up to N. The log may have entries that no batch has read yet: those
-    behind ``entry`` are left out.
+    after ``entry`` are left out.
     """
     paths: list[str] = []
     for name in _needed(listing, folder, entry):
         path = f"{folder}/{name}"
         if listing.info(path) is None:
-            return f"neither {path} nor {path}{COMPACT} is there: it named files that the old query had read"
+            return f"neither {path} nor {path}{COMPACT} exists: it named files that the old query had read"
         paths.append(path)
     found: dict[str, None] = {}
     for path, data in zip(paths, storage.read_many([ReadRequest(path) for path in paths]), strict=True):
         parsed = parse_source_log(path, data) if isinstance(data, bytes) else None
         if parsed is None or isinstance(parsed, Unreadable):
-            why = parsed.reason if parsed else "it was gone when it was to be read"
+            why = parsed.reason if parsed else "it was gone when ckpt tried to read it"
             return f"{path}, which names files that the old query had read, cannot be read: {why}"
         found |= {file_path(one.path): None for one in parsed if one.log_offset <= entry}
     return tuple(found)

@@ -21,7 +21,7 @@ from ckpt.storage import Listing
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class TwoWays:
     """One store in one partition. Versions are None where there are none."""
 
     operator: int
@@ -34,7 +34,7 @@ class Way:
     why: str | None = None  # why there are no two ways
 
 
-class Verdict(StrEnum):
+class ComparisonVerdict(StrEnum):
     """What a comparison of state found."""
 
     SAME = "same"  # every partition was compared
@@ -77,30 +77,30 @@ class Carried:
 class Comparison:
     """What Spark said of a switch."""
 
-    ways: tuple[Way, ...]
+    ways: tuple[TwoWays, ...]
     compared: tuple[Compared, ...] = ()
     carried: tuple[Carried, ...] = ()
     spark: str | None = None  # the version that read
     failed: str | None = None  # what went wrong; what had been compared before is there
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         """The worst of it."""
         if any(one.different for one in self.compared):
-            return Verdict.DIFFERENT
+            return ComparisonVerdict.DIFFERENT
         if self.failed is not None:
-            return Verdict.NOT_COMPARED
-        return Verdict.SAME if self.compared and not self.alone else Verdict.UNKNOWN
+            return ComparisonVerdict.NOT_COMPARED
+        return ComparisonVerdict.SAME if self.compared and not self.alone else ComparisonVerdict.UNKNOWN
 
     @property
-    def alone(self) -> tuple[Way, ...]:
+    def alone(self) -> tuple[TwoWays, ...]:
         """What could be read in one way only."""
         return tuple(way for way in self.ways if way.why is not None)
 
 
 def two_ways(
     listing: Listing, found: Collection[Written], committed: Collection[int], *, changelog: bool
-) -> Iterator[Way]:
+) -> Iterator[TwoWays]:
     """Every store in every partition; ``changelog`` is how it is written now, ``committed`` are batch ids."""
     since = {(one.operator, one.store, one.partition): one.since for one in found}
     for operator in find_operators(listing, Provider.ROCKSDB):
@@ -110,13 +110,13 @@ def two_ways(
                 yield _way(place, first, committed, changelog=changelog)
 
 
-def _way(place: StorePartition, first: int | None, committed: Collection[int], *, changelog: bool) -> Way:
+def _way(place: StorePartition, first: int | None, committed: Collection[int], *, changelog: bool) -> TwoWays:
     """``first`` is the first version written the new way."""
     where = (place.operator, place.store, place.partition)
     if first is None:
-        return Way(*where, why="its newest version was not written the new way")
+        return TwoWays(*where, why="its newest version was not written with the new setting")
     if first <= 1:
-        return Way(*where, why="no version of it that is left was written the old way")
+        return TwoWays(*where, why="no remaining version of it was written with the old setting")
     last = first - 1
     once = Counter(version for version, _ in {*place.names.snapshots, *place.names.logs})
     snapshots = {version for version in _versions(place.names.snapshots, once) if version - 1 in committed}
@@ -124,15 +124,15 @@ def _way(place: StorePartition, first: int | None, committed: Collection[int], *
     later = min((version for version in snapshots if version > last), default=None)
     if changelog:
         version, older = (later, last) if last in snapshots and later is not None else (None, None)
-        gone = f"{last}.zip, the last version of the old way, is no longer there"
-        why = gone if last not in snapshots else f"no snapshot behind version {last} was uploaded yet"
+        gone = f"{last}.zip, the last version before the switch, no longer exists"
+        why = gone if last not in snapshots else f"no snapshot after version {last} was uploaded yet"
     else:
         version, older = _newest_pair(sorted(version for version in snapshots if version <= last), logs)
-        why = f"up to version {last} no two snapshots are left with all changelogs between them"
+        why = f"up to version {last} no two snapshots remain with all changelogs between them"
     across = (last if last - 1 in committed else None, later)
     if version is None or older is None or not logs.issuperset(range(older + 1, version + 1)):
-        return Way(*where, *across, why=why)
-    return Way(*where, *across, version, older)
+        return TwoWays(*where, *across, why=why)
+    return TwoWays(*where, *across, version, older)
 
 
 def _versions(files: Collection[FileId], once: Counter[int]) -> set[int]:

@@ -1,4 +1,4 @@
-"""What stands in the way of an export, as far as it is seen without a JVM: refused before one is started."""
+"""What blocks an export, as far as it is visible without a JVM: refused before one is started."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 from ckpt.errors import CkptError, NotFound, UsageError
 from ckpt.export.columns import Column, top_columns
 from ckpt.export.reading import Reading
-from ckpt.export.targets import Shape, Target, check_types, check_what_is_there, local_target
+from ckpt.export.targets import ExportTarget, Shape, check_types, check_what_is_there, local_target
 from ckpt.storage import open_storage
 from ckpt.storage.locations import spark_uri
 
@@ -16,13 +16,13 @@ def check_export(
     checkpoint: str,
     promised: Iterable[tuple[Column, ...]],
     shape: Shape,
-    target: Target,
+    target: ExportTarget,
     storage_options: Mapping[str, str],
 ) -> str | None:
     """Refuse an export that cannot be: the format lacks a type, or the target is taken or cannot be written.
 
     ``promised`` are the columns of each part, as far as they are known; ``storage_options`` are those of the
-    checkpoint, and hold for a target of the same scheme. Returns None, or why a remote target could not be looked at:
+    checkpoint, and hold for a target of the same scheme. Returns None, or why a remote target could not be checked:
     then only Spark can. Raises UsageError.
     """
     for columns in promised:
@@ -38,7 +38,7 @@ def check_export(
 
 
 def promised(reading: Reading, shape: Shape, *, partition_id: bool = False) -> tuple[Column, ...]:
-    """The columns that will be written, as far as the files tell; none where they do not."""
+    """The columns that will be written, as far as the files say; none if they do not."""
     schema = reading.schema
     match shape:
         case Shape.FLAT if schema is not None:
@@ -48,14 +48,14 @@ def promised(reading: Reading, shape: Shape, *, partition_id: bool = False) -> t
     return ()
 
 
-def must_be_free(target: Target) -> None:
-    """Raise UsageError where a local folder that is to be made anew is there and not empty; remote ones Spark sees."""
+def must_be_free(target: ExportTarget) -> None:
+    """Raise UsageError if a new local folder exists and is not empty; Spark checks remote ones."""
     path = local_target(target.name)
     if path is not None and os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
-        raise UsageError(f"`to` {target.shown}: something is there already, and is left alone: name a new folder")
+        raise UsageError(f"`to` {target.shown}: it exists already and is not changed: name a new folder")
 
 
-def _look_here(path: Path, target: Target) -> None:
+def _look_here(path: Path, target: ExportTarget) -> None:
     """Look at a local target, and whether its folder can be written to."""
     try:
         if path.is_dir():
@@ -64,15 +64,15 @@ def _look_here(path: Path, target: Target) -> None:
             check_what_is_there(target, None)
         above = next(folder for folder in path.parents if folder.exists())
     except OSError as error:
-        raise UsageError(f"`to` {target.given}: it cannot be looked at: {error.strerror}") from error
+        raise UsageError(f"`to` {target.given}: it cannot be checked: {error.strerror}") from error
     if not above.is_dir():
-        raise UsageError(f"`to` {target.given}: {above} is a file, and nothing can be written below it")
+        raise UsageError(f"`to` {target.given}: {above} is a file, so nothing can be written below it")
     if not os.access(above, os.W_OK | os.X_OK):
-        raise UsageError(f"`to` {target.given}: you may not write in {above}")
+        raise UsageError(f"`to` {target.given}: no permission to write in {above}")
 
 
-def _look_there(target: Target, options: Mapping[str, str]) -> str | None:
-    """Look at a remote target through ckpt's own door; why not, where that does not open."""
+def _look_there(target: ExportTarget, options: Mapping[str, str]) -> str | None:
+    """Check a remote target through ckpt's own storage interface; why not, if that cannot open it."""
     try:
         found = open_storage(target.shown, options).list_level()
     except NotFound:

@@ -7,7 +7,7 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.diagnoses.others import OFFSETS_WENT_BACK
 from ckpt.handoff.starts import Begin, SourceStart
 from ckpt.history import Pattern, pattern
-from ckpt.inspection import Judged
+from ckpt.inspection import RatedFinding
 from ckpt.model import QueryMetadata
 from ckpt.sinks import SINKS
 
@@ -25,21 +25,21 @@ def sinks(checkpoint: Checkpoint, batch: int) -> tuple[SinkMeaning, ...]:
     query = checkpoint.metadata.query_id if isinstance(checkpoint.metadata, QueryMetadata) else None
     old = query or "that is the id of the old query"
     last = max((batch, *checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:]))
-    told = ((one.kind, one.new_checkpoint.format(query=old, next=batch + 1, last=last)) for one in SINKS)
-    return tuple(SinkMeaning(kind, meaning) for kind, meaning in told)
+    meanings = ((one.kind, one.new_checkpoint.format(query=old, next=batch + 1, last=last)) for one in SINKS)
+    return tuple(SinkMeaning(kind, meaning) for kind, meaning in meanings)
 
 
 def doubts(
     checkpoint: Checkpoint, batch: int, starts: Sequence[SourceStart], *, newest_readable: bool
 ) -> Iterator[str]:
-    """Why some rows may be read twice by a new query that reads on behind a batch.
+    """Why a new query that continues after a batch may read some rows twice.
 
     ``newest_readable`` says whether the state of the newest committed batch can be loaded in all partitions.
     """
     commits, latest = checkpoint.commits, checkpoint.offsets.latest
     newest = commits.ids[-1]
     if newest > batch:
-        why = "" if newest_readable else ", but its state cannot be loaded (ckpt inspect says why; mend that first)"
+        why = "" if newest_readable else ", but its state cannot be loaded (ckpt inspect says why; fix that first)"
         yield (
             f"Batch {newest} is committed{why}: what the old query read after batch {batch} is in the sink, and is "
             "read again."
@@ -50,8 +50,8 @@ def doubts(
             ", and ends before it starts: do not start the old query again, because once it commits this batch it "
             "skips every row below its end."
             if earliest
-            else ": its rows may be in the sink, and are read again. Start the old query once more, so that it commits "
-            "the batch, and hand over then."
+            else ": its rows may be in the sink, and are read again. Start the old query once more, so that it "
+            "commits the batch, and then run this again."
         )
     for start in earliest:
         yield (
@@ -61,23 +61,26 @@ def doubts(
         )
     if pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
         yield (
-            f"The log is that of asynchronous progress tracking: rows after batch {batch} may be in the sink, written "
-            "by batches that were not logged, and are read again."
+            f"The log was written with asynchronous progress tracking: rows after batch {batch} may be in the "
+            "sink, written by batches that were not logged, and are read again."
         )
     for start in starts:
         if start.begin is Begin.FROM_ZERO:
-            yield f"Source {start.view.index} ({start.view.type}) begins again; it cannot go on where it stood."
+            yield (
+                f"Source {start.view.index} ({start.view.type}) starts over from the beginning; it cannot "
+                "continue where the old query stopped."
+            )
 
 
 def warnings(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Iterator[str]:
-    """What else to say of handing over behind a batch."""
-    yield "Stop the old query first, and give the new one a checkpoint of its own."
+    """Other warnings about continuing after a batch."""
+    yield "Stop the old query first, and give the new one its own checkpoint."
     if checkpoint.state is not None and not state_readable:
-        yield f"The state of batch {batch} can no longer be loaded from here: this only helps if it was taken before."
+        yield f"The state of batch {batch} can no longer be loaded: this only helps if you exported it before."
     if checkpoint.stateful:
         yield (
-            f"The new query needs the state of batch {batch} too: ckpt export-state --batch {batch} gives it as data. "
-            "Nothing but the sources is handed over here."
+            f"The new query needs the state of batch {batch} too: ckpt export-state --batch {batch} exports it. "
+            "This handoff covers only the sources."
         )
     commit = checkpoint.commits.readable(batch)
     names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
@@ -85,8 +88,8 @@ def warnings(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Ite
         yield f"The commit log names this sink: {', '.join(names)}."
 
 
-def skipped(findings: Iterable[Judged], batch: int) -> Iterator[str]:
-    """Where the old query had skipped rows before the batch that is handed over."""
+def skipped(findings: Iterable[RatedFinding], batch: int) -> Iterator[str]:
+    """Where the old query had skipped rows before the chosen batch."""
     for one in findings:
         back = one.finding.diagnosis is OFFSETS_WENT_BACK and one.remedy
         if back and int(one.finding.path.rpartition("/")[2]) <= batch:

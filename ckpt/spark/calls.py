@@ -1,0 +1,218 @@
+"""The calls of the commands that need Spark: importing them imports nothing of it, for a plan can do without."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ckpt.errors import CkptError
+from ckpt.export.initial import InitialPlan
+from ckpt.export.preflight import must_be_free
+from ckpt.export.request import Action, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export
+from ckpt.export.targets import Format, Mode, target
+from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
+from ckpt.migrate.transform import Api, TransformMigration, plan_transform
+from ckpt.migrate.two_ways import Comparison
+from ckpt.spark.needs import SparkMissing, pyspark_version
+from ckpt.versions import NEWEST, Spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ckpt.spark.export import Shaped
+    from ckpt.spark.progress import Watcher
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Which Spark session a call uses.
+
+    ``spark`` where it is given; otherwise the one that is active; otherwise one that is started for the call, on
+    ``master`` (by default all cores of this machine) with the settings ``confs``, and stopped afterwards. ``watcher``
+    is called now and then with how many tasks are done, and how many there are.
+    """
+
+    spark: "SparkSession | None" = None
+    master: str | None = None
+    confs: Mapping[str, str] | None = None
+    watcher: "Watcher | None" = None
+
+
+ANY = Session()
+
+
+def export_state(
+    request: ExportRequest, storage_options: Mapping[str, str] | None = None, session: Session = ANY
+) -> StateExport:
+    """Plan, count, show or export state: all that ``ckpt export-state`` does. The checkpoint is only read.
+
+    Args:
+        request: Which state, in which form, where to, and what is to be done with it.
+        storage_options: For the file system of the checkpoint, and of a target of the same scheme.
+        session: Which Spark session reads and writes; a plan needs none.
+
+    Raises:
+        UsageError: The request makes no sense, the target is taken, or the format cannot hold a column.
+        StateDamaged: Files of the state that is asked for are missing or damaged.
+        SparkMissing, SparkFailed: Spark is not installed, or failed; nothing was written.
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+
+    >>> request = ckpt.ExportRequest("sample_checkpoints/join-hdfs-3.5", side="left", action=ckpt.Action.PLAN)
+    >>> [column.name for column in ckpt.export_state(request).parts[0].columns_of(request).kept][:2]
+    ['key_field0', 'value_left_time']
+
+    """
+    plans = request.action is Action.PLAN
+    plan = plan_export(request, storage_options, _spark_version(needed=not plans))
+    return StateExport(plan, plan.parts if plans else tuple(_with_spark(plan, session)))
+
+
+def _with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
+    """Count, show or write; imports pyspark."""
+    from ckpt.spark.export import count, export, first_rows
+    from ckpt.spark.session import session as opened
+
+    request, watcher = plan.request, session.watcher
+    writes = request.action is Action.EXPORT
+    delta = writes and request.format is Format.DELTA
+    table = plan.target.table if writes else None
+    with opened(session.master, session.confs or {}, delta=delta, table=table, given=session.spark) as spark:
+        found = _shaped(spark, plan)
+        if writes:
+            for one in export(spark, found, plan.target, watcher, apart=request.all_units):
+                yield ExportPart(one.shaped.reading, one.shaped.columns, one.rows, one.place)
+            return
+        for shape in found:
+            if request.action is Action.COUNT:
+                yield ExportPart(shape.reading, shape.columns, count(spark, shape, watcher))
+            else:
+                shown = first_rows(spark, shape, request.rows, watcher)
+                yield ExportPart(shape.reading, shape.columns, shown=shown)
+
+
+def _shaped(spark: "SparkSession", plan: ExportPlan) -> "Sequence[Shaped]":
+    from ckpt.spark.export import shaped, shaped_initial
+
+    request = plan.request
+    return [
+        shaped_initial(spark, one)
+        if isinstance(one, InitialPlan)
+        else shaped(spark, one, request.shape, partition_id=request.partition_id)
+        for one in plan.readings
+    ]
+
+
+def migrate_to_transform_with_state(
+    uri: str,
+    to: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    batch: int | None = None,
+    operator: int | None = None,
+    format: Format = Format.PARQUET,
+    api: Api = Api.PANDAS,
+    plan: bool = False,
+    session: Session = ANY,
+) -> TransformMigration:
+    """Write a transformWithState query that continues from a batch: all that its ``ckpt migrate`` command does.
+
+    Args:
+        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        to: A folder that is new or empty, local or remote: the initial state, a processor and a program go there.
+        storage_options: For the file system of the checkpoint.
+        batch: The batch whose state is taken, by default the newest that can be.
+        operator: The stateful operator, where there are several.
+        format: In which form the state is written: Parquet or Delta.
+        api: The API of the new query.
+        plan: Say what would be written; starts no JVM.
+        session: Which Spark session reads and writes; a plan needs none.
+
+    Raises:
+        UsageError: The request makes no sense, or there is something at ``to``.
+        SparkMissing, SparkFailed: Spark is not installed, or failed; nothing was written.
+        CkptError: The state cannot be read or taken along; and what ``hand_off`` raises.
+
+    >>> sample = "sample_checkpoints/aggregation-rocksdb-4.2"
+    >>> ckpt.migrate_to_transform_with_state(sample, "new-query", plan=True).plan.time_mode.value
+    'None'
+
+    """
+    place = target(to, None, format, Mode.ERROR, uri)
+    must_be_free(place)
+    found = plan_transform(
+        uri,
+        storage_options,
+        batch=batch,
+        operator=operator,
+        kind=format,
+        api=api,
+        spark=_spark_version(needed=not plan),
+    )
+    if plan:
+        return TransformMigration(found, place)
+    from ckpt.spark.session import session as opened
+    from ckpt.spark.transform import write_transform
+
+    delta = format is Format.DELTA
+    with opened(session.master, session.confs or {}, delta=delta, given=session.spark) as spark:
+        return TransformMigration(found, place, write_transform(spark, found, place.name, session.watcher))
+
+
+def verify_changelog(
+    uri: str, to: Changelog, storage_options: Mapping[str, str] | None = None, session: Session = ANY
+) -> ChangelogSwitch:
+    """Say whether a switch of changelog checkpointing took effect, and compare state across it with Spark.
+
+    Where the files show that it did not, Spark is not asked. What goes wrong with Spark is part of the answer
+    (``comparison.failed``), beside what was compared before.
+
+    Args:
+        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        to: What changelog checkpointing was switched to.
+        storage_options: For the file system of the checkpoint.
+        session: Which Spark session reads.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
+
+    >>> ckpt.verify_changelog("sample_checkpoints/aggregation-rocksdb-4.2", ckpt.Changelog.ON).outcome.value
+    'not-yet'
+
+    """
+    found = switch_changelog(uri, to, storage_options, verify=True)
+    if found.outcome is not SwitchOutcome.SWITCHED:
+        return found
+    return replace(found, comparison=_compared(found, storage_options, session))
+
+
+def _compared(found: ChangelogSwitch, storage_options: Mapping[str, str] | None, session: Session) -> Comparison:
+    """What Spark says of state; imports pyspark, where there is something to compare."""
+    result = Comparison(found.ways)
+    if all(way.why is not None for way in found.ways):
+        return result
+    try:
+        pyspark_version()
+        from ckpt.spark.compare import Comparing
+        from ckpt.spark.session import session as opened
+
+        with opened(session.master, session.confs or {}, delta=False, given=session.spark) as spark:
+            result = replace(result, spark=spark.version)
+            comparing = Comparing(spark, found.inspection.checkpoint, storage_options, session.watcher)
+            for compared in comparing.compared(found.ways):
+                result = replace(result, compared=(*result.compared, compared))
+            for carried in comparing.carried(found.ways):
+                result = replace(result, carried=(*result.carried, carried))
+    except CkptError as error:
+        return replace(result, failed=str(error))
+    except KeyboardInterrupt:
+        return replace(result, failed="interrupted")
+    return result
+
+
+def _spark_version(*, needed: bool) -> Spark:
+    """The version of Spark that will read; a plan can be made without one."""
+    try:
+        return pyspark_version()
+    except SparkMissing:
+        if needed:
+            raise
+        return NEWEST
