@@ -6,7 +6,7 @@ QUICK := not spark and not service and not slow
 # Each of the many processes that the tests start would otherwise compile the project again.
 quick test: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo check quick test docs runbooks
+.PHONY: help setup demo check quick test azure docs runbooks
 help:  ## what each target does
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 setup: $(VENV)/installed  ## a virtual environment with ckpt, Spark, Delta and the development tools
@@ -25,7 +25,9 @@ check: setup  ## style, types and layers
 quick: setup  ## the tests that start no JVM and no service, in parallel: two minutes on two cores
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "$(QUICK)"
 test: check quick  ## everything that CI runs
-	$(BIN)/pytest -m "not ($(QUICK))" --durations 25 --durations-min 5
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup -m "not ($(QUICK))" --durations 25 --durations-min 5
+azure: setup  ## the tests on Azure Blob Storage: Azurite, installed with npm at the first time
+	CKPT_TEST_AZURE=1 $(BIN)/pytest -m service -k azure --durations 5
 docs: setup  ## regenerate the documentation that needs no JVM
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m tests.relocate.runbook

@@ -103,6 +103,6 @@ def export_state(
     with interruptible(), session(master, conf, quiet=quiet) as with_spark:
         found = export(request, options.pairs("--storage-option", storage_option), with_spark)
     if found.plan.unseen is not None and not quiet:
-        unseen = as_options(f"`to` is looked at only once Spark runs: {found.plan.unseen}")
+        unseen = as_options(f"`to` is checked only when Spark runs: {found.plan.unseen}")
         typer.echo(f"ckpt: {printable(masked(unseen))}", err=True)
     emit(ExportReport(found), output)

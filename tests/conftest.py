@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tests.places import HERE, SAMPLES
 from tests.spark import mutations
 
-pytest_plugins = ["tests.services.fixtures", "tests.tiers"]
+pytest_plugins = ["tests.services.fixtures", "tests.spark.live", "tests.tiers"]
 
 
 @dataclass(frozen=True)

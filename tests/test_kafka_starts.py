@@ -1,6 +1,5 @@
 """What a real start makes of Kafka offsets that ``ckpt inspect`` judges: a broker has the topics that they name."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,12 @@ from ckpt.restart.forecast import Outcome
 from ckpt.restart.rules import forecast
 from ckpt.versions import Progress, Spark
 from tests.oracle.cases.model import Mutation, delete_logs, write
-from tests.oracle.record import Worker
 from tests.places import SAMPLES
+from tests.repair import kafka_query
 from tests.repair.test_kafka_incident import pytestmark as of_the_connector
-from tests.services.kafka import SPARK, connector_jars
-from tests.services.process import Unavailable
+from tests.services.kafka import SPARK
 from tests.spark import mutations
+from tests.spark.live import Here
 
 pytestmark = of_the_connector
 
@@ -43,21 +42,17 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def driver(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    """A session at a broker with both topics."""
-    try:
-        jars = ",".join(map(str, connector_jars()))
-    except Unavailable as reason:
-        pytest.skip(f"no Kafka connector: {reason}")
-    log = tmp_path_factory.mktemp("driver") / "log"
-    settings = {"CKPT_SPARK_JARS": jars, "CKPT_KAFKA": kafka}
-    with Worker(sys.executable, log, "tests.repair.kafka_query", settings) as worker:
+def driver(kafka: str, kafka_jars: str, spark: Any) -> Iterator[Here]:
+    """The session at a broker with both topics."""
+    here = Here(spark, kafka_query.answer)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CKPT_KAFKA", kafka)
         for topic in ("orders", "renamed"):
-            worker.ask({"do": "fill", "topic": topic, "count": RECORDS})
-        yield worker
+            here.ask({"do": "fill", "topic": topic, "count": RECORDS})
+        yield here
 
 
-def resumed(driver: Worker, case: str, folder: Path, **options: str) -> tuple[Path, Any]:
+def resumed(driver: Here, case: str, folder: Path, **options: str) -> tuple[Path, Any]:
     topic, damage = CASES[case]
     checkpoint = mutations.copy_of(SAMPLES / "kafka-4.2", folder / "checkpoint", damage)
     told = mutations.copy_of(checkpoint, folder / "as-it-was")
@@ -66,18 +61,20 @@ def resumed(driver: Worker, case: str, folder: Path, **options: str) -> tuple[Pa
 
 
 @pytest.mark.parametrize("case", ["batch-0-began-later", "no-topic-yet", "no-topic-yet-committed"])
-def test_the_first_batch_reads_what_the_forecast_says(case: str, driver: Worker, tmp_path: Path) -> None:
+def test_the_first_batch_reads_what_the_forecast_says(case: str, driver: Here, tmp_path: Path) -> None:
     checkpoint, answer = resumed(driver, case, tmp_path)
     told = forecast(open_checkpoint(str(checkpoint)), Spark(SPARK), Progress.SYNC)
     assert (told.outcome, answer["error"]) == (Outcome.RESUMES, None)
     first = answer["batches"][0]
     (source,) = told.sources
-    assert (first["batch"], first["from"]) == (told.batch_id, source.start)
+    assert first["batch"] == told.batch_id
+    if first["batch"]:  # of batch 0 Spark reports no start
+        assert first["from"] == source.start
     if source.end is not None:
         assert first["to"] == source.end
 
 
-def test_a_batch_of_another_topic_fails_or_skips_nothing_of_it(driver: Worker, tmp_path: Path) -> None:
+def test_a_batch_of_another_topic_fails_or_skips_nothing_of_it(driver: Here, tmp_path: Path) -> None:
     """With failOnDataLoss the start fails; without it the batch reads the new topic from its beginning."""
     _, answer = resumed(driver, "another-topic", tmp_path / "strict")
     assert "orders-0" in answer["error"] or "orders" in answer["error"]

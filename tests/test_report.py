@@ -22,6 +22,7 @@ from tests.places import ROOT
 REPORT = ROOT / "commands" / "report.py"
 
 
+@pytest.mark.slow
 def test_a_new_form_of_output_fails_type_checking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the one place that prints knows how to lay out a page in it; then every report has it."""
     monkeypatch.chdir(ROOT)

@@ -139,7 +139,8 @@ def _files(view: SourceView, seen: Sequence[str] | str) -> SourceStart:
     conditions = (
         "no reader option says where to begin: filter what the reader loads by _metadata.file_path, before anything "
         "else is done to it; the code that ckpt writes does so",
-        "the new query must read the same folder under the same URI",
+        "the new query must read the same folder under the same URI, spelled in the same way: paths are compared as "
+        "they are, so through a symbolic link, or with s3 for s3a, every file is read again",
     )
     return SourceStart(view, Begin.EXACT, seen=tuple(seen), conditions=conditions)
 

@@ -18,6 +18,7 @@ from ckpt.export.targets import ExportTarget, Format
 from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, variables_of
 from ckpt.model import Json, Operator
+from ckpt.sinks import SINKS
 from ckpt.times import instant
 from ckpt.versions import NEWEST, Spark, first_with
 
@@ -190,6 +191,8 @@ def warnings_of(plan: TransformPlan) -> Iterator[str]:
             f"A NULL in key {' or '.join(plan.unsafe_keys)} stops the new query, for pandas mixes such keys up: if "
             'NULLs can come, write it with `api="row"` (Spark 4.1), or leave them out in prepare().'
         )
+    dropping = [one.kind for one in SINKS if one.drops_new_query]
+    yield from (f"Sink {one.kind}: {one.meaning}." for one in plan.handoff.sinks if one.kind in dropping)
     for dropped in plan.shape.dropped:
         yield f"Not in the initial state: {'.'.join(dropped.path)}: {dropped.why}."
 
@@ -209,12 +212,12 @@ def plan_transform(
     api: Api = Api.PANDAS,
     spark: Spark = NEWEST,
 ) -> TransformPlan:
-    """Plan a new query that goes on behind a batch; reads the checkpoint's small files, and starts no JVM.
+    """Plan a new query that continues after a batch; reads the checkpoint's small files, and starts no JVM.
 
     Args:
         uri: A local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For the file system of the URI.
-        batch: The batch whose state is taken, by default the newest that can be handed over.
+        batch: The batch whose state is used, by default the newest after which a query can continue.
         operator: The stateful operator, where there are several.
         kind: In which form the state is written: Parquet or Delta.
         api: The API of the new query.

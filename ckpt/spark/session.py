@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
 from ckpt.spark.needs import SparkMissing, check_delta, check_java
+from ckpt.spark.packages import DELTA_CATALOG, SPARK_CATALOG, load_packages, with_delta
 from ckpt.spark.trouble import SparkFailed, spark_failures
 
 _QUIET = Path(__file__).parent / "log4j2.properties"
@@ -19,8 +20,6 @@ _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-_SPARK_CATALOG = "spark_catalog"
-_DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
 
 @contextmanager
@@ -35,8 +34,8 @@ def session(
     """The session that is ``given``, or is active; otherwise one for the occasion, stopped afterwards.
 
     Under ``spark-submit``, whose settings hold, and elsewhere a session of all cores of this machine, or on ``master``.
-    Raises SparkMissing where Java or delta-spark is missing, UsageError for settings that come too late, and for a
-    ``table`` that nobody would find once the session has ended.
+    Raises SparkMissing where Java or delta-spark is missing, PackagesMissing where Maven cannot load a package,
+    UsageError for settings that come too late, and for a ``table`` that nobody would find once the session has ended.
     """
     active = given or SparkSession.getActiveSession()
     if active is None and SparkContext._active_spark_context is not None:
@@ -64,9 +63,9 @@ def _must_last(spark: SparkSession, table: str) -> None:
         return str(spark.conf.get(name, default))
 
     catalog = table.partition(".")[0].strip("`")
-    named = setting(f"spark.sql.catalog.{catalog}", "") and catalog != _SPARK_CATALOG
-    other = setting(f"spark.sql.catalog.{_SPARK_CATALOG}", _DELTA_CATALOG) != _DELTA_CATALOG
-    elsewhere = setting("spark.sql.defaultCatalog", _SPARK_CATALOG) != _SPARK_CATALOG
+    named = setting(f"spark.sql.catalog.{catalog}", "") and catalog != SPARK_CATALOG
+    other = setting(f"spark.sql.catalog.{SPARK_CATALOG}", DELTA_CATALOG) != DELTA_CATALOG
+    elsewhere = setting("spark.sql.defaultCatalog", SPARK_CATALOG) != SPARK_CATALOG
     if not (named or other or elsewhere) and setting("spark.sql.catalogImplementation", "in-memory") == "in-memory":
         raise UsageError(
             f"`table` {table}: the catalog of this session ends with it, and nobody would find the table; use `to`, or "
@@ -89,9 +88,11 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
     for name, value in confs.items():
         builder = builder.config(name, value)
     if delta and not submitted:
-        builder = _with_delta(builder, confs)
+        builder = with_delta(builder, confs)
     try:
         with spark_failures("starting a session"):
+            if not submitted:
+                load_packages(builder._options)
             return builder.getOrCreate()
     except SparkFailed as error:
         if "JAVA_GATEWAY_EXITED" in str(error):
@@ -99,17 +100,6 @@ def _start(master: str | None, confs: Mapping[str, str], *, delta: bool) -> Spar
                 "Spark could not start its JVM; what it said stands above. Check `master`, `confs` and JAVA_HOME"
             ) from error
         raise
-
-
-def _with_delta(builder: SparkSession.Builder, confs: Mapping[str, str]) -> SparkSession.Builder:
-    try:
-        from delta import configure_spark_with_delta_pip
-    except ImportError as error:
-        raise SparkMissing(f"delta-spark cannot be used: {error}") from error
-    builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-    builder = builder.config(f"spark.sql.catalog.{_SPARK_CATALOG}", _DELTA_CATALOG)
-    more = [name for name in confs.get("spark.jars.packages", "").split(",") if name]
-    return configure_spark_with_delta_pip(builder, more)
 
 
 def classic(spark: SparkSession) -> SparkSession:

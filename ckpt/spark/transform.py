@@ -31,8 +31,7 @@ def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watche
     with ExitStack() as undo:
         undo.callback(staged.give_up)
         keys = _write_state(spark, plan, f"{staged.path}/{INITIAL_STATE}", watcher)
-        beside = None if place.startswith("file:") else f"{place}/{INITIAL_STATE}"
-        code = {PROCESSOR: processor_code(plan), START: start_code(plan, beside)}
+        code = {PROCESSOR: processor_code(plan), START: start_code(plan, None if place.startswith("file:") else place)}
         staged.finish(code)
         for name in code:
             files.remove(f"{place}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited

@@ -1,56 +1,75 @@
-"""The same export on a Spark standalone cluster: its executors read, and write what a local session writes."""
+"""The same exports on a Spark standalone cluster: its executors read, and write what a local session writes."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import Ckpt, CopyOf
+from tests.conftest import Ckpt, Run
+from tests.export.runs import run_all
+from tests.places import SAMPLES
 from tests.services.spark_cluster import SparkCluster
+from tests.spark import mutations
 
 pytestmark = [pytest.mark.spark, pytest.mark.service]
 
+EXPORTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "RocksDB changelog": ("aggregation-changelog-4.2", "checkpoint", ()),
+    "HDFS-backed join side": ("join-hdfs-3.5", "checkpoint", ("--side", "right")),
+    "moved transformWithState": ("tws-rocksdb-4.2", "moved", ("--variable", "parityTtl")),
+    "path with a space": ("aggregation-hdfs-4.2", "with space", ()),
+}
+"""Sample, the name of its copy, and words of the command."""
 
-@pytest.mark.parametrize(
-    ("sample", "to", "words"),
-    [
-        pytest.param("aggregation-changelog-4.2", "checkpoint", (), id="RocksDB changelog"),
-        pytest.param("join-hdfs-3.5", "checkpoint", ("--side", "right"), id="HDFS-backed join side"),
-        pytest.param("tws-rocksdb-4.2", "moved", ("--variable", "parityTtl"), id="moved transformWithState"),
-        pytest.param("aggregation-hdfs-4.2", "with space", (), id="path with a space"),
-    ],
-)
-def test_an_export_on_a_cluster_is_the_local_one(
-    sample: str,
-    to: str,
-    words: tuple[str, ...],
-    cluster: SparkCluster,
-    spark: Any,
-    ckpt: Ckpt,
-    ckpt_process: Ckpt,
-    copy_of: CopyOf,
-    tmp_path: Path,
-) -> None:
-    checkpoint, here, there = copy_of(sample, to=to), tmp_path / "local", tmp_path / "cluster"
-    local = ckpt("export-state", checkpoint, "--to", here, *words)
-    assert local.exit_code == 0, local.stderr
-    before = cluster.tasks()
 
-    conf = [word for name, value in cluster.conf.items() for word in ("--conf", f"{name}={value}")]
-    remote = ckpt_process(
-        "export-state", checkpoint, "--to", there, *words, "--master", cluster.master, *conf, timeout=300
-    )
+@dataclass(frozen=True)
+class Exported:
+    """What one application on the cluster exported: a folder for each of `EXPORTS`, which has the copy and `out`."""
 
-    assert remote.exit_code == 0, remote.stderr
-    assert content(there) == content(here) != []
-    assert manifests(there) == manifests(here) != {}
+    folder: Path
+    runs: dict[str, Run]
+    tasks: int
+
+    def place(self, name: str) -> Path:
+        return self.folder / name
+
+
+@pytest.fixture(scope="module")
+def exported(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    """All exports, one after the other in one session, whose executors start once."""
+    folder, before = tmp_path_factory.mktemp("cluster"), cluster.tasks()
+    words = []
+    for name, (sample, to, more) in EXPORTS.items():
+        checkpoint = mutations.copy_of(SAMPLES / sample, folder / name / to, ())
+        words.append([str(checkpoint), "--to", str(folder / name / "out"), *more])
+    runs = run_all(words, {"spark.master": cluster.master, **cluster.conf}).all
     ran = cluster.tasks()
     (application,) = ran.keys() - before.keys()
-    assert ran[application] > 0
+    return Exported(folder, dict(zip(EXPORTS, runs, strict=True)), ran[application])
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_on_a_cluster_is_the_local_one(
+    name: str, exported: Exported, spark: Any, ckpt: Ckpt, tmp_path: Path
+) -> None:
+    _, to, words = EXPORTS[name]
+    here, there = tmp_path / "local", exported.place(name) / "out"
+    local = ckpt("export-state", exported.place(name) / to, "--to", here, *words)
+    assert local.exit_code == 0, local.stderr
+
+    assert exported.runs[name].exit_code == 0, exported.runs[name].stderr
+    assert content(there) == content(here) != []
+    assert manifests(there) == manifests(here) != {}
+
+
+def test_its_executors_wrote_every_file(exported: Exported) -> None:
+    """Each file is the work of a task, and the driver has no executor of its own."""
+    assert exported.tasks >= len([*exported.folder.rglob("part-*.parquet")]) >= len(EXPORTS)
 
 
 def content(folder: Path) -> list[tuple[str, str, str]]:

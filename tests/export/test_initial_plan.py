@@ -189,8 +189,8 @@ def test_one_operator_at_a_time() -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--variable", "rows"), "leave out `store`, --side, --variable, --timers and --changes-from"),
-        (("--changes-from", "1"), "leave out `store`, --side, --variable, --timers and --changes-from"),
+        (("--variable", "rows"), "leave out --store, --side, --variable, --timers and --changes-from"),
+        (("--changes-from", "1"), "leave out --store, --side, --variable, --timers and --changes-from"),
         (("--partition-id",), "--partition-id"),
         (("--operator", "3"), "there is no --operator 3"),
         (("--batch", "99"), "99"),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ckpt.storage import open_storage
-from tests.conftest import CopyOf
+from tests.conftest import Ckpt, CopyOf, Run
 from tests.export.runs import run_all
 from tests.export.test_cluster import content, manifests
 from tests.export.test_writing import spoil
@@ -18,6 +19,8 @@ from tests.services.process import Unavailable
 from tests.services.s3 import S3Server, s3a_jars
 
 pytestmark = [pytest.mark.spark, pytest.mark.service]
+
+Export = Callable[[list[list[str]]], list[Run]]
 
 SAMPLES = {
     "RocksDB": ("aggregation-rocksdb-4.2", ()),
@@ -38,16 +41,22 @@ def test_s3(s3: S3Server, copy_of: CopyOf, tmp_path: Path) -> None:
     def upload(folder: Path) -> str:
         return "s3a" + s3.upload(folder).removeprefix("s3")
 
-    check(upload, "s3a://exports/of state", s3.options, jars | s3.confs, copy_of, tmp_path)
+    def export(runs: list[list[str]]) -> list[Run]:
+        return run_all(runs, jars | s3.confs, timeout=600).all
+
+    check(upload, "s3a://exports/of state", s3.options, export, copy_of, tmp_path)
 
 
-def test_hdfs(hdfs: HdfsCluster, copy_of: CopyOf, tmp_path: Path) -> None:
-    check(hdfs.upload, f"{hdfs.root}/exports/of state", {}, {}, copy_of, tmp_path)
+def test_hdfs(hdfs: HdfsCluster, spark: Any, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    """Spark comes with what it needs, so that the session of all tests will do."""
+
+    def export(runs: list[list[str]]) -> list[Run]:
+        return [ckpt("export-state", *words) for words in runs]
+
+    check(hdfs.upload, f"{hdfs.root}/exports/of state", {}, export, copy_of, tmp_path)
 
 
-def check(
-    upload: Any, target: str, options: dict[str, str], session: dict[str, str], copy_of: CopyOf, tmp_path: Path
-) -> None:
+def check(upload: Any, target: str, options: dict[str, str], export: Export, copy_of: CopyOf, tmp_path: Path) -> None:
     """Export samples that lie there to a place there; then once more onto it, and from a damaged one."""
     door = [word for name, value in options.items() for word in ("--storage-option", f"{name}={value}")]
     damaged = copy_of("aggregation-changelog-4.2", to="damaged")
@@ -63,12 +72,12 @@ def check(
     runs = [*local, *remote, [*again, "--plan"], [*again, "--mode", "overwrite"], [*failing, f"{target}/failed"]]
     runs.append([*failing, f"{target}/HDFS-backed", "--mode", "overwrite"])
 
-    told = run_all(runs, session, timeout=600).all
+    told = export(runs)
 
     for run in told[: 2 * len(SAMPLES)]:
         assert run.exit_code == 0, run.stderr
     planned, replaced, failed, kept = told[2 * len(SAMPLES) :]
-    assert (planned.exit_code, f"{target}/changelog is there already" in planned.refusal()) == (2, True)
+    assert (planned.exit_code, f"{target}/changelog exists already" in planned.refusal()) == (2, True)
     assert replaced.exit_code == 0, replaced.stderr
     for run in (failed, kept):
         assert (run.exit_code, "failed in Spark" in run.refusal()) == (3, True)

@@ -16,8 +16,8 @@ import pytest
 import ckpt as ckpt_library
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.export.conftest import trace
 from tests.places import ROOT
+from tests.spark.live import trace
 
 pytestmark = pytest.mark.spark
 
@@ -67,7 +67,7 @@ def test_what_is_there_is_replaced_only_when_asked(ckpt: Ckpt, spark: Any, tmp_p
     assert ckpt("export-state", SAMPLE, "--to", target, "--batch", "2").exit_code == 0
     again = ckpt("export-state", SAMPLE, "--to", target)
     assert again.exit_code == 2
-    assert "is there already: --mode overwrite replaces it" in again.refusal()
+    assert "exists already: --mode overwrite replaces it" in again.refusal()
     assert json.loads((target / "_ckpt_export.json").read_text())["batch"] == 2
     over = ckpt("export-state", SAMPLE, "--to", target, "--mode", "overwrite")
     assert over.exit_code == 0, over.stderr
@@ -144,7 +144,7 @@ def test_a_table(ckpt: Ckpt, spark: Any, copy_of: CopyOf) -> None:
         assert spark.table(name).count() == 14
         again = ckpt("export-state", SAMPLE, "--table", name)
         assert again.exit_code == 2
-        assert f"--table {name} is there already: --mode overwrite replaces it" in again.refusal()
+        assert f"--table {name} exists already: --mode overwrite replaces it" in again.refusal()
         failed = ckpt("export-state", damaged, "--batch", "4", "--table", name, "--mode", "overwrite")
         assert failed.exit_code == 3
         assert spark.table(name).count() == 14
@@ -290,18 +290,6 @@ def test_a_pyspark_that_is_too_old_is_one_line(tmp_path: Path) -> None:
     done = run("export-state", SAMPLE, "--count", env={"PYTHONPATH": str(tmp_path)})
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == ("ckpt: pyspark 3.5.9 has no state reader that ckpt can use: pip install 'pyspark>=4.0.1'\n")
-
-
-def test_delta_in_a_session_of_its_own(tmp_path: Path) -> None:
-    """It is configured for Delta without being told."""
-    pytest.importorskip("delta", reason="delta-spark is not installed")
-    target = tmp_path / "table"
-    done = run("export-state", SAMPLE, "--to", str(target), "--format", "delta", "--master", "local[1]", timeout=900)
-    assert done.returncode == 0, done.stderr
-    commit = [json.loads(line) for line in (target / "_delta_log" / f"{0:020}.json").read_text().splitlines()]
-    (info,) = [line["commitInfo"] for line in commit if "commitInfo" in line]
-    assert info["operationMetrics"]["numOutputRows"] == "14"
-    assert json.loads(info["userMetadata"])["batch"] == 9
 
 
 def test_where_renaming_is_copying_the_manifest_comes_last(spark: Any, tmp_path: Path) -> None:

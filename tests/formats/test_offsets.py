@@ -42,7 +42,7 @@ def test_version_2_names_its_sources_in_any_order():
 def test_a_source_line_that_is_not_json_is_kept_and_told():
     for text in ("hello", "", "{", "{} x", "007", "1 2"):
         log = parsed(f"v1\n{METADATA}\n1\n{text}\n2")
-        assert log.sources[1] == SourceOffset(None, text, None, well_formed=False)
+        assert log.sources[1] == SourceOffset(None, text, None, well_formed=False, cut=text == "{")
         assert format_offset_log(log).decode() == f"v1\n{METADATA}\n1\n{text}\n2"
 
 

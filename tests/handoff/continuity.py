@@ -1,55 +1,30 @@
-"""Runs old queries, hands them over with `ckpt handoff`, runs new ones: `python -m tests.handoff.continuity FOLDER`.
+"""Runs old queries, hands them over with `ckpt handoff`, runs new ones.
 
-Prints what each query read, scenario by scenario, as JSON for `test_continuity.py`. `CKPT_SPARK_JARS` names the jars of
-the Kafka connector and `CKPT_KAFKA` a broker; without them the Kafka scenario is left out. Every row has an id of its
-own, and every query notes the ids of each batch.
+`test_continuity.py` gets what each query read, scenario by scenario. Every row has an id of its own, and every query
+notes the ids of each batch.
 """
 
+from __future__ import annotations
+
 import json
-import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, SparkSession
+from typer.testing import CliRunner
+
+from tests.conftest import Run
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 from tests.remedies import obey, remove
 
 Batches = dict[int, list[int]]
-
-_CONF = {
-    "spark.ui.enabled": "false",
-    "spark.driver.memory": "1g",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.databricks.delta.stats.collect": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.python.authenticate.socketTimeout": "120s",
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-}
-
-
-def session(jars: str) -> SparkSession:
-    """A small local session with Delta, and with Kafka where its jars are given."""
-    builder = SparkSession.builder.appName("handoff").master("local[1]")
-    conf = _CONF | {"spark.jars.packages": f"io.delta:delta-spark_4.2_2.13:{version('delta-spark')}"}
-    for key, value in (conf | ({"spark.jars": jars} if jars else {})).items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
 
 
 def run(rows: DataFrame, checkpoint: Path) -> Batches:
@@ -73,10 +48,16 @@ def error_of(action: Callable[[], Any]) -> str:
     return ""
 
 
-def handoff(checkpoint: Path, *words: object) -> subprocess.CompletedProcess[str]:
+def handoff(checkpoint: Path, *words: object) -> Run:
     """What `ckpt handoff` answers."""
-    command = [sys.executable, "-m", "ckpt", "handoff", str(checkpoint), *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return ckpt("handoff", checkpoint, *words)
+
+
+def ckpt(*words: object) -> Run:
+    """What a command answers, in this process."""
+    (script,) = entry_points(group="console_scripts", name="ckpt")
+    result = CliRunner().invoke(script.load(), [str(word) for word in words], catch_exceptions=False)
+    return Run(result.exit_code, result.stdout, result.stderr)
 
 
 def snippet(checkpoint: Path, *words: object) -> dict[str, Any]:
@@ -100,9 +81,9 @@ def cut_behind(checkpoint: Path, batch: int, to: Path) -> Path:
     return to
 
 
-def kafka(spark: SparkSession, folder: Path) -> dict[str, Any]:
+def kafka(spark: SparkSession, folder: Path, servers: str) -> dict[str, Any]:
     """A topic of two partitions that gains rows, and then a partition."""
-    servers, topic = os.environ["CKPT_KAFKA"], "handed-over"
+    topic = "handed-over"
     options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "startingOffsets": "earliest"}
     options |= {"startingOffsetsByTimestampStrategy": "latest", "maxOffsetsPerTrigger": "20"}
 
@@ -149,13 +130,13 @@ def lowered_offsets(folder: Path, load: Callable[[], DataFrame], case: str) -> B
     return run(load(), copy)
 
 
-def recreated(spark: SparkSession, folder: Path) -> dict[str, Any]:
+def recreated(spark: SparkSession, folder: Path, servers: str) -> dict[str, Any]:
     """A topic is deleted and created again with fewer rows; the old query fails, and leaves a batch that never ran.
 
     `skipped` is what a start with failOnDataLoss=false reads from then on, `new` what the new query of `ckpt handoff`
     reads.
     """
-    servers, topic = os.environ["CKPT_KAFKA"], "recreated"
+    topic = "recreated"
     options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "startingOffsets": "earliest"}
 
     def add(first: int, last: int) -> None:
@@ -190,8 +171,7 @@ def recreated(spark: SparkSession, folder: Path) -> dict[str, Any]:
 
 def inspected(checkpoint: Path) -> Any:
     """What `ckpt inspect` answers."""
-    command = [sys.executable, "-m", "ckpt", "inspect", str(checkpoint), "--progress", "sync", "-o", "json"]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+    return json.loads(ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json").stdout)
 
 
 @contextmanager
@@ -224,7 +204,7 @@ def _add_partition(spark: SparkSession, servers: str, topic: str) -> None:
         client.createPartitions(wanted).all().get()
 
 
-def delta(spark: SparkSession, folder: Path) -> dict[str, Any]:
+def delta(spark: SparkSession, folder: Path, _: str) -> dict[str, Any]:
     """A table that a query stops behind, with no newer version yet; and a batch that ends inside a version."""
     table = str(folder / "table")
 
@@ -254,7 +234,7 @@ def delta(spark: SparkSession, folder: Path) -> dict[str, Any]:
         "new": new,
         "rows": 60,
         "inside": {
-            "exit": refused.returncode,
+            "exit": refused.exit_code,
             "code": refused.stdout,
             "said": refused.stderr,
             "more": whole,
@@ -269,7 +249,7 @@ def delta(spark: SparkSession, folder: Path) -> dict[str, Any]:
 _NAMES = ("plain", "with space", "pct%20x", "umlaut-äöü", "hash#x", "plus+x", "quote'x")
 
 
-def files(spark: SparkSession, folder: Path) -> dict[str, Any]:
+def files(spark: SparkSession, folder: Path, _: str) -> dict[str, Any]:
     """Files with all kinds of names, enough of them that the source log is compacted."""
     inputs = folder / "in put"
     inputs.mkdir(parents=True)
@@ -291,7 +271,7 @@ def files(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return {"old": old, "new": new, "early": early, "rows": 48}
 
 
-def sinks(spark: SparkSession, folder: Path) -> dict[str, Any]:
+def sinks(spark: SparkSession, folder: Path, _: str) -> dict[str, Any]:
     """What a file sink, a Delta sink and foreachBatch with a fixed txnAppId do with batches of a new checkpoint."""
     table = str(folder / "table")
 
@@ -333,19 +313,13 @@ def sinks(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return found
 
 
-def main(folder: Path, *names: str) -> None:
-    """Run every scenario that can be run here, or those that are named."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    jars = os.environ.get("CKPT_SPARK_JARS", "")
-    spark = session(jars)
-    scenarios = [delta, files, sinks, *([kafka, recreated] if jars else [])]
-    if names:
-        scenarios = [scenario for scenario in scenarios if scenario.__name__ in names]
-    for scenario in scenarios:
-        found = scenario(spark, folder / scenario.__name__)
-        (folder / f"{scenario.__name__}.json").write_text(json.dumps(found))
-    spark.stop()
+def found(spark: SparkSession, folder: Path, servers: str) -> dict[str, Any]:
+    """Run every scenario; `servers` are those of Kafka."""
+    own = spark.newSession()
+    own.conf.set("spark.sql.shuffle.partitions", "1")
+    told = {scenario.__name__: scenario(own, folder / scenario.__name__, servers) for scenario in _SCENARIOS}
+    as_json: dict[str, Any] = json.loads(json.dumps(told))
+    return as_json
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+_SCENARIOS: tuple[Callable[..., dict[str, Any]], ...] = (delta, files, sinks, kafka, recreated)

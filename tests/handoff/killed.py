@@ -1,9 +1,11 @@
-"""Stateful queries that are killed in a batch, and those after them: `python -m tests.handoff.killed PHASE FOLDER`.
+"""Stateful queries that are killed in a batch, `python -m tests.handoff.killed FOLDER`, and those after them.
 
-In the phase `old` a query on files and one on a Delta table hang in batch `KILLED_IN`, after its rows were read and its
-state was written; the process says `ready` and waits for its SIGKILL. The phase `new` writes more rows, and what was
-handed over, exported and read to FOLDER/SOURCE.json, for `test_killed.py`.
+The process starts a query on files and one on a Delta table, which hang in batch `KILLED_IN`, after its rows were read
+and its state was written; it says `ready` and waits for its SIGKILL. `new` then writes more rows, and gives
+`test_killed.py` what was handed over, exported and read.
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -12,12 +14,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from tests.handoff.continuity import handoff, run, snippet
+from tests.services.delta import delta_settings
+from tests.spark import queries
 
-from tests.handoff.continuity import handoff, run, session, snippet
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 KILLED_IN = 3
 KEYS = 4
@@ -55,6 +59,8 @@ SOURCES = {"files": files, "delta": delta}
 
 def old(spark: SparkSession, folder: Path) -> None:
     """Start both queries, and say `ready` once both hang; never returns."""
+    from pyspark.sql import functions as F
+
     hanging = []
     for name, source in SOURCES.items():
         add, load = source(spark, folder / name)
@@ -83,10 +89,13 @@ def _hanging(hangs: threading.Event) -> Callable[[DataFrame, int], None]:
     return put
 
 
-def new(spark: SparkSession, folder: Path) -> None:
+def new(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Hand over, and read on."""
+    from pyspark.sql import functions as F
+
     import ckpt
 
+    seen: dict[str, Any] = {}
     for name, source in SOURCES.items():
         add, load = source(spark, folder / name)
         for first in range(OLD, ALL, 2):
@@ -98,15 +107,17 @@ def new(spark: SparkSession, folder: Path) -> None:
         rows, total = state.agg(F.sum("value_count"), F.sum("value_sum")).first() or (0, 0)
         start: Callable[..., Any] = snippet(checkpoint)["source_0"]
         reading = start(load()) if name == "files" else start(spark, {}).load(str(folder / name / "table"))
-        found = {"handoff": told, "exit": answer.returncode, "state": {"rows": rows, "sum": total}}
+        found = {"handoff": told, "exit": answer.exit_code, "state": {"rows": rows, "sum": total}}
         found["batches"] = {
             log: sorted(int(p.name) for p in (checkpoint / log).glob("[0-9]*")) for log in ("offsets", "commits")
         }
         found["new"] = run(reading, folder / name / "new")
-        (folder / f"{name}.json").write_text(json.dumps(found))
-    spark.stop()
+        seen[name] = json.loads(json.dumps(found))
+    return seen
 
 
 if __name__ == "__main__":
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    {"old": old, "new": new}[sys.argv[1]](session(""), Path(sys.argv[2]))
+    started = queries.session("handoff", "local[1]", **delta_settings(), spark__sql__shuffle__partitions="1")
+    started.sparkContext.setLogLevel("ERROR")
+    old(started, Path(sys.argv[1]))

@@ -1,17 +1,12 @@
 """Old query, hand-over, new query on real Spark, Kafka and Delta: the test counts, no row may be lost or doubled."""
 
-import json
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
 from itertools import chain
 from typing import Any
 
 import pytest
 
-from tests.places import ROOT
-from tests.services.kafka import connector_jars
+from tests.handoff import continuity
 
 pytestmark = [
     pytest.mark.spark,
@@ -21,14 +16,9 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def found(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the queries of every scenario read; one JVM runs them all."""
-    folder = tmp_path_factory.mktemp("continuity")
-    environment = os.environ | {"CKPT_SPARK_JARS": ",".join(map(str, connector_jars())), "CKPT_KAFKA": kafka}
-    command = [sys.executable, "-m", "tests.handoff.continuity", str(folder)]
-    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1500)
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    return {file.stem: json.loads(file.read_text()) for file in folder.glob("*.json")}
+def found(kafka: str, kafka_jars: str, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the queries of every scenario read."""
+    return continuity.found(spark, tmp_path_factory.mktemp("continuity"), kafka)
 
 
 def ids(*queries: dict[str, list[int]]) -> list[int]:

@@ -1,6 +1,5 @@
 """A query that is killed in the middle of a batch, and handed over: state and new query account for each row once."""
 
-import json
 import os
 import signal
 import subprocess
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.handoff.killed import ALL, KILLED_IN, new
 from tests.places import ROOT
 
 pytestmark = [
@@ -18,17 +18,15 @@ pytestmark = [
     pytest.mark.skipif(find_spec("delta") is None, reason="delta-spark is not installed"),
 ]
 
-KILLED_IN, ALL = 3, 20  # as in tests.handoff.killed, which needs pyspark
-
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What was handed over, exported and read, source by source."""
     folder = tmp_path_factory.mktemp("killed")
-    command = [sys.executable, "-m", "tests.handoff.killed"]
+    command = [sys.executable, "-m", "tests.handoff.killed", str(folder)]
     with (folder / "errors").open("w") as errors:
         running = subprocess.Popen(
-            [*command, "old", str(folder)],
+            command,
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -39,9 +37,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             said = running.stdout.readline() if running.stdout else ""
             os.killpg(running.pid, signal.SIGKILL)  # Python and the JVM: nobody gets to tidy up
     assert said == "ready\n", (folder / "errors").read_text()[-3000:]
-    ran = subprocess.run([*command, "new", str(folder)], cwd=ROOT, capture_output=True, text=True, timeout=900)
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    return {file.stem: json.loads(file.read_text()) for file in folder.glob("*.json")}
+    return new(spark, folder)
 
 
 @pytest.mark.parametrize("source", ["files", "delta"])

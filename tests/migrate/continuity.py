@@ -1,28 +1,27 @@
-"""Runs what comes before a migration, and the migration: `python -m tests.migrate.continuity PHASE FOLDER CASE...`.
+"""What comes before a migration, `python -m tests.migrate.continuity FOLDER CASE...`, and the migration.
 
-A case is `kind-source-stop`. The phase `old` writes the input before the stop, runs the old queries of the cases that
+A case is `kind-source-stop`. The process writes the input before the stop, runs the old queries of the cases that
 stop cleanly, writes the rest, runs the controls, and starts the old queries of the cases that are killed: each hangs in
 the batch behind the stop, with its offsets logged and its state written, and nothing in its sink. Then it says `ready`
-and waits for its SIGKILL. The phase `new` migrates every case and runs the generated query to the end of the input.
+and waits for its SIGKILL. `new` then migrates every case and runs the generated query to the end of the input.
 
 A control is the same query that nobody stops. Whether a batch without rows runs where the other one stops, as after a
 clean stop, or none, as after a kill, makes a difference to Spark, so there is one for either: the control of a clean
 stop waits in its batch without rows until the rest of the input is there.
 
-`CKPT_KAFKA` names a broker, and PYSPARK_SUBMIT_ARGS the jars (see `environment`).
+`CKPT_KAFKA` names a broker, and `CKPT_SPARK_JARS` the jars of the connector.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import entry_points, version
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,48 +31,15 @@ from tests.migrate.continuity_input import STOP
 from tests.migrate.continuity_new import fill_in, imported
 from tests.migrate.continuity_old import KINDS
 from tests.migrate.continuity_sources import Input
+from tests.spark import live, queries
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
 STOPS = ("clean", "killed")
-AS_PROGRAM = "windows-files-killed"
-"""Of this case `start.py` is run as a program; all others share a session, which saves minutes."""
 ALL = 6
 PATIENCE_S = 300
-
-_CONF = {
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.databricks.delta.stats.collect": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.python.authenticate.socketTimeout": "120s",
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-}
-
-
-def environment(kafka: str, jars: list[Path]) -> dict[str, str]:
-    """What a process needs that starts Spark for a case: every session in it has Delta and Kafka."""
-    words = ["--master", "local[2]", "--driver-memory", "2g"]
-    words += ["--packages", f"io.delta:delta-spark_4.2_2.13:{version('delta-spark')}"]
-    if jars:
-        words += ["--jars", ",".join(map(str, jars))]
-    words += [f"--conf '{key}={value}'" for key, value in _CONF.items()]
-    return os.environ | {
-        "CKPT_KAFKA": kafka,
-        "PYSPARK_PYTHON": sys.executable,
-        "TZ": "UTC",
-        "PYSPARK_SUBMIT_ARGS": " ".join([*words, "pyspark-shell"]),
-    }
 
 
 def split(case: str) -> tuple[str, str, str]:
@@ -137,7 +103,7 @@ def _set(spark: SparkSession, conf: dict[str, str]) -> Iterator[None]:
 
 
 def old(spark: SparkSession, folder: Path, cases: list[str]) -> None:
-    """The phase `old`."""
+    """Before the migration; never returns."""
     sources = {split(case)[1] for case in cases}
     clean, killed = ([case for case in cases if split(case)[2] == stop] for stop in STOPS)
     place = Input(folder / "input")
@@ -164,15 +130,13 @@ def old(spark: SparkSession, folder: Path, cases: list[str]) -> None:
 
 
 def new(spark: SparkSession, folder: Path, cases: list[str]) -> None:
-    """The phase `new`."""
+    """The migration, and what comes after it."""
     for case in cases:
         kind, source, _ = split(case)
         place, run, generated = Input(folder / "input"), folder / case / "new", folder / case / "generated"
         ckpt("migrate", "transform-with-state", folder / case / "old" / "checkpoint", "--to", generated)
         fill_in(generated, kind, source, place, run)
-        if case == AS_PROGRAM:
-            subprocess.run([sys.executable, "start.py"], cwd=generated, timeout=PATIENCE_S, check=True)
-        elif not imported(generated).start(spark.newSession()).awaitTermination(PATIENCE_S):
+        if not imported(generated).start(spark.newSession()).awaitTermination(PATIENCE_S):
             raise TimeoutError(f"{case} does not end")
 
 
@@ -184,19 +148,13 @@ def ckpt(*words: object) -> None:
         raise RuntimeError(done.output)
 
 
-def session() -> SparkSession:
-    """What `environment` says."""
-    from pyspark.sql import SparkSession
-
-    spark = SparkSession.builder.appName("continuity").getOrCreate()
+def session(jars: str) -> SparkSession:
+    """A session with Delta and Kafka, as `tests.spark.live` has one for a whole test run."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = queries.session("continuity", **live.settings(jars))
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
 
-def main(phase: str, folder: Path, cases: list[str]) -> None:
-    """Run a phase."""
-    {"old": old, "new": new}[phase](session(), folder, cases)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
+    old(session(os.environ["CKPT_SPARK_JARS"]), Path(sys.argv[1]), sys.argv[2:])

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests.migrate.continuity import split
+from tests.migrate.continuity import session, split
 from tests.migrate.continuity_cases import EVERY, Outcome, run
 from tests.migrate.continuity_sources import SOURCES
 from tests.services.kafka import connector_jars, kafka_broker
@@ -48,8 +49,12 @@ def main(folder: Path, cases: list[str]) -> None:
             continue
         broker = folder / source / "broker"
         broker.mkdir(parents=True)
+        jars = ",".join(map(str, connector_jars()))
         with kafka_broker(broker) as servers:
-            found = run(folder / source, servers, connector_jars(), some)
+            os.environ |= {"CKPT_KAFKA": servers, "CKPT_SPARK_JARS": jars}
+            spark = session(jars)
+            found = run(spark, folder / source, some)
+            spark.stop()
         recorded = json.loads(RECORD.read_text()) if RECORD.exists() else {}
         recorded |= {one.case: told(one) for one in found}
         RECORD.write_text(document(recorded))

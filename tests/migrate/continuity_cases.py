@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tests.migrate.continuity import STOPS, environment, split
+from tests.migrate.continuity import STOPS, new, split
 from tests.migrate.continuity_input import LAST_WATERMARK, LATE_BY_TIME, LATE_BY_WINDOW, ROWS, everything
 from tests.migrate.continuity_old import KINDS
 from tests.migrate.continuity_sources import SOURCES
@@ -88,32 +88,33 @@ def expected(kind: str) -> int:
     return ROWS - len(late)
 
 
-def run(folder: Path, kafka: str, jars: list[Path], cases: list[str]) -> list[Outcome]:
-    """Run cases, in two JVMs. Raises RuntimeError where a phase fails."""
-    settings = environment(kafka, jars)
-    _phase("old", folder, cases, settings, kill=True)
-    _phase("new", folder, cases, settings, kill=False)
+def run(spark: Any, folder: Path, cases: list[str]) -> list[Outcome]:
+    """Run cases: what comes before the migration in a JVM that is killed. Raises RuntimeError where that fails.
+
+    `CKPT_KAFKA` and `CKPT_SPARK_JARS` are in the environment.
+    """
+    _old(folder, cases)
+    new(spark, folder, cases)
     return [_outcome(folder / case) for case in cases]
 
 
-def _phase(phase: str, folder: Path, cases: list[str], settings: dict[str, str], kill: bool) -> None:
-    command = [sys.executable, "-m", "tests.migrate.continuity", phase, str(folder), *cases]
-    log = folder / f"{phase}.log"
+def _old(folder: Path, cases: list[str]) -> None:
+    command = [sys.executable, "-m", "tests.migrate.continuity", str(folder), *cases]
+    log = folder / "old.log"
     with log.open("w") as errors:
         worker = subprocess.Popen(
-            command, cwd=ROOT, env=settings, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
         )
         assert worker.stdout is not None
         try:
             said = worker.stdout.readline()
-            failed = said != "ready\n" if kill else worker.wait() != 0
         finally:
             if worker.poll() is None:
                 os.killpg(worker.pid, signal.SIGKILL)  # Python and the JVM: nobody gets to tidy up
                 worker.wait()
             worker.stdout.close()
-    if failed:
-        raise RuntimeError(f"{phase} failed: {log.read_text(errors='replace')[-5000:]}")
+    if said != "ready\n":
+        raise RuntimeError(f"what comes before failed: {log.read_text(errors='replace')[-5000:]}")
 
 
 def _outcome(folder: Path) -> Outcome:

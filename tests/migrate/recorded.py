@@ -1,21 +1,19 @@
-"""Starts queries in sessions that ask for another state store provider: `python -m tests.migrate.recorded FOLDER`.
+"""Starts queries in sessions that ask for another state store provider.
 
-Of each checkpoint FOLDER/found.json has the endings of its state files and the recorded provider, before and after, and
-what the query gave; a new checkpoint shows what the session would have had.
+Of each checkpoint one gets the endings of its state files and the recorded provider, before and after, and what the
+query gave; a new checkpoint shows what the session would have had.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.places import SAMPLES
 from tests.spark.answers import answer
-from tests.spark.queries import QUERIES, STATE_STORES, session, start
+from tests.spark.queries import QUERIES, STATE_STORES, start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,11 +39,8 @@ def run(spark: SparkSession, checkpoint: Path, store: str) -> dict[str, Any]:
     return {"asked": STATE_STORES[store][_PROVIDER], **seen(checkpoint)}
 
 
-def main(folder: Path) -> None:
+def samples(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Run both samples, twice each, and a new checkpoint beside each."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = session(master="local[1]")
-    spark.sparkContext.setLogLevel("ERROR")
     found = {}
     for name, (sample, store) in RUNS.items():
         checkpoint = Path(shutil.copytree(SAMPLES / sample, folder / name))
@@ -55,9 +50,4 @@ def main(folder: Path) -> None:
         state = answer(spark, checkpoint, format2=False)["operators"]["0"]["views"][0]["rows"]
         rows = sum(value for row in state for key, value in row["value"].items() if key == "count")
         found[name] = {"before": before, "after": after, "fresh": fresh, "rows": rows}
-    (folder / "found.json").write_text(json.dumps(found))
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    return found

@@ -1,23 +1,23 @@
-"""Runs a query whose changelog checkpointing is switched on and off: `python -m tests.migrate.switching FOLDER NAME`.
+"""Runs a query whose changelog checkpointing is switched on and off.
 
-After each switch it runs one batch, at least nine more, and is started twice again. What `ckpt migrate changelog` said
-at each point, which state files were there, and the state by Spark's own reader, is written to FOLDER/found.json for
-`test_changelog.py`. A control is never switched. No batch runs without rows, so that batch N is the same in both.
+After each switch it runs one batch, at least nine more, and is started twice again. `test_changelog.py` gets what `ckpt
+migrate changelog` said at each point, which state files were there, and the state by Spark's own reader. A control is
+never switched. No batch runs without rows, so that batch N is the same in both.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.spark.answers import answer
-from tests.spark.queries import QUERIES, session, start
+from tests.spark.queries import QUERIES, start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +32,11 @@ RUNS: dict[str, tuple[str, dict[str, str]]] = {
 }
 """Queries, and settings of theirs."""
 
-_ROWS_ONLY = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
+_CONF = {
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.stateStore.maintenanceInterval": "300ms",
+    "spark.sql.streaming.stateStore.minDeltasForSnapshot": "3",
+}
 _PATIENCE_S = 300
 
 
@@ -53,10 +57,10 @@ def run(spark: SparkSession, query: str, checkpoint: Path, store: str, conf: dic
     trigger = {"processingTime": "500 milliseconds"} if batches else None
     for patience in (*[True] * 8, False):
         try:
-            running = start(spark, QUERIES[query], checkpoint, store=store, conf=conf | _ROWS_ONLY, trigger=trigger)
+            running = start(spark, QUERIES[query], checkpoint, store=store, conf=conf | _CONF, trigger=trigger)
             until = time.monotonic() + _PATIENCE_S
             while running.isActive and (not batches or committed(checkpoint) < wanted) and time.monotonic() < until:
-                running.awaitTermination(1)
+                running.awaitTermination(0.2)
             running.stop()
             assert committed(checkpoint) >= wanted
             break
@@ -117,20 +121,20 @@ def switched(spark: SparkSession, query: str, folder: Path, conf: dict[str, str]
     return found | {"state": state, "control": answer(spark, folder / "control", format2, state["batch"])}
 
 
-def main(folder: Path, name: str) -> None:
-    """Run one of `RUNS`."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = session(
-        master="local[1]",
-        spark__python__authenticate__socketTimeout="120s",
-        spark__sql__streaming__stateStore__maintenanceInterval="300ms",
-        spark__sql__streaming__stateStore__minDeltasForSnapshot="3",
-    )
-    spark.sparkContext.setLogLevel("ERROR")
+@contextmanager
+def maintained_anew(spark: SparkSession) -> Iterator[None]:
+    """Let the first query set how often state is maintained, and the first one afterwards."""
+    stores: Any = getattr(spark.sparkContext._jvm.org.apache.spark.sql.execution.streaming.state, "StateStore$")
+    getattr(stores, "MODULE$").stop()
+    try:
+        yield
+    finally:
+        getattr(stores, "MODULE$").stop()
+
+
+def found(spark: SparkSession, folder: Path, name: str) -> dict[str, Any]:
+    """What was said and found of one of `RUNS`."""
     query, conf = RUNS[name]
-    (folder / "found.json").write_text(json.dumps(switched(spark, query, folder, conf)))
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    with maintained_anew(spark):
+        told: dict[str, Any] = json.loads(json.dumps(switched(spark, query, folder, conf)))
+    return told

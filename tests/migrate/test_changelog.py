@@ -1,38 +1,25 @@
 """``ckpt migrate changelog`` against real Spark: queries that are switched on and off, and their state."""
 
-import json
 import re
-import subprocess
-import sys
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import contract
-from tests.migrate import runbook
+from tests.migrate import runbook, switching
 from tests.migrate.switching import RUNS
-from tests.places import ROOT
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed"),
-]
+pytestmark = pytest.mark.spark
 
 SWITCHES = [pytest.param(0, id="on"), pytest.param(1, id="off")]
 
 
 @pytest.fixture(scope="module", params=RUNS)
-def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(request: pytest.FixtureRequest, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What was said and found of a query."""
-    folder: Path = tmp_path_factory.mktemp(request.param)
-    command = [sys.executable, "-m", "tests.migrate.switching", str(folder), request.param]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    told: dict[str, Any] = json.loads((folder / "found.json").read_text())
-    return told
+    return switching.found(spark, tmp_path_factory.mktemp(request.param), request.param)
 
 
 def _differences(told: dict[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,6 @@ from tests.migrate.continuity import split
 from tests.migrate.continuity_all import RECORD
 from tests.migrate.continuity_cases import EVERY, SOME, Outcome, expected, run
 from tests.migrate.continuity_input import STOP
-from tests.services.kafka import connector_jars
 
 real = [  # marks of the tests that start something
     pytest.mark.spark,
@@ -25,13 +25,16 @@ real = [  # marks of the tests that start something
 
 @pytest.fixture(scope="module")
 def outcomes(
-    request: pytest.FixtureRequest, kafka: str, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, kafka: str, kafka_jars: str, spark: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Outcome]:
-    """What came of each case that was asked for; one JVM runs the old queries and one the new ones."""
+    """What came of each case that was asked for; one JVM, which is killed, runs the old queries."""
     folder: Path = tmp_path_factory.mktemp("continuity")
     asked = {item.name for item in request.session.items if item.path == request.path}
     cases = [case for case in SOME if any(f"[{case}]" in name for name in asked)]
-    return {one.case: one for one in run(folder, kafka, connector_jars(), cases)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CKPT_KAFKA", kafka)
+        patch.setenv("CKPT_SPARK_JARS", kafka_jars)
+        return {one.case: one for one in run(spark, folder, cases)}
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=real) for case in SOME])

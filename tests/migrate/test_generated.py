@@ -14,9 +14,11 @@ import pytest
 
 from ckpt.errors import CkptError, UsageError
 from ckpt.export.targets import Format
-from ckpt.migrate.generate import processor_code, start_code
+from ckpt.handoff.starts import source_start
+from ckpt.migrate.generate import processor_code, start_code, to_fill_in
 from ckpt.migrate.generate.text import Identifiers, ddl, literal, plain, simple
-from ckpt.migrate.transform import Api, TransformPlan, plan_transform
+from ckpt.migrate.transform import Api, TransformPlan, plan_transform, warnings_of
+from ckpt.sources import SourceType, SourceView
 from ckpt.versions import Spark
 from tests import contract
 from tests.conftest import Ckpt
@@ -25,6 +27,7 @@ from tests.places import SAMPLES
 from tests.repair.test_command import everything
 
 SPARK = Spark.V4_3
+SEEN = ("file:/in/a.json", "file:/in/b%20c.json.gz")
 
 
 def plan(sample: str, **wanted: Any) -> TransformPlan:
@@ -43,6 +46,51 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (place / "processor.py").write_text(processor_code(found))
             (place / "start.py").write_text(start_code(found, None))
     return folder
+
+
+def from_files(*seen: str) -> TransformPlan:
+    """A plan whose one source is a file source that has read these files."""
+    found = plan("aggregation-hdfs-4.2")
+    view = SourceView(0, None, SourceType.FILE, {"logOffset": 3}, {})
+    return replace(found, handoff=replace(found.handoff, sources=(source_start(view, seen, {}),)))
+
+
+def test_code_of_a_file_source_is_formatted_typed_and_clean(tmp_path: Path) -> None:
+    found = from_files(*SEEN)
+    (tmp_path / "processor.py").write_text(processor_code(found))
+    (tmp_path / "start.py").write_text(start_code(found, None))
+    for words in (("format", "--check"), ("check",)):
+        ran = tool("ruff", *words, "--isolated", str(tmp_path))
+        assert ran.returncode == 0, ran.stdout
+    strict = ("--strict", "--no-incremental", "--config-file=", *_UNTYPED, str(tmp_path / "start.py"))
+    ran = subprocess.run([sys.executable, "-m", "mypy", *strict], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("names", "known"),
+    [
+        (("a.json",), "json"),
+        (("a.csv.gz", "b.csv"), "csv"),
+        (("part-0.snappy.parquet", "part-1.zstd.parquet"), "parquet"),
+        (("a.json", "b.csv"), ""),
+        (("part-00000",), ""),
+        (("a.log",), ""),
+    ],
+)
+def test_the_format_of_a_file_source_is_what_all_names_say_or_to_be_filled_in(
+    names: tuple[str, ...], known: str
+) -> None:
+    found = from_files(*(f"file:/in/{name}" for name in names))
+    assert f'SOURCE_0_FORMAT = "{known}"' in start_code(found, None)
+    assert ("SOURCE_0_FORMAT" in to_fill_in(found)) == (not known)
+
+
+def test_a_migration_says_which_sinks_drop_batches_of_a_new_query() -> None:
+    told = " ".join(warnings_of(plan("aggregation-hdfs-4.2")))
+    assert "Sink file: use a new output folder" in told
+    assert "Sink foreachBatch with txnAppId: choose another txnAppId" in told
+    assert "Sink delta" not in told
 
 
 def tool(*words: str) -> subprocess.CompletedProcess[str]:
@@ -201,8 +249,6 @@ def test_the_row_api_needs_a_spark_that_has_it() -> None:
 
 
 def test_a_null_key_is_spoken_of_where_pandas_mixes_it_up() -> None:
-    from ckpt.migrate.transform import warnings_of
-
     told = " ".join(warnings_of(plan("windowed-aggregation-hdfs-4.2")))
     assert "A NULL in key key stops" in told
     assert "window_start" not in told
@@ -210,8 +256,6 @@ def test_a_null_key_is_spoken_of_where_pandas_mixes_it_up() -> None:
 
 
 def test_other_operators_are_named_as_left_out() -> None:
-    from ckpt.migrate.transform import warnings_of
-
     told = " ".join(warnings_of(plan("dedup-aggregation-hdfs-4.2", operator=1)))
     assert "more stateful operators: 0" in told
 

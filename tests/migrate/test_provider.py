@@ -1,19 +1,14 @@
 """``ckpt migrate provider``: what is said of every sample, and that Spark does with a provider what is said."""
 
-import json
 import shlex
-import subprocess
-import sys
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import contract
 from tests.conftest import Ckpt
-from tests.migrate.recorded import RUNS
-from tests.places import ROOT, SAMPLE_NAMES, SAMPLES
+from tests.migrate.recorded import RUNS, samples
+from tests.places import SAMPLE_NAMES, SAMPLES
 from tests.repair.test_command import everything
 
 EXIT = {"already": 0, "nothing": 0, "possible": 1, "no-way": 3, "refused": 3}
@@ -93,16 +88,9 @@ def test_a_query_that_runs_on_rocksdb_only_is_not_told_to_begin_anew_without_it(
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What Spark did."""
-    if find_spec("pyspark") is None:
-        pytest.skip("pyspark is not installed")
-    folder: Path = tmp_path_factory.mktemp("provider")
-    command = [sys.executable, "-m", "tests.migrate.recorded", str(folder)]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    told: dict[str, Any] = json.loads((folder / "found.json").read_text())
-    return told
+    return samples(spark, tmp_path_factory.mktemp("provider"))
 
 
 @pytest.mark.spark

@@ -1,15 +1,12 @@
 """Migrates samples to transformWithState and starts what was generated.
 
-    python -m tests.migrate.transforming FOLDER [SAMPLE ...]
-
-One session for everything. Writes `FOLDER/found.json`: for each sample what its new checkpoint holds after batch 0 and
-what the initial state had, and what the guards of `start.py` said. Nothing here knows how code is generated: constants
+Of each sample one gets what its new checkpoint holds after batch 0 and what the initial state had, and what the guards
+of `start.py` said. Nothing here knows how code is generated: constants
 are set and functions replaced as a user would.
 """
 
 import importlib
 import json
-import os
 import shutil
 import sys
 import time
@@ -25,9 +22,25 @@ from ckpt.spark.needs import pyspark_version
 from ckpt.spark.transform import write_transform
 from ckpt.versions import Spark
 from tests.places import SAMPLE_NAMES, SAMPLES
-from tests.spark.queries import session
+from tests.spark.live import EVERY_CASE
 
 STATEFUL = [name for name in SAMPLE_NAMES if not name.startswith("damaged") and (SAMPLES / name / "state").is_dir()]
+PANDAS_API = [
+    "aggregation-hdfs-3.5",
+    "aggregation-rocksdb-4.2",
+    "dedup-changelog-4.3",
+    "dedup-within-watermark-hdfs-3.5",
+    "join-format2-4.3",
+    "join-hdfs-3.5",
+    "limit-hdfs-4.2",
+    "pandas-with-state-changelog-4.2",
+    "session-window-hdfs-3.5",
+    "tws-avro-changelog-4.2",
+    "tws-event-time-changelog-4.2",
+    "windowed-aggregation-hdfs-4.2",
+    "windowed-aggregation-rocksdb-4.3",
+]
+"""Those that are run: the code that is generated from any other one is that of one of these, but for its names."""
 ROW_API = [
     "aggregation-hdfs-4.2",
     "windowed-aggregation-hdfs-4.2",
@@ -44,6 +57,11 @@ _DAY_MS = 24 * 60 * 60 * 1000
 _LATER = int(time.time() * 1000) + 3650 * _DAY_MS
 _AGGREGATION = "aggregation-hdfs-4.2"
 _BIG = 2**53 + 1
+
+
+def run_in_pandas() -> list[str]:
+    """The samples whose migration is run by Spark with the API for pandas."""
+    return STATEFUL if EVERY_CASE else PANDAS_API
 
 
 def written(spark: Any, sample: str, folder: Path, api: Api = Api.PANDAS, operator: int | None = None) -> TransformPlan:
@@ -328,23 +346,11 @@ def timeout(spark: Any, start: Any) -> dict[str, Any]:
     return {"error": error, "had": sorted(row["key"] for row in had), "have": sorted(row["key_key"] for row in timers)}
 
 
-def main(folder: Path, *names: str) -> None:
-    """Ask everything, or only of some samples."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = session(
-        master="local[2]",
-        spark__sql__shuffle__partitions="1",
-        spark__python__authenticate__socketTimeout="120s",
-        spark__sql__streaming__noDataMicroBatches__enabled="false",
-    )
-    spark.sparkContext.setLogLevel("OFF")
-    found = {
-        "guards": guards(spark, folder / "guards"),
-        "samples": samples(spark, folder / "samples", [*names] or STATEFUL),
-    }
-    (folder / "found.json").write_text(json.dumps(found, default=str))
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+def found(spark: Any, folder: Path) -> dict[str, Any]:
+    """Ask everything."""
+    own = spark.newSession()
+    own.conf.set("spark.sql.shuffle.partitions", "1")
+    own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+    asked = {"guards": guards(own, folder / "guards"), "samples": samples(own, folder / "samples", run_in_pandas())}
+    told: dict[str, Any] = json.loads(json.dumps(asked, default=str))
+    return told

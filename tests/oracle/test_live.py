@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.oracle import answers, cases, record
+from tests.oracle import answers, cases, worker
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed"),
-]
+pytestmark = pytest.mark.spark
 
 LIVE = (
     "gap-whole/sync",
@@ -46,13 +40,6 @@ LIVE = (
 )
 
 
-@pytest.fixture(scope="module")
-def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[record.Worker]:
-    log: Path = tmp_path_factory.mktemp("oracle") / "worker.log"
-    with record.Worker(sys.executable, log) as started:
-        yield started
-
-
 def essence(answer: dict[str, Any]) -> dict[str, Any]:
     """What must not change from run to run: what ran, over which offsets, and Spark's error conditions."""
     text = "\n".join(answer["error"] or ())
@@ -62,13 +49,14 @@ def essence(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", LIVE)
-def test_spark_still_answers_as_recorded(worker, name):
-    minor = ".".join(worker.spark.split(".")[:2])
+def test_spark_still_answers_as_recorded(spark: Any, name: str, tmp_path: Path) -> None:
+    minor = ".".join(spark.version.split(".")[:2])
     if minor not in answers.VERSIONS:
         pytest.skip(f"no answers are recorded for Spark {minor}")
+    by_name = {one.name: one for one in cases.CASES}
     case, mode = name.split("/")
 
-    answer = worker.ask({"case": case, "mode": mode})
+    answer = worker.run(spark, by_name[case], mode, tmp_path / "ckpt-oracle-live")
 
     assert essence(answer) == essence(answers.read(minor)["answers"][name])
 

@@ -84,5 +84,11 @@ def _kafka() -> dict[str, str]:
 
 _JOBS = {"fill": fill, "follow": follow, "resume": resume, "read": read}
 
+
+def answer(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
+    """Do a job."""
+    return _JOBS[job["do"]](spark, job)
+
+
 if __name__ == "__main__":
-    worker.serve(lambda spark, job, _: _JOBS[job["do"]](spark, job), session)
+    worker.serve(lambda spark, job, _: answer(spark, job), session)

@@ -9,11 +9,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.oracle.record import Worker
 from tests.places import ROOT
 from tests.services.kafka import connector_jars, kafka_broker
+
+if TYPE_CHECKING:
+    from tests.spark.live import Here
 
 MODULE = "tests.repair.kafka_query"
 TOPIC = "orders"  # that the sample read
@@ -30,7 +33,7 @@ def generate() -> ModuleType:
     return module
 
 
-def starting(driver: Worker) -> Callable[[Path], str]:
+def starting(driver: Worker | Here) -> Callable[[Path], str]:
     """What starts the query of the runbook, to which the topic holds the rest of the records."""
 
     def start(checkpoint: Path) -> str:

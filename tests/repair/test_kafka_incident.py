@@ -13,24 +13,24 @@ import json
 import random
 import re
 import shutil
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.oracle.record import Worker
 from tests.repair import kafka_query
 from tests.repair.runbook import MODULE, RECORDS, TOPIC, generate, starting
-from tests.services.kafka import SPARK, connector_jars
-from tests.services.process import Unavailable
+from tests.services.kafka import SPARK
+from tests.spark.live import Here
 
 PATIENCE_S = 120
 ATTEMPTS = 3
@@ -153,12 +153,8 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def environment(kafka: str) -> dict[str, str]:
-    try:
-        jars = ",".join(map(str, connector_jars()))
-    except Unavailable as reason:
-        pytest.skip(f"no Kafka connector: {reason}")
-    return {"CKPT_SPARK_JARS": jars, "CKPT_KAFKA": kafka}
+def environment(kafka: str, kafka_jars: str) -> dict[str, str]:
+    return {"CKPT_SPARK_JARS": kafka_jars, "CKPT_KAFKA": kafka}
 
 
 @pytest.fixture(scope="module")
@@ -221,10 +217,11 @@ def _ids(checkpoint: Path, log: str) -> set[int]:
 
 
 @pytest.fixture(scope="module")
-def told(killed: dict[int, Killed], environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Told:
+def told(killed: dict[int, Killed], kafka: str, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Told:
     """Every way, repaired and resumed by one more driver."""
-    folder = tmp_path_factory.mktemp("repaired")
-    with Worker(sys.executable, folder / "driver.log", MODULE, environment) as driver:
+    folder, driver = tmp_path_factory.mktemp("repaired"), Here(spark, kafka_query.answer)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CKPT_KAFKA", kafka)
         before = {seed: _copied(driver, one.output) for seed, one in killed.items()}
         stories = list(_stories(driver, killed, before, folder))
         return Told(stories, generate().runbook(starting(driver)))
@@ -236,7 +233,7 @@ def stories(told: Told) -> list[Story]:
 
 
 def _stories(
-    driver: Worker, killed: dict[int, Killed], before: dict[int, dict[Position, Position]], folder: Path
+    driver: Here, killed: dict[int, Killed], before: dict[int, dict[Position, Position]], folder: Path
 ) -> Iterator[Story]:
     for number, way in enumerate(WAYS):
         left = killed[way.seed]
@@ -276,7 +273,7 @@ def _stories(
         )
 
 
-def _copied(driver: Worker, topic: str) -> dict[Position, Position]:
+def _copied(driver: Here, topic: str) -> dict[Position, Position]:
     """Every record of an output topic: where it stands, and where it came from."""
     records = driver.ask({"do": "read", "topic": topic})["records"]
     found = {}
@@ -288,10 +285,10 @@ def _copied(driver: Worker, topic: str) -> dict[Position, Position]:
 
 
 def _ckpt(status: int, *words: object) -> Any:
-    """Run the installed command; its JSON."""
-    script = Path(sys.executable).with_name("ckpt")
-    done = subprocess.run([script, *map(str, words), "-o", "json"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == status, done.stderr + done.stdout
+    """Run the command; its JSON."""
+    (script,) = entry_points(group="console_scripts", name="ckpt")
+    done = CliRunner().invoke(script.load(), [*map(str, words), "-o", "json"], catch_exceptions=False)
+    assert done.exit_code == status, done.stderr + done.stdout
     return json.loads(done.stdout)
 
 

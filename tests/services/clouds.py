@@ -69,7 +69,7 @@ def google_cloud(folder: Path) -> Iterator[Cloud]:
 def azure(folder: Path) -> Iterator[Cloud]:
     """Start Azurite, Microsoft's emulator of Blob Storage, if asked for. Raises Unavailable."""
     if os.environ.get("CKPT_TEST_AZURE") != "1":
-        raise Unavailable("Azurite takes minutes to install; set CKPT_TEST_AZURE=1 to have it")
+        raise Unavailable("make azure runs these; it installs Azurite with npm")
     home = prepared("azurite", ["npm", "install", "--no-audit", "--no-fund", "--prefix", "{}", _AZURITE])
     port = free_port()
     command: list[str | Path] = [home / "node_modules" / ".bin" / "azurite-blob", "--silent", "--skipApiVersionCheck"]

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.services.copying import copy_tree
-from tests.services.process import free_port, prepared, running
+from tests.services.maven import jars
+from tests.services.process import free_port, running
 
 if TYPE_CHECKING:
     import hdfs_native
 
-_POM = Path(__file__).with_name("minidfs-pom.xml")
 _MAIN = "org.apache.hadoop.test.MiniDFSClusterManager"
 
 
@@ -52,10 +52,6 @@ class HdfsCluster:
 @contextmanager
 def hdfs_cluster(folder: Path) -> Iterator[HdfsCluster]:
     """Start one. Raises Unavailable."""
-    jars = prepared(
-        "minidfs",
-        ["mvn", "-q", "-B", "-f", _POM, "dependency:copy-dependencies", "-DoutputDirectory={}"],
-    )
     port, details = free_port(), folder / "details.json"
     arguments = {
         "-nnport": str(port),
@@ -64,6 +60,6 @@ def hdfs_cluster(folder: Path) -> Iterator[HdfsCluster]:
         "-D": f"hdfs.minidfs.basedir={folder / 'dfs'}",
     }
     quick_start = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-    command = ["java", *quick_start, "-cp", f"{jars}/*", _MAIN, "-format", *chain(*arguments.items())]
+    command = ["java", *quick_start, "-cp", f"{jars('minidfs')}/*", _MAIN, "-format", *chain(*arguments.items())]
     with running(command, folder, details.exists):
         yield HdfsCluster(port, count())

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.services.process import free_port, listening, prepared, run, running
+from tests.services.maven import jars
+from tests.services.process import free_port, listening, run, running
 
 SPARK = "4.2"
 """The Spark minor version that the connector's jars are for."""
@@ -26,7 +27,7 @@ transaction.state.log.min.isr=1
 
 def connector_jars() -> list[Path]:
     """The jars for `spark.jars`, downloaded once. Raises Unavailable."""
-    return sorted(_jars("kafka-connector").glob("*.jar"))
+    return sorted(jars("kafka-connector").glob("*.jar"))
 
 
 @contextmanager
@@ -35,18 +36,13 @@ def kafka_broker(folder: Path) -> Iterator[str]:
 
     Raises Unavailable.
     """
-    java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{_jars('kafka-broker')}/*"]
+    java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars('kafka-broker')}/*"]
     port, controller = free_port(), free_port()
     properties = folder / "server.properties"
     properties.write_text(_SERVER.format(port=port, controller=controller, data=folder / "topics"))
     run([*java, "kafka.tools.StorageTool", "format", f"--cluster-id={_uuid()}", "-c", str(properties)])
     with running([*java, "kafka.Kafka", properties], folder, lambda: listening(port)):
         yield f"127.0.0.1:{port}"
-
-
-def _jars(name: str) -> Path:
-    pom = Path(__file__).with_name(f"{name}-pom.xml")
-    return prepared(name, ["mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DoutputDirectory={}"])
 
 
 def _uuid() -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 from tests.services.copying import copy_to_bucket
+from tests.services.maven import jars
 from tests.services.process import Unavailable, free_port, listening, prepared, running
 
-_POM = Path(__file__).with_name("s3a-pom.xml")
 _HADOOP = "3.5.0"  # that the jars of the pom are made for
 _IN_SPARK = ("slf4j", "commons-", *(f"netty-{part}" for part in ("buffer", "co", "handler", "resolver", "transport")))
 _MOTO = "moto[server]>=5.2,<6"
@@ -86,8 +86,7 @@ def s3a_jars() -> list[Path]:
     (client,) = Path(found.origin).parent.glob("jars/hadoop-client-api-*.jar")
     if client.stem.removeprefix("hadoop-client-api-") != _HADOOP:
         raise Unavailable(f"the jars are for Hadoop {_HADOOP}, and Spark has {client.stem}")
-    folder = prepared("s3a", ["mvn", "-q", "-B", "-f", _POM, "dependency:copy-dependencies", "-DoutputDirectory={}"])
-    return [jar for jar in sorted(folder.glob("*.jar")) if not jar.name.startswith(_IN_SPARK)]
+    return [jar for jar in sorted(jars("s3a").glob("*.jar")) if not jar.name.startswith(_IN_SPARK)]
 
 
 @contextmanager

@@ -1,24 +1,24 @@
-"""Damages checkpoints, obeys `ckpt inspect`, restarts: `python -m tests.sinks.obeying FOLDER` counts rows in the sink.
+"""Damages checkpoints, obeys `ckpt inspect`, restarts, and counts rows in the sink.
 
 A query reads numbered rows, one file a batch, into a sink that remembers batch ids. Its checkpoint and its sink are
 copied, the copy is damaged, the remedy that the page ends with is done by the letter, and the query is started again
-with rows that are new. `FOLDER/found.json` says, for each case, how often every row is in the sink afterwards.
+with rows that are new. What is found says, for each case, how often every row is in the sink afterwards.
 """
 
+from __future__ import annotations
+
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, SparkSession
-
-from tests.handoff.continuity import session
+from tests.handoff.continuity import inspected
 from tests.remedies import obey, remove
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 BATCHES, ROWS = 6, 10  # of the old query, and in each of its batches
 NEW = 2 * ROWS  # rows that come after the damage
@@ -91,7 +91,7 @@ class Query:
         shutil.copytree(self.old, place)
         self._own_paths(place)
         DAMAGES[case](place / "checkpoint")
-        found = _inspected(place / "checkpoint")
+        found = inspected(place / "checkpoint")
         remedies = [one["remedy"] for one in found["findings"] if one["severity"] != "note" and one["remedy"]]
         obey(remedies[0] if remedies else "", place / "checkpoint")
         error = self._start(place, "100")
@@ -113,25 +113,16 @@ class Query:
         self._add(BATCHES * ROWS, BATCHES * ROWS + NEW)
 
 
-def _inspected(checkpoint: Path) -> Any:
-    command = [sys.executable, "-m", "ckpt", "inspect", str(checkpoint), "--progress", "sync", "-o", "json"]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
-
-
-def main(folder: Path) -> None:
+def found(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Every damage, for two pairs of source and sink."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = session("")
-    found: dict[str, Any] = {}
+    own = spark.newSession()
+    own.conf.set("spark.sql.shuffle.partitions", "1")
+    told: dict[str, Any] = {}
     for source, sink in (("delta", "parquet"), ("files", "delta")):
-        query = Query(spark, folder / f"{source}-to-{sink}", source, sink)
+        query = Query(own, folder / f"{source}-to-{sink}", source, sink)
         query.run_old()
         query.add_new()
         for case in DAMAGES:
-            found[f"{case}/{sink}"] = query.restarted(case)
-        (folder / "found.json").write_text(json.dumps(found))
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+            told[f"{case}/{sink}"] = query.restarted(case)
+    as_json: dict[str, Any] = json.loads(json.dumps(told))
+    return as_json

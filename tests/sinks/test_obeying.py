@@ -1,8 +1,5 @@
 """Remedies obeyed by the letter, with sinks that remember batch ids: every row of source and sink is counted."""
 
-import json
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Ckpt, CopyOf
-from tests.places import ROOT
 from tests.remedies import remove
+from tests.sinks import obeying
 
 needs_delta = pytest.mark.skipif(find_spec("delta") is None, reason="delta-spark is not installed")
 
@@ -26,14 +23,9 @@ AGAIN = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What became of every damage, by damage and sink; one JVM runs them all."""
-    folder = tmp_path_factory.mktemp("obeying")
-    command = [sys.executable, "-m", "tests.sinks.obeying", str(folder)]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1500)
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    answer: dict[str, Any] = json.loads((folder / "found.json").read_text())
-    return answer
+def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What became of every damage, by damage and sink."""
+    return obeying.found(spark, tmp_path_factory.mktemp("obeying"))
 
 
 def times(one: dict[str, Any]) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""The parts of ``start.py`` that are the same in all: guards against what Spark does without a word."""
+"""The parts of ``start.py`` that are the same in all: guards against what Spark does silently."""
 
 SINK = '''
 
@@ -69,6 +69,21 @@ def leaves_old_alone(spark: SparkSession) -> None:
     first = spark.read.text(path.toString()).first() if system.exists(path) else None
     if OLD_QUERY and first is not None and OLD_QUERY in first[0]:
         raise StartError(f"{CHECKPOINT} is the old query's checkpoint: name a new one")
+
+
+def sink_takes_batches(spark: SparkSession) -> None:
+    """A file sink that another query has written to would drop batches of this one silently."""
+    jvm: Any = spark.sparkContext._jvm
+    conf = spark._jsparkSession.sessionState().newHadoopConf()
+    offsets = jvm.org.apache.hadoop.fs.Path(f"{CHECKPOINT}/offsets")
+    if "path" not in SINK_OPTIONS or offsets.getFileSystem(conf).exists(offsets):
+        return
+    log = jvm.org.apache.hadoop.fs.Path(f"{SINK_OPTIONS['path']}/_spark_metadata")
+    if log.getFileSystem(conf).exists(log):
+        raise StartError(
+            f"{SINK_OPTIONS['path']} is the output of another query, and its _spark_metadata "
+            "would drop the first batches of this one: name a new folder"
+        )
 
 
 def keys_fit(rows: DataFrame) -> None:

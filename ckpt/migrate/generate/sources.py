@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from ckpt.handoff import Begin, SourceStart
+from ckpt.migrate.generate.seen import format_of
 from ckpt.migrate.generate.text import exploded, literal, plain
 from ckpt.sources import KafkaOffset, SourceType, decode
 
@@ -21,14 +22,15 @@ def constants(start: SourceStart) -> Iterator[str]:
         for line in wrap(plain(condition), 84, initial_indent="- ", subsequent_indent="  ", break_long_words=False):
             yield f"# {line}"
     if kind is SourceType.FILE or (start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN):
-        yield f'SOURCE_{index}_FORMAT = "{"json" if kind is SourceType.FILE else ""}"'
+        known = format_of(start.seen)
+        yield f'SOURCE_{index}_FORMAT = "{known}"' + ("  # by the names of the files" if known else "")
     if kind is SourceType.FILE:
         yield f'SOURCE_{index}_SCHEMA = ""  # DDL: "id BIGINT, name STRING"'
     if kind in _FROM_PATH:
         yield f'SOURCE_{index}_PATH = ""'
-    known = list(_options(start))
-    if known:
-        yield from exploded(f"SOURCE_{index}_OPTIONS: dict[str, str] = {{", known, "}", 0)
+    options = list(_options(start))
+    if options:
+        yield from exploded(f"SOURCE_{index}_OPTIONS: dict[str, str] = {{", options, "}", 0)
     else:
         yield f"SOURCE_{index}_OPTIONS: dict[str, str] = {{}}"
     if start.seen:
@@ -39,7 +41,9 @@ def constants(start: SourceStart) -> Iterator[str]:
 def to_fill_in(start: SourceStart) -> Iterator[str]:
     """The names of constants that may not stay empty."""
     index, kind = start.view.index, start.view.type
-    if start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN:
+    if (start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN) or (
+        kind is SourceType.FILE and not format_of(start.seen)
+    ):
         yield f"SOURCE_{index}_FORMAT"
     if kind is SourceType.FILE:
         yield f"SOURCE_{index}_SCHEMA"

@@ -6,18 +6,18 @@ from textwrap import wrap
 from ckpt import settings
 from ckpt.migrate.generate import guards, sources
 from ckpt.migrate.generate.text import literal, plain, simple
-from ckpt.migrate.transform import NULL_IS_SAFE, Api, TimeMode, TransformPlan
+from ckpt.migrate.transform import INITIAL_STATE, NULL_IS_SAFE, Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import WINDOW, Family
 
 _ALL = "everything"  # the key of an operator that has none
 
 
-def start_code(plan: TransformPlan, initial_state: str | None) -> str:
+def start_code(plan: TransformPlan, place: str | None) -> str:
     """The whole file, with a line end at its end.
 
-    ``initial_state`` is where the state was written, or None where it lies beside the file.
+    ``place`` is the folder that everything is written to, or None where the file finds it by its own path.
     """
-    return "\n".join(_Writing(plan, initial_state).lines()) + "\n"
+    return "\n".join(_Writing(plan, place).lines()) + "\n"
 
 
 def to_fill_in(plan: TransformPlan) -> tuple[str, ...]:
@@ -31,9 +31,9 @@ def to_fill_in(plan: TransformPlan) -> tuple[str, ...]:
 class _Writing:
     """One file."""
 
-    def __init__(self, plan: TransformPlan, initial_state: str | None) -> None:
+    def __init__(self, plan: TransformPlan, place: str | None) -> None:
         self.plan = plan
-        self.initial_state = initial_state
+        self.place = place
         self.starts = plan.handoff.sources
         self.timed = plan.time_mode is TimeMode.EVENT_TIME
         self.windows = plan.family is Family.WINDOWS
@@ -77,7 +77,7 @@ class _Writing:
         yield '"""'
         yield ""
         yield from ("import os", "import sys")
-        if self.initial_state is None:
+        if self.place is None:
             yield "from pathlib import Path"
         yield from ("from typing import Any", "", "import processor", "from pyspark import cloudpickle")
         yield "from pyspark.sql import DataFrame, SparkSession"
@@ -116,6 +116,7 @@ class _Writing:
         if self.sessions:
             yield 'GAP = ""  # as in session_window() of the old query: "5 minutes"'
         yield f'OUTPUT_MODE = "{self.plan.output_mode}"'
+        yield "# A file sink needs a new output folder: it drops batch ids that it knows, whoever writes."
         yield 'SINK_FORMAT = "console"'
         yield "SINK_OPTIONS: dict[str, str] = {}"
         yield '# availableNow ends when all data is read; {"processingTime": "1 minute"} keeps running.'
@@ -124,10 +125,7 @@ class _Writing:
     def _fixed(self) -> Iterator[str]:
         plan = self.plan
         yield from ("", "# ---- from the checkpoint ----", "")
-        if self.initial_state is None:
-            yield 'INITIAL_STATE = f"file:{Path(__file__).resolve().parent}/initial_state"'
-        else:
-            yield f"INITIAL_STATE = {literal(self.initial_state)}"
+        yield f"INITIAL_STATE = {self._beside(INITIAL_STATE)}"
         yield f'INITIAL_STATE_FORMAT = "{plan.format}"'
         yield f"OLD_QUERY = {literal(plan.initial.moment.query_id or '')}  # its id"
         yield "# The grouping key: rows must have these columns in exactly these types."
@@ -151,6 +149,12 @@ class _Writing:
         yield "NEEDED = ["
         yield from (f'    "{name}",' for name in to_fill_in(self.plan))
         yield "]"
+
+    def _beside(self, name: str) -> str:
+        """A path in the folder of the file, as code."""
+        if self.place is None:
+            return f'f"file:{{Path(__file__).resolve().parent}}/{name}"'
+        return literal(f"{self.place}/{name}")
 
     def _time_mode(self) -> Iterator[str]:
         plan = self.plan
@@ -216,6 +220,7 @@ class _Writing:
             yield "        # otherwise batches without rows would follow each other forever"
             yield f'        spark.conf.set("{settings.EMPTY_BATCHES}", "false")'
         yield "    leaves_old_alone(spark)"
+        yield "    sink_takes_batches(spark)"
         yield "    first = not committed(spark)"
         read = ", ".join(f"source_{start.view.index}(spark)" for start in self.starts)
         yield f"    rows = prepare({read})"

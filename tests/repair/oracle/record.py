@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ckpt.repair import Strategy
 from tests.oracle import answers as oracle
@@ -24,6 +24,9 @@ from tests.oracle.cases import Case
 from tests.oracle.record import Worker
 from tests.repair.oracle import cases, repairing
 from tests.repair.oracle import worker as repaired_worker
+
+if TYPE_CHECKING:
+    from tests.spark.live import Here
 
 ANSWERS = Path(__file__).parent / "answers"
 MODULE = "tests.repair.oracle.worker"
@@ -65,7 +68,7 @@ def for_version(minor: str) -> tuple[Question, ...]:
     return tuple(one for one in questions() if one.case.modes(minor))
 
 
-def ask(session: Worker, question: Question, folder: Path) -> dict[str, Any]:
+def ask(session: Worker | Here, question: Question, folder: Path) -> dict[str, Any]:
     """Repair a fresh copy at `folder / "ck"`, and have Spark start the query on it."""
     case = question.case
     checkpoint = repairing.damaged(case, folder)

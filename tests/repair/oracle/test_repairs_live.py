@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ckpt.inspection import inspect
 from ckpt.reader import open_checkpoint
 from tests.oracle import answers as oracle
-from tests.oracle.record import Worker
 from tests.oracle.test_live import essence
-from tests.repair.oracle import record, repairing
+from tests.repair.oracle import record, repairing, worker
 from tests.repair.oracle.test_repairs import broken_promises, named
+from tests.spark.live import Here
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif(find_spec("pyspark") is None, reason="pyspark is not installed"),
-]
+pytestmark = pytest.mark.spark
 
 LIVE = (
     "async-3.5-whole/fill",
@@ -65,21 +60,20 @@ LIVE = (
 )
 
 
-@pytest.fixture(scope="module")
-def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    log: Path = tmp_path_factory.mktemp("repairs") / "worker.log"
-    with Worker(sys.executable, log, record.MODULE) as started:
-        yield started
+@pytest.fixture
+def here(spark: Any, tmp_path: Path) -> Here:
+    """What runs the queries."""
+    return Here(spark, lambda session, job: worker.run(session, job, tmp_path))
 
 
 @pytest.mark.parametrize("name", LIVE)
-def test_spark_starts_a_repaired_checkpoint_as_promised(worker: Worker, name: str, tmp_path: Path) -> None:
-    minor, question = ".".join(worker.spark.split(".")[:2]), named()[name]
+def test_spark_starts_a_repaired_checkpoint_as_promised(here: Here, name: str, tmp_path: Path) -> None:
+    minor, question = ".".join(here.spark.split(".")[:2]), named()[name]
     if minor not in oracle.VERSIONS:
         pytest.skip(f"no answers are recorded for Spark {minor}")
     plan = repairing.planned(repairing.damaged(question.case, tmp_path / "planned"), question.strategy)
 
-    answer = record.ask(worker, question, tmp_path / "repaired")
+    answer = record.ask(here, question, tmp_path / "repaired")
 
     assert broken_promises(question, minor, plan, answer) == []
     recorded = oracle.read(minor, record.ANSWERS)["answers"][name]
