@@ -90,6 +90,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["table", "json"])
 @pytest.mark.parametrize("what", HOSTILE)
 def test_the_cost_is_bounded_and_a_finding_names_the_file(what: str, output: str, copy_of: CopyOf) -> None:

@@ -55,6 +55,7 @@ def from_files(*seen: str) -> TransformPlan:
     return replace(found, handoff=replace(found.handoff, sources=(source_start(view, seen, {}),)))
 
 
+@pytest.mark.slow
 def test_code_of_a_file_source_is_formatted_typed_and_clean(tmp_path: Path) -> None:
     found = from_files(*SEEN)
     (tmp_path / "processor.py").write_text(processor_code(found))

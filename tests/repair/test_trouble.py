@@ -29,6 +29,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount, and
 # Any change to the disk may fail.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "from then on"])
 @pytest.mark.parametrize(
     "error",
