@@ -127,28 +127,35 @@ def _findings(
     """
     found = _distinct([*(f for one in forecasts for f in one.because), *check(checkpoint)])
     spoken_of = {_key(f) for one in forecasts for f in one.because}
+    places: dict[str, list[str]] = {}
+    for one in found:
+        places.setdefault(one.diagnosis.code, []).append(one.path)
+    named = {code: _named(paths) for code, paths in places.items()}
     matters = {_key(f) for one in counted for f in one.because}
     judged = []
     for one in found:
         only_a_note = _key(one) in spoken_of and _key(one) not in matters
         severity = Severity.NOTE if only_a_note or one.past else one.diagnosis.severity_for(asked)
-        places = [other.path for other in found if other.diagnosis is one.diagnosis]
         words = (one.diagnosis.meaning, one.remedy or one.diagnosis.remedy or "")
-        meaning, remedy = (_filled(text, one, places, checkpoint.uri) for text in words)
+        meaning, remedy = (_filled(text, one, named[one.diagnosis.code], checkpoint.uri) for text in words)
         judged.append(RatedFinding(one, severity, meaning, remedy or None))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
 
 
-def _filled(text: str, found: Finding, places: Sequence[str], uri: str) -> str:
-    """The words of a diagnosis, with the names of this place in them; ``{{`` is a brace that names nothing."""
+def _named(places: Sequence[str]) -> str:
+    """All places of one diagnosis, in few words."""
     first, *others = places
-    named = first or "the checkpoint"
-    if others:
-        named = f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"
+    if not others:
+        return first or "the checkpoint"
+    return f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"
+
+
+def _filled(text: str, found: Finding, places: str, uri: str) -> str:
+    """The words of a diagnosis, with the names of this place in them; ``{{`` is a brace that names nothing."""
     batch = re.search(r"\d+", found.path.rpartition("/")[2])
     values = {
-        "{path}": named,
+        "{path}": places,
         "{batch}": batch[0] if batch else "N",
         "{{": "{",
         "{checkpoint}": quoted_path(uri.rstrip("/") or uri),

@@ -31,6 +31,7 @@ class Fault(StrEnum):
     TRUNCATED_JSON = "truncated-json"  # JSON that stops before its end
     BAD_JSON = "bad-json"  # not JSON, or JSON of another shape
     BAD_BINARY = "bad-binary"  # a binary file (schema, zip, ...) that cannot be decoded
+    TOO_LARGE = "too-large"  # larger than ckpt reads (``ckpt.formats.limits``); what Spark does is unknown
     VANISHED = "vanished"  # listed, and gone when it was to be read
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 from ckpt import filelogs
 from ckpt.checkpoint import COMMITS, JUDGED, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.errors import CkptError, NotFound, StorageError
-from ckpt.formats import commits, metadata, names, offsets, sidecars
+from ckpt.formats import commits, limits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
 from ckpt.formats.sourcelogs import InitialOffsets, SourceFile, parse_kafka_start
 from ckpt.model import CommitLog, Fault, Json, Kind, OffsetLog, StateInventory, Unreadable
@@ -124,6 +124,8 @@ class _Reading:
         done = self._to_read(commit_names.ids)
         paths = [METADATA] if self.listing.info(METADATA) else []
         paths += [f"{OFFSETS}/{i}" for i in planned] + [f"{COMMITS}/{i}" for i in done]
+        if self.batches:
+            paths = limits.affordable({path: self._size(path) for path in paths})
         raw = self._read(paths)
         offset_log = Log(OFFSETS, offset_names, self._parsed(OFFSETS, offset_names.ids, raw, offsets.parse_offset_log))
         commit_log = Log(COMMITS, commit_names, self._parsed(COMMITS, commit_names.ids, raw, commits.parse_commit_log))
@@ -152,13 +154,20 @@ class _Reading:
         return sorted({*besides, *newest}) if besides else newest
 
     def _read(self, paths: Sequence[str]) -> dict[str, bytes | None]:
-        """Files by path; None for one that is empty (which the listing shows) or has vanished."""
-        sized = [path for path in paths if (info := self.listing.info(path)) and info.size]
+        """Files by path; None for one that has vanished or is too large."""
+        sized = [path for path in paths if 0 < self._size(path) <= limits.LARGEST_RECORD]
         answers = self._read_many([ReadRequest(path) for path in sized])
-        found: dict[str, bytes | None] = dict.fromkeys(paths, b"")
+        found: dict[str, bytes | None] = {
+            path: None if limits.too_large(path, self._size(path)) else b"" for path in paths
+        }
         for path, answer in zip(sized, answers, strict=True):
             found[path] = answer if isinstance(answer, bytes) else None
         return found
+
+    def _size(self, path: str) -> int:
+        """How many bytes a file has, by the listing; 0 where there is none."""
+        info = self.listing.info(path)
+        return info.size if info else 0
 
     def _read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
         """Answer requests; a file that vanished is remembered, one that cannot be read stops everything."""
@@ -191,7 +200,8 @@ class _Reading:
         if self.listing.info(path) is None:
             return None
         if data is None:
-            return Unreadable(path, Fault.VANISHED, "it was gone when ckpt tried to read it")
+            gone = Unreadable(path, Fault.VANISHED, "it was gone when ckpt tried to read it")
+            return limits.too_large(path, self._size(path)) or gone
         return parse(path, data)
 
     def _source_entries(self, latest: OffsetLog | None) -> dict[str, tuple[SourceFile, ...] | Unreadable]:

@@ -146,7 +146,8 @@ def source_type(offset: Offset | None) -> SourceType:
             return SourceType.RATE_MICRO_BATCH
         case NumberOffset(rate=True):
             return SourceType.RATE
-    return SourceType.UNKNOWN
+        case NumberOffset() | None:
+            return SourceType.UNKNOWN
 
 
 def source_views(log: OffsetLog, rate_sources: Collection[int] = ()) -> tuple[SourceView, ...]:
@@ -268,7 +269,8 @@ def _shown(offset: Offset | None) -> dict[str, Json]:
             return {"seconds": value}
         case NumberOffset(value):
             return {"number": value}
-    return {}
+        case None:
+            return {}
 
 
 def _kafka_advance(old: Mapping[tuple[str, int], int], new: Mapping[tuple[str, int], int]) -> Advance:

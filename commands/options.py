@@ -1,17 +1,15 @@
 """Arguments and options that commands share, each spelled once."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import is_dataclass
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from ckpt.change.perform import How
 from ckpt.errors import UsageError
 from ckpt.findings import Asked
 from ckpt.versions import Spark
@@ -99,22 +97,6 @@ BatchesOption = Annotated[
     int,
     typer.Option("--batches", min=0, metavar="N", help="Read and show the newest N batches; 0 for all."),
 ]
-ApplyOption = Annotated[bool, typer.Option("--apply", help="Carry out the plan. Default: only print it.")]
-BackupOption = Annotated[
-    str | None,
-    typer.Option(
-        "--backup", metavar="DIR", help="Keep the original files in this new folder. Default: next to CHECKPOINT."
-    ),
-]
-GraceOption = Annotated[
-    float,
-    typer.Option(
-        "--grace",
-        min=0,
-        metavar="SECONDS",
-        help="Refuse to change a checkpoint with a file modified in the last SECONDS.",
-    ),
-]
 OperatorOption = Annotated[
     int | None, typer.Option("--operator", min=0, metavar="ID", help="The state of this operator.")
 ]
@@ -125,31 +107,4 @@ MasterOption = Annotated[
 ConfOption = Annotated[
     list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Set a Spark setting; may be repeated.")
 ]
-UndoOption = Annotated[
-    str | None, typer.Option("--undo", metavar="BACKUP", help="Put back what an earlier run changed.")
-]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show progress on standard error.")]
-
-
-def how(
-    apply: bool,
-    backup: str | None,
-    undo: str | None,
-    grace: float,
-    *,
-    quiet: bool,
-    of_plan: Mapping[str, object] = MappingProxyType({}),
-) -> How:
-    """What is to become of a planned change; says on standard error why nothing happens for some seconds.
-
-    ``of_plan`` has the options that only a plan needs. Raises UsageError where one goes with ``--undo``.
-    """
-    if undo is not None:
-        others = {**of_plan, "--apply": apply or None, "--backup": backup}
-        if any(value is not None for value in others.values()):
-            *names, last = others
-            raise UsageError(f"--undo restores everything: leave out {', '.join(names)} and {last}")
-    if (apply or undo is not None) and grace and not quiet:
-        why = "checking twice, some seconds apart, that nothing is writing here; stopping the query is up to you"
-        typer.echo(f"ckpt: {why}", err=True)
-    return How(apply=apply, backup=backup, undo=undo, grace_s=grace)

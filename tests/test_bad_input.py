@@ -35,12 +35,19 @@ GOLDEN_VERDICTS = {
     "checkpoint-test-offsetId-commitId-inconsistent": {"CKPT201"},
     # the schema files lie where Spark's developers had them
     "checkpoint-version-4.0.0-tws-unsaferow": {"CKPT305"},
+    # state without a schema file: the same shape fails with Spark 4.2 for decimals, and restarts for deduplication
+    "checkpoint-version-2.1.0": {"CKPT317"},
+    "checkpoint-version-2.3.1-streaming-aggregate-state-format-1": {"CKPT317"},
+    "checkpoint-version-2.4.5-for-compatibility-test-deduplicate": {"CKPT317"},
+    "checkpoint-version-2.4.5-for-compatibility-test-sum-decimal": {"CKPT317"},
+    # a join in state format 1
+    "checkpoint-version-2.4.0-streaming-join": {"CKPT319"},
 }
 
 
 @pytest.mark.parametrize("golden", golden_checkpoints())
 def test_sparks_own_checkpoints_are_judged_right(golden: str, ckpt: Ckpt) -> None:
-    """Spark's tests restart from all of them, but for the two that were damaged or moved."""
+    """Spark's tests restart from all of them, but for the two that were damaged or moved; of some, nobody knows."""
     result = ckpt("inspect", GOLDENS / golden, "-o", "json")
     shown = {one["code"] for one in result.json()["findings"] if one["severity"] != "note"}
 

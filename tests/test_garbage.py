@@ -37,6 +37,7 @@ GARBAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["offsets/5", "offsets/4", "offsets/0", "commits/5", "metadata"])
 @pytest.mark.parametrize("what", GARBAGE)
 def test_a_log_file_of_garbage(what: str, where: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
@@ -56,6 +57,7 @@ def test_a_log_file_of_garbage(what: str, where: str, ckpt: Ckpt, copy_of: CopyO
         assert document["checkpoint"]["query_id"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "raw",
     [b"v1" + b"\n" * MEGABYTE, HEAD + b"-\n" * (MEGABYTE // 2), HEAD + b"5\n" * (MEGABYTE // 2)],

@@ -67,7 +67,9 @@ def test_the_first_batch_reads_what_the_forecast_says(case: str, driver: Here, t
     assert (told.outcome, answer["error"]) == (Outcome.RESUMES, None)
     first = answer["batches"][0]
     (source,) = told.sources
-    assert (first["batch"], first["from"]) == (told.batch_id, source.start)
+    assert first["batch"] == told.batch_id
+    if first["batch"]:  # of batch 0 Spark reports no start
+        assert first["from"] == source.start
     if source.end is not None:
         assert first["to"] == source.end
 

@@ -97,6 +97,7 @@ def watched(*words: str) -> Any:
     return json.loads(done.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", THOROUGH)
 def test_the_audit_hook_sees_no_write_and_no_process(sample: str) -> None:
     path = str(SAMPLES / sample)
@@ -131,6 +132,7 @@ CHANGING = re.compile(
 OPENING = re.compile(r"^\d+ +open(?:at2?)?\(")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 @pytest.mark.parametrize("sample", THOROUGH)
 def test_the_system_calls_of_a_run_write_nothing(sample: str, copy_of: CopyOf, tmp_path: Path) -> None:
@@ -206,6 +208,7 @@ def damaged(draw: st.DrawFn, checkpoint: Path) -> None:
             damage(draw, file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", DAMAGED)
 def test_whatever_happens_to_a_checkpoint_is_told(sample: str, ckpt: Ckpt, tmp_path: Path) -> None:
     places = iter(range(10**6))

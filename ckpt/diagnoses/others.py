@@ -113,6 +113,14 @@ NESTED = Diagnosis(
     "start looks at it, and nothing here speaks of it.",
     "Inspect it on its own: `ckpt inspect {checkpoint}/{path}`.",
 )
+TOO_LARGE = Diagnosis(
+    "CKPT509",
+    "too-large-to-read",
+    ERROR,
+    "A file is larger than anything that Spark writes in its place, and was not read. What Spark does with it is "
+    "unknown.",
+    RESTORE,
+)
 CONTINUOUS = Diagnosis(
     "CKPT601",
     "continuous-processing",

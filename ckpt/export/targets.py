@@ -101,9 +101,11 @@ def check_what_is_there(target: ExportTarget, names: Collection[str] | None) -> 
     if names is None or (names and not any(mark in names for mark in _MARKS)):
         raise UsageError(f"{place} exists and is not an export, so it is not overwritten; name another target")
     if target.mode is Mode.ERROR:
-        raise UsageError(f'{place} is there already: `mode="overwrite"` replaces it')
+        raise UsageError(f'{place} exists already: `mode="overwrite"` replaces it')
     if "_delta_log" in names and target.format is not Format.DELTA:
-        raise UsageError(f'{place} is a Delta table, whose history would go: `format="delta"`, or name another place')
+        raise UsageError(
+            f'{place} is a Delta table, whose history would be lost: `format="delta"`, or name another target'
+        )
 
 
 _NESTED = frozenset({"array", "map", "struct"})

@@ -119,6 +119,8 @@ def _source(name: str | None, text: str) -> SourceOffset:
         value = exact_json(text)
         return SourceOffset(name, text, value if _can_be_shown(value) else text)
     except Damaged as damage:
+        if damage.fault is Fault.TOO_LARGE:
+            raise
         return SourceOffset(name, text, None, well_formed=False, cut=damage.fault is Fault.TRUNCATED_JSON)
 
 

@@ -10,6 +10,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 
+from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.model import Fault, Json, RocksDBSnapshot, Unreadable
 
 TAIL_LENGTH = 1 << 16
@@ -19,7 +20,8 @@ _END_LENGTH = 22
 _END, _CENTRAL, _LOCAL = b"PK\x05\x06", b"PK\x01\x02", b"PK\x03\x04"
 _ENTRY = b"metadata"
 _VERSIONS = {b"v1": 1, b"v2": 2}
-_LARGEST_METADATA = 1 << 26
+_LARGEST_METADATA = 1 << 22  # bytes: 25,000 SST files of one partition
+_PIECE = 1 << 20  # bytes that are unpacked at a time
 _DESCRIPTOR = b"PK\x07\x08"
 _STORED, _DEFLATED = 0, 8
 _SIZES_FOLLOW = 8
@@ -110,6 +112,23 @@ def _content(tail: bytes, entry: _Entry, base: int) -> bytes:
     return content
 
 
+def _inflated(data: bytes, start: int, keep: int) -> tuple[bytes, int, int]:
+    """The first ``keep`` bytes of a deflated entry, how many it has, and where it ends: -1 where it is cut off.
+
+    Stops once there are more than ``LARGEST_ZIP``. Raises zlib.error.
+    """
+    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+    kept, length, todo = b"", 0, data[start:]
+    while not inflater.eof and length <= LARGEST_ZIP:
+        piece = inflater.decompress(todo, _PIECE)
+        todo = inflater.unconsumed_tail
+        kept += piece[: max(keep - length, 0)]
+        length += len(piece)
+        if not piece and not todo:
+            break
+    return kept, length, len(data) - len(inflater.unused_data) if inflater.eof or length > LARGEST_ZIP else -1
+
+
 def _parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
     """Read the entry itself: a version line and JSON."""
     version, _, text = content.partition(b"\n")
@@ -156,7 +175,7 @@ def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
 
     Measured on Spark 4.2.0: a zip whose central directory is damaged or truncated loads anyway.
     """
-    at, content = 0, None
+    at, content, unpacked = 0, None, 0
     try:
         while data[at : at + 4] == _LOCAL:
             flags, method = struct.unpack_from("<HH", data, at + 6)
@@ -164,11 +183,12 @@ def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
             name = data[at + 30 : at + 30 + name_length]
             start = at + 30 + name_length + extra
             if method == _DEFLATED:
-                inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-                entry = inflater.decompress(data[start:])
-                if not inflater.eof:
+                entry, length, at = _inflated(data, start, _LARGEST_METADATA if name == _ENTRY else 0)
+                unpacked += length
+                if at < 0:
                     return Unreadable(path, Fault.INCOMPLETE, "one of its entries is truncated")
-                at = len(data) - len(inflater.unused_data)
+                if unpacked > LARGEST_ZIP:
+                    return Unreadable(path, Fault.TOO_LARGE, f"it unpacks to more than {LARGEST_ZIP:,} bytes")
             else:
                 entry, at = data[start : start + compressed], start + compressed
             if flags & _SIZES_FOLLOW:

@@ -17,6 +17,8 @@ from ckpt.model import Fault, Json, Unreadable
 
 MAX_DEPTH = 1000
 """How deep JSON may nest: Jackson 2.15 and later (``StreamReadConstraints``), so Spark 3.5 and later."""
+MOST_CONTAINERS = 200_000
+"""How many objects and lists are read of one JSON value, of 64 bytes at least; Kafka offsets have one a topic."""
 MAX_DIGITS = 1000
 """How many characters a number may have: likewise."""
 
@@ -141,13 +143,16 @@ def _value_and_rest(text: str) -> tuple[Json, str]:
 
 
 def _check_depth(text: str) -> None:
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
+    opened = text.count("[") + text.count("{")
+    if opened <= MAX_DEPTH:
         return
     depth = 0
     for bracket in _BRACKET.findall(_STRING.sub("", text)):
         depth += 1 if bracket in "[{" else -1
         if depth > MAX_DEPTH:
             raise Damaged(Fault.BAD_JSON, f"its JSON nests deeper than {MAX_DEPTH}", "nesting depth")
+    if opened > MOST_CONTAINERS:
+        raise Damaged(Fault.TOO_LARGE, f"its JSON has {opened:,} objects and lists, and ckpt reads {MOST_CONTAINERS:,}")
 
 
 def _not_json(message: str, text: str, place: int) -> NoReturn:

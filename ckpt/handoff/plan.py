@@ -1,5 +1,6 @@
 """``ckpt handoff``: how a new query continues from where an old one stopped."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -149,7 +150,13 @@ def _refusal(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str
 
 def _nothing_possible(checkpoint: Checkpoint) -> str:
     if not checkpoint.commits.ids:
-        return "no batch is committed"
+        began = [f"source {k} at {json.dumps(offset)}" for k, offset in sorted(checkpoint.initial_offsets.items())]
+        if not began:
+            return "no batch is committed"
+        return (
+            f"no batch is committed; the old query began to read {', '.join(began)}: a new query with these "
+            f"startingOffsets leaves no row out, and reads again what batch {checkpoint.offsets.latest} read"
+        )
     return "no committed batch has state that can be loaded in all partitions: see ckpt inspect"
 
 

@@ -212,12 +212,12 @@ def plan_transform(
     api: Api = Api.PANDAS,
     spark: Spark = NEWEST,
 ) -> TransformPlan:
-    """Plan a new query that goes on behind a batch; reads the checkpoint's small files, and starts no JVM.
+    """Plan a new query that continues after a batch; reads the checkpoint's small files, and starts no JVM.
 
     Args:
         uri: A local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For the file system of the URI.
-        batch: The batch whose state is taken, by default the newest that can be handed over.
+        batch: The batch whose state is used, by default the newest after which a query can continue.
         operator: The stateful operator, where there are several.
         kind: In which form the state is written: Parquet or Delta.
         api: The API of the new query.

@@ -6,7 +6,7 @@ from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.filelogs import file_source_logs
 from ckpt.findings import Finding
-from ckpt.model import Kind, Unreadable
+from ckpt.model import Fault, Kind, Unreadable
 from ckpt.restart import messages
 from ckpt.restart.batch import blocked, obstacle
 from ckpt.restart.forecast import Forecast, Outcome
@@ -32,6 +32,8 @@ def query_metadata(start: Start) -> Forecast | None:
         return start.fails(
             diagnoses.others.DIRECTORY_IN_THE_WAY, METADATA, "a folder is in the place of the file", None
         )
+    if isinstance(metadata, Unreadable) and metadata.fault is Fault.TOO_LARGE:
+        return start.ends(Outcome.UNKNOWN, Finding(diagnoses.others.TOO_LARGE, METADATA, metadata.reason))
     if isinstance(metadata, Unreadable):
         return start.fails(diagnoses.logs.UNREADABLE_METADATA, METADATA, metadata.reason, metadata.says)
     if metadata is not None:

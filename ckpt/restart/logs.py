@@ -2,11 +2,12 @@
 
 from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint, Log
+from ckpt.findings import Finding
 from ckpt.formats.names import java_long
 from ckpt.history import Pattern, pattern
-from ckpt.model import CommitLog, OffsetLog, Unreadable
+from ckpt.model import CommitLog, Fault, OffsetLog, Unreadable
 from ckpt.restart import messages, remedies
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.settings import JOIN_FORMAT, SHUFFLE_PARTITIONS
 from ckpt.versions import Progress
@@ -48,6 +49,8 @@ def _log_file(
         detail = f"its version line is v{version}, and {reads}"
         remedy = remedies.newer_version(version)
         return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION, remedy)
+    if isinstance(entry, Unreadable) and entry.fault is Fault.TOO_LARGE:
+        return start.ends(Outcome.UNKNOWN, Finding(diagnoses.others.TOO_LARGE, path, entry.reason))
     if isinstance(entry, Unreadable):
         folder, _, batch_id = path.partition("/")
         remedy = remedies.unreadable_log(start.checkpoint, folder, int(batch_id))

@@ -1,4 +1,4 @@
-"""Ways out that depend on which files there are: the remedies of findings whose place matters.
+"""Remedies that depend on which files exist: those of findings whose place matters.
 
 Each follows from the rules of a restart (``ckpt.restart.rules``): once the files named here are gone, these let the
 next start run. Where a stateful query goes back, the state files above have to go as well, or they are loaded later;
@@ -63,9 +63,9 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
     committed = latest in checkpoint.commits
     if checkpoint.stateful and not committed:
         return (
-            "Put {path} back from a copy of the checkpoint, or all of the checkpoint as it was before the loss: the "
-            f"state holds what was read before batch {latest}, and nobody can say where that batch begins. If all of "
-            f"it is put back, batches run again under the same ids: {_BACK}"
+            "Put {path} back from a copy of the checkpoint, or all of the checkpoint as it was before the loss: "
+            f"the state holds what was read before batch {latest}, and where that batch begins is unknown. If all "
+            f"of it is restored, batches run again under the same ids: {_BACK}"
         )
     if checkpoint.stateful or (not committed and latest - 1 in checkpoint.commits):
         return f"{_REPAIR} Or: {_lower(_PUT_BACK)}"

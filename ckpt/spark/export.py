@@ -158,7 +158,7 @@ def _is_delta_table(files: Files, target: ExportTarget) -> bool:
 
 
 def _to_table(spark: SparkSession, one: Shaped, name: str, target: ExportTarget, watcher: Watcher | None) -> Exported:
-    """Write a table of the session's catalog; one that is there stays until the new one is whole."""
+    """Write a table of the session's catalog; an existing one stays until the new one is complete."""
     with spark_failures(f"looking for {name}"):
         there = spark.catalog.tableExists(name)
         schema = name.rpartition(".")[0] or spark.catalog.currentDatabase()
@@ -166,7 +166,7 @@ def _to_table(spark: SparkSession, one: Shaped, name: str, target: ExportTarget,
     if is_inside(home, one.reading.checkpoint):
         raise UsageError(f"`table` {name} would be in the checkpoint, in {home}: ckpt never writes to a checkpoint")
     if there and target.mode is Mode.ERROR:
-        raise UsageError(f'`table` {name} is there already: `mode="overwrite"` replaces it')
+        raise UsageError(f'`table` {name} exists already: `mode="overwrite"` replaces it')
     aside = there and target.format is not Format.DELTA  # Delta replaces a table in one commit, others drop it first
     written = _beside(name) if aside else name
     rows = Observation()

@@ -29,7 +29,7 @@ class Files:
         return bool(self._system(where).exists(where))
 
     def names(self, path: str) -> list[str] | None:
-        """What lies in a folder; None for a file."""
+        """What is in a folder; None for a file."""
         where = self._path(path)
         system = self._system(where)
         if not system.getFileStatus(where).isDirectory():
@@ -72,7 +72,7 @@ class Files:
 class Staged:
     """A folder that appears whole or not at all: written beside its place under a hidden name, then renamed.
 
-    What is there already is replaced only where that was asked for, and only once the new folder is whole.
+    Existing data is replaced only if requested, and only when the new folder is complete.
     """
 
     def __init__(self, files: Files, target: ExportTarget) -> None:

@@ -19,7 +19,7 @@ _UNORDERED = frozenset({"map", "variant", "interval"})
 def initial_frame(spark: SparkSession, plan: InitialPlan) -> DataFrame:
     """All state of each key in its row. Raises SparkFailed; nothing is collected.
 
-    What an operator keeps for a key lies in several readings (variables, timers, sides of a join). Their rows are put
+    What an operator keeps for a key is in several readings (variables, timers, sides of a join). Their rows are put
     below one another and grouped once, so that a key is there if any of them has it, and NULL keys are one group.
     """
     parts = [_part(raw_frame(spark, reading), plan, place) for place, reading in enumerate(plan.readings)]

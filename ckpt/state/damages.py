@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import DamageKind, Operator, OperatorMetadata, StateDamage, Unreadable
 from ckpt.state.folders import STATE, OperatorFolder, lies_elsewhere
 from ckpt.state.found import Found
 
+_NAMED = 1000  # operators, and partitions of a store, that are named where they are missing
 _METADATA_GONE = "STDS_FAILED_TO_READ_OPERATOR_METADATA"
 
 
@@ -18,15 +20,22 @@ def find_damages(found: Found, operators: tuple[Operator, ...]) -> Iterator[Stat
     if version is None:
         return
     ids = {folder.id for folder in found.folders}
-    wanted = {*range(max(ids, default=-1)), *context.unique_ids}
     if not ids:
         detail = "there is no state of any operator"
         yield StateDamage(DamageKind.MISSING_STATE, None, None, None, version, STATE, None, detail)
         return
-    for operator in sorted(wanted - ids):
+    absent = (number for number in range(max(ids)) if number not in ids)
+    lost = sorted({*islice(absent, _NAMED), *(context.unique_ids.keys() - ids)})
+    more = max(ids) + 1 - len(ids) - _NAMED
+    for number in lost:
         detail = "the operator has no folder"
-        path = f"{STATE}/{operator}"
-        yield StateDamage(DamageKind.MISSING_STATE, operator, None, None, version, path, None, detail)
+        if number == lost[-1] and more > 0:
+            detail += f", nor have {more:,} more"
+        path = f"{STATE}/{number}"
+        yield StateDamage(DamageKind.MISSING_STATE, number, None, None, version, path, None, detail)
+    of_operators: dict[int, list[StateDamage]] = {}
+    for load in found.loads.all:
+        of_operators.setdefault(load.place.operator, []).extend(load.damages)
     for folder, operator in zip(found.folders, operators, strict=True):
         for store, schema in found.described[folder.id].schemas.items():
             if isinstance(schema, Unreadable):
@@ -43,8 +52,7 @@ def find_damages(found: Found, operators: tuple[Operator, ...]) -> Iterator[Stat
                 )
         yield from _lost_metadata(found, operator, version)
         yield from _lost_schemas(found, operator, version)
-        of_operator = [load for load in found.loads.all if load.place.operator == folder.id and load.damages]
-        damages = [damage for load in of_operator for damage in load.damages]
+        damages = of_operators.get(folder.id, [])
         damages += _absent(folder, operator, version)
         yield from sorted(damages, key=lambda damage: (damage.partition or 0, damage.store or ""))
 
@@ -74,16 +82,19 @@ def _lost_schemas(found: Found, operator: Operator, version: int) -> Iterator[St
 
 
 def _absent(folder: OperatorFolder, operator: Operator, version: int) -> Iterator[StateDamage]:
-    """Partitions and stores that should be there and are not."""
+    """Partitions and stores that should be there and are not; of very many, the first of each store by name."""
     there = set(folder.partitions)
     for store in operator.stores:
-        for partition in range(store.expected_partitions or 0):
-            if partition in folder.stores.get(store.name, {}):
-                continue
+        expected, kept = store.expected_partitions or 0, folder.stores.get(store.name, {})
+        lost = list(islice((partition for partition in range(expected) if partition not in kept), _NAMED))
+        more = expected - sum(partition < expected for partition in kept) - len(lost)
+        for partition in lost:
             path = f"{folder.path}/{partition}"
             detail = "the partition has no folder"
             if partition in there:
                 detail = "there are no state files in it"
                 path = path if store.name == DEFAULT_STORE else f"{path}/{store.name}"
+            if partition == lost[-1] and more:
+                detail += f", nor in {more:,} more partitions" if partition in there else f", nor have {more:,} more"
             kind = DamageKind.MISSING_PARTITION
             yield StateDamage(kind, folder.id, store.name, partition, version, path, None, detail)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ckpt.errors import NotFound
+from ckpt.formats.limits import too_large
 from ckpt.formats.operators import parse_operator_metadata
 from ckpt.formats.schemas import parse_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE
@@ -31,8 +32,12 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
     metadata = {folder.id: path for folder in folders if (path := _metadata_path(listing, folder))}
     schemas = {(folder.id, store): path for folder in folders for store, path in _schema_paths(listing, folder)}
     paths = [*metadata.values(), *schemas.values()]
+    contents: dict[str, bytes | Unreadable] = {
+        path: big for path in paths if (info := listing.info(path)) and (big := too_large(path, info.size))
+    }
+    paths = [path for path in paths if path not in contents]
     answers = yield [ReadRequest(path) for path in paths]
-    contents = dict(_contents(answers, paths))
+    contents.update(_contents(answers, paths))
     found: dict[int, Description] = {}
     for folder in folders:
         of_stores: dict[str, tuple[ColumnFamily, ...] | Unreadable] = {}

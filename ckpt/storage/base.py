@@ -50,6 +50,7 @@ class Oddity(StrEnum):
     """Why something in a listing was not followed as a plain file or folder."""
 
     LOOP = "a symbolic link to a folder above it"
+    REPEATED = "a symbolic link to a folder that many others lead to"
     DANGLING = "a symbolic link to nothing"
     SPECIAL = "neither a file nor a folder"
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from pathlib import PurePath
@@ -14,6 +15,7 @@ from ckpt.storage.locations import local_path
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # A named pipe in place of a file must not block the reader, nor a terminal become its own.
 _OPEN_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_MOST_TIMES = 16  # that one folder is listed because links lead to it
 _CHUNK = 1 << 20
 
 # Half the price of calling FileInfo, which matters for half a million files.
@@ -46,18 +48,22 @@ class LocalStorage:
 
     def list_level(self, path: str = "") -> Folder:
         """The files and the folders directly in one folder."""
-        files, folders, _ = self._scan(path)
+        files, folders, *_ = self._scan(path)
         return Folder(files, frozenset(folders))
 
     def list_tree(self) -> Listing:
         """The whole tree, one ``scandir`` for each folder and one ``stat`` for each file."""
         tree: dict[str, dict[str, FileInfo]] = {}
         oddities: dict[str, Oddity] = {}
-        pending = [""]
+        pending = [("", False)]  # and whether it is behind a symbolic link
+        times: Counter[tuple[int, int]] = Counter()
         while pending:
-            path = pending.pop()
+            path, linked = pending.pop()
+            if linked and self._is_repeated(path, times):
+                tree[path], oddities[path] = {}, Oddity.REPEATED
+                continue
             try:
-                files, folders, odd = self._scan(path)
+                files, folders, odd, links = self._scan(path)
             except NotFound:
                 if path:
                     continue  # it vanished since its parent was listed
@@ -69,7 +75,7 @@ class LocalStorage:
                 if odd.get(name) is Oddity.LOOP:
                     tree[prefix + name] = {}
                 else:
-                    pending.append(prefix + name)
+                    pending.append((prefix + name, linked or name in links))
         return Listing(tree, oddities)
 
     def read(self, path: str) -> bytes:
@@ -90,11 +96,21 @@ class LocalStorage:
                 answers.append(error)
         return answers
 
-    def _scan(self, path: str) -> tuple[dict[str, FileInfo], list[str], dict[str, Oddity]]:
-        """List one folder: files, names of folders, and what is odd among them."""
+    def _is_repeated(self, path: str, times: Counter[tuple[int, int]]) -> bool:
+        """Whether a folder behind symbolic links was reached too often: links to folders of links multiply."""
+        try:
+            found = os.stat(f"{self._root}/{path}")
+        except OSError:
+            return False  # listing it says why
+        times[found.st_dev, found.st_ino] += 1
+        return times[found.st_dev, found.st_ino] > _MOST_TIMES
+
+    def _scan(self, path: str) -> tuple[dict[str, FileInfo], list[str], dict[str, Oddity], set[str]]:
+        """List one folder: files, names of folders, what is odd among them, and which are symbolic links."""
         files: dict[str, FileInfo] = {}
         folders: list[str] = []
         odd: dict[str, Oddity] = {}
+        links: set[str] = set()
         try:
             # Scanning an open folder spares the system the walk down the path for each file in it.
             handle = os.open(f"{self._root}/{path}", _OPEN_FOLDER)
@@ -110,12 +126,13 @@ class LocalStorage:
                         elif entry.is_dir(follow_symlinks=False):
                             folders.append(entry.name)
                         else:
+                            links.add(entry.name)
                             self._scan_odd(path, entry, files, folders, odd)
             finally:
                 os.close(handle)
         except OSError as error:
             raise self._trouble(error, path) from error
-        return files, folders, odd
+        return files, folders, odd, links
 
     def _scan_odd(
         self,

@@ -50,7 +50,7 @@ def explain(error: Exception, path: str, cure: str, doing: str = "read") -> Stor
     if isinstance(error, NotADirectoryError) or _NO_FOLDER.search(said):
         return NotFound(f"{path} is not a folder: give the checkpoint's own folder")
     if elsewhere := _REGION.search(said):
-        return StorageError(f"{path} lies in another region: give `storage_options` region={elsewhere[1]}")
+        return StorageError(f"{path} is in another region: give `storage_options` region={elsewhere[1]}")
     reason = short(error)
     if isinstance(error, PermissionError) or _REFUSED.search(said):
         return StorageError(f"{path} cannot be {doing}: {cure} ({reason})")

@@ -7,6 +7,7 @@ from ckpt.sources import DeltaOffset, FileOffset, KafkaOffset, NumberOffset, Rat
 
 from .text import plural_of
 
+_LONGEST = 500  # characters of an offset of unknown kind
 _PARTITIONS = 4  # how many partitions of a topic are named
 
 
@@ -32,4 +33,5 @@ def offset(value: Json) -> str:
             return f"row {rows}"
         case NumberOffset(number, _):
             return str(number)
-    return "its beginning" if value is None else json.dumps(value)
+    text = "its beginning" if value is None else json.dumps(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -131,7 +131,7 @@ class RefusalReport:
 
 def _headline(found: TransformMigration) -> Iterator[Block]:
     plan = found.plan
-    how = "exactly after" if plan.handoff.exact else "behind"
+    how = "exactly after" if plan.handoff.exact else "after"
     where = f"a transformWithState query that continues {how} batch {plan.initial.moment.batch}"
     if found.keys is None:
         said = f"CAN BE WRITTEN, not written yet: {where}"

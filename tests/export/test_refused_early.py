@@ -39,7 +39,7 @@ def test_targets_and_types(tmp_path: Path) -> None:
         return [AGGREGATION, "--to", str(tmp_path / name)]
 
     cases = {
-        "is there already: --mode overwrite replaces it": to("exported"),
+        "exists already: --mode overwrite replaces it": to("exported"),
         "photos exists and is not an export, so it is not overwritten": [*to("photos"), *over],
         "photos exists and is not an export": to("photos"),
         "file exists and is not an export": [*to("file"), *over],

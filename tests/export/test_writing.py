@@ -67,7 +67,7 @@ def test_what_is_there_is_replaced_only_when_asked(ckpt: Ckpt, spark: Any, tmp_p
     assert ckpt("export-state", SAMPLE, "--to", target, "--batch", "2").exit_code == 0
     again = ckpt("export-state", SAMPLE, "--to", target)
     assert again.exit_code == 2
-    assert "is there already: --mode overwrite replaces it" in again.refusal()
+    assert "exists already: --mode overwrite replaces it" in again.refusal()
     assert json.loads((target / "_ckpt_export.json").read_text())["batch"] == 2
     over = ckpt("export-state", SAMPLE, "--to", target, "--mode", "overwrite")
     assert over.exit_code == 0, over.stderr
@@ -144,7 +144,7 @@ def test_a_table(ckpt: Ckpt, spark: Any, copy_of: CopyOf) -> None:
         assert spark.table(name).count() == 14
         again = ckpt("export-state", SAMPLE, "--table", name)
         assert again.exit_code == 2
-        assert f"--table {name} is there already: --mode overwrite replaces it" in again.refusal()
+        assert f"--table {name} exists already: --mode overwrite replaces it" in again.refusal()
         failed = ckpt("export-state", damaged, "--batch", "4", "--table", name, "--mode", "overwrite")
         assert failed.exit_code == 3
         assert spark.table(name).count() == 14

@@ -75,7 +75,7 @@ def with_metadata(content: bytes) -> bytes:
     ("content", "fault"),
     [
         (b"", Fault.BAD_VERSION),
-        (b"v2\n{}", Fault.BAD_VERSION),
+        (b"v3\n{}", Fault.BAD_VERSION),
         (b"v1\n", Fault.BAD_JSON),
         (b"v1\n[]", Fault.BAD_JSON),
         (b'v1\n{"sstFiles": {}}', Fault.BAD_JSON),

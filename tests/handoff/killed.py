@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.handoff.continuity import handoff, run, snippet
+from tests.services.delta import delta_settings
 from tests.spark import queries
-from tests.spark.live import delta_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -30,6 +30,7 @@ print(json.dumps([opened, [name for name in ("pyarrow", "fsspec") if name in sys
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 @pytest.mark.parametrize("place", ["s3a://bucket.nowhere.invalid/ck", "hdfs://nowhere.invalid:8020/ck", "file:{there}"])
 def test_a_recorded_path_is_not_opened(place: str, command: list[str], copy_of: CopyOf, tmp_path: Path) -> None:

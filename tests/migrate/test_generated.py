@@ -55,6 +55,7 @@ def from_files(*seen: str) -> TransformPlan:
     return replace(found, handoff=replace(found.handoff, sources=(source_start(view, seen, {}),)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", ["few", "many"])
 def test_code_of_a_file_source_is_formatted_typed_and_clean(api: str, tmp_path: Path) -> None:
     found = from_files(*(SEEN if api == "few" else (f"file:/in/{n}.json" for n in range(301))))

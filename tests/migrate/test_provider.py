@@ -18,6 +18,7 @@ def document(ckpt: Ckpt, sample: str, to: str) -> Any:
     return ckpt("migrate", "provider", f"sample_checkpoints/{sample}", "--to", to, "-o", "json").json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLE_NAMES)
 @pytest.mark.parametrize("to", ["rocksdb", "hdfs"])
 def test_every_sample_is_told_as_published_and_left_alone(sample: str, to: str, ckpt: Ckpt) -> None:

@@ -127,7 +127,8 @@ def test_a_target_is_meant_to_the_letter(ckpt: Ckpt, copy_of: CopyOf) -> None:
     apply = ("--apply", "--grace", 0, "-o", "json")
     assert ckpt("relocate", checkpoint, "--to", "s3a://bucket/ck", *apply).json()["applied"] is True
     assert ckpt("relocate", checkpoint, "--to", "s3a://bucket/ck", *apply).json()["needed"] is False
-    second = ckpt("relocate", checkpoint, "--to", "s3://bucket/ck", *apply).json()
+    backup = checkpoint.with_name("second")  # two within a second would have the same one
+    second = ckpt("relocate", checkpoint, "--to", "s3://bucket/ck", *apply, "--backup", backup).json()
     assert second["applied"] is True
     assert second["recorded"] == ["s3a://bucket/ck"]
 

@@ -62,6 +62,7 @@ def troubles(found: Inspection) -> set[str]:
     return {one.finding.diagnosis.code for one in found.findings if one.severity is not Severity.NOTE}
 
 
+@pytest.mark.slow
 @MANY
 @given(gap=gaps())
 @pytest.mark.parametrize("strategy", Strategy)

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from tests.places import ROOT, SAMPLES
+from tests.services.delta import delta_settings
 from tests.services.kafka import connector_jars
 from tests.services.process import Unavailable
 from tests.spark import classes
@@ -75,30 +76,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def settings(jars: str) -> dict[str, str]:
     """What the session has besides those of `queries.session`; with the jars of the Kafka connector."""
+    delta = delta_settings()
+    both = [some for some in (delta.get("spark__jars"), jars) if some]
     return {
-        **delta_settings(),
-        **({"spark__jars": jars} if jars else {}),
+        **delta,
+        **({"spark__jars": ",".join(both)} if both else {}),
         "spark__driver__memory": "2g",
         "spark__executorEnv__TZ": "UTC",
         "spark__executorEnv__PYTHONPATH": str(ROOT),
         "spark__databricks__delta__snapshotPartitions": "1",
         "spark__python__authenticate__socketTimeout": "120s",
         "spark__python__daemon__module": "tests.spark.daemon",
-    }
-
-
-def delta_settings() -> dict[str, str]:
-    """Settings that bring Delta: those of delta-spark's own helper."""
-    if find_spec("delta") is None:
-        return {}
-    from delta import configure_spark_with_delta_pip
-    from pyspark.sql import SparkSession
-
-    builder = configure_spark_with_delta_pip(SparkSession.builder)
-    return {
-        "spark__jars__packages": builder._options["spark.jars.packages"],
-        "spark__sql__extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark__sql__catalog__spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     }
 
 

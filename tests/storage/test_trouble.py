@@ -36,7 +36,7 @@ _HDFS = (
         (OSError(_NO_BUCKET), NotFound, "x does not exist: there is no such bucket; check its name and region"),
         (OSError(_REFUSED), StorageError, "x cannot be reached: check the host and the network "
          "(Failed to connect to 127.0.0.1:1 after 0 ms)"),
-        (OSError(_REGION), StorageError, "x lies in another region: give `storage_options` region=eu-west-1"),
+        (OSError(_REGION), StorageError, "x is in another region: give `storage_options` region=eu-west-1"),
         (FileNotFoundError("[Errno 2] Path does not exist 'b/x'. Detail: [errno 2] No such file"), NotFound,
          "x does not exist: check the path"),
         (NotADirectoryError("b/x"), NotFound, "x is not a folder: give the checkpoint's own folder"),

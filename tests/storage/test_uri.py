@@ -96,6 +96,7 @@ def test_a_secret_key_in_a_uri_is_never_shown():
     assert open_storage(asked).uri == "s3://bucket/x?access_key=a&secret_key=***&region=x&session_token=***"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("uri", ["s3://bucket/x?endpoint_override=http://{}", "hdfs://{}/x", "gs://bucket/x"])
 def test_a_host_that_refuses_is_out_of_reach_within_seconds(uri):
     with socket.socket() as unheard:

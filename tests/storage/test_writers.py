@@ -199,8 +199,8 @@ def test_a_second_lock_is_refused_and_the_first_leaves_nothing(tree: Path) -> No
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        ("offsets", "no ordinary file"),
-        ("offsets/link", "no ordinary file"),
+        ("offsets", "not a regular file"),
+        ("offsets/link", "not a regular file"),
         ("linked/0", "symbolic link"),
         ("metadata/0", "symbolic link or not in a folder"),
     ],
@@ -210,7 +210,7 @@ def test_what_is_no_ordinary_file_in_a_real_folder_is_left_alone(tree: Path, pat
     (tree / "offsets" / "link").symlink_to(tree / "metadata")
     with pytest.raises(StorageError, match=told):
         open_writer(str(tree)).attributes(path)
-    if told != "no ordinary file":
+    if told != "not a regular file":
         for action in (writer_of(tree).remove, lambda path: writer_of(tree).create(path, b"x")):
             with pytest.raises(StorageError, match=told):
                 action(path)

@@ -51,6 +51,7 @@ def run(tests: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_what_a_test_without_the_marker_starts_fails_it(tmp_path: Path) -> None:
     found = run(TESTS, tmp_path)
     assert found.returncode == 1, found.stdout + found.stderr

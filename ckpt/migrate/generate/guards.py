@@ -1,4 +1,4 @@
-"""The parts of ``start.py`` that are the same in all: guards against what Spark does without a word."""
+"""The parts of ``start.py`` that are the same in all: guards against what Spark does silently."""
 
 SINK = '''
 

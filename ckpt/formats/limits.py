@@ -1,0 +1,37 @@
+"""How much is read of one file: what is larger than anything Spark writes there is damage, and not parsed."""
+
+from collections.abc import Mapping
+
+from ckpt.model import Fault, Unreadable
+
+LARGEST_RECORD = 4 << 20
+"""Bytes of a log file, of ``metadata``, of operator metadata or of a state schema.
+
+Offsets of 20 Kafka sources with 5,000 partitions each have 2.5 MB; a commit of 20 operators with 1,000 partitions each
+in state store checkpoint format 2 has 3.2 MB.
+"""
+
+LARGEST_LOGS = 8 << 20
+"""Bytes of log files larger than 1 MiB that are read together, the newest first, unless all are asked for."""
+
+LARGEST_ZIP = 64 << 20
+"""Bytes that the entries of a RocksDB zip may have once they are unpacked: ``MANIFEST``, ``OPTIONS`` and names."""
+
+
+def affordable(sizes: Mapping[str, int]) -> list[str]:
+    """Of log files and their sizes, the newest last, those that are read together: all but the oldest of very large."""
+    kept, total = [], 0
+    for path, size in reversed(list(sizes.items())):
+        large = (1 << 20) < size <= LARGEST_RECORD
+        total += size if large else 0
+        if not large or total <= LARGEST_LOGS:
+            kept.append(path)
+    return kept[::-1]
+
+
+def too_large(path: str, size: int) -> Unreadable | None:
+    """The file as one that is not read, where its ``size`` in bytes is too large for a record."""
+    if size <= LARGEST_RECORD:
+        return None
+    reason = f"it has {size:,} bytes, and ckpt reads no more than {LARGEST_RECORD:,} of such a file"
+    return Unreadable(path, Fault.TOO_LARGE, reason)
