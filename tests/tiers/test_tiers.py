@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.places import ROOT
 from tests.services.process import STARTED
 
