@@ -253,7 +253,7 @@ def test_changes_of_a_variable_and_of_a_store(spark: Any) -> None:
     [
         ("aggregation-rocksdb-4.2", {}, "without changelog checkpointing"),
         ("join-changelog-4.2", {"store": None}, "which one"),
-        ("aggregation-hdfs-4.2", {"first": 10}, "--changes-from 10: the changes end at batch 9"),
+        ("aggregation-hdfs-4.2", {"first": 10}, "`changes_from=10`: the changes end at batch 9"),
     ],
 )
 def test_changes_that_are_not_there(sample: str, words: dict[str, Any], says: str, spark: Any) -> None:
