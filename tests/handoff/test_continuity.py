@@ -82,7 +82,7 @@ def test_inside_a_table_version_it_is_refused_and_the_way_out_leads_out(found: d
     inside, old = found["delta"]["inside"], found["delta"]["old"]
     assert inside["exit"] == 3
     assert inside["code"] == ""
-    assert "cannot be continued: source 0 (delta): the batch ended inside version" in inside["said"]
+    assert "no new query can continue here: source 0 (delta): the batch ended inside version" in inside["said"]
     assert ids(up_to(old, 1), inside["more"], inside["after"]) == list(range(60))
 
 
