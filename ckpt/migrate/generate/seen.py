@@ -45,7 +45,9 @@ def folders(spark: SparkSession, path: str) -> list[str]:
     if found.toUri().getScheme() == "file":
         real = os.path.realpath(found.toUri().getPath())
         paths.append(jvm.org.apache.hadoop.fs.Path(f"file:{real}"))
-    names = [re.sub("^(file|hdfs):///", r"\\1:/", one.toUri().toString()) for one in paths]
+    names = [
+        re.sub("^(file|hdfs):///", r"\\1:/", one.toUri().toString()) for one in paths
+    ]
     return [re.sub("^s3[an]:", "s3:", name.rstrip("/")) for name in names]
 
 
