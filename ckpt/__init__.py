@@ -17,13 +17,21 @@ from ckpt.versions import Spark
 
 if TYPE_CHECKING:
     from ckpt.change.apply import Receipt
+    from ckpt.change.perform import How
+    from ckpt.copying import CheckpointCopy, copy_checkpoint
     from ckpt.export.choose import StateDamaged
-    from ckpt.export.request import Action, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export
+    from ckpt.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export
     from ckpt.export.targets import Format, Mode, Shape
-    from ckpt.handoff import Handoff, Language, hand_off, snippet
+    from ckpt.fixes.choices import Cost, WayName
+    from ckpt.fixes.repair import Way, WaysPlan, repair_checkpoint
+    from ckpt.handoff import Handoff, Language, Positions, hand_off, show_offsets, snippet
     from ckpt.migrate.changelog import Changelog, ChangelogSwitch, switch_changelog
     from ckpt.migrate.provider import ProviderMove, ToProvider, move_provider
     from ckpt.migrate.transform import Api, TransformMigration, TransformPlan
+    from ckpt.native.api import read_state_arrow, read_state_batches
+    from ckpt.native.diff import Change, ChangedRow, StateDiff, UnitDiff, diff_state
+    from ckpt.native.heavy import HeavyKey, PartitionSize, StateSizes, measure_state
+    from ckpt.native.look import StateCount, StateCounts, StateRows, count_state, show_state
     from ckpt.relocate import RelocationPlan
     from ckpt.relocate import relocate as relocate_checkpoint
     from ckpt.repair import RepairPlan, Strategy, repair_async
@@ -31,46 +39,82 @@ if TYPE_CHECKING:
     from ckpt.spark.calls import Session, export_state, migrate_to_transform_with_state, verify_changelog
     from ckpt.spark.needs import SparkMissing
     from ckpt.spark.trouble import SparkFailed
+    from ckpt.verification import Estimate, StateVerification, verify_state
+    from ckpt.ways.offsets import ImportPlan, OffsetsPlan, document_of, export_offsets, import_offsets, set_offsets
+    from ckpt.ways.rewind import Replayed, RewindPlan, rewind
+    from ckpt.ways.skip import SkipPlan, skip
 
 __all__ = [
     "Action",
     "Api",
+    "Change",
+    "ChangedRow",
     "Changelog",
     "ChangelogSwitch",
     "Checkpoint",
+    "CheckpointCopy",
     "CkptError",
+    "Cost",
+    "Engine",
+    "Estimate",
     "ExportPart",
     "ExportPlan",
     "ExportRequest",
     "Format",
     "Handoff",
+    "HeavyKey",
+    "How",
+    "ImportPlan",
     "Inspection",
     "Language",
     "Mode",
     "NotACheckpoint",
     "NotFound",
+    "OffsetsPlan",
+    "PartitionSize",
+    "Positions",
     "ProviderMove",
     "Receipt",
     "RelocationPlan",
     "RepairPlan",
+    "Replayed",
+    "RewindPlan",
     "Session",
     "Shape",
+    "SkipPlan",
     "Spark",
     "SparkFailed",
     "SparkMissing",
+    "StateCount",
+    "StateCounts",
     "StateDamaged",
+    "StateDiff",
     "StateExport",
+    "StateRows",
+    "StateSizes",
     "StateUnit",
+    "StateVerification",
     "StorageError",
     "Strategy",
     "ToProvider",
     "TransformMigration",
     "TransformPlan",
+    "UnitDiff",
     "UsageError",
+    "Way",
+    "WayName",
+    "WaysPlan",
     "__version__",
+    "copy_checkpoint",
+    "count_state",
+    "diff_state",
+    "document_of",
+    "export_offsets",
     "export_state",
     "hand_off",
+    "import_offsets",
     "inspect",
+    "measure_state",
     "migrate_to_transform_with_state",
     "move_provider",
     "open_checkpoint",
@@ -78,29 +122,65 @@ __all__ = [
     "read_changes",
     "read_initial_state",
     "read_state",
+    "read_state_arrow",
+    "read_state_batches",
     "relocate_checkpoint",
     "repair_async",
+    "repair_checkpoint",
+    "rewind",
+    "set_offsets",
+    "show_offsets",
+    "show_state",
+    "skip",
     "snippet",
     "state_units",
     "switch_changelog",
     "verify_changelog",
+    "verify_state",
 ]
 
 _LATER = {
     "ckpt.change.apply": ("Receipt",),
+    "ckpt.change.perform": ("How",),
+    "ckpt.copying": ("CheckpointCopy", "copy_checkpoint"),
     "ckpt.export.choose": ("StateDamaged",),
-    "ckpt.export.request": ("Action", "ExportPart", "ExportPlan", "ExportRequest", "StateExport", "plan_export"),
+    "ckpt.export.request": (
+        "Action",
+        "Engine",
+        "ExportPart",
+        "ExportPlan",
+        "ExportRequest",
+        "StateExport",
+        "plan_export",
+    ),
     "ckpt.export.targets": ("Format", "Mode", "Shape"),
-    "ckpt.handoff": ("Handoff", "Language", "hand_off", "snippet"),
+    "ckpt.handoff": ("Handoff", "Language", "Positions", "hand_off", "show_offsets", "snippet"),
     "ckpt.migrate.changelog": ("ChangelogSwitch", "Changelog", "switch_changelog"),
     "ckpt.migrate.provider": ("ProviderMove", "ToProvider", "move_provider"),
     "ckpt.migrate.transform": ("Api", "TransformMigration", "TransformPlan"),
+    "ckpt.native.api": ("read_state_arrow", "read_state_batches"),
+    "ckpt.native.diff": ("Change", "ChangedRow", "StateDiff", "UnitDiff", "diff_state"),
+    "ckpt.native.heavy": ("HeavyKey", "PartitionSize", "StateSizes", "measure_state"),
+    "ckpt.native.look": ("StateCount", "StateCounts", "StateRows", "count_state", "show_state"),
     "ckpt.relocate": ("RelocationPlan",),
     "ckpt.repair": ("RepairPlan", "Strategy", "repair_async"),
     "ckpt.spark.api": ("read_changes", "read_initial_state", "read_state"),
     "ckpt.spark.calls": ("Session", "export_state", "migrate_to_transform_with_state", "verify_changelog"),
     "ckpt.spark.needs": ("SparkMissing",),
     "ckpt.spark.trouble": ("SparkFailed",),
+    "ckpt.ways.offsets": (
+        "ImportPlan",
+        "OffsetsPlan",
+        "document_of",
+        "export_offsets",
+        "import_offsets",
+        "set_offsets",
+    ),
+    "ckpt.fixes.choices": ("Cost", "WayName"),
+    "ckpt.fixes.repair": ("Way", "WaysPlan", "repair_checkpoint"),
+    "ckpt.verification": ("Estimate", "StateVerification", "verify_state"),
+    "ckpt.ways.rewind": ("Replayed", "RewindPlan", "rewind"),
+    "ckpt.ways.skip": ("SkipPlan", "skip"),
 }
 _HOME = {name: (module, name) for module, names in _LATER.items() for name in names}
 _HOME["relocate_checkpoint"] = ("ckpt.relocate", "relocate")  # ``ckpt.relocate`` is the package

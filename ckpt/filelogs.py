@@ -72,6 +72,9 @@ def request_for(listing: Listing, path: str) -> ReadRequest:
 
 def parse(path: str, request: ReadRequest, data: bytes) -> tuple[SourceFile, ...] | Unreadable:
     """The files that an entry names; of a large one, those that its last lines name."""
-    if request.offset:
-        data = b"v1" + data[max(data.find(b"\n"), 0) :]
-    return parse_source_log(path, data)
+    return parse_source_log(path, lines(request, data))
+
+
+def lines(request: ReadRequest, data: bytes) -> bytes:
+    """The lines that are complete in what was read, behind a version line."""
+    return b"v1" + data[max(data.find(b"\n"), 0) :] if request.offset else data

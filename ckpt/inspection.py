@@ -9,7 +9,7 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.checks import check
 from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.diagnoses.state import NO_STATE_FOLDER
-from ckpt.findings import Asked, Finding, Severity, worst
+from ckpt.findings import Asked, Finding, Severity
 from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
@@ -50,9 +50,21 @@ class Inspection:
     findings: tuple[RatedFinding, ...]  # worst first
 
     @property
+    def troubles(self) -> tuple[RatedFinding, ...]:
+        """What was found but notes, worst first."""
+        return tuple(judged for judged in self.findings if judged.severity is not Severity.NOTE)
+
+    @property
+    def trouble_names(self) -> str:
+        """Each of their diagnoses once: ``CKPT101 unreadable-log-file, CKPT204 commits-ahead-of-offsets``."""
+        return ", ".join(
+            dict.fromkeys(f"{one.code} {one.name}" for one in (j.finding.diagnosis for j in self.troubles))
+        )
+
+    @property
     def sound(self) -> bool:
         """Whether nothing was found but notes."""
-        return worst(judged.severity for judged in self.findings) in (None, Severity.NOTE)
+        return not self.troubles
 
 
 def inspect(

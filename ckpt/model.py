@@ -147,7 +147,14 @@ class DamageKind(StrEnum):
     MISSING_PARTITION = "missing-partition"  # the folder of a partition or store is not there
     MISSING_STATE = "missing-state"  # the operator, or all of state/, is missing
     VERSION_2 = "version-2"  # a RocksDB snapshot as only Spark 4.0 writes and reads it
+    VERSION_1 = "version-1"  # one of state store checkpoint format 2 that every version but Spark 4.0 reads
     BLOCKED = "blocked"  # a folder is in the place of the file of the next version
+    LEADS_OUTSIDE = "leads-outside"  # a block of a stream repeats bytes from before it: Spark 3.5 may read it
+    BAD_END = "bad-end"  # a changelog without records whose end mark is damaged: no trouble before Spark 4.0
+    BAD_BLOCK = "bad-block"  # a block of an SST file does not match its checksum: seen when it is read
+    CHECKSUM_DIFFERS = "checksum-differs"  # Hadoop's hidden checksum is not of this content; nothing else is wrong
+    WRONG_PARTITION = "wrong-partition"  # keys in the files of a partition where Spark does not look for them
+    CHANGED = "changed"  # the same of a state schema or operator metadata: it may say something else now
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +173,30 @@ class StateDamage:
     file_kind: StateFileKind | None
     detail: str
     fallback: bool = False  # the damaged file is a snapshot, and the state can be rebuilt without it
+    all_logs: bool = False  # it cannot, though every log from the first one on is there: one of them is damaged
     changelog: bool = False  # RocksDB: the store has changelog files
     checksummed: bool = False  # the damaged one has a checksum file (Spark >= 4.1)
     format_version: int = 1  # state store checkpoint format
     says: str | None = None  # words that the error of every Spark version, or one of its causes, contains
+
+
+@dataclass(frozen=True, slots=True)
+class FileDamage:
+    """What is wrong with one file of the state, whether or not the next start loads it."""
+
+    path: str
+    kind: DamageKind
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class EveryByte:
+    """What was found where every byte was read of every file that the state of any loadable batch needs."""
+
+    files: int
+    bytes: int
+    damages: tuple[FileDamage, ...]  # by path
+    unknown: tuple[str, ...]  # files that nothing says anything about, or that could not be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +239,7 @@ class ColumnFamily:
     value_schema: Json
     key_encoder: Json = None  # keyStateEncoderSpec, schema file v3
     user_key_schema: Json = None  # of a map variable, schema file v3
+    evolved: bool = False  # it is a later generation of a schema than the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +249,11 @@ class RocksDBSnapshot:
     ssts: tuple[tuple[str, int], ...]  # name under ``SSTs/`` and size in bytes
     logs: tuple[tuple[str, int], ...]  # archived write-ahead logs: name under ``logs/`` and size in bytes
     num_keys: int | None  # None where the query did not count them
-    column_families: tuple[str, ...]
+    column_families: Mapping[str, int]  # the number that begins each key of a family
     version: int = 1  # of the entry: 2 in state store checkpoint format 2 of Spark 4.0
+    local_names: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of SST files: name in the database -> under ``SSTs/``
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +282,7 @@ class Store:
     column_families: tuple[ColumnFamily, ...]
     key_schema: Json
     value_schema: Json
+    prefix_columns: int | None = None  # how many columns of the key are its prefix, as operator metadata says
 
     @property
     def bytes(self) -> int:
@@ -303,3 +335,4 @@ class StateInventory:
     moved_schemas: tuple[str, ...]  # recorded schema paths (transformWithState) that are not in this checkpoint
     unverified: int  # files of the needed version whose ends say nothing (another codec) or could not be read
     unreadable: tuple[Unreadable, ...]  # operator metadata and schema files that cannot be read
+    every_byte: EveryByte | None = None  # None: only names, sizes and ends were looked at

@@ -14,7 +14,7 @@ from ckpt.formats.offsets import is_continuous
 from ckpt.formats.sourcelogs import InitialOffsets, SourceFile, parse_kafka_start
 from ckpt.model import CommitLog, Fault, Json, Kind, OffsetLog, StateInventory, Unreadable
 from ckpt.sources import in_order, is_kafka
-from ckpt.state import MOST_TAILS, MOST_TAILS_REMOTE, read_state
+from ckpt.state import MOST_TAILS, MOST_TAILS_REMOTE, NOTHING, Verified, read_state
 from ckpt.state.steps import run
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
 from ckpt.storage.local import is_gone
@@ -51,17 +51,20 @@ def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, 
     return read_checkpoint(open_storage(uri, storage_options or {}), batches=batches)
 
 
-def read_checkpoint(storage: Storage, *, batches: int = 10) -> Checkpoint:
-    """The same with a storage that is open already."""
+def read_checkpoint(storage: Storage, *, batches: int = 10, seen: Verified = NOTHING) -> Checkpoint:
+    """The same with a storage that is open already.
+
+    ``seen`` is what is known of state files of which every byte was read (``ckpt.verification``).
+    """
     top = storage.list_level()
     if not any(part in top.folders or part in top.files for part in PARTS):
         _must_be_new(storage, top)
     with _without_collector():
-        found = _Reading(storage, storage.list_tree(), batches).checkpoint()
+        found = _Reading(storage, storage.list_tree(), batches, seen).checkpoint()
         for _ in range(_LOOKS):
             if not _torn(found):
                 return found
-            before, found = found, _Reading(storage, storage.list_tree(), batches).checkpoint()
+            before, found = found, _Reading(storage, storage.list_tree(), batches, seen).checkpoint()
             if _names(before) == _names(found):
                 return found
     return replace(found, moving=True)
@@ -114,6 +117,7 @@ class _Reading:
     storage: Storage
     listing: Listing
     batches: int
+    seen: Verified
     vanished: list[str] = field(default_factory=list)
 
     def checkpoint(self) -> Checkpoint:
@@ -131,7 +135,8 @@ class _Reading:
         commit_log = Log(COMMITS, commit_names, self._parsed(COMMITS, commit_names.ids, raw, commits.parse_commit_log))
         query = self._record(METADATA, raw.get(METADATA), metadata.parse_metadata)
         most_tails = MOST_TAILS if self.storage.local else MOST_TAILS_REMOTE
-        found = run(read_state(self.listing, offset_log, commit_log, self.storage.uri, most_tails), self._read_many)
+        stock = read_state(self.listing, offset_log, commit_log, self.storage.uri, most_tails, self.seen)
+        found = run(stock, self._read_many)
         return Checkpoint(
             self.storage.uri,
             _kind(offset_log, commit_log, found),

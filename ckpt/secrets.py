@@ -9,14 +9,21 @@ _MASK = "***"
 # ``scheme://user:secret@host``; a secret key of S3 may hold a slash, which people forget to encode.
 _S3_KEY = re.compile(r"(?<![\w+.-])(s3[an]?:/+)[^/:@\s]{0,500}:[^@\s\"'<>]{0,500}@", re.I)
 _USER = re.compile(r"(?<![\w+.-])(?!file:)([A-Za-z][\w+.-]*+:/+)[^/:@\s]{0,500}:[^/\s\"'<>]{0,500}@", re.I)
-# ``secret_key=...`` of a query, an option or a connection string; what follows a slash is the name of a folder.
-_NAMED = re.compile(r"(?<![\w.%+/-])([\w.%+-]++)( ?= ?)(\"[^\"]*\"|'[^']*'|[^\s&,;'\"\\]+)")
+# ``secret_key=...`` of a query, an option or a connection string; what follows a slash is the name of a folder,
+# unless it is a setting of Hadoop.
+# A backquote that ends a word is not part of the value: it ends a command in a sentence.
+_NAMED = re.compile(
+    r"(?:(?<![\w.%+/-])|(?<=/)(?=fs\.))([\w.%+-]++)"
+    r"( ?= ?)(\"[^\"]*\"|'[^']*'|(?:[^\s&,;'\"\\`]++|`(?![.:!?)]*+(?:[\s&,;'\"\\]|$)))++)"
+)
 _SECRET = re.compile(
     r"secret|passw|token|signature|^sig$|^pwd$|credential|(account|shared|private|api)[._-]?(access[._-]?)?key", re.I
 )
 # The same in JSON, as services answer.
 _IN_JSON = re.compile(
-    r'("(?:\w*token|client_?secret|secret_?(?:access_?)?key|(?:private|account)_?key|password)" *: *)"[^"]*', re.I
+    r'("(?:\w*token|client_?secret|secret_?(?:access_?)?key|(?:private|account)_?key|password)"\s*+:\s*+)'
+    r'"(?:[^"\\]++|\\.)*+',
+    re.I | re.S,
 )
 _HEADER = re.compile(r"\b(Bearer|SharedKey)[ ]+[\w.~+/:=-]{8,}")
 _HINT = re.compile(r'[=@]|\\"|Bearer |SharedKey ')  # a text without one of these holds nothing to mask
@@ -35,7 +42,8 @@ def masked(text: str) -> str:
 
 
 def masked_json(document: str) -> str:
-    """A JSON document with every string in it masked; it stays one."""
+    """A JSON document with every string in it masked, and every string whose key calls it a secret; it stays one."""
+    document = _IN_JSON.sub(rf'\1"{_MASK}', document)
     return _STRING.sub(_masked_string, document) if _HINT.search(document) else document
 
 

@@ -24,6 +24,7 @@ FORMAT_VALIDATION = _STATE_STORE + "formatValidation.enabled"
 MAINTENANCE_INTERVAL = _STATE_STORE + "maintenanceInterval"
 MERGE_OPERATOR = _STATE_STORE + "rocksdb.mergeOperatorVersion"  # how list elements are put together
 PROVIDER_CLASS = _STATE_STORE + "providerClass"
+STRICT_DISTRIBUTION = "spark.sql.streaming.statefulOperator.useStrictDistribution"
 ROW_CHECKSUM = _STATE_STORE + "rowChecksum.enabled"
 
 _STATE_CLASSES = "org.apache.spark.sql.execution.streaming.state."

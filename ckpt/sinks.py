@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """One kind of sink; ``{query}``, ``{next}`` and ``{last}`` in its text are a query id and batch ids."""
+    """One kind of sink; in its texts ``{query}`` is a query id, ``{checkpoint}`` a path, and the rest batch ids."""
 
     kind: str
     remembers: str | None  # by what it knows a batch again, and where it keeps that; None: it does not
     drops_same_query: bool  # rows under an id at or below the newest one, from the same checkpoint or a copy of it
     drops_new_query: bool  # the same from a new checkpoint, which has another query id
     new_checkpoint: str  # what a new checkpoint means to it
+    taken_back: str | None = None  # what makes it accept rows under ids that it has seen; None: it accepts them
 
 
 SINKS = (
@@ -28,6 +29,8 @@ SINKS = (
         new_checkpoint="a new query has its own id, and the table accepts its batches from 0 on. A batch of the "
         "old query was written if the table's log has a txn with appId {query} and version {next} "
         "or higher",
+        taken_back="RESTORE the table to its version after batch {kept}, and start from `ckpt copy {checkpoint} NEW "
+        "--batch {kept} --new-id` instead; RESTORE alone is not enough, because the table keeps the transaction ids",
     ),
     Sink(
         "file",  # FileStreamSink.addBatch
@@ -37,6 +40,8 @@ SINKS = (
         new_checkpoint="use a new output folder, and let readers read both: _spark_metadata of the old one has "
         "batches up to {last} and no query id, and silently drops batches of the new query with the "
         "same ids",
+        taken_back="before the start, move _spark_metadata/{next} and everything above it out of the output folder "
+        "(not where one of them is a .compact file and the plain files below that are gone)",
     ),
     Sink(
         "foreachBatch with txnAppId",  # the option of a Delta write, with txnVersion
@@ -44,6 +49,7 @@ SINKS = (
         drops_same_query=True,
         drops_new_query=True,
         new_checkpoint="choose another txnAppId: with the old one batches up to {last} are silently dropped",
+        taken_back="RESTORE the table to its version after batch {kept}, and choose another txnAppId",
     ),
     Sink(
         "kafka",  # KafkaStreamingWrite
@@ -68,9 +74,25 @@ DROPS = f"{REMEMBERING} drops every row under an id that it has seen, new rows i
 """For whatever moves the batch number of a query back."""
 
 DROPS_OR_REPEATS = f"{DROPS}; any other sink gets again what it had"
-NEW_CHECKPOINT = (
-    "with a new checkpoint sources are read from their beginning and sinks get their rows again, except that "
+DROP_IDS = (
     f"{' and '.join(one.kind for one in SINKS if one.drops_new_query)} drop the batch ids they know: give them a new "
     "output folder or txnAppId"
 )
+NEW_CHECKPOINT = (
+    "with a new checkpoint sources are read from their beginning and sinks get their rows again, except that "
+    f"{DROP_IDS}"
+)
 """For whatever sends somebody to a new checkpoint."""
+
+
+def shared_with_a_copy(*, new_id: bool) -> dict[str, str]:
+    """What each kind of sink does if a query and a copy of its checkpoint both write to it."""
+    drops = "drops every batch of one of the two whose id the other has written, without an error"
+    twice = "has rows twice that both have read"
+    found = {}
+    for sink in SINKS:
+        known = sink.drops_new_query if new_id else sink.drops_same_query
+        found[sink.kind] = drops if known else twice
+        if new_id and sink.drops_same_query and not sink.drops_new_query:
+            found[sink.kind] += ": it does not know batches of the original by the new id"
+    return found

@@ -92,6 +92,7 @@ class SourceView:
     type: SourceType
     offset: Json
     decoded: dict[str, Json]  # empty where the type is unknown
+    well_formed: bool = True  # the offset could be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,9 @@ def source_views(log: OffsetLog, rate_sources: Collection[int] = ()) -> tuple[So
     views = []
     for index, source in _indexed(log.sources):
         offset = decode(source.value, rate=index in rate_sources)
-        views.append(SourceView(index, source.name, source_type(offset), source.value, _shown(offset)))
+        views.append(
+            SourceView(index, source.name, source_type(offset), source.value, _shown(offset), source.well_formed)
+        )
     return tuple(views)
 
 

@@ -48,10 +48,23 @@ def _by_mode(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str 
 
 
 def _by_version(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str:
-    """The sentence that names the versions that run, in some way, and those that do not in every way."""
-    alive = {f.spark for f in running}
-    dead = {f.spark for f in forecasts if not f.outcome.runs}
-    return f"Will not restart on Spark {spell(sorted(dead))}; restarts on Spark {spell(sorted(alive))}"
+    """The sentence that names each version once: those that do not run, then those that do, or do in one mode only."""
+    versions: dict[str, list[Spark]] = {}
+    for version in dict.fromkeys(f.spark for f in forecasts):
+        runs = {f.progress for f in running if f.spark is version}
+        fails = {f.progress for f in forecasts if f.spark is version} - runs
+        versions.setdefault(_clause(runs, fails), []).append(version)
+    clauses = sorted(versions, key=lambda clause: not clause.startswith("will not"))
+    return _capital("; ".join(clause.format(spell(versions[clause])) for clause in clauses))
+
+
+def _clause(runs: set[Progress], fails: set[Progress]) -> str:
+    if not runs:
+        return "will not restart on Spark {}"
+    if not fails:
+        return "restarts on Spark {}"
+    only = " without asynchronous progress tracking"
+    return f"will not restart on Spark {{}}{only}" if Progress.ASYNC in runs else f"restarts on Spark {{}}{only} only"
 
 
 def _on(forecasts: Sequence[Forecast], alike: Sequence[Forecast], others: Sequence[Forecast]) -> str:

@@ -72,13 +72,16 @@ class Rules:
     # The state that a start loads.
     newest_join_format: int  # highest join.stateFormatVersion that it accepts as a setting
     runs_join_format: int  # highest that its joins run with
+    describes_join_format_1: bool  # it can write the schemas of a join in state format 1
     transform_with_state: bool  # it has that operator
     operator_metadata: bool  # it writes operator metadata, and compares it with the query before any task runs
     state_checksums: bool  # it writes its own checksum files for state files
     checks_state_folder: bool  # it looks for state/ itself before any task runs
     checks_schemas_at_start: bool  # it reads state schemas before any task runs, not in the first batch
+    reads_outside: bool  # its decompressor takes bytes from before a damaged block
+    looks_for_version: bool  # it reads the version that a changelog begins with
     names_state_errors: bool  # errors about state have an error class of their own
-    version_2_snapshots: bool  # in checkpoint format 2 its RocksDB snapshots begin with v2, not v1
+    version_2_snapshots: bool  # in checkpoint format 2 its RocksDB snapshots begin with v2, and it reads no v1
     repairs_snapshots: bool  # it goes back to an older snapshot where one is bad (AutoSnapshotLoader)
     checksum_check: ChecksumCheck
 
@@ -104,11 +107,14 @@ _3_5 = Rules(
     records=frozenset(),
     newest_join_format=2,
     runs_join_format=2,
+    describes_join_format_1=True,
     transform_with_state=False,
     operator_metadata=False,
     state_checksums=False,
     checks_state_folder=False,
     checks_schemas_at_start=False,
+    reads_outside=True,
+    looks_for_version=False,
     names_state_errors=False,
     version_2_snapshots=False,
     repairs_snapshots=False,
@@ -127,6 +133,8 @@ _4_0 = replace(
     transform_with_state=True,
     operator_metadata=True,
     checks_schemas_at_start=True,
+    reads_outside=False,
+    looks_for_version=True,
     names_state_errors=True,
     version_2_snapshots=True,
     state_reader=True,
@@ -136,6 +144,7 @@ _4_1 = replace(
     new_query_needs_empty=True,
     newest_join_format=3,
     runs_join_format=3,
+    describes_join_format_1=False,
     state_checksums=True,
     version_2_snapshots=False,
     checksum_check=ChecksumCheck.ALL_BUT_ZIPS,

@@ -4,6 +4,7 @@ Apart from the options of all commands: a command that only reads loads nothing 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
@@ -11,6 +12,9 @@ import typer
 
 from ckpt.change.perform import How
 from ckpt.errors import UsageError
+
+from . import options
+from .report import Output
 
 ApplyOption = Annotated[bool, typer.Option("--apply", help="Carry out the plan. Default: only print it.")]
 BackupOption = Annotated[
@@ -32,26 +36,64 @@ UndoOption = Annotated[
     str | None, typer.Option("--undo", metavar="BACKUP", help="Put back what an earlier run changed.")
 ]
 
+AcceptSkipOption = Annotated[
+    bool, typer.Option("--accept-skip", help="Accept that rows are left out, or dropped by a sink.")
+]
+AcceptReplayOption = Annotated[
+    bool, typer.Option("--accept-replay", help="Accept that rows of finished batches are read again.")
+]
 
-def how(
-    apply: bool,
-    backup: str | None,
-    undo: str | None,
-    grace: float,
-    *,
-    quiet: bool,
-    of_plan: Mapping[str, object] = MappingProxyType({}),
-) -> How:
-    """What is to become of a planned change; says on standard error why nothing happens for some seconds.
 
-    ``of_plan`` has the options that only a plan needs. Raises UsageError where one goes with ``--undo``.
-    """
-    if undo is not None:
-        others = {**of_plan, "--apply": apply or None, "--backup": backup}
+@dataclass(frozen=True, slots=True)
+class AcceptOptions:
+    """What somebody has seen in a plan, and said yes to."""
+
+    accept_skip: AcceptSkipOption = False
+    accept_replay: AcceptReplayOption = False
+
+
+_NOTHING = AcceptOptions()
+_NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOptions:
+    """Options of every command that changes a checkpoint."""
+
+    apply: ApplyOption = False
+    backup: BackupOption = None
+    undo: UndoOption = None
+    grace: GraceOption = 30.0
+    storage_option: options.StorageOption = None
+    output: options.OutputOption = Output.TABLE
+    quiet: options.QuietOption = False
+
+    @property
+    def storage_options(self) -> dict[str, str]:
+        """For the file system. Raises UsageError."""
+        return options.pairs("--storage-option", self.storage_option)
+
+    def how(self, of_plan: Mapping[str, object] = _NO_OPTIONS, accepted: AcceptOptions = _NOTHING) -> How:
+        """What is to become of a plan; says on standard error why nothing happens for some seconds.
+
+        ``of_plan`` has what only a plan needs, as typed. Raises UsageError where any of it goes with ``--undo``.
+        """
+        if self.undo is not None:
+            self._must_be_alone(of_plan)
+        if (self.apply or self.undo is not None) and self.grace and not self.quiet:
+            why = "checking twice, some seconds apart, that nothing is writing here; stopping the query is up to you"
+            typer.echo(f"ckpt: {why}", err=True)
+        return How(
+            apply=self.apply,
+            backup=self.backup,
+            undo=self.undo,
+            grace_s=self.grace,
+            accept_skip=accepted.accept_skip,
+            accept_replay=accepted.accept_replay,
+        )
+
+    def _must_be_alone(self, of_plan: Mapping[str, object]) -> None:
+        others = {**of_plan, "--apply": self.apply or None, "--backup": self.backup}
         if any(value is not None for value in others.values()):
             *names, last = others
             raise UsageError(f"--undo restores everything: leave out {', '.join(names)} and {last}")
-    if (apply or undo is not None) and grace and not quiet:
-        why = "checking twice, some seconds apart, that nothing is writing here; stopping the query is up to you"
-        typer.echo(f"ckpt: {why}", err=True)
-    return How(apply=apply, backup=backup, undo=undo, grace_s=grace)

@@ -6,17 +6,18 @@ from typing import Annotated
 import typer
 
 from ckpt.errors import UsageError
-from ckpt.export.request import Action, ExportRequest
+from ckpt.export.request import Action, Engine, ExportRequest
 from ckpt.export.targets import Format, Mode, Shape
 from ckpt.secrets import masked
 from ckpt.spark.calls import export_state as export
 
 from . import options
 from .arguments import as_options
-from .progress import interruptible, session
+from .progress import session
 from .render.export import ExportReport
 from .render.text import printable
 from .report import Output, emit
+from .watching import interruptible
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +90,31 @@ def export_state(
     target: TargetOptions,
     state: StateOptions,
     look: LookOptions,
+    engine: Annotated[
+        Engine,
+        typer.Option("--engine", help="Who reads and writes: Spark; ckpt alone; or ckpt where it does the same."),
+    ] = Engine.SPARK,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Export the state in CHECKPOINT, with Spark, as Parquet, Delta, JSON, CSV or a table.
+    """Export the state in CHECKPOINT, with Spark or without, as Parquet, Delta, JSON, CSV or a table.
 
     The checkpoint is only read. Exit status: 0 done, 2 bad usage, 3 could not do it.
     """
-    request = ExportRequest(checkpoint, **asdict(target), **asdict(state), action=look.action, rows=look.show or 0)
+    request = ExportRequest(
+        checkpoint, **asdict(target), **asdict(state), action=look.action, rows=look.show or 0, engine=engine
+    )
     with interruptible(), session(master, conf, quiet=quiet) as with_spark:
         found = export(request, options.pairs("--storage-option", storage_option), with_spark)
     if found.plan.unseen is not None and not quiet:
-        unseen = as_options(f"`to` is checked only when Spark runs: {found.plan.unseen}")
-        typer.echo(f"ckpt: {printable(masked(unseen))}", err=True)
+        _note(f"`to` is checked only when Spark runs: {found.plan.unseen}")
+    if found.not_native is not None and not quiet:
+        _note(f"with Spark: {found.not_native}")
     emit(ExportReport(found), output)
+
+
+def _note(text: str) -> None:
+    typer.echo(f"ckpt: {printable(masked(as_options(text)))}", err=True)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from ckpt import inspection
+from ckpt.checkpoint import Checkpoint
 from ckpt.errors import UsageError
 from ckpt.findings import Asked
 from ckpt.reader import open_checkpoint
@@ -19,7 +20,10 @@ def inspect(
     spark: options.SparkOption = None,
     progress: options.ProgressOption = Asked.BOTH,
     batches: options.BatchesOption = 10,
-    deep: Annotated[bool, typer.Option("--deep", hidden=True)] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Read every byte of the state, as `ckpt state verify` does.")
+    ] = False,
+    jobs: options.JobsOption = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
@@ -28,8 +32,22 @@ def inspect(
 
     Only reads; starts no JVM. Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
     """
-    if deep:
-        raise UsageError("--deep is not built yet; without it the ends of the state files a start loads are checked")
-    opened = open_checkpoint(checkpoint, options.pairs("--storage-option", storage_option), batches=batches)
+    given = options.pairs("--storage-option", storage_option)
+    if jobs is not None and not deep:
+        raise UsageError("--jobs is for --deep")
+    opened = (
+        _deep(checkpoint, given, batches, jobs, quiet=quiet)
+        if deep
+        else open_checkpoint(checkpoint, given, batches=batches)
+    )
     found = inspection.inspect(opened, spark or (), progress, batches)
     emit(InspectionReport(found), output)
+
+
+def _deep(uri: str, given: dict[str, str], batches: int, jobs: int | None, *, quiet: bool) -> Checkpoint:
+    from ckpt.verification import deep_checkpoint  # a plain look imports nothing of it
+
+    from .watching import interruptible, reading
+
+    with interruptible(), reading(quiet=quiet) as (told, watcher):
+        return deep_checkpoint(uri, given, batches=batches, jobs=jobs, told=told, watcher=watcher)

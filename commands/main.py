@@ -23,11 +23,17 @@ from .render.text import printable
 
 MODULES = {
     "inspect": "inspect",
+    "state": "state",
     "export-state": "export_state",
+    "repair": "repair",
+    "rewind": "rewind",
+    "skip": "skip",
     "repair-async": "repair_async",
     "handoff": "handoff",
+    "offsets": "offsets",
     "migrate": "migrate",
     "relocate": "relocate",
+    "copy": "copy",
 }
 """The commands, in the order of the help, and the module of each, which holds a function or Typer of the same name."""
 

@@ -10,10 +10,11 @@ from ckpt.spark.calls import migrate_to_transform_with_state
 
 from . import options
 from .changelog import changelog
-from .progress import interruptible, session
+from .progress import session
 from .provider import provider
 from .render.transform import RefusalReport, TransformReport
 from .report import Output, emit
+from .watching import interruptible
 
 migrate = typer.Typer(no_args_is_help=True, help="Move to another way of keeping state, without losing any.")
 migrate.command()(changelog)

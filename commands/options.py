@@ -25,7 +25,7 @@ class Side(StrEnum):
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with an option for each field of the dataclasses among its parameters."""
+    """A command with an option for each field of the dataclasses among its parameters; all are passed by name."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
     parameters: list[Parameter] = []
@@ -33,10 +33,11 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         if name in groups:
             fields = get_type_hints(groups[name], include_extras=True)
             parameters += (
-                field.replace(annotation=fields[field.name]) for field in signature(groups[name]).parameters.values()
+                field.replace(annotation=fields[field.name], kind=Parameter.KEYWORD_ONLY)
+                for field in signature(groups[name]).parameters.values()
             )
         else:
-            parameters.append(parameter.replace(annotation=hints[name]))
+            parameters.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
 
     @wraps(command)
     def flat(**given: Any) -> None:
@@ -96,6 +97,10 @@ ProgressOption = Annotated[
 BatchesOption = Annotated[
     int,
     typer.Option("--batches", min=0, metavar="N", help="Read and show the newest N batches; 0 for all."),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, metavar="N", help="Read in N processes at a time. Default: one for each core."),
 ]
 OperatorOption = Annotated[
     int | None, typer.Option("--operator", min=0, metavar="ID", help="The state of this operator.")

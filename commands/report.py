@@ -3,8 +3,9 @@
 import json
 import sys
 from collections.abc import Mapping
-from enum import StrEnum
-from typing import NoReturn, Protocol, assert_never
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum, StrEnum
+from typing import Any, NoReturn, Protocol, assert_never
 
 import typer
 
@@ -40,7 +41,7 @@ def emit(report: Report, output: Output) -> NoReturn:
     """Print a report, the one document of this run, without the secrets in it, and end the run."""
     match output:
         case Output.TABLE:
-            text = masked(for_standard_output().text(report.page()))
+            text = for_standard_output().text(_without_secrets(report.page()))
         case Output.JSON:
             text = masked_json(_json(report.document()))
         case _:
@@ -48,6 +49,20 @@ def emit(report: Report, output: Output) -> NoReturn:
     typer.echo(text)
     sys.stdout.flush()
     raise typer.Exit(code=report.exit)
+
+
+def _without_secrets(part: Any) -> Any:
+    """A page, or what it consists of, with every text masked: a layout may fold a secret, or escape a part of it."""
+    match part:
+        case Enum():  # some are texts too
+            return part
+        case str():
+            return masked(part)
+        case tuple():
+            return tuple(map(_without_secrets, part))
+        case _ if is_dataclass(part) and not isinstance(part, type):
+            return replace(part, **{one.name: _without_secrets(getattr(part, one.name)) for one in fields(part)})
+    return part
 
 
 def _json(document: Mapping[str, object]) -> str:

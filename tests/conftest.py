@@ -15,6 +15,7 @@ import typer.main
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
+from commands.report import Output
 from tests.places import HERE, SAMPLES
 from tests.spark import mutations
 
@@ -46,6 +47,8 @@ def _no_json(word: str) -> None:
     raise AssertionError(f"{word} is no JSON")
 
 
+OUTPUTS = [str(one) for one in Output]
+"""The forms of a report, as ``--output`` takes them."""
 Ckpt = Callable[..., Run]
 CopyOf = Callable[..., Path]
 

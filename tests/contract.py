@@ -57,7 +57,9 @@ def shapes(command: str = "inspect") -> dict[str, Shape]:
             found[path] = _shape(kinds)
         else:
             below = re.compile(re.escape(model[1]) + r"(?=$|[.\[])")
-            found |= {below.sub(path, key, count=1): one for key, one in shapes().items() if below.match(key)}
+            found |= {
+                below.sub(path, key, count=1): one for key, one in {**shapes(), **found}.items() if below.match(key)
+            }
     return found
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.spark import made
+from tests.spark import made, samples
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = made.complete()
@@ -15,8 +15,7 @@ HERE = SAMPLES.parent
 """The folder in which tests run ckpt, so that `sample_checkpoints/...` is any sample."""
 ANSWERS = Path(__file__).parent / "golden" / "inspect"
 
-GOLDENS = ROOT.parent / "shared" / "golden"
-"""Checkpoints from Spark's own tests. They lie beside the repository on some machines and are no part of it."""
+GOLDENS = samples.GOLDENS
 
 
 def golden_checkpoints() -> list[Any]:

@@ -113,15 +113,17 @@ def test_two_buffers_of_one_name_are_refused_in_the_raw_shape(ckpt: Ckpt, copy_o
     assert ckpt("export-state", checkpoint, *to).exit_code == 0
 
 
-def test_joins_in_state_format_1_are_unknown(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    """The setting is 1, or absent as in Spark up to 2.4."""
+def test_joins_in_state_format_1(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """The setting is absent in Spark up to 2.4, and 1 where a later one continued an inner join of it."""
     setting = '"spark.sql.streaming.join.stateFormatVersion":"2"'
-    for name, instead in (("1", setting.replace('"2"', '"1"')), ("absent", '"surprise":"2"')):
-        checkpoint = copy_of("join-hdfs-3.5", replace("offsets/[0-9]*", setting, instead), to=name)
-        assert set(outcomes(ckpt, checkpoint).values()) == {"unknown"}
-        assert troubles(ckpt, checkpoint) == {"CKPT319"}
-
-
-@golden
-def test_a_join_of_spark_2_4_is_unknown(ckpt: Ckpt) -> None:
-    assert troubles(ckpt, GOLDENS / "checkpoint-version-2.4.0-streaming-join") == {"CKPT319"}
+    absent = copy_of("join-hdfs-3.5", replace("offsets/[0-9]*", setting, '"surprise":"2"'), to="absent")
+    assert set(outcomes(ckpt, absent).values()) == {"unknown"}
+    assert troubles(ckpt, absent) == {"CKPT319"}
+    one = replace("offsets/[0-9]*", setting, setting.replace('"2"', '"1"'))
+    assert set(outcomes(ckpt, copy_of("join-hdfs-3.5", one, to="described")).values()) == {"resumes"}
+    undescribed = copy_of("join-hdfs-3.5", one, *delete("state/0/0/*/_metadata/schema"), to="undescribed")
+    assert outcomes(ckpt, undescribed) == {
+        **dict.fromkeys(("3.5", "4.0"), "unknown"),
+        **dict.fromkeys(("4.1", "4.2", "4.3"), "fails-at-start"),
+    }
+    assert troubles(ckpt, undescribed) == {"CKPT319", "CKPT321"}

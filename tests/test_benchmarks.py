@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.places import ROOT
+from tests.spark import classes
 
 ROWS = (
     "a small checkpoint (stateless-4.2), against import typer, pyarrow.fs",
@@ -30,7 +31,7 @@ def rows_of(tmp_path: Path, *words: str) -> list[str]:
     """The rows that a benchmark prints, without the two lines above them; it may leave nothing behind."""
     command = [sys.executable, str(ROOT / "benchmarks" / words[0]), *words[1:]]
     environment = {"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)}
-    java = {"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}
+    java = {name: os.environ[name] for name in ("JAVA_HOME", *classes.SETTINGS) if name in os.environ}
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, env=environment | java)
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -43,6 +44,15 @@ def test_a_quick_run_prints_every_row_and_leaves_nothing_behind(tmp_path):
     starts = [line for line in rows_of(tmp_path, "inspect.py", "--quick") if not line.startswith(" ")]
     assert len(starts) == len(ROWS)
     assert all(line.startswith(row) for line, row in zip(starts, ROWS, strict=True))
+
+
+@INSTALLED
+@pytest.mark.slow
+def test_verifying_a_few_bytes_runs_too(tmp_path):
+    lines = rows_of(tmp_path, "verify.py", "--megabytes", "1", "--pairs", "1")
+    names = [f"{kind}{more}" for kind in ("deltas", "SST files") for more in ("", " with hidden checksums")]
+    assert [line.partition(", ")[0] for line in lines if not line.startswith(" ")] == names
+    assert len(lines) == 3 * len(names)
 
 
 @INSTALLED

@@ -173,7 +173,7 @@ def test_snapshots_of_spark_4_0_in_format_2_are_no_damage_to_it(ckpt: Ckpt, copy
     checkpoint = copy_of("aggregation-format2-4.2", as_4_0, *delete("state/0/*/*.zip.crc"))
     told = ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json").json()
     runs = {restart["spark"]: restart["outcome"] == "resumes" for restart in told["restart"]}
-    assert runs == {"3.5": False, "4.0": True, "4.1": False, "4.2": True, "4.3": True}
+    assert runs.items() >= {"3.5": False, "4.0": True, "4.1": False, "4.2": True, "4.3": True}.items()
     assert "CKPT302" not in codes(ckpt, checkpoint)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import contract
-from tests.conftest import Ckpt, CopyOf, Run
+from tests.conftest import OUTPUTS, Ckpt, CopyOf, Run
 
 HEAD = b'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{}}\n'
 MEGABYTE = 1_000_000
@@ -66,7 +66,7 @@ def test_a_log_file_of_garbage(what: str, where: str, ckpt: Ckpt, copy_of: CopyO
 def test_as_many_sources_as_a_megabyte_has_lines(raw: bytes, ckpt_process: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("stateless-3.5")
     (checkpoint / "offsets" / "5").write_bytes(raw)
-    for output in ("table", "json"):
+    for output in OUTPUTS:
         result = ckpt_process("inspect", checkpoint, "-o", output, timeout=30)
         assert result.exit_code == 1
         assert len(result.stdout) < MEGABYTE

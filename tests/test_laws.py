@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests import contract
-from tests.conftest import Ckpt, CopyOf, Run, command
+from tests.conftest import OUTPUTS, Ckpt, CopyOf, Run, command
 from tests.places import GOLDENS, ROOT, SAMPLE_NAMES, SAMPLES, golden_checkpoints
 
 Facts = tuple[Any, ...]
@@ -117,7 +117,7 @@ HEAVY = {"pyspark", "py4j", "delta", "pyarrow", "fsspec", "pandas", "numpy", "hd
 CHANGES = ("ckpt.change", "ckpt.repair", "ckpt.relocat", "ckpt.storage.writer", "ckpt.storage.local_writer")
 
 
-@pytest.mark.parametrize("output", ["table", "json"])
+@pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("sample", THOROUGH)
 def test_a_local_run_imports_nothing_heavy(sample: str, output: str) -> None:
     modules = watched("", "inspect", f"sample_checkpoints/{sample}", "-o", output)["modules"]

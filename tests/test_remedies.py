@@ -1,21 +1,24 @@
-"""What a remedy says leads out: the same files are gone in cases of the oracle, where Spark restarted; and on a copy,
-where it is done by the letter, the trouble is gone.
+"""What a remedy says helps: where ``ckpt repair`` is named it changes the files that are changed in cases of the
+oracle, where Spark restarted; and on a copy, where it is obeyed, the trouble is gone.
 """
 
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from ckpt.fixes.repair import repair_checkpoint
 from ckpt.verdict import IF_STATELESS
 from ckpt.versions import NEWEST
 from tests.conftest import Ckpt, CopyOf
 from tests.oracle import answers
 from tests.oracle.cases.logs import REMEDIED, SAMPLE
 from tests.places import ROOT
-from tests.remedies import copied, moved_away, obey, remove
+from tests.remedies import obey, remove
+from tests.spark.damage import DAMAGED
 
 
 def remedy_of(code: str, checkpoint: Path, ckpt: Ckpt) -> str:
@@ -25,17 +28,14 @@ def remedy_of(code: str, checkpoint: Path, ckpt: Ckpt) -> str:
 
 
 @pytest.mark.parametrize("name", REMEDIED)
-def test_the_files_that_a_remedy_names_are_those_without_which_spark_restarts(
-    name: str, ckpt: Ckpt, copy_of: CopyOf
-) -> None:
+def test_a_way_out_changes_the_files_without_which_spark_restarts(name: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     damage, remedy = REMEDIED[name]
     checkpoint = copy_of(SAMPLE, *damage)
-    document = ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json").json()
-    worst = next(one for one in document["findings"] if one["severity"] == "error")
-    changed = {**dict.fromkeys(moved_away(worst["remedy"])), **copied(worst["remedy"])}
+    plan, _ = repair_checkpoint(str(checkpoint))
+    changed = {step.path: step.source for step in plan.steps if not step.path.endswith(".crc")}
     assert changed == {one.get("to", one["path"]): one["path"] if "to" in one else None for one in remedy}
 
-    obey(worst["remedy"], checkpoint)
+    obey("`ckpt repair {checkpoint}`", checkpoint)
     assert ckpt("inspect", checkpoint, "--progress", "sync").exit_code == 0
 
 
@@ -52,8 +52,7 @@ STARTS = [
     ("damaged-empty-commit", "CKPT101", "Restarts by running batch 5 again"),
     ("damaged-commits-ahead-of-offsets", "CKPT204", "Restarts with new batch 6"),
     ("damaged-commits-far-behind", "CKPT205", "Restarts by running batch 5 again"),
-    ("damaged-no-commits", "CKPT205", "Restarts by running batch 0 again"),
-    ("damaged-missing-unique-ids", "CKPT111", f"Restarts by running batch 7 again on Spark 4.0 to {NEWEST}"),
+    ("damaged-missing-unique-ids", "CKPT111", f"Restarts by running batch 7 again on Spark 4.1 to {NEWEST}"),
     ("damaged-state-ahead", "CKPT306", "Restarts with new batch 4"),
 ]
 
@@ -77,11 +76,25 @@ def test_a_stateful_query_goes_back_with_its_state(sample: str, committed: bool,
     if not committed:
         remove(checkpoint / "commits" / str(latest))
     remedy = remedy_of("CKPT101", checkpoint, ckpt)
-    assert f"every state file of version {latest + 1} and above" in remedy
     obey(remedy, checkpoint)
 
     after = ckpt("inspect", checkpoint, "-o", "json")
     assert after.json()["verdict"].startswith(f"Restarts with new batch {latest}")
+    assert after.exit_code == 0
+
+
+def test_logs_that_are_put_back_fit_the_state_that_was_ahead_of_them(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    whole, checkpoint = copy_of("aggregation-hdfs-4.2", to="a copy"), copy_of("aggregation-hdfs-4.2")
+    for batch in (7, 8, 9):
+        for folder in ("offsets", "commits"):
+            remove(checkpoint / folder / str(batch))
+    assert "offsets and commits of the later batches, put them back" in remedy_of("CKPT306", checkpoint, ckpt)
+    assert "put these back instead" in " ".join(ckpt("repair", checkpoint).stdout.split())
+    for folder in ("offsets", "commits"):
+        shutil.copytree(whole / folder, checkpoint / folder, dirs_exist_ok=True)
+
+    after = ckpt("inspect", checkpoint, "-o", "json")
+    assert after.json()["verdict"] == "Restarts with new batch 10"
     assert after.exit_code == 0
 
 
@@ -90,7 +103,6 @@ def test_a_commit_ahead_of_a_stateful_query_goes_back_with_its_state(ckpt: Ckpt,
     for batch in (8, 9):
         remove(checkpoint / "offsets" / str(batch))
     remedy = remedy_of("CKPT204", checkpoint, ckpt)
-    assert "batches 8 to 9" in remedy
     obey(remedy, checkpoint)
 
     assert ckpt("inspect", checkpoint, "-o", "json").json()["verdict"] == "Restarts with new batch 8"
@@ -157,3 +169,15 @@ def test_every_start_that_is_unknown_is_explained(ckpt: Ckpt) -> None:
         assert all(told["because"] for told in unknown)
         assert result.exit_code == 1
         assert any(one["severity"] != "note" for one in result.json()["findings"])
+
+
+@pytest.mark.parametrize("words", [["inspect"], ["repair"], ["rewind", "--to-batch", 3], ["skip"]], ids=lambda w: w[0])
+@pytest.mark.parametrize("sample", [one.name for one in DAMAGED])
+def test_the_next_step_is_never_the_command_that_says_so(sample: str, words: list[object], ckpt: Ckpt) -> None:
+    """But where a file is to be put back before."""
+    checkpoint = f"sample_checkpoints/{sample}"
+    advice = ckpt(words[0], checkpoint, *words[1:]).stdout.split("\nNext")[1]
+    typed = " ".join(map(str, ["ckpt", words[0], checkpoint, *words[1:]]))
+    lines = [line.strip() for line in advice.splitlines()]
+    if typed in lines or f"{typed} again." in lines:
+        assert "put" in advice.lower().split(typed)[0]

@@ -2,21 +2,26 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+import typer
 from mypy import api
 
 from ckpt.findings import Severity
 from commands import arguments
 from commands.arguments import as_options
+from commands.exits import Exit
 from commands.main import MODULES
 from commands.render import blocks
-from commands.render.blocks import Block, TooWide
+from commands.render.blocks import Block, Page, TooWide
 from commands.render.layout import Layout
+from commands.report import Output, emit
 from tests.conftest import commands_of
+from tests.hostile.test_secrets import HOLD_ONE, SECRET
 from tests.places import ROOT
 
 REPORT = ROOT / "commands" / "report.py"
@@ -28,12 +33,12 @@ def test_a_new_form_of_output_fails_type_checking(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(ROOT)
     known = '    JSON = "json"\n'
     shadow = tmp_path / "report.py"
-    shadow.write_text(REPORT.read_text().replace(known, known + '    HTML = "html"\n'))
+    shadow.write_text(REPORT.read_text().replace(known, known + '    CLAY = "clay"\n'))
     errors, _, code = api.run(["--shadow-file", "commands/report.py", str(shadow), "commands/report.py"])
 
     assert code == 1
     assert "incompatible type" in errors
-    assert "Output.HTML" in errors
+    assert "Output.CLAY" in errors
 
 
 def printing(module: Path) -> Iterator[str]:
@@ -58,20 +63,30 @@ def test_one_place_prints_to_standard_output() -> None:
 HOSTILE = "a\x1b[2Jb\x07\nc\u202e"
 
 
+def every_block(text: str) -> list[Block]:
+    """A block of each kind; whatever a checkpoint may say in it is this text."""
+    return [
+        blocks.Title(text, (text,)),
+        blocks.Headline(text, blocks.Tone.GOOD),
+        blocks.Heading("Name", text),
+        blocks.Item(text, 4, text),
+        blocks.Item(f"run `ckpt inspect {text}`", advice=True),
+        blocks.Line(text),
+        blocks.Command(text),
+        blocks.Code(text),
+        *(blocks.Table(((text,) * 4,), (text,) * 4, wide) for wide in TooWide),
+        blocks.Cases(((text, text),)),
+        blocks.Found(Severity.ERROR, text, text),
+    ]
+
+
+def test_there_is_a_block_of_each_kind() -> None:
+    assert {type(block) for block in every_block("")} == set(get_args(Block))
+
+
 @pytest.mark.parametrize(
     "block",
-    [
-        blocks.Title(HOSTILE, (HOSTILE,)),
-        blocks.Headline(HOSTILE, blocks.Tone.GOOD),
-        blocks.Heading("Name", HOSTILE),
-        blocks.Item(HOSTILE, 4, HOSTILE),
-        blocks.Item(f"run `ckpt inspect {HOSTILE}`", advice=True),
-        blocks.Line(HOSTILE),
-        blocks.Command(HOSTILE),
-        *(blocks.Table(((HOSTILE,) * 4,), (HOSTILE,) * 4, wide) for wide in TooWide),
-        blocks.Cases(((HOSTILE, HOSTILE),)),
-        blocks.Found(Severity.ERROR, HOSTILE, HOSTILE),
-    ],
+    [block for block in every_block(HOSTILE) if not isinstance(block, blocks.Code)],  # a file, shown as it is
     ids=lambda block: type(block).__name__,
 )
 @pytest.mark.parametrize("width", [20, 80])
@@ -80,6 +95,42 @@ def test_text_of_a_page_is_escaped(block: Block, width: int) -> None:
 
     assert "b\\x07" in text or text == ""
     assert all(line.isprintable() for line in text.splitlines())
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A report of some blocks."""
+
+    blocks: Sequence[Block]
+    exit: Exit = Exit.OK
+
+    def page(self) -> Page:
+        return (tuple(self.blocks),)
+
+    def document(self) -> dict[str, object]:
+        return {}
+
+
+@pytest.mark.parametrize("text", HOLD_ONE)
+@pytest.mark.parametrize("output", [output for output in Output if output is not Output.JSON])
+def test_every_text_of_a_page_is_masked(output: Output, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for padding in range(0, 80, 8):
+        for block in every_block("x" * padding + f" {text}"):
+            with pytest.raises(typer.Exit):
+                emit(Shown([block]), output)
+            shown = capsys.readouterr().out
+            assert SECRET[:9] not in shown, block
+            assert SECRET[9:] not in shown, block
+            assert "***" in shown
+
+
+def test_a_command_with_a_masked_secret_stays_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    advice = blocks.Item(
+        f"{'Stop the query, ' * 4}then run `ckpt inspect s3://bucket/x?secret_key={SECRET}`.", advice=True
+    )
+    with pytest.raises(typer.Exit):
+        emit(Shown([advice]), Output.TABLE)
+    assert "\n  ckpt inspect s3://bucket/x?secret_key=***.\n" in capsys.readouterr().out
 
 
 def messages(module: Path) -> Iterator[str]:

@@ -5,14 +5,15 @@ import os
 import pty
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Ckpt, CopyOf, command
+from tests.conftest import OUTPUTS, Ckpt, CopyOf, command
 from tests.places import GOLDENS, HERE, SAMPLE_NAMES, golden_checkpoints
 
-TO_COPY = r"(Next)? +(→ )?(ckpt [a-z-]+|mkdir -p) "
+TO_COPY = r"(Next)? +(→ )?((?:ckpt|grep) [a-z-]+|mkdir -p) "
 NASTY = "\x1b[2J\x1b]0;owned\x07\x9b31m\r\u202e\u2028\x00\x7f end"
 
 
@@ -206,7 +207,7 @@ def test_a_terminal_that_knows_no_unicode_gets_a_page_all_the_same(encoding: str
     assert b"WILL NOT RESTART" in done.stdout
 
 
-@pytest.mark.parametrize("output", ["table", "json"])
+@pytest.mark.parametrize("output", OUTPUTS)
 def test_a_reader_that_leaves_early_is_no_trouble(output: str) -> None:
     piped = f"{' '.join(command())} inspect sample_checkpoints/join-hdfs-3.5 -o {output} | head -c 1"
     done = subprocess.run(["bash", "-c", piped], cwd=HERE, capture_output=True, text=True, timeout=60)
@@ -227,6 +228,26 @@ def test_a_full_disk_is_told_in_one_line() -> None:
     assert "Traceback" not in done.stderr
     assert done.returncode == 3
     assert done.stderr.startswith("ckpt: ")
+
+
+INTERRUPTED = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores it
+def interrupt(event, args):
+    if event == "open" and "offsets/5" in str(args[0]):
+        os.kill(os.getpid(), signal.SIGINT)
+sys.addaudithook(interrupt)
+from importlib.metadata import entry_points
+(script,) = entry_points(group="console_scripts", name="ckpt")
+script.load()(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("command", ["inspect", "repair-async", "relocate", "handoff"])
+def test_ctrl_c_while_reading_ends_a_run_without_a_word(command: str) -> None:
+    words = [sys.executable, "-c", INTERRUPTED, command, "sample_checkpoints/stateless-3.5", "-o", "json"]
+    done = subprocess.run(words, cwd=HERE, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_errors_go_to_stderr_and_leave_stdout_empty(ckpt_process: Ckpt) -> None:

@@ -1,16 +1,17 @@
 """Apply a change, or revert one: locked, backed up first, one complete file at a time, and checked afterwards.
 
-A crash at any point leaves files that are each as they were, as planned, or not there, so that ``undo`` restores the
-checkpoint from the backup alone.
+A crash at any point leaves files that are each as they were, as planned, or (where the storage cannot replace a file
+in one step) not there, so that ``undo`` restores the checkpoint from the backup alone.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ckpt.change.activity import Refused, must_be_quiet
-from ckpt.change.backup import Change, Content, Manifest, fingerprint, load, originals, save
-from ckpt.change.steps import Step
+from ckpt.change.backup import Change, Manifest, ManifestEntry, fingerprint, load, must_be_whole, original, save
+from ckpt.change.steps import Content, Step
+from ckpt.checkpoint import METADATA
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import one_line
@@ -40,9 +41,9 @@ def apply(
     try:
         with writer.lock():
             must_be_quiet(storage, change.listing, grace_s)
-            manifest = save(change, storage.uri, writer, backup)
+            manifest = save(change, storage, writer, backup)
             receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")
-            receipt = _perform(change.steps, manifest, storage, writer, backup.uri, check)
+            receipt = _perform(change.steps, manifest, storage, writer, backup, check)
     except CkptError as error:
         return receipt if receipt.backup else Receipt(problem=f"nothing was changed: {error}")
     except KeyboardInterrupt:
@@ -55,43 +56,50 @@ def _perform(
     manifest: Manifest,
     storage: Storage,
     writer: Writer,
-    backup: str,
+    backup: Writer,
     check: Callable[[], str | None],
 ) -> Receipt:
     """All steps, or none. Raises only what interrupts."""
-    kept = zip(manifest.entries, steps, strict=True)
-    saved = {entry.file: step.before for entry, step in kept if entry.file and step.before is not None}
     problem: str | None
     try:
         likes = {step.like: writer.attributes(step.like) for step in steps if step.like}
-        for step in steps:
-            _do(step, storage, writer, likes[step.like] if step.like else None)
-        problem = check()
+        for step, entry in zip(steps, manifest.entries, strict=True):
+            _do(step, entry, storage, writer, likes[step.like] if step.like else None)
+        problem = check() or _written_meanwhile(manifest, storage.list_tree())
     except CkptError as error:
         problem = str(error)
     except KeyboardInterrupt:
         problem = "interrupted"
     except BaseException:
         with suppress(CkptError):
-            _restore(manifest, saved, storage, writer)
+            _restore(manifest, backup, storage, writer)
         raise
     if problem is None:
-        return Receipt(applied=True, backup=backup)
+        return Receipt(applied=True, backup=backup.uri)
     try:
-        _restore(manifest, saved, storage, writer)
+        _restore(manifest, backup, storage, writer)
     except CkptError as error:
-        return Receipt(backup=backup, problem=f"{problem}; what had been done could not be reverted: {error}")
-    return Receipt(undone=True, backup=backup, problem=problem)
+        return Receipt(backup=backup.uri, problem=f"{problem}; what had been done could not be reverted: {error}")
+    return Receipt(undone=True, backup=backup.uri, problem=problem)
 
 
-def _do(step: Step, storage: Storage, writer: Writer, like: Attributes | None) -> None:
-    """One step, if the file is as the step expects it. Raises StorageError."""
-    if _content(storage, step.path) != Content.of(step.before):
+def _do(step: Step, entry: ManifestEntry, storage: Storage, writer: Writer, like: Attributes | None) -> None:
+    """One step, if the file is as it was backed up. Raises StorageError."""
+    found = _found(storage, step.path)
+    if Content.of(found) != entry.before:
         raise StorageError(f"{step.path} changed since the plan was made: something else is writing here")
-    if step.before is not None:
-        writer.remove(step.path)
-    if step.after is not None:
-        writer.create(step.path, step.after, None if like is None else replace(like, mtime_ns=None))
+    after = step.after if isinstance(step.after, bytes) else None
+    _write(writer, step.path, found, after, None if like is None else replace(like, mtime_ns=None))
+
+
+def _write(writer: Writer, path: str, found: bytes | None, after: bytes | None, like: Attributes | None) -> None:
+    """From a file as it was found to what it is to be; None is one that is not there. Raises StorageError."""
+    if after is None:
+        writer.remove(path)
+    elif found is None:
+        writer.create(path, after, like)
+    else:
+        writer.replace(path, after, found, like)
 
 
 def undo(
@@ -103,16 +111,19 @@ def undo(
     """
     try:
         manifest = load(backup)
-        saved = originals(backup, manifest)
+        must_be_whole(backup, manifest)
         with writer.lock():
-            if manifest.query_id != query_id:
+            if manifest.query_id != query_id and METADATA not in manifest.paths:
                 raise Refused(
                     f"{one_line(backup.uri)} is a backup of query {one_line(str(manifest.query_id))}, and this is "
                     f"a checkpoint of query {one_line(str(query_id))}: name the backup of this query"
                 )
             now = must_be_quiet(storage, seen, grace_s, manifest.paths)
             _must_be_untouched(manifest, now, storage)
-            steps = _restore(manifest, saved, storage, writer)
+            steps = _restore(manifest, backup, storage, writer)
+            problem = _written_meanwhile(manifest, storage.list_tree())
+            if problem is not None:
+                raise Refused(f"every file of the change is as it was before it, but {problem}")
             return Receipt(undone=True, backup=backup.uri, steps=steps)
     except CkptError as error:
         return Receipt(backup=backup.uri, problem=str(error))
@@ -132,30 +143,43 @@ def _must_be_untouched(manifest: Manifest, now: Listing, storage: Storage) -> No
     for path, contents in known.items():
         if _content(storage, path) not in contents:
             raise Refused(f"{path} was written since the backup: {cure}")
-    if fingerprint(now, manifest.paths) != manifest.others:
-        newer = [
-            path
-            for path, info in now.walk()
-            if path not in manifest.paths and (info.mtime_ms or 0) > manifest.created_ms
-        ]
-        named = f" ({newer[0]} and others)" if newer[1:] else f" ({newer[0]})" if newer else ""
-        raise Refused(f"files appeared, disappeared or were written since the backup{named}: {cure}")
+    others = _other_changes(manifest, now)
+    if others is not None:
+        raise Refused(f"files appeared, disappeared or were written since the backup{others}: {cure}")
 
 
-def _restore(manifest: Manifest, saved: Mapping[str, bytes], storage: Storage, writer: Writer) -> tuple[Step, ...]:
-    """Take the steps back, last first, and say which; those that were not done are left. Raises StorageError."""
+def _written_meanwhile(manifest: Manifest, now: Listing) -> str | None:
+    """What to say if somebody wrote elsewhere in the checkpoint while ckpt changed it."""
+    others = _other_changes(manifest, now)
+    if others is None:
+        return None
+    return f"files appeared, disappeared or were written meanwhile{others}: something else is writing here. Stop it"
+
+
+def _other_changes(manifest: Manifest, now: Listing) -> str | None:
+    """Which files that the change leaves alone are newer than the backup, if any is not as it was."""
+    if fingerprint(now, manifest.paths) == manifest.others:
+        return None
+    newer = [
+        path for path, info in now.walk() if path not in manifest.paths and (info.mtime_ms or 0) > manifest.created_ms
+    ]
+    return f" ({newer[0]} and others)" if newer[1:] else f" ({newer[0]})" if newer else ""
+
+
+def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, writer: Writer) -> tuple[Step, ...]:
+    """Take the steps back, last first, and say which; those that were not done are left.
+
+    Raises BadBackup, StorageError.
+    """
     done = []
     for entry in reversed(manifest.entries):
         writer.discard_temporary(entry.path)
-        found = _read(storage, entry.path)
-        if Content.of(found) == entry.before or Content.of(found) not in (entry.after, None):
+        data = _found(storage, entry.path)
+        found = Content.of(data)
+        if found == entry.before or found not in (entry.after, None):
             continue
-        original = saved[entry.file] if entry.file else None
-        if found is not None:
-            writer.remove(entry.path)
-        if original is not None:
-            writer.create(entry.path, original, entry.attributes)
-        done.append(Step(entry.path, found, original))
+        _write(writer, entry.path, data, original(backup, entry), entry.attributes)
+        done.append(Step(entry.path, found, entry.before))
     first = {entry.path: entry.before for entry in reversed(manifest.entries)}
     for path, before in first.items():
         if _content(storage, path) != before:
@@ -164,10 +188,10 @@ def _restore(manifest: Manifest, saved: Mapping[str, bytes], storage: Storage, w
 
 
 def _content(storage: Storage, path: str) -> Content | None:
-    return Content.of(_read(storage, path))
+    return Content.of(_found(storage, path))
 
 
-def _read(storage: Storage, path: str) -> bytes | None:
+def _found(storage: Storage, path: str) -> bytes | None:
     try:
         return storage.read(path)
     except NotFound:

@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from ckpt.change.steps import Step
-from ckpt.checkpoint import COMMITS, OFFSETS, STATE
+from ckpt.change.steps import Content, Step, sidecar
+from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import one_line, temporary
@@ -31,25 +31,14 @@ from ckpt.version import __version__
 
 MANIFEST = "manifest.json"
 FORMAT = 1
-_BACKUP_NAME = re.compile(r"\d{4,}-[\w.%+-]+")
-_CHANGEABLE = (OFFSETS, COMMITS, STATE)
+_BACKUP_NAME = re.compile(r"\d{4,}-[\w.%+-]+", re.ASCII)
+_UNUSUAL = re.compile(r"[^\w.%+]", re.ASCII)  # of a path, in the name of its copy
+_FOLDERS = (OFFSETS, COMMITS, STATE, SOURCES)  # in which files may be changed
+_AT_THE_ROOT = (METADATA, sidecar(METADATA))
 
 
 class BadBackup(CkptError):
     """A backup that cannot be used: no manifest, not ckpt's, damaged, or of another query."""
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """What identifies the bytes of a file."""
-
-    size: int  # bytes
-    sha256: str
-
-    @staticmethod
-    def of(data: bytes | None) -> "Content | None":
-        """Of some bytes; None for a file that is not there."""
-        return None if data is None else Content(len(data), sha256(data).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +85,33 @@ class Change:
     steps: tuple[Step, ...]
 
 
-def save(change: Change, uri: str, writer: Writer, backup: Writer) -> Manifest:
-    """Back up every file that the steps touch, the manifest last. Raises StorageError; nothing was changed then."""
+def save(change: Change, storage: Storage, writer: Writer, backup: Writer) -> Manifest:
+    """Back up every file that the steps touch, one at a time, the manifest last.
+
+    Raises StorageError, also where a step is not possible, such as behind a symbolic link; nothing was changed then.
+    """
+    owned = [writer.attributes(step.path) for step in change.steps]
     try:
         backup.make_root()
     except StorageError as error:
         raise StorageError(f"the backup cannot be made ({error}); name another folder with `backup`") from error
     entries = []
-    for number, step in enumerate(change.steps, 1):
-        file = attributes = None
+    for number, (step, found) in enumerate(zip(change.steps, owned, strict=True), 1):
+        file = before = attributes = None
         if step.before is not None:
-            file = f"{number:04}-{step.path.replace('/', '-')}"
-            attributes = writer.attributes(step.path)
-            backup.create(file, step.before)
-        entries.append(ManifestEntry(step.path, Content.of(step.before), Content.of(step.after), file, attributes))
+            file = f"{number:04}-{_UNUSUAL.sub('_', step.path)}"
+            attributes = found
+            data = _as_planned(step, storage)
+            before = Content.of(data)
+            backup.create(file, data)
+        entries.append(ManifestEntry(step.path, before, Content.of(step.after), file, attributes))
     touched = Manifest(change.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
     manifest = replace(touched, others=fingerprint(change.listing, touched.paths))
     recorded = {
         "manifest": FORMAT,
         "ckpt": __version__,
         "command": change.command,
-        "checkpoint": uri,
+        "checkpoint": storage.uri,
         "query_id": change.query_id,
         "created_ms": manifest.created_ms,
         "others": manifest.others,
@@ -124,6 +119,16 @@ def save(change: Change, uri: str, writer: Writer, backup: Writer) -> Manifest:
     }
     backup.create(MANIFEST, json.dumps(recorded, indent=2).encode())
     return manifest
+
+
+def _as_planned(step: Step, storage: Storage) -> bytes:
+    """The file that a step replaces or removes, read now if the plan did not. Raises StorageError."""
+    if isinstance(step.before, bytes):
+        return step.before
+    data = storage.read(step.path)
+    if step.before is not None and step.before.size != len(data):
+        raise StorageError(f"{step.path} changed since the plan was made: something else is writing here")
+    return data
 
 
 def _entry_json(entry: ManifestEntry) -> dict[str, Any]:
@@ -164,10 +169,10 @@ def _entry(recorded: Mapping[str, Any]) -> ManifestEntry:
     """One step. Raises ValueError for a path or name that leads elsewhere, other errors for another shape."""
     path, before, after = recorded["path"], recorded["before"], recorded["after"]
     parts = path.split("/")
-    if parts[0] not in _CHANGEABLE or len(parts) < 2 or {"", ".", ".."} & set(parts):
+    in_folder = parts[0] in _FOLDERS and len(parts) > 1
+    if not (in_folder or path in _AT_THE_ROOT) or {"", ".", ".."} & set(parts):
         raise ValueError
-    if not (path.isascii() and path.isprintable()):
-        raise ValueError
+    path.encode("utf-8", "surrogateescape")  # any name that a file can have
     file = attributes = None
     if before is not None:
         file = before["file"]
@@ -189,17 +194,20 @@ def _content(recorded: Mapping[str, Any] | None) -> Content | None:
     return None if recorded is None else Content(int(recorded["bytes"]), str(recorded["sha256"]))
 
 
-def originals(backup: Storage, manifest: Manifest) -> dict[str, bytes]:
-    """The files as they were, by their name in the backup. Raises BadBackup where one is not what it was."""
-    found = {}
+def must_be_whole(backup: Storage, manifest: Manifest) -> None:
+    """Read every file of the backup once. Raises BadBackup where one is not what it was, or StorageError."""
     for entry in manifest.entries:
-        if entry.file is None:
-            continue
-        data = backup.read(entry.file)
-        if Content.of(data) != entry.before:
-            raise BadBackup(f"{one_line(backup.uri)}/{entry.file} was changed since the backup: restore it by hand")
-        found[entry.file] = data
-    return found
+        original(backup, entry)
+
+
+def original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | None:
+    """A file as it was; None if it was not there. Raises BadBackup where it is not what it was, or StorageError."""
+    if entry.file is None:
+        return None
+    data = backup.read(entry.file)
+    if Content.of(data) != entry.before:
+        raise BadBackup(f"{one_line(backup.uri)}/{entry.file} was changed since the backup: restore it by hand")
+    return data
 
 
 def _at(backup: Storage) -> str:

@@ -26,6 +26,8 @@ class How(TypedDict, total=False):
     backup: str | None  # a folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``
     undo: str | None  # the backup folder of an earlier change: undo that change instead
     grace_s: float  # how many seconds old the youngest file must be before anything is changed; by default 30
+    accept_skip: bool  # that rows are left out, or dropped by a sink that remembers batch ids
+    accept_replay: bool  # that rows of finished batches are read again, or written again by a sink
 
 
 def perform(
@@ -55,17 +57,27 @@ def perform(
     storage = open_storage(uri, given)
     if back is not None:
         return _take_back(kind, storage, open_writer(uri, given), backup_at(back, given), versions, grace_s)
-    plan = planner(storage)
+    plan = planner(storage).if_possible()
     if not (how.get("apply") and plan.steps):
         return plan, Receipt()
+    unaccepted = _unaccepted(plan, how)
+    if unaccepted is not None:
+        return plan, Receipt(problem=unaccepted)
     backup = backup_to(how.get("backup"), uri, given)
     return plan, apply_plan(plan, storage, open_writer(uri, given), backup, grace_s)
 
 
+def _unaccepted(plan: ChangePlan, how: How) -> str | None:
+    """Why a plan is not applied: what it costs, and nobody has accepted."""
+    costs = {"accept_skip": plan.skips, "accept_replay": plan.repeats}
+    missing = {name: cost for name, cost in costs.items() if cost is not None and not how.get(name)}
+    if not missing:
+        return None
+    return f"{'; '.join(missing.values())}: check the plan, then add {' and '.join(f'`{name}`' for name in missing)}"
+
+
 def apply_plan(plan: ChangePlan, storage: Storage, writer: Writer, backup: Writer, grace_s: float) -> Receipt:
     """Perform a plan that has steps; the forecasts that it promised are checked before ckpt says that it is done."""
-    if plan.must_accept is not None:
-        return Receipt(problem=plan.must_accept)
     checkpoint = plan.inspection.checkpoint
     change = Change(plan.command, checkpoint.query_id, checkpoint.listing, plan.steps)
 

@@ -1,17 +1,25 @@
 """A planned change of one checkpoint, as a value: what a planner returns, and what is done, shown and undone."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 from ckpt.change.steps import Changed, Step
+from ckpt.findings import Asked
 from ckpt.inspection import Inspection, inspect
 from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.storage import Storage
+from ckpt.storage.base import one_line
 from ckpt.versions import Spark
 
 STOP_FIRST = "Stop the query first: ckpt cannot see whether it is running (an idle query writes nothing)."
+FINISHED_AGAIN = "rows of finished batches would be read again"
+SINK_DROPS = "a sink that remembers batch ids would drop rows"
+
+
+class NoWay(Exception):
+    """What was asked for does not help with this checkpoint; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +49,8 @@ class ChangePlan:
     replay: tuple[Replay, ...] | None = None  # None: this change has nothing to do with what is read again
     warnings: tuple[str, ...] = ()  # the first is to stop the query
     refused: str | None = None  # why there is no plan, though one is needed
-    must_accept: str | None = None  # why it is not applied unless somebody accepts what it costs
+    skips: str | None = None  # which rows are left out, or dropped by a sink: applied only with ``accept_skip``
+    repeats: str | None = None  # which rows are read or written again: applied only with ``accept_replay``
 
     @property
     def before(self) -> tuple[Forecast, ...]:
@@ -54,9 +63,35 @@ class ChangePlan:
         return self.inspection_after.forecasts if self.inspection_after else ()
 
     @property
+    def verdict_after(self) -> str:
+        """What synchronous starts do with the steps, as one sentence without a full stop; empty if nothing changes."""
+        after = self.inspection_after
+        if after is None:
+            return ""
+        versions = tuple(dict.fromkeys(f.spark for f in after.forecasts))
+        return inspect(after.checkpoint, versions if len(versions) < len(Spark) else (), Asked.SYNC).verdict
+
+    @property
     def sound(self) -> bool:
         """Whether nothing but notes was found."""
         return self.inspection.sound
+
+    def if_possible(self) -> Self:
+        """The plan itself; refused where it would write through a symbolic link, which ckpt does not."""
+        links = map(self.inspection.checkpoint.listing.link_above, (step.path for step in self.steps))
+        link = next(filter(None, links), None)
+        if link is None:
+            return self
+        reason = (
+            f"{one_line(link)} is a symbolic link, and ckpt writes to the checkpoint's own folder only: put the files "
+            "themselves there, or copy the checkpoint as a whole to a place without links"
+        )
+        return self.refusing(reason)
+
+    def refusing(self, reason: str) -> Self:
+        """The same without anything to do, and why."""
+        nothing = replace(self, why="", steps=(), inspection_after=None, opened_as=None, replay=None, warnings=())
+        return replace(nothing, refused=reason, skips=None, repeats=None)
 
 
 def inspect_changed(

@@ -7,10 +7,13 @@ makes the next write of ``N`` fail, so it is removed before ``N`` and written on
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import sha256
 
 from ckpt.errors import NotFound, StorageError
+from ckpt.formats.limits import LARGEST_CHANGE, too_large
 from ckpt.formats.sidecars import build_hadoop_sidecar, hadoop_sidecar_name
 from ckpt.storage import FileInfo, Folder, Listing, ReadRequest, Storage
+from ckpt.storage.base import one_line
 
 
 class Action(StrEnum):
@@ -22,12 +25,29 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Content:
+    """What identifies the bytes of a file."""
+
+    size: int  # bytes
+    sha256: str | None  # None: it was listed, and not read
+
+    @staticmethod
+    def of(data: "bytes | Content | None") -> "Content | None":
+        """Of some bytes; None for a file that is not there."""
+        return Content(len(data), sha256(data).hexdigest()) if isinstance(data, bytes) else data
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
-    """One file, before and after; None is a file that is not there."""
+    """One file, before and after; None is a file that is not there.
+
+    State may be of any size: a file that is only removed is not read by a plan, and a step that was taken back keeps no
+    bytes. A ``Content`` stands for it then.
+    """
 
     path: str  # relative to the checkpoint
-    before: bytes | None
-    after: bytes | None
+    before: bytes | Content | None
+    after: bytes | Content | None
     source: str | None = None  # the file of this checkpoint whose content is written
     like: str | None = None  # the file whose owner and permissions are taken over
 
@@ -39,11 +59,37 @@ class Step:
         return Action.REMOVE if self.after is None else Action.REPLACE
 
 
+def must_fit(listing: Listing, paths: Iterable[str]) -> None:
+    """Raise StorageError where a plan would have to read files that are larger than any that Spark writes there."""
+    total = 0
+    for path in paths:
+        size = info.size if (info := listing.info(path)) else 0
+        total += size
+        damaged = too_large(path, size)
+        if damaged is not None:
+            raise StorageError(f"{one_line(path)} cannot be changed: {damaged.reason}")
+        if total > LARGEST_CHANGE:
+            reason = (
+                f"this change would read and write {total:,} bytes or more, and ckpt does so with {LARGEST_CHANGE:,}"
+            )
+            raise StorageError(f"{one_line(path)} and those before it cannot be changed: {reason}")
+
+
 def removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
-    """Steps that remove files, each after its checksum file, as far as they are there. Raises StorageError."""
-    found = [one for path in paths for one in (sidecar(path), path) if listing.info(one) is not None]
+    """Steps that remove small files, each after its checksum file, as far as they are there. Raises StorageError."""
+    found = [step.path for step in unread_removals(listing, paths)]
+    must_fit(listing, found)
     answers = storage.read_many([ReadRequest(one) for one in found])
     return (Step(one, _answered(answer), None) for one, answer in zip(found, answers, strict=True))
+
+
+def unread_removals(listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
+    """The same for files of any size and number, whose content no plan reads."""
+    for path in paths:
+        for one in (sidecar(path), path):
+            info = listing.info(one)
+            if info is not None:
+                yield Step(one, Content(info.size, None), None)
 
 
 def writing(storage: Storage, listing: Listing, path: str, data: bytes, source: str | None = None) -> Iterator[Step]:
@@ -53,6 +99,7 @@ def writing(storage: Storage, listing: Listing, path: str, data: bytes, source: 
     StorageError.
     """
     checksums = sidecar(path)
+    must_fit(listing, (checksums, path))
     like = source if listing.info(path) is None else path
     if listing.info(checksums) is not None:
         yield Step(checksums, storage.read(checksums), None)
@@ -61,6 +108,17 @@ def writing(storage: Storage, listing: Listing, path: str, data: bytes, source: 
     if any(name.startswith(".") and name.endswith(".crc") for name in listing.in_folder(folder)):
         like = like if listing.info(checksums) is None else checksums
         yield Step(checksums, None, build_hadoop_sidecar(data), like=like)
+
+
+def creating(listing: Listing, path: str, data: bytes, like: str, source: str | None = None) -> Iterator[Step]:
+    """Steps that write a file which is not there (any more), with checksums where its neighbours have them.
+
+    ``like`` is the file whose owner and permissions it takes over, ``source`` the one that ``data`` is a copy of.
+    """
+    yield Step(path, None, data, source, like)
+    folder = path.rpartition("/")[0]
+    if any(name.startswith(".") and name.endswith(".crc") for name in listing.in_folder(folder)):
+        yield Step(sidecar(path), None, build_hadoop_sidecar(data), like=like)
 
 
 def sidecar(path: str) -> str:
@@ -77,7 +135,7 @@ class Changed:
         self.uri = storage.uri if uri is None else uri
         self.local = storage.local
         self._storage = storage
-        self._data = {step.path: step.after for step in steps}
+        self._data = {step.path: _bytes_of(step) for step in steps}
         self._listing = _changed(listing, self._data)
 
     def list_level(self, path: str = "") -> Folder:
@@ -112,6 +170,12 @@ class Changed:
         return data[request.offset : end]
 
 
+def _bytes_of(step: Step) -> bytes | None:
+    """What a planned step writes."""
+    assert not isinstance(step.after, Content)
+    return step.after
+
+
 def _answered(answer: bytes | StorageError) -> bytes:
     if isinstance(answer, StorageError):
         raise answer
@@ -125,4 +189,4 @@ def _changed(listing: Listing, data: Mapping[str, bytes | None]) -> Listing:
         folders.setdefault(folder, {}).pop(name, None)
         if after is not None:
             folders[folder][name] = FileInfo(len(after), None)
-    return Listing(folders, listing.oddities)
+    return Listing(folders, listing.oddities, listing.links)

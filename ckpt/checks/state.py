@@ -7,7 +7,6 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
 from ckpt.history import Pattern, pattern
 from ckpt.model import DamageKind, Kind
-from ckpt.restart.remedies import abandoned_state
 from ckpt.restart.state_errors import load_failure
 from ckpt.versions import Spark
 
@@ -36,8 +35,7 @@ def abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
         first, last = newer.first_version, newer.last_version
         span = f"version {first}" if first == last else f"versions {first} to {last}"
         detail = f"{newer.files} files of {span}, and the offset log ends at batch {checkpoint.offsets.latest}"
-        remedy = abandoned_state(first)
-        yield Finding(diagnoses.state.STATE_ABOVE, newer.example, detail, remedy)
+        yield Finding(diagnoses.state.STATE_ABOVE, newer.example, detail)
 
 
 def snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -96,6 +94,25 @@ def missing_schemas(checkpoint: Checkpoint) -> Iterator[Finding]:
                 yield Finding(diagnoses.state.STATE_SCHEMA_MISSING, f"state/{operator.id}/0/_metadata/schema", detail)
 
 
+def other_damage(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """What was seen, where every byte was read, in files over which no start fails now."""
+    state = checkpoint.state
+    seen = state.every_byte if state else None
+    if state is None or seen is None:
+        return
+    found = {damage.path for damage in state.damages if damage.kind is not DamageKind.CHECKSUM_DIFFERS}
+    found |= {file.path for file in state.unreadable}
+    for damage in seen.damages:
+        if damage.kind is DamageKind.CHECKSUM_DIFFERS:
+            yield Finding(diagnoses.others.STALE_SIDECAR, damage.path, damage.detail)
+        elif damage.kind is DamageKind.WRONG_PARTITION:
+            yield Finding(diagnoses.state.KEYS_ELSEWHERE, damage.path, damage.detail)
+        elif damage.kind is DamageKind.CHANGED:
+            yield Finding(diagnoses.state.STATE_REDESCRIBED, damage.path, damage.detail)
+        elif damage.path not in found:
+            yield Finding(diagnoses.state.OTHER_STATE_DAMAGED, damage.path, damage.detail)
+
+
 CHECKS = (
     format_two,
     moved_joins,
@@ -106,4 +123,5 @@ CHECKS = (
     no_state,
     odd_ends,
     missing_schemas,
+    other_damage,
 )

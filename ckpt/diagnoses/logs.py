@@ -1,7 +1,7 @@
 """Diagnoses of the offset and commit logs, of ``metadata``, and of what a start makes of them (CKPT1xx, CKPT2xx)."""
 
 from ckpt import settings
-from ckpt.diagnoses.common import ERROR, NOTE, RESTORE, WARNING
+from ckpt.diagnoses.common import ERROR, NOTE, REPAIR, RESTORE, WARNING
 from ckpt.findings import Asked, Diagnosis
 from ckpt.sinks import DROPS, NEW_CHECKPOINT, REMEMBERING
 
@@ -10,13 +10,18 @@ _ASYNCHRONOUS = (
     "stateless queries into Kafka (not through foreachBatch) without a once or availableNow trigger; once it has run "
     'two batches with `.option("asyncProgressTrackingCheckpointIntervalMs", "0")` as well, both can be left out.'
 )
+QUERY_ID = (
+    "The old id is in the driver log, in the query's progress events and, for a Delta sink, in the log of the table: "
+    '`grep -ho \'"appId":"[^"]*","version":[0-9]*\' TABLE/_delta_log/*.json | tail -n 3` prints who wrote last, and '
+    "its batch. With another id, a batch that runs again is in a Delta table twice."
+)
 UNREADABLE_LOG = Diagnosis(
     "CKPT101",
     "unreadable-log-file",
     ERROR,
     "A file of the offset or commit log that every start reads cannot be read, so the query fails at start. "
     "Spark's own message often names no file.",
-    RESTORE + " Where there is a way without a copy, ckpt inspect names the files to change.",
+    REPAIR,
 )
 UNREADABLE_LOG_IGNORED = Diagnosis(
     "CKPT102",
@@ -32,16 +37,14 @@ MISSING_METADATA = Diagnosis(
     "The file metadata, which contains the query id, is missing. Spark 4.2 and later refuse to start; earlier "
     "versions start under a new query id, so sinks that remember the id (Delta's txnAppId) treat old batches as "
     "new.",
-    'Write the file {checkpoint}/metadata with the old id: {"id":"<query id>"}. The id is in the driver log, '
-    "in the query's progress events and, for a Delta sink, in the table log as txnAppId.",
+    f"`ckpt repair {{checkpoint}} --query-id ID` writes it again. {QUERY_ID}",
 )
 UNREADABLE_METADATA = Diagnosis(
     "CKPT104",
     "unreadable-metadata",
     ERROR,
     "The file metadata cannot be read, so no Spark version starts the query.",
-    'Write the file {checkpoint}/metadata again: {"id":"<query id>"}. The id is in the driver log, in the '
-    "query's progress events and, for a Delta sink, in the table log as txnAppId.",
+    f"`ckpt repair {{checkpoint}} --query-id ID` writes it again. {QUERY_ID}",
 )
 NEWER_LOG_VERSION = Diagnosis(
     "CKPT105",
@@ -74,7 +77,7 @@ NEW_QUERY_ID = Diagnosis(
     WARNING,
     "The file metadata is missing, and this Spark version starts anyway, under a new query id. Sinks that remember "
     "the id (Delta's txnAppId) treat the batch that runs next as new, even if they have it already.",
-    'Write the file {checkpoint}/metadata with the old id before the start: {"id":"<query id>"}.',
+    f"Before the start, `ckpt repair {{checkpoint}} --query-id ID` writes it again. {QUERY_ID}",
 )
 NEWER_SETTING = Diagnosis(
     "CKPT109",
@@ -116,8 +119,7 @@ COMMITS_AHEAD = Diagnosis(
     "The commit log ends after the offset log: offset files were lost or removed. Spark runs the latest planned "
     "batch again, and then fails when it finds that batch's commit: CONCURRENT_STREAM_LOG_UPDATE, which mentions "
     "several streaming jobs though there is only one.",
-    "Stop the query and restore the missing offset files from a copy of the checkpoint. Where there is a way without "
-    "a copy, ckpt inspect names the files to change.",
+    REPAIR.replace("{path}", "the missing offset files"),
 )
 COMMITS_BEHIND = Diagnosis(
     "CKPT205",
@@ -127,7 +129,7 @@ COMMITS_BEHIND = Diagnosis(
     "batch; those in between are never run again, and if they had not finished their rows are lost "
     "without any error.",
     "Find out from the sink or the driver log whether these batches had been written. If so, nothing is lost. If not, "
-    "ckpt inspect names the files of a stateless query to change, so that Spark reads their rows again.",
+    "`ckpt repair {checkpoint}` plans how their rows are read again.",
 )
 COMMITS_WITHOUT_OFFSETS = Diagnosis(
     "CKPT206",
@@ -219,5 +221,5 @@ COMMIT_WITHOUT_STATE_IDS = Diagnosis(
     "State store checkpoint format 2 finds its files by the unique ids in the commit of the batch before, and this "
     "commit names none: it was written by hand, or in a session without the setting. Spark then looks for other "
     "files.",
-    RESTORE,
+    REPAIR,
 )

@@ -1,7 +1,8 @@
 """Diagnoses of sources and sinks (CKPT4xx), of other files (CKPT5xx), of the kind of checkpoint (CKPT6xx)."""
 
-from ckpt.diagnoses.common import ERROR, NOTE, RESTORE, WARNING
+from ckpt.diagnoses.common import ERROR, NOTE, REPAIR, RESTORE, WARNING
 from ckpt.findings import Diagnosis
+from ckpt.sinks import DROP_IDS
 
 OFFSETS_WENT_BACK = Diagnosis(
     "CKPT401",
@@ -28,7 +29,8 @@ SOURCE_REPLACED = Diagnosis(
     "delta-table-replaced",
     WARNING,
     "The table id in the offsets of a Delta source changed between batches: the table was dropped and created again.",
-    "Start the query on the new table with a new checkpoint and the option startingVersion.",
+    "Start the query on the new table with a new checkpoint and the option startingVersion. Rows that this query has "
+    f"read after that version come again, and those before it are left out; of sinks {DROP_IDS}.",
 )
 SOURCE_LOG_HOLE = Diagnosis(
     "CKPT403",
@@ -36,7 +38,7 @@ SOURCE_LOG_HOLE = Diagnosis(
     ERROR,
     'The log of a file source lacks an entry it needs. Spark fails at start with a message like "batch {batch} '
     "doesn't exist\", the same as for a missing offset file.",
-    RESTORE,
+    REPAIR,
 )
 SOURCE_LOG_UNREADABLE = Diagnosis(
     "CKPT404",
@@ -50,7 +52,8 @@ SINK_LOG_HOLE = Diagnosis(
     "file-sink-log-hole",
     ERROR,
     "_spark_metadata lacks an entry that the next compaction or reader needs.",
-    "Restore the missing file of _spark_metadata from a copy, or write to a new output folder with a new checkpoint.",
+    "Restore the missing file of _spark_metadata from a copy. Or write to a new output folder with a new checkpoint: "
+    "the new folder gets every row that the sources still have.",
 )
 ORPHAN_SIDECAR_BLOCKS = Diagnosis(
     "CKPT501",
@@ -58,7 +61,7 @@ ORPHAN_SIDECAR_BLOCKS = Diagnosis(
     ERROR,
     "A hidden checksum file is left without its file, where Spark has yet to write: the query fails with "
     '"Multiple streaming queries are concurrently using", though there is only one.',
-    "Stop the query and remove {path} from {checkpoint}.",
+    "Stop the query; `ckpt repair {checkpoint}` removes it.",
 )
 ORPHAN_SIDECAR = Diagnosis(
     "CKPT502",
@@ -71,8 +74,8 @@ STALE_SIDECAR = Diagnosis(
     "CKPT503",
     "stale-checksum-file",
     NOTE,
-    "A log file does not match its hidden checksum file: it was changed by hand or damaged. Spark does not notice "
-    "this in its logs; other Hadoop clients refuse the file.",
+    "A file does not match its hidden checksum file: one of the two was changed by hand or damaged. Spark does not "
+    "notice this in its logs, deltas and changelogs; other Hadoop clients refuse the file.",
     None,
 )
 DIRECTORY_IN_THE_WAY = Diagnosis(
@@ -96,7 +99,7 @@ ODD_NAME = Diagnosis(
     ERROR,
     "Spark reads this name as a batch id, though it would never write it in this form, and then looks for a file "
     "that does not exist.",
-    "Stop the query and move {path} out of {checkpoint}.",
+    "Stop the query; `ckpt repair {checkpoint}` removes it.",
 )
 CHANGED_WHILE_READ = Diagnosis(
     "CKPT507",

@@ -1,7 +1,7 @@
 """Diagnoses of the state and what describes it (CKPT3xx)."""
 
 from ckpt import settings
-from ckpt.diagnoses.common import ERROR, NOTE, RESTORE, WARNING
+from ckpt.diagnoses.common import ERROR, NOTE, REPAIR, RESTORE, WARNING
 from ckpt.findings import Diagnosis
 
 STATE_CHAIN_HOLE = Diagnosis(
@@ -9,21 +9,22 @@ STATE_CHAIN_HOLE = Diagnosis(
     "state-file-missing",
     ERROR,
     "A file is missing from the chain of snapshot and changes that the next start loads state from.",
-    RESTORE,
+    REPAIR,
 )
 STATE_FILE_DAMAGED = Diagnosis(
     "CKPT302",
     "state-file-damaged",
     ERROR,
-    "A state file that the next start loads is empty, truncated or cannot be decoded.",
-    RESTORE,
+    "A state file that the next start loads is empty, truncated, cannot be decoded, or does not match its checksums.",
+    REPAIR,
 )
 STATE_SST_MISSING = Diagnosis(
     "CKPT303",
     "sst-file-missing-or-damaged",
     ERROR,
-    "A RocksDB snapshot names an SST file that is missing, or whose size differs from the recorded one.",
-    RESTORE,
+    "A RocksDB snapshot names an SST file that is missing, whose size differs from the recorded one, or that does not "
+    "match its checksums.",
+    REPAIR,
 )
 STATE_FOLDER_MISSING = Diagnosis(
     "CKPT304",
@@ -49,7 +50,9 @@ STATE_ABOVE = Diagnosis(
     "There are state files above the version that the next start loads and writes. Spark does not ignore them "
     "later: once the query reaches that version, it may load the old file and continue with wrong state, without "
     "any error.",
-    "If offsets or commits were removed by hand, stop the query and move the newer state files away as well.",
+    "Stop the query. If a copy of the checkpoint has the offsets and commits of the later batches, put them back: then "
+    "no row is read again. Without one, `ckpt repair {checkpoint}` plans how the newer state goes, and says what sinks "
+    "make of batches that run again.",
 )
 SNAPSHOT_LAG = Diagnosis(
     "CKPT307",
@@ -128,12 +131,22 @@ SNAPSHOT_OF_4_0 = Diagnosis(
     "v1. Spark 4.2 and later rebuild the state from changelogs, where all of them are there; 4.1 never does.",
     "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
 )
+SNAPSHOT_NOT_OF_4_0 = Diagnosis(
+    "CKPT320",
+    "snapshot-that-spark-4-0-does-not-read",
+    ERROR,
+    "In state store checkpoint format 2 Spark 4.0 wants v2 in its RocksDB snapshots, and 4.1 and later write v1. An "
+    "executor of Spark 4.0 keeps to the checkpoint format of the first RocksDB state that it loads, so it reads v1 if "
+    "that state was of format 1.",
+    "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
+)
 STATE_OF_OLD_SPARK = Diagnosis(
     "CKPT317",
     "state-without-schema-of-old-spark",
     WARNING,
-    "Spark before 3.1 wrote this state, without a schema. Later versions check its rows against the query: most pass, "
-    "and some fail with VALUE_ROW_FORMAT_VALIDATION_FAILURE, such as sums of decimals. No file tells which.",
+    "Spark before 3.1 wrote this state, without a schema. Later versions check its rows against the query: counts and "
+    "deduplication of Spark 2 pass, and sums of decimals fail, with InvalidUnsafeRowException (3.5) or "
+    "VALUE_ROW_FORMAT_VALIDATION_FAILURE. No file tells which it is.",
     "Start the query on a copy of the checkpoint first, with a sink of its own. If Spark refuses the rows, only the "
     "version that wrote them resumes from this checkpoint.",
 )
@@ -145,12 +158,50 @@ OPERATOR_UNKNOWN = Diagnosis(
     "Spark 4.0 and later compare the name with the query's, and fail at start.",
     RESTORE,
 )
+_NEW_JOIN = (
+    "in a new checkpoint: `ckpt handoff {checkpoint}` says where its sources continue. The rows that it has buffered "
+    "are not carried over."
+)
 JOIN_OF_FORMAT_1 = Diagnosis(
     "CKPT319",
     "join-in-state-format-1",
     WARNING,
-    "The state of a join has format 1, as Spark up to 2.4 writes it. Later versions refuse outer joins in that format, "
-    "because their results were wrong, and Spark 4.2 fails for all of them: Unsupported schema writer version: 1.",
-    "Begin the join in a new checkpoint: `ckpt handoff {checkpoint}` says where its sources continue. The rows that it "
-    "has buffered are not carried over.",
+    "The state of a join has format 1, as Spark up to 2.4 writes it. Later versions run only inner joins in that "
+    "format; they refuse outer and semi joins, whose results were wrong (SPARK-26154). No file tells which it is.",
+    "If Spark refuses it, begin the join " + _NEW_JOIN,
+)
+JOIN_WITHOUT_SCHEMA = Diagnosis(
+    "CKPT321",
+    "join-in-state-format-1-without-schema",
+    ERROR,
+    "A join in state format 1, as Spark up to 2.4 writes it, has no state schema. Spark 4.1 and later cannot write one "
+    "for it: an inner join fails with MatchError (4.1) or with Unsupported schema writer version: 1 (4.2 and later). "
+    "They refuse outer and semi joins in that format (SPARK-26154).",
+    "If it is an inner join, run a batch with Spark 3.5, which writes the schemas; then later versions resume. If it "
+    "is not, begin it " + _NEW_JOIN,
+)
+STATE_REDESCRIBED = Diagnosis(
+    "CKPT323",
+    "state-schema-changed-since-it-was-written",
+    WARNING,
+    "A state schema, or operator metadata, does not match its hidden checksum file: it was changed by hand or damaged. "
+    "Spark compares what it says with the query: a type or an operator that is another one now makes the start fail.",
+    RESTORE,
+)
+KEYS_ELSEWHERE = Diagnosis(
+    "CKPT324",
+    "keys-in-the-wrong-partition",
+    ERROR,
+    "State files hold keys that belong to other partitions: they were put into the wrong folder. Spark loads them "
+    "without an error and does not find their keys, so it begins them anew and writes wrong results.",
+    RESTORE,
+)
+OTHER_STATE_DAMAGED = Diagnosis(
+    "CKPT322",
+    "damaged-state-that-no-start-loads-now",
+    WARNING,
+    "A state file is damaged that the next start does not load. Going back to a batch that needs the file fails, and "
+    "so does reading or copying its state; a start cannot fall back to it.",
+    "`ckpt state verify {checkpoint}` says which batches can still be loaded. If an older one is needed, restore the "
+    "file from a copy of the checkpoint; otherwise nothing has to be done: Spark deletes it in time.",
 )

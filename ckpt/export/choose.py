@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.errors import CkptError, UsageError, argument
-from ckpt.findings import Severity
 from ckpt.inspection import inspect
 from ckpt.model import DamageKind
 from ckpt.state.ranges import Ranges
@@ -128,7 +127,7 @@ def _is_broken(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> bool:
     return any(not damage.fallback or only_a_start_gets_round(damage) for damage in serious)
 
 
-_HARMLESS = (DamageKind.ODD_END, DamageKind.BLOCKED)  # a load gets round them
+_HARMLESS = (DamageKind.ODD_END, DamageKind.BLOCKED, DamageKind.VERSION_1)  # a load gets round them
 
 
 def _within(batch: int, ranges: Ranges) -> bool:
@@ -152,8 +151,7 @@ def _finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> str:
     """What inspect says of the files of a unit: its worst finding there, or the damage itself."""
     paths = {*(damage.path for damage in unit.damages), f"commits/{batch}"}
     folder = f"state/{unit.operator}/"
-    troubles = [j for j in inspect(checkpoint).findings if j.severity is not Severity.NOTE]
-    troubles.sort(key=lambda j: (j.finding.path not in paths, -j.severity.rank))
+    troubles = sorted(inspect(checkpoint).troubles, key=lambda j: (j.finding.path not in paths, -j.severity.rank))
     for judged in troubles:
         if judged.finding.path in paths or judged.finding.path.startswith(folder) or judged.finding.path == "state":
             found = judged.finding

@@ -10,12 +10,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.formats.types import fields_of
+from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 
 PARTITION = "partition_id"
 _NOT_IN_NAMES = re.compile(r"[\s,;{}()=.`\x00-\x1f\x7f]+")  # what Parquet, Delta or SQL would have quoted or refuse
 _EVENT_TIME = "__event_time"
+_NEVER_NULL = (("window", ["start", "end"]), ("session_window", ["start", "end"]))
+TTL = "ttlExpirationMs"  # Spark wraps a value that has a time to live: {value, ttlExpirationMs}
+BLURRED = "whether it is NULL or a struct of NULLs: its columns are NULL for both"
 
 
 class Holds(StrEnum):
@@ -77,6 +80,7 @@ def flat_columns(schema: Json, *, partition_id: bool = False, only_keys: bool = 
             dropped.append(Dropped(path, why))
         else:
             kept.append(Column(names.free(path), path, places, kind))
+    dropped += (Dropped(path, BLURRED) for path, _ in blurred(schema) if not (only_keys and path[0] == "value"))
     return Columns(tuple(kept), tuple(dropped))
 
 
@@ -101,6 +105,36 @@ def leaves(
             yield from leaves(kind, here, at)
         else:
             yield here, at, kind
+
+
+def blurred(
+    schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], tuple[int, ...]]]:
+    """Path and positions of structs below key and value of which the leaves do not tell NULL from a struct of NULLs.
+
+    A window is never NULL, though Spark 4.3 records it as nullable; nor is a value that has a time to live.
+    """
+    fields = [field for field in fields_of(schema) or () if isinstance(field, dict)]
+    names = [str(field.get("name")) for field in fields]
+    for place, (field, name) in enumerate(zip(fields, names, strict=True)):
+        kind, here, at = field.get("type"), (*path, name), (*places, place)
+        inner = [inner for inner, _ in named_fields(kind)]
+        never = (name, inner) in _NEVER_NULL or TTL in names
+        if path and not never and _all_may_be_null(field):
+            yield here, at
+        yield from blurred(kind, here, at)
+
+
+def _all_may_be_null(field: Json) -> bool:
+    """Whether a field is a struct that may be NULL, and may have NULL in all its leaves without being it."""
+    if not isinstance(field, dict) or field.get("nullable") is False:
+        return False
+    fields = fields_of(field.get("type"))
+    return bool(fields) and all(
+        not isinstance(inner, dict)
+        or (_all_may_be_null(inner) if fields_of(inner.get("type")) else inner.get("nullable") is not False)
+        for inner in fields or ()
+    )
 
 
 def why_not(path: tuple[str, ...], kind: Json, only_keys: bool = False) -> str | None:

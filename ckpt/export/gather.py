@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ckpt.export.columns import Column, Dropped, Holds, Names, leaves, why_not
+from ckpt.export.columns import BLURRED, TTL, Column, Dropped, Holds, Names, blurred, leaves, why_not
 from ckpt.formats.types import array_of, fields_of, name_and_type, struct_of, type_at, type_named
 from ckpt.model import Json
 from ckpt.state.units import StateUnit, UnitKind
 
 EXPIRES = "expires_at_ms"
-_TTL = "ttlExpirationMs"  # Spark wraps a value that has a time to live: {value, ttlExpirationMs}
 _GROUP_STATE = "groupState"  # of mapGroupsWithState and its kin (``FlatMapGroupsWithStateExecHelper``)
 _TIMEOUT = "timeoutTimestamp"
 _EXPIRES_MICROS = "expiresAtMicros"  # of dropDuplicatesWithinWatermark
@@ -52,6 +51,7 @@ def keys_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
             yield Dropped(path, why)
         elif places[1] != without:
             yield InitialColumn(names.free(path[1:]), Holds.KEY, kind, path, places)
+    yield from (Dropped(path, BLURRED) for path, _ in blurred(key, ("key",), (0,)))
 
 
 def state_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
@@ -76,6 +76,8 @@ def state_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]
                     if why is None
                     else Dropped(path, why)
                 )
+            if unit.kind is not UnitKind.DEDUPLICATION:
+                yield from (Dropped(path, BLURRED) for path, _ in blurred(type_at(unit.schema, (1,)), ("value",), (1,)))
 
 
 def _holds(unit: StateUnit, path: tuple[str, ...]) -> Holds:
@@ -99,12 +101,12 @@ def _variable(unit: StateUnit, names: Names) -> Iterator[InitialColumn]:
         yield InitialColumn(name, Holds.VALUE, own, path, (1, 0)[: len(path)], variable, ttl=ttl)
         if ttl:
             free = names.free((f"{variable}_{EXPIRES}",))
-            yield InitialColumn(free, Holds.EXPIRY, "long", ("value", _TTL), (1, 1), variable, ttl=True)
+            yield InitialColumn(free, Holds.EXPIRY, "long", ("value", TTL), (1, 1), variable, ttl=True)
     elif unit.kind is UnitKind.LIST:
         inner = _fields(own, ("value",) if ttl else (), (0,) if ttl else ())
         if ttl:
             taken = Names(column.name for column in inner)
-            inner.append(Column(taken.free((EXPIRES,)), (_TTL,), (1,), "long"))
+            inner.append(Column(taken.free((EXPIRES,)), (TTL,), (1,), "long"))
         yield InitialColumn(
             name, Holds.LIST, _array(inner), ("list_value",), (1,), variable, None, ttl, 0, tuple(inner)
         )
@@ -112,7 +114,7 @@ def _variable(unit: StateUnit, names: Names) -> Iterator[InitialColumn]:
         inner = [Column("key", ("key",), (0,), type_at(unit.schema, (1,)))]
         inner.append(Column("value", ("value", "value") if ttl else ("value",), (1, 0) if ttl else (1,), own))
         if ttl:
-            inner.append(Column(EXPIRES, ("value", _TTL), (1, 1), "long"))
+            inner.append(Column(EXPIRES, ("value", TTL), (1, 1), "long"))
         yield InitialColumn(name, Holds.MAP, _array(inner), ("map_value",), (1,), variable, None, ttl, 0, tuple(inner))
 
 
@@ -157,6 +159,7 @@ def _sessions(unit: StateUnit, session: int, names: Names) -> Iterator[InitialCo
             yield Dropped(path, why)
         else:
             inner.append(Column(own.free(path[2:] if places[1] == session else path[1:]), path, places, kind))
+    yield from (Dropped(path, BLURRED) for path, at in blurred(value, ("value",), (1,)) if at[1] >= grouping)
     inner.sort(key=lambda column: column.places[1] != session)
     yield InitialColumn(names.free(("sessions",)), Holds.SESSIONS, _array(inner), ("value",), (1,), inner=tuple(inner))
 

@@ -17,10 +17,10 @@ from ckpt.export.moment import Moment
 from ckpt.export.reading import Question, Reading, plan_readings
 from ckpt.formats.types import array_of, fields_of, map_of, struct_of, type_at
 from ckpt.state.ranges import common
-from ckpt.state.units import UnitKind
+from ckpt.state.units import StateUnit, UnitKind
+from ckpt.versions import NEWEST, Spark, newest
 
 __all__ = ["Holds", "InitialColumn", "InitialPlan", "InitialShape", "plan_initial_state", "plan_initial_states"]
-from ckpt.versions import NEWEST, Spark, newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def plan_initial_state(
     """Plan the frame of the one operator that there is or that was asked for; raises as ``plan_readings`` does."""
     plans = plan_initial_states(replace(question, all_units=True), storage_options, spark)
     if len(plans) > 1:
-        raise _which_one(question, plans)
+        raise which_one(question, [plan.shape for plan in plans])
     return plans[0]
 
 
@@ -108,43 +108,52 @@ def plan_initial_states(
     spark: Spark = NEWEST,
 ) -> tuple[InitialPlan, ...]:
     """The same for every operator if ``question.all_units`` says so; of ``wanted`` only the operator may be given."""
+    check_question(question)
+    readings = plan_readings(replace(question, all_units=True), storage_options, spark)
+    plans = tuple(_plan(tuple(found)) for _, found in groupby(readings, lambda reading: reading.unit.operator))
+    if len(plans) > 1 and not question.all_units:
+        raise which_one(question, [plan.shape for plan in plans], f"; or {argument('all_units', True)}")
+    return plans
+
+
+def check_question(question: Question) -> None:
+    """Raise UsageError for a question that initial state does not answer."""
     wanted = question.wanted
     if wanted != Wanted(wanted.operator) or question.changes_from is not None:
         raise UsageError(
             "initial state is all state of an operator: leave out `store`, `side`, `variable`, `timers` "
             'and `changes_from`, or use `shape="flat"`'
         )
-    readings = plan_readings(replace(question, all_units=True), storage_options, spark)
-    plans = tuple(_plan(tuple(found)) for _, found in groupby(readings, lambda reading: reading.unit.operator))
-    if len(plans) > 1 and not question.all_units:
-        raise _which_one(question, plans, f"; or {argument('all_units', True)}")
-    return plans
 
 
-def _which_one(question: Question, plans: Sequence[InitialPlan], otherwise: str = "") -> UsageError:
-    names = [f" ({plan.shape.operator_name})" if plan.shape.operator_name else "" for plan in plans]
-    listed = ", ".join(
-        argument("operator", plan.shape.operator) + name for plan, name in zip(plans, names, strict=True)
-    )
+def which_one(question: Question, shapes: Sequence[InitialShape], otherwise: str = "") -> UsageError:
+    """The refusal of a question about more than one operator."""
+    names = [f" ({shape.operator_name})" if shape.operator_name else "" for shape in shapes]
+    listed = ", ".join(argument("operator", shape.operator) + name for shape, name in zip(shapes, names, strict=True))
     return UsageError(f"{question.checkpoint}: one operator at a time: {listed}{otherwise}")
 
 
 def _plan(readings: tuple[Reading, ...]) -> InitialPlan:
-    first, names = readings[0].unit, Names()
+    shape = initial_shape([reading.unit for reading in readings], readings[0].checkpoint)
+    return InitialPlan(tuple(map(_whole, readings)), shape)
+
+
+def initial_shape(units: Sequence[StateUnit], checkpoint: str) -> InitialShape:
+    """The columns of the frame of one operator, which has these units."""
+    first, names = units[0], Names()
     keys = list(keys_of(first, names))
     state: list[InitialColumn | Dropped] = []
-    for place, reading in enumerate(readings):
-        if reading.unit.schema is None:
-            raise CkptError(f"{reading.checkpoint}: no state schema describes the rows of {reading.unit.label} are")
-        state += (_placed(found, place) for found in state_of(reading.unit, names))
-    shape = InitialShape(
+    for place, unit in enumerate(units):
+        if unit.schema is None:
+            raise CkptError(f"{checkpoint}: no state schema describes the rows of {unit.label}")
+        state += (_placed(found, place) for found in state_of(unit, names))
+    return InitialShape(
         first.operator,
         first.operator_name,
         tuple(found for found in keys if isinstance(found, InitialColumn)),
         tuple(found for found in state if isinstance(found, InitialColumn)),
         tuple(found for found in (*keys, *state) if isinstance(found, Dropped)),
     )
-    return InitialPlan(tuple(map(_whole, readings)), shape)
 
 
 def _placed(found: InitialColumn | Dropped, place: int) -> InitialColumn | Dropped:

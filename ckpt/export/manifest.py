@@ -55,11 +55,11 @@ def manifest(
     schema: Json,
     rows: int | None,
     kind: Format,
-    spark: str,
+    spark: str | None,
 ) -> dict[str, Any]:
-    """The manifest of one unit that was written.
+    """The manifest of one unit that was written; ``spark`` is the version of Spark that did, None where it was ckpt.
 
-    ``rows`` is Spark's own count of the rows that were written; None inside a Delta commit, which has it as
+    ``rows`` is the writer's own count of the rows that were written; None inside a Delta commit, which has it as
     ``operationMetrics.numOutputRows``. ``schema`` is that of the written rows, in Spark's JSON.
     """
     return {
@@ -71,11 +71,11 @@ def manifest(
         "format": kind,
         "rows": rows,
         "schema": schema,
-        "spark": spark,
+        **_written_by(spark),
     }
 
 
-def manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spark: str) -> dict[str, Any]:
+def manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spark: str | None) -> dict[str, Any]:
     """The manifest above the folders of an export of everything: which there are, and how many rows each has.
 
     ``exports`` are the readings of one checkpoint at one moment.
@@ -89,5 +89,9 @@ def manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spa
         "batch": first.moment.batch,
         "format": kind,
         "folders": [{"folder": one.unit.folder, "unit": one.unit.label, "rows": rows} for one, rows in exports],
-        "spark": spark,
+        **_written_by(spark),
     }
+
+
+def _written_by(spark: str | None) -> dict[str, Any]:
+    return {"engine": "native" if spark is None else "spark", "spark": spark}

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
 from ckpt.errors import StorageError
+from ckpt.formats.limits import too_large
 from ckpt.model import Json
 from ckpt.state.units import StateUnit
 from ckpt.storage.locations import spark_uri
@@ -86,7 +87,13 @@ def _misled(checkpoint: Checkpoint, unit: StateUnit) -> Iterator[str]:
     for operator in state.operators if state else ():
         if operator.id == unit.operator and state and not set(operator.schema_paths).isdisjoint(state.moved_schemas):
             folder = f"{STATE}/{operator.id}/_metadata/v2"
-            yield from (f"{folder}/{name}" for name in checkpoint.listing.in_folder(folder) if name.isdecimal())
+            for name, info in checkpoint.listing.in_folder(folder).items():
+                if not name.isdecimal():
+                    continue
+                path = f"{folder}/{name}"
+                if (large := too_large(path, info.size)) is not None:
+                    raise StorageError(f"{path} is operator metadata that cannot be read: {large.reason}")
+                yield path
 
 
 def with_root(data: bytes, operator: int) -> str:
@@ -100,9 +107,9 @@ def with_root(data: bytes, operator: int) -> str:
                 paths = store[key] if isinstance(store[key], list) else [store[key]]
                 moved = [f"{ROOT}{inside}{path.rpartition(inside)[2]}" for path in paths]
                 store[key] = moved if isinstance(store[key], list) else moved[0]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"{version}\n" + json.dumps(value, separators=(",", ":"))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StorageError(f"operator metadata of operator {operator} is not what Spark writes") from error
-    return f"{version}\n" + json.dumps(value, separators=(",", ":"))
 
 
 def _metadata_with_prefix(checkpoint: Checkpoint, unit: StateUnit) -> str:

@@ -14,7 +14,7 @@ from ckpt.export.mount import Mount, mount_for
 from ckpt.model import Json, Provider
 from ckpt.reader import open_checkpoint
 from ckpt.state.units import StateUnit, UnitKind
-from ckpt.storage import open_storage
+from ckpt.storage import Storage, open_storage
 from ckpt.storage.locations import spark_uri
 from ckpt.versions import NEWEST, Spark, first_with
 
@@ -76,25 +76,47 @@ def plan_readings(
 
     ``spark`` is the version that will read. Raises StateDamaged, UsageError, and what ``open_checkpoint`` raises.
     """
-    options = storage_options or {}
-    checkpoint = _open_at(question.checkpoint, options, question.batch)
-    units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
-    for unit in units:
+    chosen = choose(question, storage_options)
+    checkpoint, moment = chosen.checkpoint, chosen.moment
+    for unit in chosen.units:
         if unit.oldest_spark is not None and not spark.at_least(unit.oldest_spark):
             raise CkptError(
                 f"{checkpoint.uri}: {unit.label} is stored in a form that Spark reads since {unit.oldest_spark}, "
                 f"and this is {spark}: pip install 'pyspark>={unit.oldest_spark}'"
             )
-    batch = choose_batch(checkpoint, units, question.batch)
     if question.changes_from is not None:
-        for unit in units:
-            _check_changes(checkpoint.uri, unit, question.changes_from, batch)
-    moment = moment_of(checkpoint, batch)
-    storage = open_storage(question.checkpoint, options)
-    latest = checkpoint.offsets.readable(batch)
-    recorded = latest.metadata.conf if latest and latest.metadata else {}
+        for unit in chosen.units:
+            _check_changes(checkpoint.uri, unit, question.changes_from, moment.batch)
     return tuple(
-        _plan(checkpoint, unit, moment, question.changes_from, recorded, spark, storage.read) for unit in units
+        _plan(checkpoint, unit, moment, question.changes_from, chosen.recorded, spark, chosen.storage.read)
+        for unit in chosen.units
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a question asks for, found in its checkpoint; the same whoever reads it."""
+
+    checkpoint: Checkpoint
+    storage: Storage
+    units: tuple[StateUnit, ...]
+    moment: Moment
+    recorded: Mapping[str, str]  # the settings in the offsets of that batch
+
+
+def choose(question: Question, storage_options: Mapping[str, str] | None = None) -> Chosen:
+    """Find what was asked for; reads the checkpoint's small files. Raises as ``plan_readings`` does."""
+    options = storage_options or {}
+    checkpoint = _open_at(question.checkpoint, options, question.batch)
+    units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
+    batch = choose_batch(checkpoint, units, question.batch)
+    latest = checkpoint.offsets.readable(batch)
+    return Chosen(
+        checkpoint=checkpoint,
+        storage=open_storage(question.checkpoint, options),
+        units=units,
+        moment=moment_of(checkpoint, batch),
+        recorded=latest.metadata.conf if latest and latest.metadata else {},
     )
 
 

@@ -24,6 +24,14 @@ class Action(StrEnum):
     EXPORT = "export"
 
 
+class Engine(StrEnum):
+    """Who reads state, and writes it."""
+
+    AUTO = "auto"  # ckpt itself, where it is certain to do what Spark does; otherwise Spark
+    NATIVE = "native"  # ckpt itself, or nobody
+    SPARK = "spark"
+
+
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
     """Which state to export, in which form, and where to.
@@ -49,6 +57,7 @@ class ExportRequest:
     partition_id: bool = False  # keep the state partition of each row
     action: Action = Action.EXPORT
     rows: int = 20  # how many to show
+    engine: Engine = Engine.SPARK
 
     @property
     def wanted(self) -> Wanted:
@@ -84,8 +93,8 @@ class ExportPart:
     """One unit of state; None where something was not asked for."""
 
     reading: Reading
-    columns: Columns | None = None  # that Spark gave; None for the raw shape, and before it has read
-    rows: int | None = None  # as Spark counted them
+    columns: Columns | None = None  # that were read; None for the raw shape, and before it is
+    rows: int | None = None  # as they were counted
     place: str | None = None  # the folder or table that was written
     shown: Sequence[dict[str, Any]] | None = None
 
@@ -99,10 +108,15 @@ class ExportPart:
 
 @dataclass(frozen=True, slots=True)
 class StateExport:
-    """What was planned, counted, shown or written: at least one part."""
+    """What was planned, counted, shown or written: at least one part.
+
+    ``engine`` did it, or would; ``not_native`` says why it is Spark, where either could have been.
+    """
 
     plan: ExportPlan
     parts: tuple[ExportPart, ...]
+    engine: Engine = Engine.SPARK
+    not_native: str | None = None
 
 
 def plan_export(

@@ -21,6 +21,12 @@ def read_utf(data: bytes, at: int) -> tuple[str, int]:
     return text.replace(b"\xc0\x80", b"\x00").decode("utf-8", "surrogatepass"), at + 2 + length
 
 
+def write_utf(text: str) -> bytes:
+    """A string as ``writeUTF`` writes it, for text in ASCII without zeros, of up to 65,535 bytes."""
+    data = text.encode("ascii")
+    return struct.pack(">H", len(data)) + data
+
+
 def joined(parts: list[str]) -> str:
     """Join a string from its parts. Raises ValueError if a surrogate is alone."""
     text = "".join(parts)

@@ -14,6 +14,12 @@ in state store checkpoint format 2 has 3.2 MB.
 LARGEST_LOGS = 8 << 20
 """Bytes of log files larger than 1 MiB that are read together, the newest first, unless all are asked for."""
 
+LARGEST_CHANGE = 64 << 20
+"""Bytes of files that one change reads and writes again, such as the operator metadata of all batches."""
+
+LARGEST_SOURCE_LOG = 56 << 20
+"""Bytes of a file source's log that are read to name all its files: about 500,000 of them."""
+
 LARGEST_ZIP = 64 << 20
 """Bytes that the entries of a RocksDB zip may have once they are unpacked: ``MANIFEST``, ``OPTIONS`` and names."""
 

@@ -1,32 +1,42 @@
-"""The LZ4 block stream in which Spark compresses deltas and changelogs, as far as ckpt looks into it.
+"""The LZ4 block stream in which Spark compresses deltas and changelogs, as far as ckpt looks into it or writes it.
 
 ``LZ4BlockOutputStream`` of lz4-java (Spark's ``LZ4CompressionCodec``): blocks of a 21-byte header (``LZ4Block``, a
 token, compressed length, decompressed length, checksum; the ints little-endian) and their data; an empty block ends it.
 """
 
 import struct
+from collections.abc import Callable
 
 MAGIC = b"LZ4Block"
 HEADER_LENGTH = 21
-_STORED, _COMPRESSED = 0x10, 0x20  # upper half of the token: how the data of the block is stored
+STORED, COMPRESSED = 0x10, 0x20  # upper half of the token: how the data of the block is stored
 _LARGEST_BLOCK = 1 << 25  # lz4-java's own limit
+_BLOCK = 1 << 15  # spark.io.compression.lz4.blockSize
+_LEVEL = 5  # lower half of the token: 2**(10 + 5) bytes in a block
+_SEED = 0x9747B28C  # LZ4BlockOutputStream.DEFAULT_SEED
+_CHECKSUM_BITS = 0x0FFFFFFF  # lz4-java's StreamingXXHash32.asChecksum drops the uppermost four
+_PRIMES = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
+_WORD = 0xFFFFFFFF
 
 
 class BadBlock(ValueError):
     """Bytes that are no LZ4 block."""
 
 
-def _header(data: bytes, at: int) -> tuple[int, int, int]:
-    """Return method, compressed and decompressed length of the block whose header begins at ``at``."""
+def block_header(data: bytes, at: int) -> tuple[int, int, int, int]:
+    """Method, compressed and decompressed length, and checksum of the block whose header begins at ``at``.
+
+    Raises BadBlock where none does.
+    """
     if data[at : at + len(MAGIC)] != MAGIC or len(data) < at + HEADER_LENGTH:
         raise BadBlock("no block header")
-    token, compressed, decompressed = struct.unpack_from("<Bii", data, at + len(MAGIC))
+    token, compressed, decompressed, checksum = struct.unpack_from("<BiiI", data, at + len(MAGIC))
     method = token & 0xF0
-    if method not in (_STORED, _COMPRESSED) or not 0 <= compressed <= _LARGEST_BLOCK * 2:
+    if method not in (STORED, COMPRESSED) or not 0 <= compressed <= _LARGEST_BLOCK * 2:
         raise BadBlock("an impossible block header")
     if not 0 <= decompressed <= _LARGEST_BLOCK:
         raise BadBlock("an impossible block header")
-    return method, compressed, decompressed
+    return method, compressed, decompressed, checksum
 
 
 def block_ends(data: bytes) -> tuple[int, bool]:
@@ -34,7 +44,7 @@ def block_ends(data: bytes) -> tuple[int, bool]:
     end = 0
     while True:
         try:
-            _, compressed, decompressed = _header(data, end)
+            _, compressed, decompressed, _ = block_header(data, end)
         except BadBlock:
             return end, False
         after = end + HEADER_LENGTH + compressed
@@ -47,16 +57,62 @@ def block_ends(data: bytes) -> tuple[int, bool]:
 
 def first_block(data: bytes) -> bytes:
     """Decompress the first block. Raises BadBlock if it is incomplete or not LZ4."""
-    method, compressed, decompressed = _header(data, 0)
+    method, compressed, decompressed, _ = block_header(data, 0)
     body = data[HEADER_LENGTH : HEADER_LENGTH + compressed]
     if len(body) < compressed:
         raise BadBlock("the block ends early")
-    if method == _STORED:
+    if method == STORED:
         return body
     try:
         return _decompress(body, decompressed)
     except IndexError:
         raise BadBlock("the block ends early") from None
+
+
+def stored(data: bytes) -> bytes:
+    """A complete stream that holds some bytes as they are."""
+    blocks = [data[at : at + _BLOCK] for at in range(0, len(data), _BLOCK)]
+    return b"".join(_block(one, checksum_of(one)) for one in blocks) + _block(b"", 0)
+
+
+def checksum_of(block: bytes, hashed: Callable[[bytes, int], int] | None = None) -> int:
+    """The checksum of a block's plain bytes; ``hashed`` computes xxHash32 with a seed, if not this module."""
+    return (hashed or xxhash32)(block, _SEED) & _CHECKSUM_BITS
+
+
+def _block(data: bytes, checksum: int) -> bytes:
+    return MAGIC + struct.pack("<Biii", STORED | _LEVEL, len(data), len(data), checksum) + data
+
+
+def xxhash32(data: bytes, seed: int = _SEED) -> int:
+    """The 32-bit xxHash of some bytes."""
+    first, second, third, fourth, fifth = _PRIMES
+    at, end = 0, len(data)
+    if end >= 16:
+        lanes = [seed + first + second, seed + second, seed, seed - first]
+        while at <= end - 16:
+            words = struct.unpack_from("<4I", data, at)
+            lanes = [
+                _rotated(lane + word * second & _WORD, 13) * first & _WORD
+                for lane, word in zip(lanes, words, strict=True)
+            ]
+            at += 16
+        found = sum(_rotated(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
+    else:
+        found = seed + fifth
+    found = found + end & _WORD
+    while at <= end - 4:
+        found = _rotated(found + struct.unpack_from("<I", data, at)[0] * third & _WORD, 17) * fourth & _WORD
+        at += 4
+    for byte in data[at:]:
+        found = _rotated(found + byte * fifth & _WORD, 11) * first & _WORD
+    found = (found ^ found >> 15) * second & _WORD
+    found = (found ^ found >> 13) * third & _WORD
+    return found ^ found >> 16
+
+
+def _rotated(word: int, by: int) -> int:
+    return (word << by | word >> 32 - by) & _WORD
 
 
 def _decompress(body: bytes, length: int) -> bytes:
@@ -65,13 +121,13 @@ def _decompress(body: bytes, length: int) -> bytes:
     at = 0
     while at < len(body):
         token = body[at]
-        literals, at = _length(body, at + 1, token >> 4)
+        literals, at = read_length(body, at + 1, token >> 4)
         out += body[at : at + literals]
         at += literals
         if at >= len(body):
             break
         offset = body[at] | body[at + 1] << 8
-        repeat, at = _length(body, at + 2, token & 15)
+        repeat, at = read_length(body, at + 2, token & 15)
         repeat += 4
         if not 0 < offset <= len(out) or len(out) + repeat > length:
             raise BadBlock("an impossible repetition")
@@ -83,7 +139,7 @@ def _decompress(body: bytes, length: int) -> bytes:
     return bytes(out)
 
 
-def _length(body: bytes, at: int, nibble: int) -> tuple[int, int]:
+def read_length(body: bytes, at: int, nibble: int) -> tuple[int, int]:
     """Read a length whose first four bits are ``nibble``, and say where it ends."""
     if nibble == 15:
         more = 255

@@ -9,6 +9,7 @@ reads the log; each source does that later. Continuous processing leaves the sec
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field, text_map
 from ckpt.formats.text import Damaged, exact_json, json_of, lines_of, quoted, tolerant, trimmed, version_of
@@ -72,10 +73,16 @@ def _metadata(text: str, version: int) -> OffsetMetadata | None:
     return OffsetMetadata(
         watermark_ms=long_field(fields, "batchWatermarkMs", default=0),
         timestamp_ms=long_field(fields, "batchTimestampMs", default=0),
-        conf=text_map(fields, "conf"),
+        conf=_shared(tuple(text_map(fields, "conf").items())),
         providers=_providers(fields) if version >= 2 else {},
         text=text,
     )
+
+
+@lru_cache(maxsize=4)
+def _shared(items: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """Settings as one object for all files that record the same ones: without that they are most of a long log."""
+    return dict(items)
 
 
 def _providers(fields: Mapping[str, Json]) -> dict[str, str]:

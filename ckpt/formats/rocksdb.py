@@ -139,15 +139,13 @@ def _parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
         if not isinstance(value, dict):
             raise TypeError
         keys = value.get("numKeys")
-        families = value.get("columnFamilyMapping") or {}
-        if not isinstance(families, dict):
-            raise TypeError
         return RocksDBSnapshot(
             ssts=_files(value.get("sstFiles"), "dfsSstFileName"),
             logs=_files(value.get("logFiles"), "dfsLogFileName"),
             num_keys=keys if type(keys) is int and keys >= 0 else None,
-            column_families=tuple(families),
+            column_families=_families(value.get("columnFamilyMapping")),
             version=_VERSIONS[version],
+            local_names=_local_names(value.get("sstFiles")),
         )
     except (ValueError, TypeError, KeyError, RecursionError):
         return Unreadable(path, Fault.BAD_JSON, "its metadata entry is not the JSON that Spark writes")
@@ -168,6 +166,26 @@ def _files(value: Json, name_key: str) -> tuple[tuple[str, int], ...]:
             raise TypeError
         files.append((name, size))
     return tuple(files)
+
+
+def _local_names(value: Json) -> dict[str, str]:
+    """The names of SST files inside the database. Raises KeyError as ``_files`` does."""
+    found: dict[str, str] = {}
+    for item in value if isinstance(value, list) else []:
+        local, name = (item.get("localFileName"), item["dfsSstFileName"]) if isinstance(item, dict) else (None, None)
+        if isinstance(local, str) and isinstance(name, str):
+            found[local] = name
+    return found
+
+
+def _families(value: Json) -> dict[str, int]:
+    """Read ``columnFamilyMapping``. Raises TypeError where it is something else."""
+    if value is not None and not isinstance(value, dict):
+        raise TypeError
+    found = {name: number for name, number in (value or {}).items() if type(number) is int}
+    if len(found) < len(value or {}):
+        raise TypeError
+    return found
 
 
 def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:

@@ -77,18 +77,18 @@ class _Reader:
 
     def _family(self) -> ColumnFamily:
         name = joined([self._utf()])
-        schemas = []
+        schemas, generations = [], []
         for _ in ("key", "value"):
-            if self._layout == "families":
-                self._skip(2)  # the id of the schema's generation, a short
+            generations.append(self._short() if self._layout == "families" else 0)
             schemas.append(self._struct(self._text()))
         encoder, user_key = self._json(self._text()), self._json(self._text())
-        return ColumnFamily(name, schemas[0], schemas[1], encoder or None, user_key or None)
+        return ColumnFamily(name, schemas[0], schemas[1], encoder or None, user_key or None, evolved=any(generations))
 
-    def _skip(self, count: int) -> None:
-        if self._at + count > len(self._data):
-            raise EndsEarly
-        self._at += count
+    def _short(self) -> int:
+        """The generation of a schema, which Avro rows name."""
+        (value,) = struct.unpack_from(">h", self._data, self._at)
+        self._at += 2
+        return int(value)
 
     def _int(self) -> int:
         (value,) = struct.unpack_from(">i", self._data, self._at)

@@ -8,6 +8,7 @@ Spark (``ChecksumCheckpointFileManager``, any file system, next to state files):
 ``Checksum``, with the CRC32C as a signed 32-bit number and the size of the main file.
 """
 
+import json
 from dataclasses import dataclass
 from struct import pack, unpack
 from zlib import crc32
@@ -53,10 +54,46 @@ def hadoop_sidecar_name(name: str) -> str:
     return f".{name}.crc"
 
 
+def shown_name(name: str) -> str:
+    """The name of the file that a name stands for: ``N`` for ``N`` itself and for its hidden ``.N.crc``."""
+    hidden = len(name) > 5 and name.startswith(".") and name.endswith(".crc")
+    return name[1:-4] if hidden else name
+
+
 def build_hadoop_sidecar(data: bytes) -> bytes:
     """The bytes of ``.N.crc`` for a file ``N`` holding ``data``."""
     values = _checksums(data, BYTES_PER_CHECKSUM)
     return _MAGIC + pack(f">i{len(values)}I", BYTES_PER_CHECKSUM, *values)
+
+
+def build_spark_sidecar(data: bytes, timestamp_ms: int) -> bytes:
+    """The bytes of ``<file>.crc`` for a file holding ``data``, as Spark 4.1 and later write it."""
+    value = crc32c(data)
+    written = {
+        "algorithm": "CRC32C",
+        "value": value - (1 << 32) if value >> 31 else value,
+        "mainFileSize": len(data),
+        "timestampMs": timestamp_ms,
+        "creator": {"executorId": "driver", "taskInfo": "ckpt"},
+    }
+    return json.dumps(written, separators=(",", ":")).encode()
+
+
+def crc32c(data: bytes) -> int:
+    """CRC-32C (Castagnoli) of some bytes, unsigned."""
+    found = 0xFFFFFFFF
+    for byte in data:
+        found = _CRC32C[(found ^ byte) & 0xFF] ^ found >> 8
+    return found ^ 0xFFFFFFFF
+
+
+def _crc32c_of(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
+
+
+_CRC32C = tuple(map(_crc32c_of, range(256)))
 
 
 @tolerant

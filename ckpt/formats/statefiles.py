@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ckpt.formats.javautf import read_utf
 from ckpt.formats.lz4 import HEADER_LENGTH, MAGIC, BadBlock, block_ends, first_block
+from ckpt.formats.sidecars import shown_name
 from ckpt.model import StateFileKind
 
 DEFAULT_STORE = "default"
@@ -29,6 +30,9 @@ JOIN_STORES = frozenset(
 
 CHECKSUM = ".crc"
 """Ending of the checksum files (JSON) that Spark 4.1 and later write next to state files; Hadoop's own are hidden."""
+
+_ONLY_AN_END = HEADER_LENGTH + 4
+"""Bytes of a file without records, before its end mark: Spark since 4.0 reads on into a damaged one in a changelog."""
 
 LZ4 = "lz4"
 _KINDS = {kind.value: kind for kind in StateFileKind if kind is not StateFileKind.SST}
@@ -54,6 +58,15 @@ def parse_name(name: str) -> FileName | None:
     if len(number) > 19:  # Spark holds versions in a Long
         return None
     return FileName(int(number), kind, unique_id or None)
+
+
+def version_of(name: str) -> int | None:
+    """The version that a file in a store's folder belongs to; None for one that belongs to no single version.
+
+    That is a state file, Spark's checksum file of it, or Hadoop's hidden checksum file of either.
+    """
+    parsed = parse_name(shown_name(name).removesuffix(CHECKSUM))
+    return None if parsed is None else parsed.version
 
 
 class Ending(StrEnum):
@@ -86,9 +99,16 @@ def judge_stream(data: bytes) -> Ending:
         return Ending.WHOLE if end == len(data) else Ending.ODD_END
     rest = data[end:]
     last_record = data[:end].endswith((b"\xff\xff\xff\xff", b"\x00"))
-    if end and last_record and len(rest) < HEADER_LENGTH and END_MARK.startswith(rest):
+    cut_mark = len(rest) < HEADER_LENGTH and END_MARK.startswith(rest)
+    if end and last_record and (cut_mark or (_is_damaged_mark(rest) and end > _ONLY_AN_END)):
         return Ending.ODD_END
     return Ending.CUT
+
+
+def _is_damaged_mark(rest: bytes) -> bool:
+    """Whether nearly all bytes are those of the end mark: the header of another block differs in more."""
+    same = sum(one == other for one, other in zip(rest, END_MARK, strict=False))
+    return len(rest) == HEADER_LENGTH and same >= HEADER_LENGTH - 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from ckpt.formats.names import java_int
 from ckpt.model import Fault, Json, Unreadable
+from ckpt.secrets import masked
 
 MAX_DEPTH = 1000
 """How deep JSON may nest: Jackson 2.15 and later (``StreamReadConstraints``), so Spark 3.5 and later."""
@@ -22,6 +23,7 @@ MOST_CONTAINERS = 200_000
 MAX_DIGITS = 1000
 """How many characters a number may have: likewise."""
 
+_FURTHER = 1000  # how far behind a cut masking looks for the end of a secret
 _Record = TypeVar("_Record")
 _SPACE = " \t\n\r"  # between the tokens of JSON
 _BLANK = "".join(map(chr, range(0x21)))  # what Java's String.trim takes off
@@ -65,8 +67,8 @@ def tolerant(parse: Callable[[bytes], _Record]) -> Callable[[str, bytes], _Recor
 
 
 def quoted(text: str, limit: int = 40) -> str:
-    """A piece of a file's text for a message: printable ASCII, cut to ``limit`` characters."""
-    safe = text[: limit + 1].encode("unicode_escape").decode("ascii")
+    """A piece of a file's text for a message: printable ASCII, masked, and then cut to ``limit`` characters."""
+    safe = masked(text[: limit + _FURTHER])[: limit + 1].encode("unicode_escape").decode("ascii")
     return f'"{safe}"' if len(safe) <= limit else f'"{safe[:limit]}..."'
 
 

@@ -2,6 +2,7 @@
 
 from ckpt.handoff.caveats import SinkMeaning
 from ckpt.handoff.plan import Handoff, Later, hand_off, plan_handoff
+from ckpt.handoff.positions import Position, Positions, positions, show_offsets
 from ckpt.handoff.snippets import Language, snippet
 from ckpt.handoff.starts import Begin, SourceStart, file_path
 
@@ -10,10 +11,14 @@ __all__ = [
     "Handoff",
     "Language",
     "Later",
+    "Position",
+    "Positions",
     "SinkMeaning",
     "SourceStart",
     "file_path",
     "hand_off",
     "plan_handoff",
+    "positions",
+    "show_offsets",
     "snippet",
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ckpt.formats.limits import LARGEST_SOURCE_LOG
 from ckpt.formats.names import COMPACT, compactible_id
 from ckpt.formats.sourcelogs import parse_source_log
 from ckpt.handoff.starts import file_path
@@ -16,11 +17,19 @@ def files_read(storage: Storage, listing: Listing, folder: str, entry: int) -> t
     after ``entry`` are left out.
     """
     paths: list[str] = []
+    total = 0
     for name in _needed(listing, folder, entry):
         path = f"{folder}/{name}"
-        if listing.info(path) is None:
+        info = listing.info(path)
+        if info is None:
             return f"neither {path} nor {path}{COMPACT} exists: it named files that the old query had read"
         paths.append(path)
+        total += info.size
+        if total > LARGEST_SOURCE_LOG:
+            return (
+                f"{path}, which names files that the old query had read, is too large: ckpt reads "
+                f"{LARGEST_SOURCE_LOG:,} bytes of such files"
+            )
     found: dict[str, None] = {}
     for path, data in zip(paths, storage.read_many([ReadRequest(path) for path in paths]), strict=True):
         parsed = parse_source_log(path, data) if isinstance(data, bytes) else None

@@ -173,10 +173,10 @@ def _starts(storage: Storage, checkpoint: Checkpoint, batch: int) -> Iterator[So
         if isinstance(offset, FileOffset):
             folder = source_folder(checkpoint.listing, log, view.index)
             seen = files_read(storage, checkpoint.listing, folder, offset.log_offset)
-        yield source_start(view, seen, _recreated(checkpoint, batch, place))
+        yield source_start(view, seen, recreated_topics(checkpoint, batch, place))
 
 
-def _recreated(checkpoint: Checkpoint, batch: int, place: int) -> dict[str, tuple[int, ...]]:
+def recreated_topics(checkpoint: Checkpoint, batch: int, place: int) -> dict[str, tuple[int, ...]]:
     """Topics of a source that were recreated after a batch, as later batches show, and their newest partitions."""
     logs = [log for i in checkpoint.offsets.ids if i >= batch and (log := checkpoint.offsets.readable(i)) is not None]
     found: dict[str, tuple[int, ...]] = {}

@@ -37,6 +37,9 @@ _EVENT_HUBS = (
     "the source must be Kafka: offsets of Azure Event Hubs look the same, and its reader wants sequence numbers in "
     "eventhubs.startingPositions instead of these options"
 )
+NOT_READ = "its offset is not JSON, and cannot be read; name an older batch, or put the file back from a copy"
+"""Of a source whose line in the offset file is damaged."""
+
 _TEST_SOURCES = {
     SourceType.RATE: "a rate source counts from zero in every new checkpoint; no option says otherwise",
     SourceType.RATE_MICRO_BATCH: "a rate-micro-batch source counts from row 0 in every new checkpoint; "
@@ -56,6 +59,8 @@ def source_start(
 
     """
     offset = decode(view.offset)
+    if not view.well_formed:
+        return SourceStart(view, Begin.REFUSED, refused=NOT_READ)
     if view.offset is None:
         condition = "start as the old query did when it was new: it had read nothing from this source"
         return SourceStart(view, Begin.UNREAD, conditions=(condition,))

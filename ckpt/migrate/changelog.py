@@ -1,7 +1,7 @@
 """``ckpt migrate changelog``: changelog checkpointing of a RocksDB checkpoint on or off.
 
 Spark loads a version from the newest snapshot at or below it and the changelogs behind that, whatever the setting is
-(class ``RocksDB``, ``load``), so the same checkpoint goes on in both directions; the setting decides how the next
+(class ``RocksDB``, ``load``), so the same checkpoint continues in both directions; the setting decides how the next
 versions are written. It is not among those that a checkpoint records. Measured on Spark 3.5, 4.0, 4.2 and 4.3, with
 state store checkpoint format 2 on 4.2.
 """

@@ -1,6 +1,6 @@
 """``ckpt migrate provider``: from one state store provider to another, which takes a new query and a new checkpoint.
 
-Spark goes on with the provider that the offset log records, whatever the session says (class ``OffsetSeqMetadata``,
+Spark continues with the provider that the offset log records, whatever the session says (class ``OffsetSeqMetadata``,
 ``setSessionConf``; measured in both directions on 4.2), and nothing turns the files of one into those of the other. The
 one door by which state comes into a new checkpoint is the initial state of transformWithState, which runs on RocksDB
 only (``TransformWithStateExec``). What a way is called here follows from what the tests of this project show.
@@ -48,7 +48,7 @@ class MoveOutcome(StrEnum):
 class Carry(StrEnum):
     """How far state of an operator can be taken to the other provider."""
 
-    GOES_ON = "goes-on"  # a new query goes on with it; shown by tests against an uninterrupted query
+    GOES_ON = "goes-on"  # a new query continues with it; shown by tests against an uninterrupted query
     STATE_ONLY = "state-only"  # it can be loaded; whether a new query then answers the same is not shown
     NONE = "none"
 

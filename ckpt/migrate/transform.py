@@ -7,16 +7,18 @@ batch. The plan brings together the frame of that state, where the sources go on
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from ckpt import settings
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.export.choose import Wanted
-from ckpt.export.columns import Column, Holds, type_names
+from ckpt.export.columns import BLURRED, Column, Holds, type_names
 from ckpt.export.initial import InitialPlan, InitialShape, plan_initial_state
 from ckpt.export.reading import Question
 from ckpt.export.targets import ExportTarget, Format
 from ckpt.handoff import Handoff, hand_off
-from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, variables_of
+from ckpt.migrate.aggregates import Kept, aggregates_of
+from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, opaque, variables_of
 from ckpt.model import Json, Operator
 from ckpt.sinks import SINKS
 from ckpt.times import instant
@@ -54,7 +56,7 @@ class TransformRefused(CkptError):
         self.handoff = handoff
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TransformPlan:
     """A new query before it is written."""
 
@@ -82,8 +84,27 @@ class TransformPlan:
     @property
     def packed(self) -> str:
         """The column in which all that is no key is handed to the processor."""
+        return self._free("state", "state_of_key", "all_state_of_key")
+
+    @property
+    def inputs(self) -> str:
+        """The column in which the inputs of its aggregates are handed to the processor."""
+        return self._free("inputs", "inputs_of_row", "all_inputs_of_row")
+
+    def _free(self, *names: str) -> str:
         taken = {key.name.lower() for key in self.shape.keys}
-        return next(name for name in ("state", "state_of_key", "all_state_of_key") if name not in taken)
+        return next(name for name in names if name not in taken)
+
+    @cached_property
+    def aggregates(self) -> tuple[Kept, ...]:
+        """What wrote the buffers of an aggregation; of sessions only the user can merge them."""
+        grouped = self.family in (Family.AGGREGATION, Family.WINDOWS)
+        return aggregates_of(self.initial) if grouped else ()
+
+    @property
+    def folds(self) -> bool:
+        """Whether all aggregates are known, so that the new query can continue them by itself."""
+        return bool(self.aggregates) and all(kept.aggregate.fold for kept in self.aggregates)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -175,6 +196,12 @@ def warnings_of(plan: TransformPlan) -> Iterator[str]:
             "source is which. Joining and dropping old rows is up to update(), and not proven to give the results "
             "of Spark's operator."
         )
+    if plan.family in (Family.AGGREGATION, Family.WINDOWS, Family.SESSIONS) and (bytes_only := opaque(plan.variables)):
+        yield (
+            f"{' and '.join(bytes_only)} holds bytes in Spark's own serialization, as collect_list, collect_set and "
+            "percentiles keep them; no schema says what is in them. They are loaded as bytes, and the new query cannot "
+            "continue such an aggregate: begin it again, or keep the old query for it."
+        )
     if plan.family is Family.SESSIONS:
         yield "Merging rows into sessions, and removing those that have ended, is up to update() and expired()."
     if any(variable.ttl for variable in plan.variables):
@@ -194,6 +221,9 @@ def warnings_of(plan: TransformPlan) -> Iterator[str]:
     dropping = [one.kind for one in SINKS if one.drops_new_query]
     yield from (f"Sink {one.kind}: {one.meaning}." for one in plan.handoff.sinks if one.kind in dropping)
     for dropped in plan.shape.dropped:
+        if plan.family is Family.GROUP_STATE and dropped.why == BLURRED and len(dropped.path) == 2:
+            yield "A group state whose fields are all NULL is taken for none: their columns do not tell them apart."
+            continue
         yield f"Not in the initial state: {'.'.join(dropped.path)}: {dropped.why}."
 
 

@@ -130,7 +130,7 @@ def _way(place: StorePartition, first: int | None, committed: Collection[int], *
         version, older = _newest_pair(sorted(version for version in snapshots if version <= last), logs)
         why = f"up to version {last} no two snapshots remain with all changelogs between them"
     across = (last if last - 1 in committed else None, later)
-    if version is None or older is None or not logs.issuperset(range(older + 1, version + 1)):
+    if version is None or older is None or not _lead(logs, older, version):
         return TwoWays(*where, *across, why=why)
     return TwoWays(*where, *across, version, older)
 
@@ -140,9 +140,14 @@ def _versions(files: Collection[FileId], once: Counter[int]) -> set[int]:
     return {version for version, _ in files if once[version] == 1}
 
 
+def _lead(logs: set[int], older: int, version: int) -> bool:
+    """Whether there is a changelog of every version after ``older``, up to ``version``."""
+    return version - older <= len(logs) and logs.issuperset(range(older + 1, version + 1))
+
+
 def _newest_pair(snapshots: list[int], logs: set[int]) -> tuple[int | None, int | None]:
     """The newest snapshot to which changelogs lead from the one before; ``snapshots`` are in order."""
     for older, version in reversed([*pairwise(snapshots)]):
-        if logs.issuperset(range(older + 1, version + 1)):
+        if _lead(logs, older, version):
             return version, older
     return None, None

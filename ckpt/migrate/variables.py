@@ -1,6 +1,7 @@
 """State of a transformWithState query that holds what another query kept: its variables, and how they are loaded."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -47,6 +48,7 @@ class Variable:
 
 
 WINDOW = ("window_start", "window_end")
+_OPAQUE = re.compile(r"buf(_[0-9]+)?")
 
 
 def family_of(shape: InitialShape) -> Family:
@@ -67,6 +69,12 @@ def family_of(shape: InitialShape) -> Family:
         return Family.DEDUPLICATION
     windowed = {key.name for key in shape.keys if key.type == "timestamp"} >= set(WINDOW)
     return Family.WINDOWS if windowed else Family.AGGREGATION
+
+
+def opaque(variables: Iterable[Variable]) -> tuple[str, ...]:
+    """Buffers of which no schema says what is in them (``TypedImperativeAggregate``, which calls each ``buf``)."""
+    fields = (field for variable in variables for field in variable.fields)
+    return tuple(name for name, kind in fields if kind == "binary" and _OPAQUE.fullmatch(name))
 
 
 def variables_of(shape: InitialShape) -> tuple[Variable, ...]:

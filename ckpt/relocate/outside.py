@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ckpt import filelogs
 from ckpt.checkpoint import Checkpoint
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.sourcelogs import SinkFile, SourceFile, parse_sink_log
 from ckpt.model import Unreadable
-from ckpt.storage import ReadRequest, Storage
+from ckpt.storage import Storage
 
 SINK_LOG = "_spark_metadata"
 
@@ -68,8 +69,9 @@ def _of_sink(checkpoint: Checkpoint, storage: Storage, folder: str) -> str | Non
     if log.latest is None or log.interval <= 0:
         return None
     path = f"{folder}/{log.name_of(log.latest)}"
-    (answer,) = storage.read_many([ReadRequest(path)])
-    return _newest(parse_sink_log(path, answer)) if isinstance(answer, bytes) else None
+    asked = filelogs.request_for(checkpoint.listing, path)
+    (answer,) = storage.read_many([asked])
+    return _newest(parse_sink_log(path, filelogs.lines(asked, answer))) if isinstance(answer, bytes) else None
 
 
 def _newest(entries: tuple[SourceFile | SinkFile, ...] | Unreadable) -> str | None:

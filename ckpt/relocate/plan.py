@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from ckpt.change.plan import ChangePlan, inspect_changed
-from ckpt.change.steps import writing
+from ckpt.change.steps import must_fit, writing
 from ckpt.checkpoint import STATE, Checkpoint
 from ckpt.errors import CkptError, StorageError
 from ckpt.formats.operators import parse_operator_metadata, with_schema_paths
@@ -144,6 +144,7 @@ def _metadata_files(storage: Storage, checkpoint: Checkpoint) -> Iterator[_Metad
         for operator in numbered(listing.subfolders(STATE))
         for batch in numbered(listing.in_folder(f"{STATE}/{operator}/_metadata/v2"))
     ]
+    must_fit(listing, (path for _, path in found))
     answers = storage.read_many([ReadRequest(path) for _, path in found])
     for (operator, path), data in zip(found, answers, strict=True):
         if isinstance(data, StorageError):

@@ -8,17 +8,13 @@ begins where it is not.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.change.plan import Replay
+from ckpt.change.plan import NoWay, Replay
 from ckpt.change.steps import Step, removals, sidecar, writing
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.model import OffsetLog
 from ckpt.repair.plan import Strategy
 from ckpt.restart.forecast import source_ranges
 from ckpt.storage import Storage
-
-
-class NoWay(Exception):
-    """A strategy has no answer for a checkpoint; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,13 @@
 """``ckpt repair-async`` as one call."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Unpack
 
 from ckpt.change.apply import Receipt
 from ckpt.change.perform import How, perform
 from ckpt.repair.plan import RepairPlan, Strategy
 from ckpt.repair.planner import plan_repair
-from ckpt.storage import Storage
 from ckpt.versions import Spark
 
 
@@ -18,7 +17,6 @@ def repair_async(
     *,
     strategy: Strategy = Strategy.AUTO,
     versions: Sequence[Spark] = (),
-    accept_replay: bool = False,
     **how: Unpack[How],
 ) -> tuple[RepairPlan, Receipt]:
     """All that ``ckpt repair-async`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
@@ -28,7 +26,6 @@ def repair_async(
         storage_options: For the file system of the URI, and of the backup where that is remote.
         strategy: Which strategy; ``auto`` picks the one that reads less again.
         versions: The Spark versions that the query may be started with; none named is all.
-        accept_replay: Accept that rows of finished batches are read again.
         how: ``apply=True`` performs the plan, ``undo`` takes an earlier repair back; see ``How``.
 
     Raises:
@@ -40,9 +37,5 @@ def repair_async(
     (['offsets/30', 'offsets/.30.crc'], False)
 
     """
-
-    def plan(storage: Storage) -> RepairPlan:
-        found = plan_repair(storage, strategy, versions)
-        return replace(found, must_accept=None) if accept_replay else found
-
-    return perform(RepairPlan, plan, uri, storage_options, versions, **how)
+    planner = partial(plan_repair, strategy=strategy, versions=versions)
+    return perform(RepairPlan, planner, uri, storage_options, versions, **how)

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from ckpt.change.plan import inspect_changed
+from ckpt.change.plan import FINISHED_AGAIN, NoWay, inspect_changed
 from ckpt.checkpoint import Checkpoint
-from ckpt.findings import Severity
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Kind
 from ckpt.reader import read_checkpoint
-from ckpt.repair.drafts import Draft, NoWay, fills, rewinds
+from ckpt.repair.drafts import Draft, fills, rewinds
 from ckpt.repair.plan import RepairPlan, Strategy
 from ckpt.repair.warnings import warnings
 from ckpt.restart.forecast import Forecast
@@ -25,7 +24,6 @@ _DRAFTS: Mapping[Strategy, Callable[[Checkpoint, Storage], Iterator[Draft]]] = {
     Strategy.FILL: fills,
     Strategy.REWIND: rewinds,
 }
-_FINISHED_AGAIN = "rows of finished batches would be read again: check the plan, then add `accept_replay`"
 _TRIES = 10  # how many pairs of batches are tried before going back is given up
 
 
@@ -69,11 +67,9 @@ def _has_gap(checkpoint: Checkpoint) -> bool:
 
 
 def _no_gap(found: Inspection) -> str:
-    troubles = [one.finding.diagnosis for one in found.findings if one.severity is not Severity.NOTE]
-    if not troubles:
+    if found.sound:
         return "a synchronous start finds every offset file that it looks for"
-    codes = ", ".join(dict.fromkeys(f"{one.code} {one.name}" for one in troubles))
-    return f"no gap stops a synchronous start, so this command cannot help; ckpt found {codes}"
+    return f"no gap stops a synchronous start, so this command cannot help; ckpt found {found.trouble_names}"
 
 
 def _first_that_runs(way: Strategy, found: Inspection, storage: Storage, versions: Sequence[Spark]) -> RepairPlan:
@@ -102,7 +98,7 @@ def _checked(draft: Draft, found: Inspection, storage: Storage, versions: Sequen
         reads_after=draft.reads_after,
         inspection_after=inspect_changed(storage, found, draft.steps, versions),
         replay=draft.replay,
-        must_accept=_FINISHED_AGAIN if finished else None,
+        repeats=FINISHED_AGAIN if finished else None,
     )
     starts = plan.starts_after
     failing = [f for f in starts if not f.outcome.runs]

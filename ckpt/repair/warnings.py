@@ -8,6 +8,7 @@ from ckpt.history import Pattern, pattern
 from ckpt.restart.forecast import Forecast
 from ckpt.sinks import DROPS_OR_REPEATS
 from ckpt.verdict import spell
+from ckpt.ways.warnings import named_sinks
 
 _SINKS = f"What the sink does with batches that run again: {DROPS_OR_REPEATS}; upserts by key are safe."
 
@@ -26,7 +27,7 @@ def warnings(checkpoint: Checkpoint, logged: int, failing: Sequence[Forecast], *
     if not checkpoint.stateful:
         yield _unlogged(checkpoint, logged)
     if finished:
-        yield _SINKS + _named_sinks(checkpoint)
+        yield _SINKS + named_sinks(checkpoint)
     for error in dict.fromkeys(f.error for f in failing):
         versions = spell([f.spark for f in failing if f.error == error])
         yield f'Spark {versions} still will not start: "{error}".'
@@ -40,9 +41,3 @@ def _unlogged(checkpoint: Checkpoint, logged: int) -> str:
         "batches that asynchronous tracking had not logged. Any start reads and writes them again, under batch ids "
         "that were used before, and no log says how far they go."
     )
-
-
-def _named_sinks(checkpoint: Checkpoint) -> str:
-    commit = checkpoint.commits.readable(checkpoint.commits.latest)
-    names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
-    return f" The commit log names this sink: {', '.join(names)}." if names else ""

@@ -8,7 +8,7 @@ from ckpt.findings import Diagnosis, Finding
 from ckpt.formats.operators import OPERATORS
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
-from ckpt.model import DamageKind, StateDamage, StateFileKind
+from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind
 from ckpt.restart import messages, remedies
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
 from ckpt.restart.logs import join_format
@@ -24,10 +24,14 @@ _STATE_DIAGNOSES = {
     DamageKind.UNREADABLE: diagnoses.state.STATE_FILE_DAMAGED,
     DamageKind.BAD_SCHEMA: diagnoses.state.STATE_FILE_DAMAGED,
     DamageKind.VERSION_2: diagnoses.state.SNAPSHOT_OF_4_0,
+    DamageKind.VERSION_1: diagnoses.state.SNAPSHOT_NOT_OF_4_0,
     DamageKind.BLOCKED: diagnoses.others.DIRECTORY_IN_THE_WAY,
     DamageKind.MISSING_SST: diagnoses.state.STATE_SST_MISSING,
     DamageKind.MISSING_PARTITION: diagnoses.state.STATE_FOLDER_MISSING,
     DamageKind.MISSING_STATE: diagnoses.state.STATE_FOLDER_MISSING,
+    DamageKind.BAD_BLOCK: diagnoses.state.STATE_SST_MISSING,
+    DamageKind.LEADS_OUTSIDE: diagnoses.state.STATE_FILE_DAMAGED,
+    DamageKind.BAD_END: diagnoses.state.STATE_FILE_DAMAGED,
 }
 
 
@@ -83,17 +87,31 @@ def state(start: Start) -> Forecast | None:
         )
     failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.rules)) is not None]
     if not failing:
-        return _undescribed(start)
+        return _redescribed(start) or _undescribed(start)
     without_ids = _commit_without_ids(start)
     damages = (Finding(_diagnosis(damage), damage.path, damage.detail) for damage, _ in failing)
     because = tuple(damages) if without_ids is None else (without_ids,)
     at_start = next((failure for _, failure in failing if failure.at_start), None)
     if at_start is not None:
         return start.ends(Outcome.FAILS_AT_START, *because, error=at_start.words)
-    again, words_of_first = not start.resumes, failing[0][1].words
+    certain = [failure for _, failure in failing if failure.certain]
+    if not certain:
+        return start.ends(Outcome.UNKNOWN, *because)
+    again, words_of_first = not start.resumes, certain[0].words
     return start.ends(
         Outcome.FAILS_IN_BATCH, *because, batch_id=batch_id, reexecutes=again, sources=ranges, error=words_of_first
     )
+
+
+def _redescribed(start: Start) -> Forecast | None:
+    """State schemas and operator metadata that were changed since: Spark compares them with the query."""
+    seen = start.checkpoint.state.every_byte if start.checkpoint.state else None
+    for damage in seen.damages if seen else ():
+        schema = damage.path.endswith("/schema") or "/_stateSchema/" in damage.path
+        if damage.kind is DamageKind.CHANGED and (schema or start.rules.operator_metadata):
+            found = Finding(diagnoses.state.STATE_REDESCRIBED, damage.path, damage.detail)
+            return start.ends(Outcome.UNKNOWN, found)
+    return None
 
 
 def _undescribed(start: Start) -> Forecast | None:
@@ -107,9 +125,7 @@ def _undescribed(start: Start) -> Forecast | None:
     kept = start.checkpoint.state
     joins = [one for one in (kept.operators if kept else ()) if any(store.name in JOIN_STORES for store in one.stores)]
     if joins and conf.get(settings.JOIN_FORMAT, "1") == "1":
-        detail = f"operator {joins[0].id} keeps a join, and the offsets record no later state format than 1"
-        found = Finding(diagnoses.state.JOIN_OF_FORMAT_1, f"{STATE}/{joins[0].id}", detail)
-        return start.ends(Outcome.UNKNOWN, found)
+        return _join_of_format_1(start, joins[0], settings.JOIN_FORMAT in conf)
     if settings.COMPRESSION_CODEC in conf:  # which Spark records since 3.1
         return None
     for operator in kept.operators if kept else ():
@@ -119,6 +135,24 @@ def _undescribed(start: Start) -> Forecast | None:
             found = Finding(diagnoses.state.STATE_OF_OLD_SPARK, f"{STATE}/{operator.id}", detail)
             return start.ends(Outcome.UNKNOWN, found)
     return None
+
+
+def _join_of_format_1(start: Start, join: Operator, recorded: bool) -> Forecast | None:
+    """Spark since 3.0 records the format, and runs only inner joins in format 1 (``StreamingSymmetricHashJoinExec``).
+
+    So one that has schemas, which Spark writes since 3.1, is an inner join, and resumes. For one without, Spark since
+    4.1 would write schemas of version 1, and cannot.
+    """
+    described = {store.key_schema is not None for store in join.stores}
+    if described == {True} and recorded:
+        return None
+    path, detail = (
+        f"{STATE}/{join.id}",
+        f"operator {join.id} keeps a join, and the offsets record no later format than 1",
+    )
+    if described == {False} and not start.rules.describes_join_format_1:
+        return start.fails(diagnoses.state.JOIN_WITHOUT_SCHEMA, path, detail, None)
+    return start.ends(Outcome.UNKNOWN, Finding(diagnoses.state.JOIN_OF_FORMAT_1, path, detail))
 
 
 def _commit_without_ids(start: Start) -> Finding | None:
@@ -131,8 +165,7 @@ def _commit_without_ids(start: Start) -> Finding | None:
     if commit is None or commit.state_unique_ids:
         return None
     detail = "it names no unique ids, and the state files have some"
-    remedy = remedies.commit_without_ids(before)
-    return Finding(diagnoses.logs.COMMIT_WITHOUT_STATE_IDS, f"{COMMITS}/{before}", detail, remedy)
+    return Finding(diagnoses.logs.COMMIT_WITHOUT_STATE_IDS, f"{COMMITS}/{before}", detail)
 
 
 def _moved_schemas(start: Start) -> tuple[Finding, str | None] | None:
@@ -168,9 +201,7 @@ def blocked(start: Start) -> Forecast | None:
     in_the_way = in_the_way or obstacle(start, COMMITS, batch_id)  # asynchronous writes fail while the batch runs
     if in_the_way is None and batch_id in start.checkpoint.commits:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
-        found = Finding(
-            diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{batch_id}", detail, remedies.commits_ahead(start.checkpoint)
-        )
+        found = Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{batch_id}", detail)
         in_the_way = found, messages.concurrent_update(batch_id)
     if in_the_way is None:
         return None
@@ -224,8 +255,7 @@ def runs(start: Start) -> Forecast:
             because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail))
     if start.committed is not None and start.latest is not None and start.committed > start.latest:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
-        ahead = remedies.commits_ahead(start.checkpoint)
-        because.append(Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail, ahead))
+        because.append(Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail))
     if start.checkpoint.metadata is None:
         because.append(Finding(diagnoses.logs.NEW_QUERY_ID, METADATA, "the file is missing"))
     return start.ends(Outcome.RESUMES, *because, batch_id=batch_id, reexecutes=not start.resumes, sources=ranges)

@@ -53,8 +53,8 @@ def _log_file(
         return start.ends(Outcome.UNKNOWN, Finding(diagnoses.others.TOO_LARGE, path, entry.reason))
     if isinstance(entry, Unreadable):
         folder, _, batch_id = path.partition("/")
-        remedy = remedies.unreadable_log(start.checkpoint, folder, int(batch_id))
-        return start.fails(diagnoses.logs.UNREADABLE_LOG, path, entry.reason, entry.says, remedy)
+        by_place = remedies.unreadable_log(start.checkpoint, folder, int(batch_id))
+        return start.fails(diagnoses.logs.UNREADABLE_LOG, path, entry.reason, entry.says, by_place)
     return None
 
 

@@ -12,6 +12,7 @@ from ckpt.sources import (
     NO_TOPIC_YET,
     Advance,
     FileOffset,
+    KafkaOffset,
     RateMicroBatchOffset,
     advance,
     decode,
@@ -29,16 +30,18 @@ def malformed_offsets(start: Start) -> Forecast | None:
         for index, source in enumerate(log.sources if log else ()):
             if not source.well_formed:
                 detail = f"the offset of source {index} is {'JSON that was cut off' if source.cut else 'no JSON'}"
-                error = messages.CUT_OFFSET if source.cut and _is_read_by_json4s(start, index) else None
+                error = _words_about_cut_json(start, index) if source.cut else None
                 return start.fails(diagnoses.logs.MALFORMED_OFFSET, f"{OFFSETS}/{batch_id}", detail, error)
     return None
 
 
-def _is_read_by_json4s(start: Start, index: int) -> bool:
-    """Whether a source, as its other offsets show it, lets Jackson's own error out (Kafka wraps it in another)."""
+def _words_about_cut_json(start: Start, index: int) -> str | None:
+    """What a source says, as its other offsets show it: Kafka has words of its own, others let Jackson's error out."""
     logs = (start.checkpoint.offsets.readable(batch_id) for batch_id in start.checkpoint.offsets.ids)
-    others = (decode(in_order(log)[index].value) for log in logs if log and index < len(log.sources))
-    return any(isinstance(offset, FileOffset | RateMicroBatchOffset) for offset in others)
+    others = {type(decode(in_order(log)[index].value)) for log in logs if log and index < len(log.sources)}
+    if KafkaOffset in others:
+        return messages.CUT_KAFKA_OFFSET
+    return messages.CUT_OFFSET if others & {FileOffset, RateMicroBatchOffset} else None
 
 
 def doubtful_offsets(start: Start) -> Forecast | None:
@@ -93,7 +96,8 @@ def source_entries(start: Start) -> Forecast | None:
     if end is None:
         return None
     for one in file_source_logs(start.checkpoint.listing, end):
-        ends = [decode(in_order(log)[one.source].value) if log else None for log in (begin, end)]
+        known = [log if log and one.source < len(log.sources) else None for log in (begin, end)]
+        ends = [decode(in_order(log)[one.source].value) if log else None for log in known]
         first, last = (offset.log_offset if isinstance(offset, FileOffset) else -1 for offset in ends)
         if not 0 <= last - first <= MOST_BATCHES:
             continue

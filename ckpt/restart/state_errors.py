@@ -20,17 +20,22 @@ class LoadFailure:
 
     words: str | None  # that the error, or one of its causes, contains with class and message; None: not known
     at_start: bool = False  # before any task runs; otherwise while the first batch is executed
+    certain: bool = True  # otherwise it fails if the batch reads what is damaged
 
 
 def load_failure(damage: StateDamage, provider: Provider, rules: Rules) -> LoadFailure | None:
     """How a start ends that meets ``damage``, under the rules of its version; None where it gets round it."""
     if _survives(damage, rules):
         return None
+    if damage.kind is DamageKind.BAD_BLOCK or (damage.kind is DamageKind.LEADS_OUTSIDE and rules.reads_outside):
+        return LoadFailure(None, certain=False)
     match damage.kind:
         case DamageKind.MISSING_STATE if damage.operator is None and rules.checks_state_folder:
             return LoadFailure("STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY", at_start=True)
         case DamageKind.MISSING_STATE if damage.operator is not None and rules.operator_metadata:
             return LoadFailure("STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA", at_start=True)
+        case DamageKind.VERSION_1:
+            return LoadFailure("CANNOT_LOAD_STATE_STORE.CANNOT_READ_CHECKPOINT")
         case DamageKind.VERSION_2 if not rules.repairs_snapshots:
             return LoadFailure("CANNOT_LOAD_STATE_STORE.CANNOT_READ_CHECKPOINT")
         case DamageKind.BAD_SCHEMA:
@@ -54,7 +59,13 @@ def _survives(damage: StateDamage, rules: Rules) -> bool:
     An odd end is ignored, but a checksum file next to it may be read. A bad snapshot is replaced by an older one and
     its logs where Spark repairs snapshots; for RocksDB that needs changelog checkpointing.
     """
-    if damage.kind is DamageKind.VERSION_2 and rules.version_2_snapshots:
+    if damage.kind in (DamageKind.VERSION_1, DamageKind.VERSION_2):
+        wanted = DamageKind.VERSION_2 if rules.version_2_snapshots else DamageKind.VERSION_1
+        if damage.kind is wanted:
+            return True
+    if damage.kind in (DamageKind.CHECKSUM_DIFFERS, DamageKind.BAD_BLOCK):
+        return damage.kind is DamageKind.CHECKSUM_DIFFERS
+    if damage.kind is DamageKind.BAD_END and not rules.looks_for_version:
         return True
     if damage.kind is DamageKind.ODD_END and not (damage.checksummed and _verifies(damage, rules.checksum_check)):
         return True
@@ -73,7 +84,7 @@ def _verifies(damage: StateDamage, checksum_check: ChecksumCheck) -> bool:
 
 def _replays_from_nothing(damage: StateDamage) -> bool:
     """Whether the automatic repair of a snapshot ends with an empty state and the first log, which is not there."""
-    if damage.format_version != 1:
+    if damage.format_version != 1 or damage.all_logs:
         return False
     if damage.file_kind is StateFileKind.SNAPSHOT:
         return True
@@ -100,8 +111,10 @@ def _plain_words(damage: StateDamage) -> str | None:
     match damage.file_kind, damage.kind:
         case StateFileKind.SST, DamageKind.MISSING_SST:
             return "does not exist"
-        case StateFileKind.SST, _:
+        case StateFileKind.SST, DamageKind.EMPTY | DamageKind.TRUNCATED:
             return "Copied"
+        case StateFileKind.SST, _:
+            return damage.says
         case StateFileKind.ZIP, DamageKind.TRUNCATED:
             return "EOFException"
         case StateFileKind.ZIP, _:

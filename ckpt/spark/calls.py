@@ -4,14 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ckpt.errors import CkptError
+from ckpt.errors import CkptError, UsageError, argument
 from ckpt.export.initial import InitialPlan
 from ckpt.export.preflight import must_be_free
-from ckpt.export.request import Action, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export
+from ckpt.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export
 from ckpt.export.targets import Format, Mode, target
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
 from ckpt.migrate.two_ways import Comparison
+from ckpt.spark.engines import without_spark
 from ckpt.spark.needs import SparkMissing, pyspark_version
 from ckpt.versions import NEWEST, Spark
 
@@ -48,10 +49,11 @@ def export_state(
     Args:
         request: Which state, in which form, where to, and what is to be done with it.
         storage_options: For the file system of the checkpoint, and of a target of the same scheme.
-        session: Which Spark session reads and writes; a plan needs none.
+        session: Which Spark session reads and writes; a plan needs none, nor does the engine ``native``.
 
     Raises:
         UsageError: The request makes no sense, the target is taken, or the format cannot hold a column.
+        CkptError: The engine ``native`` was asked for, and does not understand this state; the text says why.
         StateDamaged: Files of the state that is asked for are missing or damaged.
         SparkMissing, SparkFailed: Spark is not installed, or failed; nothing was written.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
@@ -61,9 +63,18 @@ def export_state(
     ['key_field0', 'value_left_time']
 
     """
+    why = None
+    if request.engine is not Engine.SPARK:
+        given = session.spark is not None or session.master is not None or bool(session.confs)
+        found = without_spark(request, storage_options, given=given)
+        if isinstance(found, StateExport):
+            return found
+        why = found
+        if request.engine is Engine.NATIVE:
+            raise UsageError(f"{argument('engine', Engine.NATIVE)}: {why}")
     plans = request.action is Action.PLAN
     plan = plan_export(request, storage_options, _spark_version(needed=not plans))
-    return StateExport(plan, plan.parts if plans else tuple(_with_spark(plan, session)))
+    return StateExport(plan, plan.parts if plans else tuple(_with_spark(plan, session)), not_native=why)
 
 
 def _with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:

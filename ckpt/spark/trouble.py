@@ -9,6 +9,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from ckpt.errors import CkptError
+from ckpt.secrets import masked
 from ckpt.storage.base import one_line
 
 _LONGEST = 400
@@ -33,7 +34,7 @@ def _words(error: Exception) -> str:
     named = [message for message in messages if re.search(r"\[[A-Z][A-Z0-9_.]{4,}\]", message)]
     text = (named or messages)[-1]
     first = re.split(r"\n\s*(?:at |JVM stacktrace|Driver stacktrace)|\nCaused by", text.strip())[0]
-    line = one_line(" ".join(first.split()))
+    line = one_line(masked(" ".join(first.split())))
     return line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
 
 

@@ -26,6 +26,11 @@ class Description:
         """Its metadata, where that can be read."""
         return None if isinstance(self.metadata, Unreadable) else self.metadata
 
+    @property
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        """The files that cannot be read."""
+        return tuple(one for one in (self.metadata, *self.schemas.values()) if isinstance(one, Unreadable))
+
 
 def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict[int, Description]]:
     """Read metadata and schemas of every operator."""
@@ -51,6 +56,12 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
             said = parse_operator_metadata(metadata[folder.id], data) if isinstance(data, bytes) else data
         found[folder.id] = Description(said, of_stores)
     return found
+
+
+def described_by(listing: Listing, folders: tuple[OperatorFolder, ...]) -> list[str]:
+    """The files that ``describe`` reads."""
+    metadata = [path for folder in folders if (path := _metadata_path(listing, folder))]
+    return metadata + [path for folder in folders for _, path in _schema_paths(listing, folder)]
 
 
 def _metadata_path(listing: Listing, folder: OperatorFolder) -> str | None:

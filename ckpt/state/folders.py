@@ -118,7 +118,7 @@ def _operator(
     partitions = numbered(listing.subfolders(f"{STATE}/{operator}"))
     stores: dict[str, dict[int, StorePartition]] = {}
     for partition in partitions:
-        for store, folder in _stores(listing, f"{STATE}/{operator}/{partition}"):
+        for store, folder in stores_of(listing, f"{STATE}/{operator}/{partition}"):
             files = listing.in_folder(folder)
             key = frozenset(files)
             names = known.get(key)
@@ -130,8 +130,8 @@ def _operator(
     return OperatorFolder(operator, tuple(partitions), stores)
 
 
-def _stores(listing: Listing, partition: str) -> Iterator[tuple[str, str]]:
-    """The stores of a partition by name, with their folders."""
+def stores_of(listing: Listing, partition: str) -> Iterator[tuple[str, str]]:
+    """The stores of a partition's folder by name, with their folders."""
     yield DEFAULT_STORE, partition
     for name in listing.subfolders(partition):
         if name not in (SSTS, LOGS) and name[0] not in "._":

@@ -7,6 +7,7 @@ from ckpt.state.context import Context
 from ckpt.state.describe import Description
 from ckpt.state.folders import OperatorFolder
 from ckpt.state.load import Loads
+from ckpt.state.verify import NOTHING, Verified
 from ckpt.storage.base import Listing
 
 
@@ -20,3 +21,4 @@ class Found:
     described: Mapping[int, Description]  # by operator
     loads: Loads
     uri: str  # where the checkpoint is now
+    seen: Verified = NOTHING  # in files of which every byte was read

@@ -1,6 +1,6 @@
 """Puts together what was found in ``state/`` into one ``StateInventory``."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
@@ -24,6 +24,7 @@ from ckpt.state.folders import LOGS, SSTS, OperatorFolder, StoreNames, StorePart
 from ckpt.state.found import Found
 from ckpt.state.load import Load
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
+from ckpt.state.seen import every_byte, usable_names
 from ckpt.storage.base import Listing
 
 
@@ -36,6 +37,7 @@ def assemble(found: Found) -> StateInventory:
         unique_id is not None for place in places[:1] for _, unique_id in (*place.names.logs, *place.names.snapshots)
     )
     operators = tuple(_operator(found, folder, by_place) for folder in found.folders)
+    damages = tuple(find_damages(found, operators))
     return StateInventory(
         provider=_provider(context, places),
         format_version=2 if format_2 else 1,
@@ -43,7 +45,7 @@ def assemble(found: Found) -> StateInventory:
         codec=context.codec,
         operators=operators,
         needed_version=context.needed_version,
-        damages=tuple(find_damages(found, operators)),
+        damages=damages,
         newer=_newer(places, context),
         moved_schemas=tuple(
             path
@@ -52,7 +54,8 @@ def assemble(found: Found) -> StateInventory:
             if lies_elsewhere(path, operator.id, found.uri)
         ),
         unverified=found.loads.unverified,
-        unreadable=tuple(_unreadable(found.described.values())),
+        unreadable=tuple(file for description in found.described.values() for file in description.unreadable),
+        every_byte=every_byte(found, damages),
     )
 
 
@@ -123,12 +126,14 @@ def _store(
     found: Found, folder: OperatorFolder, name: str, expected: int | None, loads: Mapping[StorePartition, Load]
 ) -> Store:
     listing, context = found.listing, found.context
+    metadata = found.described[folder.id].known
     places = folder.stores.get(name, {})
     families = found.described[folder.id].schemas.get(name, ())
     families = () if isinstance(families, Unreadable) else families
     plain = next((family for family in families if family.name == DEFAULT_COLUMN_FAMILY), None)
     loaded = [(place, loads.get(place)) for _, place in sorted(places.items())]
-    names = {place.names if load is None else load.usable for place, load in loaded}
+    names = {usable_names(found, place, load) for place, load in loaded}
+    prefixes = [one.num_cols_prefix_key for one in metadata.stores if one.name == name] if metadata else []
     everywhere = expected is None or all(partition in places for partition in range(expected))
     return Store(
         name=name,
@@ -141,6 +146,7 @@ def _store(
         column_families=_column_families(families),
         key_schema=plain.key_schema if plain else None,
         value_schema=plain.value_schema if plain else None,
+        prefix_columns=prefixes[0] if prefixes else None,
     )
 
 
@@ -203,11 +209,3 @@ def _newer(places: list[StorePartition], context: Context) -> NewerState | None:
         return None
     found.sort()
     return NewerState(found[0][0], found[-1][0], len(found), found[0][1])
-
-
-def _unreadable(described: Iterable[Description]) -> Iterator[Unreadable]:
-    """Small files that could not be read."""
-    for description in described:
-        if isinstance(description.metadata, Unreadable):
-            yield description.metadata
-        yield from (schema for schema in description.schemas.values() if isinstance(schema, Unreadable))

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ckpt.formats.statefiles import CHECKSUM, Lineage, parse_lineage
+from ckpt.formats.statefiles import CHECKSUM
 from ckpt.model import DamageKind, RocksDBSnapshot, StateDamage, StateFile, StateFileKind
 from ckpt.state.chains import Chain, WantedVersion, chain_to, fallbacks
 from ckpt.state.folders import SSTS, StoreNames, StorePartition
+from ckpt.state.lineages import read_lineages
 from ckpt.state.steps import Step
-from ckpt.state.verify import Verdict, Verified, compare_sizes, verify
-from ckpt.storage.base import Listing, ReadRequest
+from ckpt.state.verify import NOTHING, Verdict, Verified, compare_sizes, verify
+from ckpt.storage.base import Listing
 
-_HEAD = 1 << 16
-"""Bytes from the beginning of a changelog that surely hold its first block, with the lineage (format 2)."""
+_HARMLESS = (DamageKind.VERSION_1, DamageKind.CHECKSUM_DIFFERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,17 @@ class Loads:
 
 
 def load_stores(
-    listing: Listing, targets: Mapping[StorePartition, WantedVersion], codec: str, most_tails: int
+    listing: Listing,
+    targets: Mapping[StorePartition, WantedVersion],
+    codec: str,
+    most_tails: int,
+    seen: Verified = NOTHING,
 ) -> Step[Loads]:
-    """Find the files of every store in every partition, and check the ends of ``most_tails`` of them at most."""
-    lineages = yield from _read_lineages(targets)
+    """Find the files of every store in every partition, and check the ends of ``most_tails`` of them at most.
+
+    ``seen`` is what is known of files of which every byte was read.
+    """
+    lineages = yield from read_lineages(targets)
     known: dict[tuple[StoreNames, WantedVersion], Chain] = {}
     chains: dict[StorePartition, Chain] = {}
     for place, target in targets.items():
@@ -64,14 +71,15 @@ def load_stores(
             known[key] = chain_to(place.names, target, lineages.get(place))
         chains[place] = known[key]
     looked_at = list(islice(_most_telling_first(chains), most_tails))
-    verified = yield from verify(looked_at, codec)
+    verified = yield from verify(looked_at, codec, seen)
     recorded = [f for f in looked_at if f.path in verified.unknown and listing.info(f.path + CHECKSUM)]
-    verified = yield from compare_sizes(recorded, verified)
+    verified = yield from compare_sizes([f for f in recorded if f.path not in seen.files], verified)
     drafts = [_check(listing, place, targets[place], chain, verified) for place, chain in chains.items()]
-    rescued = yield from _rescued(listing, [load for load in drafts if load.damages], codec)
-    loads = tuple(_with_fallback(load) if load.place in rescued else load for load in drafts)
+    rescued = yield from _rescued(listing, [load for load in drafts if load.damages], codec, seen)
+    loads = tuple(_with_fallback(load, rescued[load.place]) if load.place in rescued else load for load in drafts)
     files = sum(len(chain.logs) + (chain.snapshot is not None) for chain in chains.values())
-    return Loads(loads, len(verified.unknown) + max(files - most_tails, 0))
+    unknown = sum(file.path in verified.unknown for file in looked_at)
+    return Loads(loads, unknown + max(files - most_tails, 0))
 
 
 def _most_telling_first(chains: Mapping[StorePartition, Chain]) -> Iterator[StateFile]:
@@ -86,26 +94,11 @@ def _most_telling_first(chains: Mapping[StorePartition, Chain]) -> Iterator[Stat
         yield from map(place.log, chain.logs[:-1])
 
 
-def _read_lineages(targets: Mapping[StorePartition, WantedVersion]) -> Step[dict[StorePartition, Lineage]]:
-    """Format 2: read the lineage that the changelog of the wanted version begins with, unless there is a zip."""
-    asked: dict[StorePartition, ReadRequest] = {}
-    for place, (version, unique_id) in ((p, (t.version, t.unique_id)) for p, t in targets.items()):
-        this = (version, unique_id)
-        if unique_id is not None and this not in place.names.snapshots and this in place.names.logs:
-            asked[place] = ReadRequest(f"{place.folder}/{place.names.logs[this]}", 0, _HEAD)
-    if not asked:
-        return {}
-    answers = yield list(asked.values())
-    found = {}
-    for place, answer in zip(asked, answers, strict=True):
-        lineage = parse_lineage(answer) if isinstance(answer, bytes) else None
-        if lineage is not None:
-            found[place] = lineage
-    return found
+def _rescued(listing: Listing, loads: list[Load], codec: str, seen: Verified) -> Step[dict[StorePartition, bool]]:
+    """Those whose only problem is a snapshot that an older one and its logs can replace, and whether all are intact.
 
-
-def _rescued(listing: Listing, loads: list[Load], codec: str) -> Step[set[StorePartition]]:
-    """Those whose only problem is a snapshot that an older one and its logs can replace, with all files intact."""
+    The others among them have every log, from the first one on.
+    """
     ways: dict[StorePartition, list[tuple[Chain, Load]]] = {}
     for load in loads:
         serious = [damage for damage in load.damages if _is_serious(damage)]
@@ -119,16 +112,17 @@ def _rescued(listing: Listing, loads: list[Load], codec: str) -> Step[set[StoreP
         for file in _most_telling_first({place: chain})
     }
     if not files:
-        return set()
-    verified = yield from verify(files.values(), codec)
-    return {
-        place
-        for place, options in ways.items()
-        if any(
+        return {}
+    verified = yield from verify(files.values(), codec, seen)
+    found: dict[StorePartition, bool] = {}
+    for place, options in ways.items():
+        intact = any(
             not any(map(_is_serious, _check(listing, place, load.target, chain, verified).damages))
             for chain, load in options
         )
-    }
+        if intact or any(chain.snapshot is None for chain, _ in options):
+            found[place] = intact
+    return found
 
 
 def _of_snapshot(damage: StateDamage) -> bool:
@@ -136,13 +130,19 @@ def _of_snapshot(damage: StateDamage) -> bool:
 
 
 def _is_serious(damage: StateDamage) -> bool:
-    """Whether it is more than an odd end of a file without a checksum."""
-    return damage.kind is not DamageKind.ODD_END or damage.checksummed
+    return is_serious(damage.kind, checksummed=damage.checksummed)
 
 
-def _with_fallback(load: Load) -> Load:
-    """Mark the damages of a load as ones that Spark can get round."""
-    damages = tuple(replace(damage, fallback=_of_snapshot(damage)) for damage in load.damages)
+def is_serious(kind: DamageKind, *, checksummed: bool) -> bool:
+    """Whether it is more than an odd end of a file without a checksum, or a snapshot that Spark 4.0 does not read."""
+    return kind not in _HARMLESS and (kind is not DamageKind.ODD_END or checksummed)
+
+
+def _with_fallback(load: Load, intact: bool) -> Load:
+    """Mark the damages of a load as ones that Spark can get round, or tries to with a log that is damaged too."""
+    damages = tuple(
+        replace(damage, fallback=intact and _of_snapshot(damage), all_logs=not intact) for damage in load.damages
+    )
     return replace(load, damages=damages)
 
 
@@ -172,10 +172,8 @@ def _damages(
         yield from _file_damages(place, target, name, names.snapshot_kind, verified)
         recorded = verified.snapshots.get(f"{place.folder}/{name}")
         if recorded is not None:
-            if recorded.version == 2:
-                verdict = Verdict(DamageKind.VERSION_2, "its metadata entry begins with v2, as Spark 4.0 writes it")
-                yield _damage(place, target, verdict, name, names.snapshot_kind)
-            yield from _sst_damages(listing, place, target, name, recorded)
+            yield from _of_one_version(place, target, name, recorded)
+            yield from _sst_damages(listing, place, target, name, recorded, verified)
     for log in chain.logs:
         yield from _file_damages(place, target, names.logs[log], names.log_kind, verified)
     if chain.hole is not None:
@@ -186,6 +184,19 @@ def _damages(
             DamageKind.BLOCKED, f"a folder is in the place of version {target.version + 1} is to be written"
         )
         yield _damage(place, target, verdict, blocked, names.log_kind)
+
+
+def _of_one_version(
+    place: StorePartition, target: WantedVersion, name: str, recorded: RocksDBSnapshot
+) -> Iterator[StateDamage]:
+    """A snapshot that only Spark 4.0 reads, or only later versions: in format 2 they disagree about its version."""
+    if recorded.version == 2:
+        verdict = Verdict(DamageKind.VERSION_2, "its metadata entry begins with v2, as Spark 4.0 writes it")
+    elif target.unique_id is not None:
+        verdict = Verdict(DamageKind.VERSION_1, "its metadata entry begins with v1, as Spark 4.1 and later write it")
+    else:
+        return
+    yield _damage(place, target, verdict, name, StateFileKind.ZIP)
 
 
 def _ids_in_names(place: StorePartition, target: WantedVersion) -> Iterator[StateDamage]:
@@ -211,21 +222,32 @@ def _file_damages(
 
 
 def _sst_damages(
-    listing: Listing, place: StorePartition, target: WantedVersion, zip_name: str, recorded: RocksDBSnapshot
+    listing: Listing,
+    place: StorePartition,
+    target: WantedVersion,
+    zip_name: str,
+    recorded: RocksDBSnapshot,
+    verified: Verified,
 ) -> Iterator[StateDamage]:
-    """SST files that a zip names and that are not there, or not as long as it says."""
+    """What is wrong with the SST files that a zip names."""
+    for name, verdict in sst_verdicts(listing, place, zip_name, recorded, verified):
+        yield _damage(place, target, verdict, f"{SSTS}/{name}", StateFileKind.SST)
+
+
+def sst_verdicts(
+    listing: Listing, place: StorePartition, zip_name: str, recorded: RocksDBSnapshot, verified: Verified
+) -> Iterator[tuple[str, Verdict]]:
+    """SST files that a zip names and that are not there, not as long as it says, or were seen to be damaged."""
     there = listing.in_folder(f"{place.folder}/{SSTS}")
     for name, size in recorded.ssts:
         info = there.get(name)
-        path = f"{SSTS}/{name}"
         if info is None:
-            verdict = Verdict(DamageKind.MISSING_SST, f"{zip_name} names it, and it is missing")
+            yield name, Verdict(DamageKind.MISSING_SST, f"{zip_name} names it, and it is missing")
         elif info.size != size:
             kind = DamageKind.EMPTY if info.size == 0 else DamageKind.TRUNCATED
-            verdict = Verdict(kind, f"{info.size} bytes, where {zip_name} records {size}")
-        else:
-            continue
-        yield _damage(place, target, verdict, path, StateFileKind.SST)
+            yield name, Verdict(kind, f"{info.size} bytes, where {zip_name} records {size}")
+        elif (seen := verified.wrong.get(f"{place.folder}/{SSTS}/{name}")) is not None:
+            yield name, seen
 
 
 def _hole(place: StorePartition, target: WantedVersion, chain: Chain) -> StateDamage:

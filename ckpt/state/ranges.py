@@ -1,5 +1,6 @@
 """Sets of versions or batches as sorted, inclusive ranges."""
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import TypeAlias
 
@@ -35,3 +36,9 @@ def common(one: Ranges, other: Ranges) -> Ranges:
 def shifted(ranges: Ranges, by: int) -> Ranges:
     """Add ``by`` to every number."""
     return tuple((first + by, last + by) for first, last in ranges)
+
+
+def within(ranges: Ranges, number: int) -> bool:
+    """Whether a number is in one of them."""
+    place = bisect_right(ranges, number, key=lambda span: span[0])
+    return place > 0 and number <= ranges[place - 1][1]

@@ -40,9 +40,11 @@ def together(*steps: Step[Any]) -> Step[list[Any]]:
                 results[step] = end.value
         if not asked:
             break
+        answers, answer = {}, None  # what was read before need not be in memory beside what is read now
         got = yield [request for requests in asked.values() for request in requests]
-        answers, start = {}, 0
+        start = 0
         for step, requests in asked.items():
             answers[step] = got[start : start + len(requests)]
             start += len(requests)
+        del got
     return [results[step] for step in steps]

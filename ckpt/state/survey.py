@@ -14,6 +14,7 @@ from ckpt.state.found import Found
 from ckpt.state.inventory import assemble
 from ckpt.state.load import load_stores
 from ckpt.state.steps import Step, together
+from ckpt.state.verify import NOTHING, Verified
 from ckpt.storage.base import Listing
 
 MOST_TAILS = 20_000
@@ -29,12 +30,14 @@ def read_state(
     commits: Log[CommitLog],
     uri: str,
     most_tails: int = MOST_TAILS,
+    seen: Verified = NOTHING,
 ) -> Step[StateInventory | None]:
     """Take stock of ``state/``; None if the checkpoint has none and no commit mentions any.
 
     Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads;
     ``uri`` is the checkpoint's current location. At most ``most_tails`` files of the version are read besides their
-    names and sizes, the newest of each partition first; the rest is counted as ``unverified``.
+    names and sizes, the newest of each partition first; the rest is counted as ``unverified``. ``seen`` is what is
+    known of files of which every byte was read.
     """
     context = context_of(offsets, commits)
     if not listing.has_folder(STATE) and not context.unique_ids:
@@ -48,6 +51,6 @@ def read_state(
                 if target is not None:
                     targets[place] = target
     described, loads = yield from together(
-        describe(listing, operators), load_stores(listing, targets, context.codec or LZ4, most_tails)
+        describe(listing, operators), load_stores(listing, targets, context.codec or LZ4, most_tails, seen)
     )
-    return assemble(Found(listing, context, operators, described, loads, uri))
+    return assemble(Found(listing, context, operators, described, loads, uri, seen))

@@ -5,7 +5,8 @@ tail is read further, because Spark does not check the tail: what counts is whet
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import NamedTuple
 
 from ckpt.errors import NotFound
@@ -16,8 +17,12 @@ from ckpt.model import DamageKind, Fault, RocksDBSnapshot, StateFile, StateFileK
 from ckpt.state.steps import Answer, Step
 from ckpt.storage.base import ReadRequest
 
-_LARGEST_READ = 1 << 28
+_LARGEST_READ = 192 << 20
 """Up to this many bytes a suspicious file is read completely; of a larger one only the tail is checked."""
+
+_READ_AT_ONCE = 16 << 20  # bytes of suspicious files, unless one alone is larger
+
+_LARGEST_CHECKSUM = 1 << 16  # bytes
 
 _NO_ENTRIES = "NoSuchFileException"
 """Spark unpacks a zip without entries and then does not find the file ``metadata``."""
@@ -38,6 +43,19 @@ class Verified:
     wrong: Mapping[str, Verdict] = field(default_factory=dict)
     unknown: frozenset[str] = frozenset()  # another codec, or it could not be read
     snapshots: Mapping[str, RocksDBSnapshot] = field(default_factory=dict)  # what the zips say
+    files: frozenset[str] = frozenset()  # of which every byte was read
+
+    def with_all(self, others: "Verified") -> "Verified":
+        """What is known of some files, and of others."""
+        return Verified(
+            {**self.wrong, **others.wrong},
+            self.unknown | others.unknown,
+            {**self.snapshots, **others.snapshots},
+            self.files | others.files,
+        )
+
+
+NOTHING = Verified()
 
 
 @dataclass(slots=True)
@@ -49,14 +67,17 @@ class _Verdicts:
     snapshots: dict[str, RocksDBSnapshot] = field(default_factory=dict)
 
 
-def verify(files: Iterable[StateFile], codec: str) -> Step[Verified]:
+def verify(files: Iterable[StateFile], codec: str, seen: Verified = NOTHING) -> Step[Verified]:
     """Check the tail of each file, and then all of those whose tail is not that of a complete file.
 
-    ``codec`` is the one in which the query compresses deltas and changelogs; the ends of others say nothing.
+    ``codec`` is the one in which the query compresses deltas and changelogs; the ends of others say nothing. What was
+    ``seen`` of files of which every byte was read is in the outcome, and they are not read again.
     """
     found = _Verdicts()
     looked_at: list[StateFile] = []
     for file in files:
+        if file.path in seen.files:
+            continue
         if file.size == 0:
             says = _NO_ENTRIES if file.kind is StateFileKind.ZIP else None
             found.wrong[file.path] = Verdict(DamageKind.EMPTY, "the file is empty", says)
@@ -71,15 +92,20 @@ def verify(files: Iterable[StateFile], codec: str) -> Step[Verified]:
             continue
         if not _judge_tail(file, tail, found):
             suspicious.append(file)
-    contents = yield [ReadRequest(file.path) for file in suspicious]
-    for file, content in zip(suspicious, contents, strict=True):
-        _judge_whole(file, content, found)
-    return Verified(found.wrong, frozenset(found.unknown), found.snapshots)
+    while suspicious:
+        sizes = accumulate(file.size for file in suspicious)
+        count = max(sum(size <= _READ_AT_ONCE for size in sizes), 1)
+        some, suspicious = suspicious[:count], suspicious[count:]
+        contents = yield [ReadRequest(file.path) for file in some]
+        for file, content in zip(some, contents, strict=True):
+            _judge_whole(file, content, found)
+        del contents, content
+    return Verified(found.wrong, frozenset(found.unknown), found.snapshots).with_all(seen)
 
 
 def compare_sizes(files: Sequence[StateFile], verified: Verified) -> Step[Verified]:
     """Compare files whose ends say nothing with the size that Spark's checksum file of each records."""
-    answers = yield [ReadRequest(file.path + CHECKSUM) for file in files]
+    answers = yield [ReadRequest(file.path + CHECKSUM, 0, _LARGEST_CHECKSUM) for file in files]
     wrong, known = dict(verified.wrong), set[str]()
     for file, answer in zip(files, answers, strict=True):
         recorded = parse_spark_sidecar(file.path + CHECKSUM, answer) if isinstance(answer, bytes) else None
@@ -89,7 +115,7 @@ def compare_sizes(files: Sequence[StateFile], verified: Verified) -> Step[Verifi
         if recorded.size != file.size:
             detail = f"{file.size} bytes, where its checksum file records {recorded.size}"
             wrong[file.path] = Verdict(DamageKind.TRUNCATED, detail)
-    return Verified(wrong, verified.unknown - known, verified.snapshots)
+    return replace(verified, wrong=wrong, unknown=verified.unknown - known)
 
 
 def _tail(file: StateFile) -> ReadRequest:

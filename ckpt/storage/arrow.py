@@ -98,6 +98,10 @@ class ArrowBackendWriter:
         """Write a whole file."""
         if self._fs.get_file_info(self._join(path)).type != fs.FileType.NotFound:
             raise FileExistsError(path)
+        self.replace(path, data)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a whole file, over another one too; on HDFS pyarrow deletes that just before the rename."""
         place = temporary(path) if self._renames else path
         with self._fs.open_output_stream(self._join(place)) as file:
             file.write(data)

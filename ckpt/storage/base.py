@@ -4,7 +4,7 @@ Paths are relative to the root of the checkpoint, with ``/`` between names and n
 ``""`` is the root itself. Nothing here can write.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -73,10 +73,12 @@ class Listing:
     ``folders`` has every folder as a key, empty ones too: path -> file name -> what is known of the file.
     ``oddities`` has the paths that were not followed: a looping link is kept as an empty folder, a
     special file as an empty file, a dangling link (which Hadoop does not list either) in neither.
+    ``links`` has the paths that are symbolic links, whatever they lead to.
     """
 
     folders: Mapping[str, Mapping[str, FileInfo]]
     oddities: Mapping[str, Oddity] = field(default_factory=dict)
+    links: Set[str] = frozenset()
     _children: dict[str, list[str]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -114,6 +116,12 @@ class Listing:
         """What is known of the file at ``path``, or None where there is none."""
         folder, _, name = path.rpartition("/")
         return self.folders.get(folder, {}).get(name)
+
+    def link_above(self, path: str) -> str | None:
+        """The symbolic link that ``path`` is, or is behind; the outermost one. None where there is none."""
+        parts = path.split("/")
+        prefixes = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+        return next((prefix for prefix in prefixes if prefix in self.links), None)
 
     def walk(self, path: str = "") -> Iterator[tuple[str, FileInfo]]:
         """Every file in and below ``path``, with its path, folder by folder."""

@@ -107,6 +107,11 @@ class FsspecBackendWriter:
         except (TypeError, NotImplementedError, ValueError):  # it knows no such mode
             self._fs.pipe_file(full, data)
 
+    def replace(self, path: str, data: bytes) -> None:
+        """Remove a file, and write it anew: not every file system shows a new one only when it is complete."""
+        self.delete(path)
+        self.put(path, data)
+
     def delete(self, path: str) -> None:
         """Remove a file."""
         self._fs.rm_file(self._join(path))

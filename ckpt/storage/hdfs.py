@@ -53,7 +53,7 @@ class HdfsBackend:
 
 
 class HdfsBackendWriter:
-    """Writes a temporary file and renames it, which HDFS refuses where the name is taken."""
+    """Writes a temporary file and renames it, which HDFS refuses where the name is taken, unless told to replace."""
 
     def __init__(self, client: hdfs_native.Client, join: Callable[[str], str]) -> None:
         self._client = client
@@ -61,15 +61,25 @@ class HdfsBackendWriter:
 
     def put(self, path: str, data: bytes) -> None:
         """Write a whole file."""
+        try:
+            self._write(path, data, over=False)
+        except Exception:
+            if self._is_there(path):
+                raise FileExistsError(path) from None
+            raise
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a whole file over another one, in one step of the name node."""
+        self._write(path, data, over=True)
+
+    def _write(self, path: str, data: bytes, *, over: bool) -> None:
         unfinished = self._join(temporary(path))
         with self._client.create(unfinished, hdfs_native.WriteOptions(overwrite=True)) as file:
             file.write(data)
         try:
-            self._client.rename(unfinished, self._join(path), False)
+            self._client.rename(unfinished, self._join(path), over)
         except Exception:
             self._client.delete(unfinished, False)
-            if self._is_there(path):
-                raise FileExistsError(path) from None
             raise
 
     def _is_there(self, path: str) -> bool:

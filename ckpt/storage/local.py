@@ -16,7 +16,7 @@ _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # A named pipe in place of a file must not block the reader, nor a terminal become its own.
 _OPEN_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MOST_TIMES = 16  # that one folder is listed because links lead to it
-_CHUNK = 1 << 20
+_SPARE = 1 << 12  # bytes read past the listed size, in case the file grew
 
 # Half the price of calling FileInfo, which matters for half a million files.
 _file_info = partial(tuple.__new__, FileInfo)
@@ -55,6 +55,7 @@ class LocalStorage:
         """The whole tree, one ``scandir`` for each folder and one ``stat`` for each file."""
         tree: dict[str, dict[str, FileInfo]] = {}
         oddities: dict[str, Oddity] = {}
+        all_links: set[str] = set()
         pending = [("", False)]  # and whether it is behind a symbolic link
         times: Counter[tuple[int, int]] = Counter()
         while pending:
@@ -71,12 +72,13 @@ class LocalStorage:
             tree[path] = files
             prefix = f"{path}/" if path else ""
             oddities.update((prefix + name, oddity) for name, oddity in odd.items())
+            all_links.update(prefix + name for name in links)
             for name in folders:
                 if odd.get(name) is Oddity.LOOP:
                     tree[prefix + name] = {}
                 else:
                     pending.append((prefix + name, linked or name in links))
-        return Listing(tree, oddities)
+        return Listing(tree, oddities, all_links)
 
     def read(self, path: str) -> bytes:
         """A whole file."""
@@ -126,7 +128,8 @@ class LocalStorage:
                         elif entry.is_dir(follow_symlinks=False):
                             folders.append(entry.name)
                         else:
-                            links.add(entry.name)
+                            if entry.is_symlink():
+                                links.add(entry.name)
                             self._scan_odd(path, entry, files, folders, odd)
             finally:
                 os.close(handle)
@@ -166,11 +169,11 @@ class LocalStorage:
         try:
             handle = os.open(f"{self._root}/{path}", _OPEN_FILE)
             try:
-                mode = os.fstat(handle).st_mode
-                if not stat.S_ISREG(mode):
-                    kind = "a folder" if stat.S_ISDIR(mode) else "not a file (a pipe, a socket or a device)"
+                found = os.fstat(handle)
+                if not stat.S_ISREG(found.st_mode):
+                    kind = "a folder" if stat.S_ISDIR(found.st_mode) else "not a file (a pipe, a socket or a device)"
                     raise StorageError(f"{self._shown(path)} is {kind}: move it away, Spark cannot read it either")
-                return _pread(handle, offset, length)
+                return _pread(handle, offset, length, found.st_size)
             finally:
                 os.close(handle)
         except OSError as error:
@@ -202,12 +205,16 @@ def _lies_in(path: str, folder: os.stat_result) -> bool:
     return any(os.path.samestat(folder, os.stat(parent)) for parent in above)
 
 
-def _pread(handle: int, offset: int, length: int | None) -> bytes:
-    """Read a range, or up to the end where ``length`` is None, in as many calls as it takes."""
+def _pread(handle: int, offset: int, length: int | None, size: int) -> bytes:
+    """Read a range, or up to the end where ``length`` is None, in as many calls as it takes.
+
+    ``size`` is that of the file: read at once, a large one is in memory once.
+    """
     parts: list[bytes] = []
+    most = max(size - offset, 0) + _SPARE
     left = length
     while left is None or left > 0:
-        part = os.pread(handle, _CHUNK if left is None else min(left, _CHUNK), offset)
+        part = os.pread(handle, most if left is None else min(left, most), offset)
         if not part:
             break
         parts.append(part)

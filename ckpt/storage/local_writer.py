@@ -1,8 +1,9 @@
-"""Writing on a local (or mounted) file system: every file completely or not at all, and never over another one.
+"""Writing on a local (or mounted) file system: every file completely or not at all, and never over an unknown one.
 
 A file is written under a temporary name, flushed to the disk, and then linked to its own name, which fails where that
-name is taken. Folders inside the root are opened without following symbolic links, and everything is done relative to
-the folder that was opened, so that nothing in a checkpoint can lead a write elsewhere.
+name is taken, or renamed over the file that it replaces. Folders inside the root are opened without following symbolic
+links, and everything is done relative to the folder that was opened, so that nothing in a checkpoint can lead a write
+elsewhere.
 """
 
 import ctypes
@@ -15,7 +16,7 @@ from contextlib import contextmanager, suppress
 
 from ckpt.errors import StorageError
 from ckpt.storage.base import one_line, temporary
-from ckpt.storage.writer import AlreadyThere, Attributes
+from ckpt.storage.writer import AlreadyThere, Attributes, changed
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -55,8 +56,28 @@ class LocalWriter:
             os.mkdir(self._root, 0o700)
             _flush_folder(os.path.dirname(os.path.abspath(self._root)))
 
+    def make_folder(self, path: str) -> None:
+        """Create the folder with the usual permissions; the root keeps others out."""
+        with self._folder(path) as (folder, name), self._trouble(path):
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=folder)
+            _flush(folder)
+
     def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
         """Write under a temporary name, flush, link into place, flush the folder."""
+        with self._written(path, data, attributes) as (unfinished, name, folder):
+            _put_in_place(unfinished, name, folder)
+
+    def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
+        """Write under a temporary name, flush, look at the file again, rename over it, flush the folder."""
+        with self._written(path, data, attributes) as (unfinished, name, folder):
+            if _bytes_of(name, folder) != was:
+                raise changed(self._shown(path))
+            os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+    @contextmanager
+    def _written(self, path: str, data: bytes, attributes: Attributes | None) -> Iterator[tuple[str, str, int]]:
+        """A file under its temporary name, which the caller gives its own; the temporary name is gone afterwards."""
         with self._folder(path) as (folder, name), self._trouble(path):
             unfinished = temporary(name)
             if _is_there(unfinished, folder):
@@ -70,11 +91,16 @@ class LocalWriter:
                     os.fsync(handle)
                 finally:
                     os.close(handle)
-                _put_in_place(unfinished, name, folder)
+                yield unfinished, name, folder
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(unfinished, dir_fd=folder)
             _flush(folder)
+
+    def read(self, path: str) -> bytes:
+        """Every byte of a file that is no symbolic link."""
+        with self._folder(path) as (folder, name), self._trouble(path):
+            return _bytes_of(name, folder)
 
     def remove(self, path: str) -> None:
         """Unlink, and flush the folder."""
@@ -151,6 +177,11 @@ def _is_there(name: str, folder: int) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def _bytes_of(name: str, folder: int) -> bytes:
+    with os.fdopen(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder), "rb") as file:
+        return file.read()
 
 
 def _put_in_place(unfinished: str, name: str, folder: int) -> None:

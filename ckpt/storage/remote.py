@@ -56,6 +56,9 @@ class BackendWriter(Protocol):
     def put(self, path: str, data: bytes) -> None:
         """Write a whole file, so that no reader sees a part of it. Raises FileExistsError if the name is taken."""
 
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a whole file over one that is there; where it can, so that every reader sees one of the two."""
+
     def delete(self, path: str) -> None:
         """Remove a file. Raises FileNotFoundError where it is not there."""
 

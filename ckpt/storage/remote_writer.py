@@ -1,7 +1,7 @@
 """Writing behind a network: a backend's writer, with ckpt's errors.
 
-How a file appears complete, and never over another one, depends on the storage (``Backend.writer``). None has a lock
-that ends with the process, so a second change at the same time is not kept away.
+How a file appears complete, and whether it is missing for a moment while it is replaced, depends on the storage
+(``Backend.writer``). None has a lock that ends with the process, so a second change at the same time is not kept away.
 """
 
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from ckpt.errors import NotFound, StorageError
 from ckpt.storage.base import one_line, temporary
 from ckpt.storage.remote import Backend
 from ckpt.storage.trouble import explain
-from ckpt.storage.writer import AlreadyThere, Attributes
+from ckpt.storage.writer import AlreadyThere, Attributes, changed
 
 
 class RemoteWriter:
-    """A remote folder in which files can be created and removed."""
+    """A remote folder in which files can be created, replaced and removed."""
 
     def __init__(self, uri: str, backend: Backend, place: str = "") -> None:
         """``uri`` is how the root is shown, ``place`` what paths in messages begin with (by default the same)."""
@@ -37,6 +37,11 @@ class RemoteWriter:
         with self._trouble(""):
             self._writer.make_folder("")
 
+    def make_folder(self, path: str) -> None:
+        """Create the folder, where the storage has folders."""
+        with self._trouble(path), suppress(FileExistsError):
+            self._writer.make_folder(path)
+
     def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
         """Put the file and read it again: a store that lost a byte is noticed at once."""
         with self._trouble(path):
@@ -45,10 +50,24 @@ class RemoteWriter:
             except FileExistsError as error:
                 shown = self._shown(path)
                 raise AlreadyThere(f"{shown} exists already: it did not a moment ago") from error
-            if self._backend.read(path, 0, None) != data:
-                raise StorageError(
-                    f"{self._shown(path)} does not contain what was just written: check the storage first"
-                )
+            self._must_be(path, data)
+
+    def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
+        """Look at the file, put the new one over it, and read that again."""
+        with self._trouble(path):
+            if self._backend.read(path, 0, None) != was:
+                raise changed(self._shown(path))
+            self._writer.replace(path, data)
+            self._must_be(path, data)
+
+    def _must_be(self, path: str, data: bytes) -> None:
+        if self._backend.read(path, 0, None) != data:
+            raise StorageError(f"{self._shown(path)} does not contain what was just written: check the storage first")
+
+    def read(self, path: str) -> bytes:
+        """Every byte of a file."""
+        with self._trouble(path):
+            return self._backend.read(path, 0, None)
 
     def remove(self, path: str) -> None:
         """Remove the file."""

@@ -150,7 +150,9 @@ def _hdfs(remote: _Remote, options: Mapping[str, str]) -> "Backend":
         from ckpt.storage.hdfs import HdfsBackend
 
         if remote.user:
-            raise UsageError(f"{remote.shown} names a user: set HADOOP_USER_NAME={remote.user} instead")
+            raise UsageError(
+                f"{remote.shown} names a user: set HADOOP_USER_NAME={remote.user.partition(':')[0]} instead"
+            )
         return HdfsBackend(remote.scheme, remote.host, remote.path, options)
     if os.environ.get("HADOOP_HOME") or os.environ.get("ARROW_LIBHDFS_DIR"):
         from ckpt.storage import arrow

@@ -1,7 +1,7 @@
-"""What changing code may ask of a place, and no other code is handed: create a file, remove a file, lock.
+"""What changing code may ask of a place, and no other code is handed: create, replace or remove a file, lock.
 
-Only ``ckpt.change`` may import this module (``pyproject.toml`` says so). Nothing here overwrites: a file that is to be
-replaced is removed first, so that no moment has half of it.
+Only ``ckpt.change`` may import this module (``pyproject.toml`` says so). No moment has half of a file, and only
+``replace`` writes over one, if that still has the bytes that its caller has seen.
 """
 
 from contextlib import AbstractContextManager
@@ -26,7 +26,7 @@ class Attributes:
 
 
 class Writer(Protocol):
-    """A folder in which files can be created and removed, below one root. Paths are those of ``Storage``.
+    """A folder in which files can be created, replaced and removed, below one root. Paths are those of ``Storage``.
 
     Every method raises StorageError, whose one line names the path and the cure.
     """
@@ -41,8 +41,17 @@ class Writer(Protocol):
     def make_root(self) -> None:
         """Create the root itself. Raises AlreadyThere where something is there."""
 
+    def make_folder(self, path: str) -> None:
+        """Create a folder in one that is there, where the storage knows such a thing; one that is there will do."""
+
     def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
         """Write a whole file, durably, so that no reader ever sees a part of it. Raises AlreadyThere."""
+
+    def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
+        """Write a whole file over one that has the bytes ``was`` until then; where the storage can, in one moment."""
+
+    def read(self, path: str) -> bytes:
+        """A whole file, as it is now."""
 
     def remove(self, path: str) -> None:
         """Remove a file, durably; nothing happens where it is not there."""
@@ -52,3 +61,8 @@ class Writer(Protocol):
 
     def discard_temporary(self, path: str) -> None:
         """Remove what an interrupted ``create`` of this path left."""
+
+
+def changed(shown: str) -> StorageError:
+    """A file that was to be replaced has other bytes than its caller has seen."""
+    return StorageError(f"{shown} changed a moment ago: something else is writing here")

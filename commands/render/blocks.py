@@ -4,6 +4,7 @@ A page is parts with a blank line between them, a part is blocks one below the o
 layout escapes what its reader would obey (a terminal, a browser).
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -48,6 +49,10 @@ class Heading:
     fact: str = ""
 
 
+COPIED = re.compile(r"`((?:ckpt |mkdir |grep |[.])[^`]*)`")
+"""A command, or code, in the backquotes that mark it in advice; any other text in backquotes keeps them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """A paragraph. A terminal indents it by ``indent`` columns, with ``label`` in front of its first line."""
@@ -55,7 +60,7 @@ class Item:
     text: str
     indent: int = 2
     label: str = ""  # a name, a number or a bullet
-    advice: bool = False  # a command, or code, in backquotes is to be copied
+    advice: bool = False  # what COPIED finds is to be copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +128,9 @@ def page_of(*parts: Iterable[Block]) -> Page:
     return tuple(part for part in map(tuple, parts) if part)
 
 
-def bullets(texts: Iterable[str]) -> Iterable[Item]:
-    """A list of sentences."""
-    return (Item(text, 4, "  - ") for text in texts)
+def bullets(texts: Iterable[str], *, advice: bool = False) -> Iterable[Item]:
+    """A list of sentences; ``advice``: what COPIED finds in them is to be copied."""
+    return (Item(text, 4, "  - ", advice) for text in texts)
 
 
 def more(left: int) -> Iterable[Line]:

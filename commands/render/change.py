@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from ckpt.change.apply import Receipt
-from ckpt.change.backup import Content
 from ckpt.change.plan import ChangePlan, Replay
-from ckpt.change.steps import Step
+from ckpt.change.steps import Content, Step
 from ckpt.model import Json
 from ckpt.restart.forecast import Forecast
 from ckpt.shell import quoted_path
+from ckpt.sinks import REMEMBERING
 from ckpt.sources import advance
 from ckpt.versions import Progress
 
@@ -19,9 +19,10 @@ from ..arguments import as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of
 from .document import Document, checkpoint_entry, range_entry, restart_entry, tool
+from .findings import next_advice
 from .offsets import counted, offset
 from .page import forecast_cases, title
-from .text import plural
+from .text import lower, plural
 
 _STEPS = 12  # how many steps are named
 
@@ -36,7 +37,9 @@ class ChangeReport(ABC, Generic[Planned]):
     receipt: Receipt
 
     name: ClassVar[str]  # of the change: "the repair"
+    verb: ClassVar[str]  # "REPAIR"
     back: ClassVar[str] = "this"  # what the page offers to take back
+    stop: ClassVar[str] = "stop the query"  # what to do before the plan is applied
     modes: ClassVar[tuple[Progress, ...]] = tuple(Progress)  # that are shown where there is nothing to compare
 
     @abstractmethod
@@ -47,9 +50,14 @@ class ChangeReport(ABC, Generic[Planned]):
     def planned(self) -> str:
         """What the headline of a plan says of the time after it."""
 
-    @abstractmethod
+    @property
+    def afterwards(self) -> str:
+        """What the next start does once the steps are done, as the rest of a sentence."""
+        return lower(self.plan.verdict_after)
+
     def nothing(self) -> str:
         """The headline where nothing is to be done."""
+        return f"{f'NOTHING TO {self.verb}' if self.plan.sound else 'OTHER PROBLEMS'}: {self.plan.why}"
 
     def own_request(self) -> Document:
         """Keys of the document that say what was asked for."""
@@ -68,23 +76,27 @@ class ChangeReport(ABC, Generic[Planned]):
         yield from ()
 
     def options(self) -> str:
-        """What the command that applies this plan repeats, with a space before it."""
+        """What was asked for, which the command that applies this plan repeats, with a space before it."""
         return ""
 
     def start(self) -> str:
         """What to do once the change is applied."""
         return "start the query"
 
-    @abstractmethod
     def next_if_nothing(self) -> Iterator[Block]:
-        """What to do where nothing is to be done."""
+        """What to do where nothing is to be done: what ``ckpt inspect`` says."""
+        return next_advice(self.plan.inspection)
+
+    def next_if_refused(self) -> Iterator[Block]:
+        """What to do where there is no plan, though one is needed."""
+        return next_command("see what is there now", f"ckpt inspect {self.path}")
 
     @property
     def exit(self) -> Exit:
         """Whether something is to be done, and whether it could be done."""
         if self.receipt.problem or self.plan.refused:
             return Exit.FAILED
-        if self._changed:
+        if self.changed:
             return Exit.OK
         return Exit.OK if self.plan.sound and not self.plan.steps else Exit.FOUND
 
@@ -102,7 +114,7 @@ class ChangeReport(ABC, Generic[Planned]):
             "steps": [_step_entry(step) for step in plan.steps],
             "before": [restart_entry(forecast) for forecast in plan.before],
             "after": [restart_entry(forecast) for forecast in self._after],
-            "replay": [_replay_entry(replay) for replay in plan.replay or ()],
+            "replay": [replay_entry(replay) for replay in plan.replay or ()],
             **self.own_results(),
             "warnings": list(plan.warnings),
             "refused": self._refusal,
@@ -110,12 +122,15 @@ class ChangeReport(ABC, Generic[Planned]):
         }
 
     def page(self) -> Page:
-        """What came of it, the forecasts, the steps, and what to do."""
+        """What came of it, the forecasts, the steps, and what to do; if nothing was done, why, and what to do."""
+        receipt = self.receipt
+        if receipt.problem and receipt.backup is None and self.plan.steps:
+            return page_of(self._headline(), self._next())
         return page_of(
             title(self.plan.inspection),
             self._headline(),
-            self._forecasts(),
-            self._steps(),
+            self.forecasts(),
+            self.steps(),
             self._read_again(),
             self._warnings(),
             self.own_part(),
@@ -128,7 +143,7 @@ class ChangeReport(ABC, Generic[Planned]):
         return quoted_path(self.plan.inspection.checkpoint.uri)
 
     @property
-    def _changed(self) -> bool:
+    def changed(self) -> bool:
         """Whether files were changed, by the plan or by taking it back."""
         return self.receipt.applied or self.receipt.undone
 
@@ -163,21 +178,22 @@ class ChangeReport(ABC, Generic[Planned]):
             return "NOTHING TO UNDO: everything is as it was"
         return f"A PLAN, nothing is changed yet: {self.planned()}" if self.plan.steps else self.nothing()
 
-    def _forecasts(self) -> Iterator[Block]:
+    def forecasts(self) -> Iterator[Block]:
         """How it starts without the steps, and with them; once an undo is done, the other way round."""
         if not self._after:
             yield forecast_cases([f for f in self.plan.before if f.progress in self.modes])
             return
-        names = ("Before", "Now") if self._changed else ("Now", "After")
+        names = ("Before", "Now") if self.changed else ("Now", "After")
         for name, forecasts in zip(names, (self.plan.before, self._after), strict=True):
             yield Heading(name)
             yield forecast_cases([f for f in forecasts if f.progress is Progress.SYNC])
 
-    def _steps(self) -> Iterator[Block]:
+    def steps(self) -> Iterator[Block]:
+        """What is done to which files."""
         steps = self.plan.steps
         if not steps:
             return
-        yield Heading("Done" if self._changed else "Steps", self.about_steps())
+        yield Heading("Done" if self.changed else "Steps", self.about_steps())
         yield Table(tuple(map(_step_row, steps[:_STEPS])))
         yield from more(len(steps) - _STEPS)
 
@@ -201,7 +217,7 @@ class ChangeReport(ABC, Generic[Planned]):
         shown = self.plan.warnings[1:] if self.receipt.applied else self.plan.warnings
         if shown and not self.receipt.undone:
             yield Heading("Mind")
-            yield from bullets(shown)
+            yield from bullets(shown, advice=True)
 
     def _next(self) -> Iterator[Block]:
         """What to do now; a command is on its own line, to be copied."""
@@ -214,11 +230,22 @@ class ChangeReport(ABC, Generic[Planned]):
         elif half_done:
             yield from next_command("undo what was changed", undo)
         elif plan.steps and not receipt.undone:
-            yield from next_command("stop the query, then", f"{command}{self.options()} --apply")
+            accepted = " --accept-skip" * (plan.skips is not None) + " --accept-replay" * (plan.repeats is not None)
+            yield from next_command(f"{self.stop}, then", f"{command}{self.options()}{accepted} --apply")
+        elif plan.refused:
+            yield from self.next_if_refused()
         elif plan.needed or receipt.problem or receipt.undone:
             yield from next_command("see what is there now", f"ckpt inspect {self.path}")
         else:
             yield from self.next_if_nothing()
+
+
+def start_anew(*, loses: bool) -> str:
+    """What to do once batches were taken back; ``loses``: a sink that remembers batch ids would drop rows."""
+    start = "start the query in a new driver"
+    if not loses:
+        return start
+    return f"DO NOT start the query yet with {REMEMBERING}: do first what is said of it above. With any other, {start}"
 
 
 def next_command(text: str, command: str) -> Iterator[Block]:
@@ -228,7 +255,8 @@ def next_command(text: str, command: str) -> Iterator[Block]:
 
 
 def _step_row(step: Step) -> tuple[str, ...]:
-    size = "" if step.after is None else plural(len(step.after), "byte")
+    after = Content.of(step.after)
+    size = "" if after is None else plural(after.size, "byte")
     return step.action, step.path, size, f"a copy of {step.source}" if step.source else ""
 
 
@@ -249,7 +277,8 @@ def _content_entry(content: Content | None) -> Json:
     return None if content is None else {"bytes": content.size, "sha256": content.sha256}
 
 
-def _replay_entry(replay: Replay) -> Document:
+def replay_entry(replay: Replay) -> Document:
+    """Rows that are read again, as JSON."""
     return {
         "batch": replay.batch,
         "sources": [

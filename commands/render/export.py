@@ -7,7 +7,7 @@ from typing import Any
 
 from ckpt.export.manifest import describe
 from ckpt.export.reading import OLDEST_SPARK
-from ckpt.export.request import Action, ExportPart, ExportPlan, ExportRequest, StateExport
+from ckpt.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport
 from ckpt.export.targets import ExportTarget, Shape, local_target
 from ckpt.times import instant
 
@@ -44,6 +44,7 @@ class ExportReport:
             "ckpt": tool(),
             "checkpoint": {"path": first.checkpoint, "query_id": first.moment.query_id},
             "action": request.action,
+            "engine": self.found.engine,
             "to": self.found.plan.target.name or None,
             "format": request.format,
             "exports": exports,
@@ -51,7 +52,9 @@ class ExportReport:
 
     def page(self) -> Page:
         """What was done, then of what."""
-        moment = (Item(text, 12, f"  {name}") for name, text in _moment(self.found.parts[0]))
+        moment = [Item(text, 12, f"  {name}") for name, text in _moment(self.found.parts[0])]
+        if self.found.engine is Engine.NATIVE:
+            moment.append(Item("native: without Spark", 12, "  engine"))
         return page_of(*(_part(one, self.found.plan) for one in self.found.parts), moment)
 
 
@@ -70,7 +73,8 @@ def _verdict(one: ExportPart, plan: ExportPlan) -> str:
     unit, moment = one.reading.unit, one.reading.moment
     name = f" ({unit.operator_name})" if unit.operator_name else ""
     first = one.reading.changes_from
-    what = f"batch {moment.batch}" if first is None else f"changes of batches {first} to {moment.batch}"
+    span = f"batch {moment.batch}" if first in (None, moment.batch) else f"batches {first} to {moment.batch}"
+    what = span if first is None else f"changes of {span}"
     state = f"{unit.label}{name}, {what}"
     target = plan.target
     match plan.request.action:

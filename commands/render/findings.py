@@ -1,6 +1,6 @@
 """The findings of a page: troubles with their meaning, then notes in brief, then the one thing to do next."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
@@ -8,6 +8,7 @@ from ckpt.diagnoses.others import EMPTY
 from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Severity
 from ckpt.inspection import Inspection, RatedFinding
+from ckpt.shell import quoted_path
 from ckpt.verdict import IF_STATELESS
 
 from .blocks import Block, Found, Heading, Item, Line
@@ -18,7 +19,7 @@ _INDENT = 11
 
 def findings_section(inspection: Inspection) -> Iterator[Block]:
     """What was found, worst first; the page ends with the remedy of the worst."""
-    troubles = [judged for judged in inspection.findings if judged.severity is not Severity.NOTE]
+    troubles = inspection.troubles
     notes = [one for one in inspection.findings if one.severity is Severity.NOTE and not _is_told(one, inspection)]
     yield Heading("Findings", "" if troubles else _all_clear(notes))
     for place, same in enumerate(_by_code(troubles)):
@@ -48,7 +49,7 @@ def next_advice(inspection: Inspection) -> Iterator[Block]:
 
 
 def _next(inspection: Inspection) -> str:
-    troubles = [judged for judged in inspection.findings if judged.severity is not Severity.NOTE]
+    troubles = inspection.troubles
     if troubles:
         return troubles[0].remedy or "nothing you can do about it; start the query as usual"
     found = {judged.finding.diagnosis: judged for judged in inspection.findings}
@@ -61,10 +62,14 @@ def _next(inspection: Inspection) -> str:
         return (
             f"{usual}; but if it aggregates, joins or deduplicates, its state is lost: restore state/ before the start"
         )
+    latest = inspection.checkpoint.offsets.latest
+    if latest is not None and latest in inspection.uncommitted:
+        path = quoted_path(inspection.checkpoint.uri)
+        return f"nothing to repair; {usual}. If batch {latest} fails every time, `ckpt skip {path}` leaves its rows out"
     return f"nothing to repair; {usual}"
 
 
-def _by_code(judged: list[RatedFinding]) -> list[list[RatedFinding]]:
+def _by_code(judged: Sequence[RatedFinding]) -> list[list[RatedFinding]]:
     return [list(same) for _, same in groupby(judged, key=lambda j: (j.severity, j.finding.diagnosis.code))]
 
 

@@ -1,6 +1,5 @@
 """A page as text: folded, aligned, coloured, and escaped."""
 
-import re
 import shutil
 import sys
 import textwrap
@@ -11,6 +10,7 @@ from typing import assert_never
 from tabulate import tabulate
 
 from .blocks import (
+    COPIED,
     TONES,
     Block,
     Cases,
@@ -29,7 +29,6 @@ from .blocks import (
 )
 from .text import coloured, printable
 
-_COMMAND = re.compile(r"`((?:ckpt |mkdir |[.])[^`]*)`")
 _BOLD = "1"
 _COLOURS = {Tone.ERROR: "31;1", Tone.WARNING: "33;1", Tone.GOOD: "32;1", Tone.NOTE: "36", Tone.PLAIN: _BOLD}
 _FOUND_INDENT = 11
@@ -96,7 +95,7 @@ class Layout:
 
     def _advise(self, text: str, indent: int, first: str | None = None) -> str:
         """The same; a command, or code, in backquotes loses these, and stays on one line so that it can be copied."""
-        kept = _COMMAND.sub(lambda command: command[1].replace(" ", "\0"), text)
+        kept = COPIED.sub(lambda command: command[1].replace(" ", "\0"), text)
         return self._wrap(kept, indent, first).replace("\0", " ")
 
     def _title(self, title: Title) -> str:

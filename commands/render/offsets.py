@@ -3,6 +3,7 @@
 import json
 
 from ckpt.model import Json
+from ckpt.secrets import masked_json
 from ckpt.sources import DeltaOffset, FileOffset, KafkaOffset, NumberOffset, RateMicroBatchOffset, Unit, decode
 
 from .text import plural_of
@@ -33,5 +34,5 @@ def offset(value: Json) -> str:
             return f"row {rows}"
         case NumberOffset(number, _):
             return str(number)
-    text = "its beginning" if value is None else json.dumps(value)
+    text = "its beginning" if value is None else masked_json(json.dumps(value))  # before it is cut
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

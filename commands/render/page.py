@@ -208,7 +208,8 @@ def _table(inspection: Inspection) -> Table:
 def _grown(advance: Advance | None) -> str:
     if advance is None:
         return ""
-    amount = advance.unit.value if advance.amount is None else counted(advance.amount, advance.unit, "+")
     if advance.replaced or advance.switched:
         return "another table" if advance.replaced else "another topic"
-    return "WENT BACK" if advance.went_back else amount
+    if advance.went_back:
+        return "WENT BACK"
+    return "unknown" if advance.amount is None else counted(advance.amount, advance.unit, "+")

@@ -10,6 +10,7 @@ from ckpt.versions import Progress
 from .blocks import Block, Heading, Item, bullets
 from .change import ChangeReport, next_command
 from .document import Document
+from .text import lower
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +24,16 @@ class RelocationReport(ChangeReport[RelocationPlan]):
 
     def done(self) -> str:
         """The headline once it is applied."""
-        return f"RELOCATED: {self._afterwards}"
+        return f"RELOCATED: {self.afterwards}"
 
     def planned(self) -> str:
         """What the headline of a plan says of the time after it."""
-        return f"afterwards, {self._afterwards}"
+        return f"afterwards, {self.afterwards}"
 
     @property
-    def _afterwards(self) -> str:
-        after = self.plan.inspection_after
-        text = after.verdict if after else ""
-        return f"opened as {self.plan.to}, it finds its schemas and {text[:1].lower()}{text[1:]}"
+    def afterwards(self) -> str:
+        """That its schemas are found, and what the next start does."""
+        return f"opened as {self.plan.to}, it finds its schemas and {lower(self.plan.verdict_after)}"
 
     def nothing(self) -> str:
         """The headline where nothing is to be done."""

@@ -6,7 +6,7 @@ from statistics import median
 
 from ckpt import settings
 from ckpt.inspection import Inspection
-from ckpt.model import Json, Operator, Store
+from ckpt.model import EveryByte, Json, Operator, Store
 from ckpt.state.ranges import Ranges, common
 
 from .blocks import Block, Heading, Item, Line
@@ -33,6 +33,8 @@ def state_section(inspection: Inspection) -> Iterator[Block]:
     recorded = _recorded(inspection)
     if recorded:
         yield Item(f"recorded here, overrides the session: {recorded}")
+    if state.every_byte is not None:
+        yield Item(_every_byte(state.every_byte))
     if len(state.operators) <= _IN_FULL:
         for operator in state.operators:
             yield from _operator(operator)
@@ -40,6 +42,14 @@ def state_section(inspection: Inspection) -> Iterator[Block]:
     for operator in state.operators:
         yield Item(_in_brief(operator), 6, f"  operator {operator.id}   ")
     yield Line("  stores, columns and snapshots: -o json names them")
+
+
+def _every_byte(found: EveryByte) -> str:
+    """What ``--deep`` did."""
+    said = f"every byte of {plural(found.files, 'file')} was read, {size(found.bytes)}"
+    if found.unknown:
+        said += f"; of {plural(len(found.unknown), 'file')} nothing tells whether they changed"
+    return f"{said}; {plural(len(found.damages), 'file') if found.damages else 'none'} damaged"
 
 
 def _recorded(inspection: Inspection) -> str:

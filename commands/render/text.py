@@ -45,6 +45,11 @@ def plural_of(count: int, noun: str) -> str:
     return noun if count == 1 else noun + ("es" if noun.endswith(("ch", "s")) else "s")
 
 
+def lower(sentence: str) -> str:
+    """A sentence as the rest of another one."""
+    return sentence[:1].lower() + sentence[1:]
+
+
 def coloured() -> bool:
     """Whether standard output is a terminal that may be coloured (``NO_COLOR`` is honoured)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")

@@ -148,6 +148,8 @@ def _state(found: TransformMigration) -> Iterator[Block]:
     yield Item(keys, 12, "  key")
     for one in plan.variables:
         yield Item(f"{one.name}: {_form(one)}", 12, "  variable")
+    if any(kept.aggregate.name for kept in plan.aggregates):
+        yield from (Item(kept.meaning, 12, "  aggregate") for kept in plan.aggregates)
     yield Line(f"  {'time mode':10}{plan.time_mode}, output mode {plan.output_mode}")
     if plan.watermark_ms:
         yield Line(f"  {'watermark':10}{instant(plan.watermark_ms)} ({plan.watermark_ms} ms)")
@@ -163,7 +165,8 @@ def _files(found: TransformMigration) -> Iterator[Block]:
     rows = "one row per key" if found.keys is None else f"{plural(found.keys, 'row')}, one per key"
     yield Heading("Files", f"in {found.target.shown}")
     yield Line(f"  {INITIAL_STATE}/   the state as {found.plan.format}, {rows}")
-    yield Line(f"  {PROCESSOR}     loads it; your logic goes into update and expired")
+    logic = "continues its aggregates" if found.plan.folds else "your logic goes into update and expired"
+    yield Line(f"  {PROCESSOR}     loads it; {logic}")
     yield Line(f"  {START}         sources, guards, the query")
     for start in too_many_for_code(found.plan):
         yield Line(f"  {seen_folder(start)}/          {plural(len(start.seen), 'file')} that the old query has read")
@@ -197,7 +200,8 @@ def _next(found: TransformMigration) -> Iterator[Block]:
     text = f"Stop the old query. If its newest batch is no longer {latest} then, do all this again with another folder:"
     yield Item(text, 5, "  1.")
     yield Command(f"ckpt handoff {old}", 5)
-    yield Item("Fill in the constants, put your logic into processor.py, and start it:", 5, "  2.")
+    logic = "" if plan.folds else "put your logic into processor.py, "
+    yield Item(f"Fill in the constants, {logic}and start it:", 5, "  2.")
     if found.target.name.startswith("file:"):
         yield Command(f"cd {folder} && python {START}", 5)
     else:

@@ -8,7 +8,7 @@ import pytest
 
 from ckpt.errors import UsageError
 from ckpt.export.choose import Wanted
-from ckpt.export.columns import Names
+from ckpt.export.columns import Dropped, Names
 from ckpt.export.gather import keys_of, state_of
 from ckpt.export.initial import Holds, InitialColumn, plan_initial_state, plan_initial_states
 from ckpt.export.reading import Question
@@ -107,7 +107,7 @@ def columns(schema: Any, **changed: Any) -> tuple[list[str], list[Any]]:
     unit = replace(unit, schema=schema, **changed)
     names = Names()
     keys = [found.name for found in keys_of(unit, names) if isinstance(found, InitialColumn)]
-    return keys, list(state_of(unit, names))
+    return keys, [found for found in state_of(unit, names) if not isinstance(found, Dropped)]
 
 
 WINDOW = struct_of([("start", "timestamp"), ("end", "timestamp")])

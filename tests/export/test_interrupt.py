@@ -15,7 +15,7 @@ import pytest
 
 from ckpt.export.reading import Question, plan_readings
 from ckpt.export.targets import Format, Mode, Shape, target
-from commands.progress import bar
+from commands.watching import bar
 from tests.places import SAMPLES
 
 

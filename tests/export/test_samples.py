@@ -11,6 +11,7 @@ import pytest
 import ckpt
 import ckpt as ckpt_library  # where a fixture has its name
 from ckpt.errors import CkptError
+from ckpt.export.columns import BLURRED
 from ckpt.state.units import StateUnit, UnitKind, state_units
 from ckpt.versions import Spark
 from tests.conftest import Ckpt
@@ -49,7 +50,7 @@ def test_rows_are_those_of_an_independent_reading(sample: str, unit: StateUnit, 
         (column.name, _type(column.type)) for column in columns.kept
     ]
     assert rows.content(frame) == rows.flattened(answer, columns)
-    told = {column.path for column in columns.kept} | {dropped.path for dropped in columns.dropped}
+    told = {column.path for column in columns.kept} | {one.path for one in columns.dropped if one.why != BLURRED}
     assert told == {path for row in answer for path in rows.all_leaves(row)} - {("partition_id",)}
 
 
@@ -103,12 +104,12 @@ def _of_other_columns() -> list[str]:
 
 @pytest.mark.parametrize(
     ("sample", "kind"),
-    [*((sample, "parquet") for sample in rows.ANSWERS), *((sample, "delta") for sample in _of_other_columns())],
+    [(sample, kind) for kind in ("parquet", "delta") for sample in _of_other_columns()],
 )
 def test_a_round_trip_of_everything_changes_nothing(
     sample: str, kind: str, spark: Any, ckpt: Ckpt, tmp_path: Path
 ) -> None:
-    """Every stateful sample, every unit: what is read back is the independent reading."""
+    """Every unit: what is read back is the independent reading."""
     if kind == "delta":
         pytest.importorskip("delta", reason="delta-spark is not installed")
     units = [

@@ -11,7 +11,13 @@ from ckpt.model import Fault, RocksDBSnapshot, Unreadable
 from tests.state.building import rocksdb_zip
 
 ZIP = rocksdb_zip({"000008-a.sst": 1253, "000009-b.sst": 7})
-SNAPSHOT = RocksDBSnapshot((("000008-a.sst", 1253), ("000009-b.sst", 7)), (), 7, ("counts",))
+SNAPSHOT = RocksDBSnapshot(
+    (("000008-a.sst", 1253), ("000009-b.sst", 7)),
+    (),
+    7,
+    {"counts": 1},
+    local_names={"000008": "000008-a.sst", "000009": "000009-b.sst"},
+)
 
 
 def parse(data: bytes):
@@ -95,7 +101,7 @@ def test_metadata_of_another_shape_is_unreadable(content, fault) -> None:
 def test_archived_logs_are_read() -> None:
     logs = [{"localFileName": "000004.log", "dfsLogFileName": "000004-x.log", "sizeBytes": 12}]
     found = parse(with_metadata(b"v1\n" + json.dumps({"sstFiles": [], "logFiles": logs, "numKeys": 0}).encode()))
-    assert found == RocksDBSnapshot((), (("000004-x.log", 12),), 0, ())
+    assert found == RocksDBSnapshot((), (("000004-x.log", 12),), 0, {})
 
 
 @given(st.binary(max_size=300), st.integers(0, 400))

@@ -71,10 +71,10 @@ def test_version_2_has_chunks_which_may_part_surrogates(size, name) -> None:
 
 @pytest.mark.parametrize("ids", [True, False])
 def test_version_3_has_column_families_with_and_without_generation_ids(ids) -> None:
-    assert parse_state_schema("s", v3(ids)) == (ColumnFamily("counts", KEY, VALUE, ENCODER, None),)
+    assert parse_state_schema("s", v3(ids)) == (ColumnFamily("counts", KEY, VALUE, ENCODER, None, evolved=ids),)
     user_key = struct_of("user")
     assert parse_state_schema("s", v3(ids, json.dumps(user_key))) == (
-        ColumnFamily("counts", KEY, VALUE, ENCODER, user_key),
+        ColumnFamily("counts", KEY, VALUE, ENCODER, user_key, evolved=ids),
     )
 
 

@@ -1,9 +1,16 @@
 """What a run of ckpt costs."""
 
+import os
+import re
 import subprocess
 import sys
 import tempfile
-from typing import NamedTuple
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple
 
 from tests.conftest import Run, command
 from tests.places import ROOT
@@ -34,3 +41,44 @@ def measured(*words: object) -> tuple[Run, Cost]:
         done = subprocess.run(launch, cwd=ROOT, capture_output=True, text=True, check=False)
         cpu_s, peak_kib = cost.read().split()
     return Run(done.returncode, done.stdout, done.stderr), Cost(float(cpu_s), int(peak_kib) / 1024)
+
+
+def run_here(app: Any, words: list[str]) -> tuple[Run, Cost]:
+    """Run ckpt in this process, with its output caught; where it ends otherwise than it should, the exit code is 70.
+
+    Only Linux can tell the peak of a part of a process.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, _instead({1: out, 2: err}):
+        Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
+        began, code = time.process_time(), 70
+        try:
+            app(words)
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else code
+        except BaseException:
+            os.write(2, traceback.format_exc().encode(errors="backslashreplace"))
+        cpu_s = time.process_time() - began
+        sys.stdout.flush()
+        sys.stderr.flush()
+        peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        stdout, stderr = map(_all_of, (out, err))
+    return Run(code, stdout, stderr), Cost(cpu_s, int(peak[1]) / 1024 if peak else 0)
+
+
+def _all_of(stream: IO[bytes]) -> str:
+    stream.seek(0)
+    return stream.read().decode(errors="replace")
+
+
+@contextmanager
+def _instead(streams: Mapping[int, IO[bytes]]) -> Iterator[None]:
+    """Let what this process writes to some of its files go to others."""
+    saved = {number: os.dup(number) for number in streams}
+    for number, stream in streams.items():
+        os.dup2(stream.fileno(), number)
+    try:
+        yield
+    finally:
+        for number, one in saved.items():
+            os.dup2(one, number)
+            os.close(one)

@@ -3,17 +3,20 @@
 import json
 
 import pytest
+from py4j.protocol import Py4JError
 
 from ckpt.errors import CkptError, UsageError
+from ckpt.formats.text import quoted
 from ckpt.handoff.plan import hand_off
 from ckpt.handoff.snippets import Language, snippet
 from ckpt.migrate.generate.text import plain
 from ckpt.relocate.spark_root import root_of
 from ckpt.secrets import masked, masked_json
 from ckpt.shell import quoted_path
+from ckpt.spark.trouble import SparkFailed, spark_failures
 from ckpt.storage import open_storage
 from ckpt.storage.trouble import explain
-from tests.conftest import Ckpt, CopyOf
+from tests.conftest import OUTPUTS, Ckpt, CopyOf
 
 SECRET = "wJalrXUtnFEMI7MDENGbPxRfiCY"
 
@@ -32,6 +35,7 @@ HOLD_ONE = [
     f"cannot open 's3a://KEY:{SECRET}@bucket' (403)",
     f"fs.s3a.secret.key={SECRET}",
     f"fs.azure.account.key.a.dfs.core.windows.net={SECRET}",
+    f"/here/fs.s3a.secret.key={SECRET}",
     f'400: {{"access_token": "{SECRET}", "type": "x"}}',
     f"Authorization: Bearer {SECRET}",
 ]
@@ -59,10 +63,33 @@ def test_a_secret_is_masked_wherever_it_is(text: str) -> None:
 @pytest.mark.parametrize("text", HOLD_NONE)
 def test_what_holds_no_secret_stays_as_it_is(text: str) -> None:
     assert masked(text) == text
-    assert masked_json(json.dumps([text, {"token": 'a"=b@c:d'}])) == json.dumps([text, {"token": 'a"=b@c:d'}])
+    assert masked_json(json.dumps([text, {"say": 'a"=b@c:d'}])) == json.dumps([text, {"say": 'a"=b@c:d'}])
 
 
-@pytest.mark.parametrize("text", ["s3:/a:", "a=", "='", '\\"token\\":', "x:/a:b", "a.%-", '"', "secret_key= "])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_json_holds_no_secret_under_a_key_that_says_so(indent: int | None) -> None:
+    held = {"access_token": SECRET, "password": f'a"{SECRET}\\', "offset": [{"client_secret": SECRET}], "tokens": 5}
+    shown = {"access_token": "***", "password": "***", "offset": [{"client_secret": "***"}], "tokens": 5}
+    assert json.loads(masked_json(json.dumps(held, indent=indent))) == shown
+    assert json.loads(masked(json.dumps(held, indent=indent))) == shown
+
+
+@pytest.mark.parametrize("text", [*HOLD_ONE, "s3://bucket/x?secret_key=***"])
+def test_the_backquotes_around_a_command_are_kept(text: str) -> None:
+    for command in (f"ckpt inspect {text}", f"ckpt inspect {quoted_path(text)}"):
+        for end in ("", " and wait", ".", ", then", ") or"):
+            shown = masked(f"Run `{command}`{end}")
+            assert (shown.count("`"), shown[-len(end) - 1 :]) == (2, f"`{end}")
+            assert SECRET[9:] not in shown
+
+
+def test_a_backquote_hides_no_part_of_a_secret() -> None:
+    assert masked(f"secret_key=a`{SECRET}`b.`{SECRET} x") == "secret_key=*** x"
+
+
+@pytest.mark.parametrize(
+    "text", ["s3:/a:", "a=", "='", '\\"token\\":', "x:/a:b", "a.%-", '"', "secret_key= ", "token=`.", '"token":']
+)
 def test_masking_takes_time_in_proportion(text: str) -> None:
     masked_json(json.dumps([masked(text * 20_000), text * 20_000]))  # a quadratic one would take minutes
 
@@ -84,12 +111,24 @@ def test_a_secret_in_a_quoted_error_is_masked_before_the_error_is_cut(text: str,
     assert SECRET[9:] not in told
 
 
+@pytest.mark.parametrize("text", HOLD_ONE)
+def test_a_secret_in_a_quoted_file_or_words_of_spark_is_masked_before_they_are_cut(text: str) -> None:
+    for before in range(0, 400, 8):
+        with pytest.raises(SparkFailed) as error, spark_failures("reading"):
+            raise Py4JError("." * before + " " + text)
+        for told in (str(error.value), quoted("." * before + " " + text)):
+            assert SECRET[:9] not in told
+            assert SECRET[9:] not in told
+
+
 @pytest.mark.parametrize(
     "words",
     [
         ["inspect", f"s3:/KEY:{SECRET}@bucket/x"],
         ["inspect", f"nosuch://KEY:{SECRET}@bucket/x"],
         ["inspect", f"/no/such?secret_key={SECRET}"],
+        ["inspect", f"hdfs://user:{SECRET}@127.0.0.1:1/x"],
+        ["inspect", f"fs.s3a.secret.key={SECRET}"],
         ["inspect", "s3://bucket/x", "--storage-option", f"={SECRET}"],
         ["inspect", "s3://bucket/x", "--storage-option", SECRET],
         ["relocate", "sample_checkpoints/tws-rocksdb-4.2", "--to", f"s3a://KEY:{SECRET}@bucket/x"],
@@ -123,7 +162,7 @@ def test_no_code_is_written_with_the_secret_in_the_path_of_a_file(copy_of: CopyO
     assert SECRET not in str(error.value)
 
 
-@pytest.mark.parametrize("output", ["table", "json"])
+@pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("command", [["inspect"], ["relocate", "--to", "s3a://new/x"], ["handoff"]])
 def test_a_report_does_not_repeat_the_secrets_of_a_checkpoint(
     command: list[str], output: str, ckpt: Ckpt, copy_of: CopyOf
@@ -136,10 +175,34 @@ def test_a_report_does_not_repeat_the_secrets_of_a_checkpoint(
     run = ckpt(command[0], checkpoint, *command[1:], "-o", output)
     assert SECRET not in run.stdout + run.stderr
     assert ("***" in run.stdout) == (command != ["handoff"])
-    assert output == "table" or run.json()
+    assert output != "json" or run.json()
 
 
-@pytest.mark.parametrize("output", ["table", "json"])
+def padded(padding: str) -> list[str]:
+    """Lines of an offset log that hold a secret further to the right."""
+    return [
+        json.dumps({"a": padding, "access_token": SECRET}),
+        json.dumps({"a": f"{padding} Authorization: Bearer {SECRET}"}),
+        json.dumps({"a": f"{padding} s3a://user:{SECRET}@bucket/x"}),
+    ]
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_a_secret_is_masked_wherever_a_page_is_folded_or_cut(output: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """An offset of an unknown source is shown as it is: folded at column 80, and cut after 500 characters."""
+    newest = copy_of("stateless-4.2") / "offsets" / "5"
+    head = newest.read_text().splitlines()[:2]
+    for first in (*range(0, 80, 3), *range(420, 500, 20)):
+        lines = [line for padding in range(first, first + 3) for line in padded("x" * padding)]
+        newest.write_text("\n".join([*head, *lines]))
+        run = ckpt("inspect", newest.parents[1], "-o", output)
+        assert run.exit_code in (0, 1)
+        assert SECRET[:9] not in run.stdout, first
+        assert SECRET[9:] not in run.stdout, first
+        assert first >= 80 or run.stdout.count("***") >= len(lines)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
 def test_a_target_is_shown_without_its_key(output: str, ckpt: Ckpt) -> None:
     to = f"s3a://KEY:{SECRET}@bucket/new"
     words = ("migrate", "transform-with-state", "sample_checkpoints/aggregation-hdfs-4.2", "--to", to, "--plan")

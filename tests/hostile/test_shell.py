@@ -71,10 +71,18 @@ def test_commands_of_remedies_run_nothing_else(name: str, ckpt: Ckpt, copy_of: C
 WORDS = [
     ["inspect"],
     ["repair-async"],
+    ["repair"],
+    ["rewind", "--to-batch", "1"],
+    ["skip"],
     ["relocate", "--to", "s3a://bucket/it's;touch PWN;"],
     ["handoff"],
     ["migrate", "changelog", "--to", "on"],
     ["migrate", "provider", "--to", "rocksdb"],
+    ["offsets", "show"],
+    ["state", "verify"],
+    ["state", "count"],
+    ["state", "keys", "--variable", "rows"],
+    ["offsets", "set", "--to", "{}"],
 ]
 
 
@@ -86,7 +94,7 @@ def test_commands_of_pages_run_nothing_else(
     checkpoint = copy_of(sample, to=name)
     lines = []
     for words in WORDS:
-        at = 2 if words[0] == "migrate" else 1
+        at = 2 if words[0] in ("migrate", "offsets", "state") else 1
         lines += ckpt(*words[:at], checkpoint, *words[at:]).stdout.splitlines()
     commands = [found[1] for line in lines if (found := COMMAND.match(line)) and "CHECKPOINT" not in found[1]]
     assert len(commands) >= 3

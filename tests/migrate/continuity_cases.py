@@ -23,16 +23,13 @@ from tests.places import ROOT
 EVERY = ["-".join(case) for case in product(KINDS, SOURCES, STOPS)]
 """The full product; `continuity_all` runs it, and records what came of it."""
 SOME = [
-    "counts-files-clean",
     "counts-kafka-killed",
     "windows-delta-clean",
-    "windows-files-killed",
     "group-state-kafka-clean",
-    "group-state-delta-killed",
     "processing-time-delta-clean",
     "event-time-files-killed",
 ]
-"""Eight of them: each kind of state (transformWithState in one time mode each) and each source, stopped either way."""
+"""Five of them: each kind of state (transformWithState in one time mode each), each source, and either stop."""
 
 
 @dataclass(frozen=True)

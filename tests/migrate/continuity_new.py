@@ -18,16 +18,19 @@ from tests.migrate.continuity_sources import PARSED, Input
 _SIGNATURES = {
     "update": "def update(self, key, rows, timers):",
     "expired": "def expired(self, key, timer_ms, timers):",
+    "results": "def results(self, key):",
 }
 
 
 @dataclass(frozen=True)
 class Logic:
-    """The bodies of the two methods that are the user's, and the schema of what they yield."""
+    """The bodies of the methods that the user changes, and the schema of what they yield; what aggregates were of."""
 
     schema: str
-    update: str
-    expired: str = "yield from ()"
+    update: str = ""  # as generated
+    expired: str = ""
+    results: str = ""
+    inputs: tuple[tuple[str, str], ...] = ()
     event_time: bool = True
     window: bool = False
     ttl: bool = False
@@ -58,24 +61,19 @@ _LATEST = """int(frame["ts"].max().timestamp() * 1000)"""
 LOGIC = {
     "counts": Logic(
         schema="key BIGINT, n BIGINT, total BIGINT",
-        update="""\
-        frame, (n, total) = pd.concat(list(rows)), self.buffers.get() or (0, 0)
-        self.buffers.update((n + len(frame), total + int(frame["value"].sum())))
-        yield pd.DataFrame([(key[0], *self.buffers.get())], columns=["key", "n", "total"])
+        results="""\
+        return pd.DataFrame([(key[0], *self.buffers.get())], columns=["key", "n", "total"])
         """,
+        inputs=(("count", "1"), ("sum", "value")),
         event_time=False,
     ),
     "windows": Logic(
         schema="key BIGINT, begin BIGINT, n BIGINT, total BIGINT",
-        update="""\
-        frame, (n, total) = pd.concat(list(rows)), self.buffers.get() or (0, 0)
-        self.buffers.update((n + len(frame), total + int(frame["value"].sum())))
-        yield from ()
-        """,
-        expired="""\
+        results="""\
         found = (key[2], int(pd.Timestamp(key[0]).timestamp()), *self.buffers.get())
-        yield pd.DataFrame([found], columns=["key", "begin", "n", "total"])
+        return pd.DataFrame([found], columns=["key", "begin", "n", "total"])
         """,
+        inputs=(("count", "1"), ("sum", "value")),
         window=True,
     ),
     "group-state": Logic(
@@ -126,10 +124,12 @@ def fill_in(generated: Path, kind: str, source: str, place: Input, run: Path) ->
         constants |= {"EVENT_TIME": "ts", "DELAY": DELAY}
     if logic.window:
         constants["WINDOW"] = "10 seconds"
-    start = _replaced((generated / "start.py").read_text(), {name: f"{name} = {v!r}" for name, v in constants.items()})
+    if logic.inputs:
+        constants["INPUT"] = dict(logic.inputs)
+    start = replaced((generated / "start.py").read_text(), {name: f"{name} = {v!r}" for name, v in constants.items()})
     if source == "kafka":
         body = f'return rows.selectExpr("inline(array({PARSED}))")'
-        start = _replaced(start, {"prepare": f"def prepare(rows):\n    {body}"})
+        start = replaced(start, {"prepare": f"def prepare(rows):\n    {body}"})
     (generated / "start.py").write_text(start)
 
     typed = {"OUTPUT_SCHEMA": f"OUTPUT_SCHEMA = {logic.schema!r}"}
@@ -138,11 +138,12 @@ def fill_in(generated: Path, kind: str, source: str, place: Input, run: Path) ->
         typed["TTL_MS"] = f"TTL_MS = {dict.fromkeys(('sums', 'recent', 'parity'), a_day_ms)!r}"
     for name, signature in _SIGNATURES.items():
         body = indent(dedent(getattr(logic, name)), "        ").rstrip()
-        typed[f"Processor.{name}"] = f"    {signature}\n{body}"
-    (generated / "processor.py").write_text(_replaced((generated / "processor.py").read_text(), typed))
+        if body:
+            typed[f"Processor.{name}"] = f"    {signature}\n{body}"
+    (generated / "processor.py").write_text(replaced((generated / "processor.py").read_text(), typed))
 
 
-def _replaced(text: str, new: dict[str, str]) -> str:
+def replaced(text: str, new: dict[str, str]) -> str:
     """The module with the definitions of these names (`NAME`, or `Class.method`) replaced; each is there once."""
     lines, places = text.splitlines(), {}
     for node in ast.parse(text).body:

@@ -7,7 +7,6 @@ where paths are compared as they are spelled.
 
 import contextlib
 import io
-import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -31,14 +30,11 @@ def write_files(folder: Path, first: int, last: int) -> None:
 
 def loaded(place: Path) -> Any:
     """The generated `start.py` as a module."""
-    sys.path.insert(0, str(place))
     spec = spec_from_file_location("start", place / "start.py")
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    sys.path.remove(str(place))
-    del sys.modules["processor"]
     return module
 
 

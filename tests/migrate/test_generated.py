@@ -1,6 +1,7 @@
 """The code that ``ckpt migrate transform-with-state`` generates, looked at without running it."""
 
 import ast
+import importlib
 import os
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ from ckpt.sources import SourceType, SourceView
 from ckpt.versions import Spark
 from tests import contract
 from tests.conftest import Ckpt
+from tests.migrate.aggregating import BUFFERS, plan_of
 from tests.migrate.transforming import OPERATORS, STATEFUL
 from tests.places import SAMPLES
 from tests.repair.test_command import everything
@@ -39,10 +41,10 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for each sample and API."""
     folder: Path = tmp_path_factory.mktemp("generated")
     for api in Api:
-        for sample in STATEFUL:
-            place = folder / f"{sample}-{api}"
+        plans = {sample: plan(sample, api=api, operator=OPERATORS.get(sample)) for sample in STATEFUL}
+        for name, found in (plans | {"every-aggregate": plan_of(*BUFFERS, api=api)}).items():
+            place = folder / f"{name}-{api}"
             place.mkdir()
-            found = plan(sample, api=api, operator=OPERATORS.get(sample))
             (place / "processor.py").write_text(processor_code(found))
             (place / "start.py").write_text(start_code(found, None))
     return folder
@@ -97,6 +99,20 @@ def test_a_migration_says_which_sinks_drop_batches_of_a_new_query() -> None:
     assert "Sink delta" not in told
 
 
+def test_two_migrations_in_one_process_have_a_processor_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    samples = {"counts": "aggregation-hdfs-4.2", "joins": "join-hdfs-3.5"}
+    for name, sample in samples.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "processor.py").write_text(processor_code(plan(sample)))
+        (tmp_path / name / "start.py").write_text(start_code(plan(sample), None))
+    counts, joins = (importlib.import_module(f"{name}.start") for name in samples)
+    assert counts.processor.OUTPUT_SCHEMA == "`key` bigint, `count` bigint, `sum` bigint"
+    assert counts.processor.OUTPUT_SCHEMA != joins.processor.OUTPUT_SCHEMA
+    assert sys.modules[counts.processor.__name__] is counts.processor  # as sending it by value requires
+    assert sys.modules[joins.processor.__name__] is joins.processor
+
+
 def tool(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, check=False)
 
@@ -109,7 +125,14 @@ def test_it_is_formatted_and_clean(generated: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "sample", ["windowed-aggregation-hdfs-4.2-pandas", "tws-rocksdb-4.2-row", "session-window-changelog-4.2-pandas"]
+    "sample",
+    [
+        "windowed-aggregation-hdfs-4.2-pandas",
+        "tws-rocksdb-4.2-row",
+        "session-window-changelog-4.2-pandas",
+        "every-aggregate-pandas",
+        "every-aggregate-row",
+    ],
 )
 def test_it_is_typed(sample: str, generated: Path) -> None:
     folder = generated / sample
@@ -257,6 +280,16 @@ def test_a_null_key_is_spoken_of_where_pandas_mixes_it_up() -> None:
     assert "A NULL in key key stops" in told
     assert "window_start" not in told
     assert "NULL" not in " ".join(warnings_of(plan("windowed-aggregation-hdfs-4.2", api=Api.ROW)))
+
+
+def test_a_buffer_that_only_spark_can_read_is_warned_of() -> None:
+    """`tests/export/test_damaged.py` shows that Spark calls that of collect_list so."""
+    found = plan("aggregation-hdfs-4.2")
+    last = found.shape.state[-1]
+    for name, kind, said in (("buf", "binary", True), ("buf_2", "binary", True), ("max", "binary", False)):
+        state = (*found.shape.state[:-1], replace(last, name=name, type=kind))
+        changed = replace(found, initial=replace(found.initial, shape=replace(found.shape, state=state)))
+        assert (f"{name} holds bytes" in " ".join(warnings_of(changed))) == said
 
 
 def test_other_operators_are_named_as_left_out() -> None:

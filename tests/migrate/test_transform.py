@@ -129,3 +129,24 @@ def test_rows_of_a_key_make_its_timeout_forgotten_as_in_the_old_query(found: dic
     assert said["error"] == ""
     assert {10, 11, 12, 13} < set(said["had"])
     assert said["have"] == [key for key in said["had"] if key > 13]
+
+
+@pytest.mark.spark
+def test_a_group_state_of_nulls_only_is_none_and_keeps_its_timeout(found: dict[str, Any]) -> None:
+    said = found["guards"]["none"]
+    assert said["error"] == ""
+    assert said["states"] == [key for key in said["had"] if key != 3]
+    assert said["timers"] == said["had"]
+
+
+@pytest.mark.spark
+def test_the_durations_of_start_reach_the_processor(found: dict[str, Any]) -> None:
+    assert "gap 300000, delay 3600000" in found["guards"]["durations"]
+
+
+@pytest.mark.spark
+def test_a_start_leaves_the_settings_of_the_session_as_they_were(found: dict[str, Any]) -> None:
+    said = found["guards"]["settings"]
+    assert said["error"] == ""
+    assert said["after"] == said["before"]
+    assert said["before"][: len(said["during"])] != said["during"]

@@ -19,6 +19,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+from tests.migrate.continuity_new import replaced
 from tests.places import ROOT
 from tests.spark.queries import session
 
@@ -55,17 +56,10 @@ def old_query(spark: Any) -> None:
 
 def fill_in(page: str) -> None:
     """Edit the generated files as the page says."""
-    _, constants, update = _CODE.findall(page)
-    start = Path("migrated/start.py").read_text()
-    for line in constants.splitlines():
-        name = re.match(r"\w+", line)
-        assert name
-        (old,) = re.findall(rf"^{name[0]}\b.*$", start, flags=re.M)
-        start = start.replace(old, line, 1)
-    Path("migrated/start.py").write_text(start)
-    processor = Path("migrated/processor.py").read_text()
-    begin, end = processor.index("    def update("), processor.index("    def expired(")
-    Path("migrated/processor.py").write_text(f"{processor[:begin]}{update}\n{processor[end:]}")
+    _, constants = _CODE.findall(page)
+    file = Path("migrated/start.py")
+    new = {name[0]: line for line in constants.splitlines() if (name := re.match(r"\w+", line))}
+    file.write_text(replaced(file.read_text(), new))
 
 
 def answer() -> list[list[Any]]:

@@ -42,14 +42,12 @@ PANDAS_API = [
 ]
 """Those that are run: the code that is generated from any other one is that of one of these, but for its names."""
 ROW_API = [
-    "aggregation-hdfs-4.2",
     "windowed-aggregation-hdfs-4.2",
     "session-window-changelog-4.2",
-    "dedup-within-watermark-hdfs-3.5",
-    "pandas-with-state-changelog-4.2",
     "tws-rocksdb-4.2",
     "join-changelog-4.2",
 ]
+"""With the API for rows: a single value, sessions, variables, and lists; all that the two APIs do not share."""
 OPERATORS = {"dedup-aggregation-hdfs-4.2": 1}
 """Of samples with several operators the one that is taken."""
 
@@ -82,6 +80,8 @@ def imported(folder: Path) -> Any:
     start.SINK_FORMAT = "noop"
     for name in start.NEEDED[1:]:
         setattr(start, name, {"EVENT_TIME": "timestamp"}.get(name, "2 seconds"))
+    for name in getattr(start, "INPUT", {}):
+        start.INPUT[name] = "value"
     for name in getattr(start.processor, "TTL_MS", {}):
         start.processor.TTL_MS[name] = _DAY_MS
     for place in range(2):
@@ -175,7 +175,7 @@ def held_by(variable: Variable, row: Any) -> Iterator[list[Any]]:
 
 
 def alive(plan: TransformPlan, frame: Any) -> Any:
-    """The initial state with times to live that end in ten years, but for key 3, whose are over."""
+    """The initial state with times to live that end in ten years, but for key 3, whose are over; no timer fires yet."""
     from pyspark.sql import functions as F
 
     ends = F.when(F.col("key") == 3, 1).otherwise(_LATER)
@@ -185,7 +185,8 @@ def alive(plan: TransformPlan, frame: Any) -> Any:
         elif variable.ttl:
             changed = F.transform(variable.columns[0], lambda one: one.withField("expires_at_ms", ends))
             frame = frame.withColumn(variable.columns[0], changed)
-    return frame
+    # those of the samples were a day ahead when the samples were made
+    return frame.withColumn("timers", F.transform("timers", lambda one: one + 3650 * _DAY_MS))
 
 
 def flat(value: Any) -> list[Any]:
@@ -283,6 +284,10 @@ def guards(spark: Any, folder: Path) -> dict[str, Any]:
     said["exact"] = {api: exact(spark, fresh(f"exact-{api}", api=api)) for api in apis()}
     said["crash"] = crash(spark, fresh("crash"))
     said["timeout"] = timeout(spark, fresh("timeout", "pandas-with-state-changelog-4.2"))
+    written(spark, "session-window-changelog-4.2", folder / "durations")
+    said["none"] = none(spark, fresh("none", "pandas-with-state-changelog-4.2"))
+    said["durations"] = durations(spark, folder / "durations")
+    said["settings"] = settings(spark, fresh("settings", "pandas-with-state-changelog-4.2"))
     return said
 
 
@@ -317,9 +322,12 @@ def crash(spark: Any, start: Any) -> dict[str, Any]:
     def fails(self: Any, key: Any, rows: Any, timers: Any) -> Any:
         raise RuntimeError("not today")
 
-    kept, start.processor.Processor.update = start.processor.Processor.update, fails
+    def ignores(self: Any, key: Any, rows: Any, timers: Any) -> Any:
+        return iter(())
+
+    start.processor.Processor.update = fails
     said = {"error": run(start, spark), "commits": len(list(Path(start.CHECKPOINT, "commits").glob("[0-9]*")))}
-    start.processor.Processor.update = kept
+    start.processor.Processor.update = ignores
     said["again"] = run(start, spark)
 
     def state() -> list[list[Any]]:
@@ -344,6 +352,44 @@ def timeout(spark: Any, start: Any) -> dict[str, Any]:
     error = run(start, spark)
     timers = [] if error else ckpt.read_state(spark, start.CHECKPOINT, batch=0, timers=True).collect()
     return {"error": error, "had": sorted(row["key"] for row in had), "have": sorted(row["key_key"] for row in timers)}
+
+
+def none(spark: Any, start: Any) -> dict[str, Any]:
+    """Which keys have a group state, and which a timer, after that of key 3 was one of NULLs only."""
+    from pyspark.sql import functions as F
+
+    def emptied(frame: Any) -> Any:
+        return frame.withColumns({name: F.when(frame["key"] != 3, frame[name]) for name in ("rows", "last")})
+
+    replace(spark, start, emptied)
+    had = spark.read.parquet(start.INITIAL_STATE).where("timeoutTimestamp > 0").collect()
+    error = run(start, spark)
+    state = [] if error else ckpt.read_state(spark, start.CHECKPOINT, batch=0, variable="state").collect()
+    timers = [] if error else ckpt.read_state(spark, start.CHECKPOINT, batch=0, timers=True).collect()
+    keys = {"states": [row["key_key"] for row in state], "timers": [row["key_key"] for row in timers]}
+    return {"error": error, "had": sorted(row["key"] for row in had), **{name: sorted(keys[name]) for name in keys}}
+
+
+def durations(spark: Any, folder: Path) -> str:
+    """What a processor fails with that says what its `GAP_MS` and `DELAY_MS` are."""
+    code = folder / "processor.py"
+    said = 'raise RuntimeError(f"gap {GAP_MS}, delay {DELAY_MS}")'
+    code.write_text(code.read_text().replace("for _ in rows:\n            pass", said))
+    start = imported(folder)
+    start.GAP, start.DELAY = "5 minutes", "1 hour"
+    start.prepare = lambda rows: keyed(start, rows)
+    return run(start, spark)
+
+
+def settings(spark: Any, start: Any) -> dict[str, Any]:
+    """The session's settings that a start changes, before and after it; one of them is set, one is not."""
+    named = [*start.SETTINGS, "spark.sql.streaming.noDataMicroBatches.enabled"]
+
+    def now() -> list[Any]:
+        return [spark.conf.get(name, None) for name in named]
+
+    before = now()
+    return {"error": run(start, spark), "before": before, "after": now(), "during": list(start.SETTINGS.values())}
 
 
 def found(spark: Any, folder: Path) -> dict[str, Any]:

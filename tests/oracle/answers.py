@@ -39,8 +39,14 @@ def write(minor: str, document: dict[str, Any], folder: Path = FOLDER) -> None:
 
 
 def fingerprint(case: cases.Case) -> str:
-    """What an answer is an answer to: the sample's bytes, the damage, the query and how it is started."""
-    told = [_sample(case.sample), list(case.mutations), case.query, case.settings, case.batches]
+    """What an answer is an answer to: the sample's bytes (a borrowed one's name), damage, query, how it is started."""
+    told = [
+        case.sample if case.borrowed else _sample(case.sample),
+        list(case.mutations),
+        case.query,
+        case.settings,
+        case.batches,
+    ]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -15,12 +15,16 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from queue import Empty, Queue
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from tests.oracle import answers, cases
+from tests.services.kafka import connector_jars, kafka_broker
+from tests.spark import topics
 
 ROOT = Path(__file__).parents[2]
 CASES_PER_JVM = 400
@@ -105,12 +109,13 @@ def record(minor: str, python: str, wanted: list[tuple[cases.Case, str]], log: P
     todo = list(wanted)
     try:
         while todo:
-            with Worker(python, log) as worker:
+            share = _share(todo)
+            with _services(minor, share[0][0].needs) as settings, Worker(python, log, settings=settings) as worker:
                 if not worker.spark.startswith(minor + "."):
                     raise SystemExit(f"{python} has Spark {worker.spark}, not {minor}")
                 today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
                 document |= {"spark": worker.spark, "recorded": today, "script": answers.script()}
-                _ask_all(worker, todo, document["answers"], partial(answers.write, minor, document))
+                _ask_all(worker, share, todo, document["answers"], partial(answers.write, minor, document))
             print(f"{minor} {len(todo):4} left", flush=True)
     finally:
         answers.write(minor, document)
@@ -118,12 +123,13 @@ def record(minor: str, python: str, wanted: list[tuple[cases.Case, str]], log: P
 
 def _ask_all(
     worker: Worker,
+    share: list[tuple[cases.Case, str]],
     todo: list[tuple[cases.Case, str]],
     recorded: dict[str, Any],
     save: Callable[[], None],
 ) -> None:
-    """Ask for what is `todo`, taking it off the list, until the worker hangs or has done its share."""
-    for case, mode in todo[:CASES_PER_JVM]:
+    """Ask for a share of what is `todo`, taking it off the list, until the worker hangs."""
+    for case, mode in share:
         name = f"{case.name}/{mode}"
         try:
             answer = worker.ask({"case": case.name, "mode": mode})
@@ -136,6 +142,23 @@ def _ask_all(
             save()
         if answer == {"outcome": "timeout"}:
             return
+
+
+def _share(todo: list[tuple[cases.Case, str]]) -> list[tuple[cases.Case, str]]:
+    """What the next worker is asked: one case that wants a JVM of its own, or others that need the same service."""
+    first, _ = todo[0]
+    together = [one for one in todo if not one[0].alone and one[0].needs == first.needs]
+    return todo[:1] if first.alone else together[:CASES_PER_JVM]
+
+
+@contextmanager
+def _services(minor: str, needs: str) -> Iterator[dict[str, str]]:
+    """Run the service that some cases need, while the block lasts: the environment of a worker that uses it."""
+    if not needs:
+        yield {}
+        return
+    with TemporaryDirectory(prefix="ckpt-broker-") as folder, kafka_broker(Path(folder)) as broker:
+        yield {topics.JARS: ",".join(map(str, connector_jars(minor))), topics.BROKER: broker}
 
 
 def _wanted(minor: str, pattern: str, fresh: bool) -> Iterator[tuple[cases.Case, str]]:

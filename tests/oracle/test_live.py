@@ -37,6 +37,9 @@ LIVE = (
     "hdfs-delta-6-missing/sync",
     "hdfs-state-gone/sync",
     "changelog-changelog-6-last-byte-cut/sync",
+    "flipped-aggregation-rocksdb-4.2-sst-01-stale-crc/sync",
+    "flipped-aggregation-rocksdb-4.2-sst-00/sync",
+    "flipped-older-zip/sync",
 )
 
 

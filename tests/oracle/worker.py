@@ -17,17 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from tests.oracle import cases, observe
-from tests.spark import mutations, queries
+from tests.spark import mutations, queries, topics
 
 INPUT_FILES = 20
 """Input files of a file source: those that the samples have read, and some more."""
+RECORDS = 200
+"""Records of each Kafka topic."""
 
 
 def run(spark: Any, case: cases.Case, mode: str, folder: Path) -> dict[str, Any]:
     """Run one case on a fresh copy of its sample below `folder`, which is removed afterwards."""
     folder.mkdir(parents=True)
     try:
-        checkpoint = mutations.copy_of(cases.SAMPLES / case.sample, folder / "ck", case.mutations)
+        checkpoint = mutations.copy_of(case.folder, folder / "ck", case.mutations)
         query = queries.QUERIES[case.query]
         if query.inputs:
             queries.write_input_files(folder / "inputs" / query.name, INPUT_FILES)
@@ -60,9 +62,12 @@ def session(scratch: Path) -> Any:
         spark__sql__warehouse__dir=str(scratch / "warehouse"),
         spark__ui__showConsoleProgress="false",
         spark__python__authenticate__socketTimeout="120s",
+        **topics.settings(),
     )
     spark.sparkContext.setLogLevel("OFF")
     observe.observe(spark, queries.QUERIES["stateless"], scratch / "warm-up", "sync")
+    for topic in ("orders", "renamed") if topics.settings() else ():
+        topics.fill(spark, topic, RECORDS)
     return spark
 
 

@@ -110,6 +110,22 @@ def test_paths_are_written_as_spark_records_them(to: str, recorded: str, ckpt: C
     assert ckpt("inspect", checkpoint).exit_code == 1
 
 
+@pytest.mark.parametrize("linked", ["state", "state/0/_metadata", "state/0/_metadata/v2/0"])
+@pytest.mark.parametrize("words", [[], ["--apply", "--grace", "0"]], ids=["plan", "apply"])
+def test_state_behind_a_symbolic_link_is_refused_in_the_plan(
+    words: list[str], linked: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path
+) -> None:
+    checkpoint = copy_of(TWS)
+    (checkpoint / linked).rename(tmp_path / "elsewhere")
+    (checkpoint / linked).symlink_to(tmp_path / "elsewhere")
+    before = everything(tmp_path)
+    run = ckpt("relocate", checkpoint, "--to", "s3a://bucket/ck", *words, "-o", "json")
+    assert run.exit_code == 3
+    assert run.json()["refused"].startswith(f"{linked} is a symbolic link, and ckpt writes to")
+    assert (run.json()["steps"], run.json()["to"]) == ([], "s3a://bucket/ck")
+    assert everything(tmp_path) == before
+
+
 @pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "stateless-3.5", "damaged-empty-predecessor"])
 def test_a_target_for_a_checkpoint_that_records_no_path(sample: str, ckpt: Ckpt) -> None:
     path = f"sample_checkpoints/{sample}"

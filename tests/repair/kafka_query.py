@@ -1,6 +1,6 @@
 """A driver that copies one Kafka topic into another: JSON jobs and answers, a line each (see tests/oracle/record.py).
 
-Its session gets the connector's jars from `CKPT_SPARK_JARS` and the broker from `CKPT_KAFKA`.
+Its session gets the connector's jars and the broker from the environment (`tests/spark/topics.py`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.oracle import observe, worker
-from tests.spark import queries
+from tests.spark import queries, topics
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-PARTITIONS = 2
 INTERVAL_MS = 2000
 ASYNC = {"asyncProgressTrackingEnabled": "true", "asyncProgressTrackingCheckpointIntervalMs": str(INTERVAL_MS)}
 PATIENCE_S = 120
@@ -24,17 +23,15 @@ PATIENCE_S = 120
 
 def session(scratch: Path) -> Any:
     """A session with the Kafka connector."""
-    jars = os.environ["CKPT_SPARK_JARS"]
+    jars = os.environ[topics.JARS]
     spark = queries.session(app="ckpt-kafka", spark__jars=jars, spark__local__dir=str(scratch / "local"))
     spark.sparkContext.setLogLevel("OFF")
     return spark
 
 
 def fill(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
-    """Write the numbers 0 to `count` - 1 to a topic: number n becomes offset n // 2 of partition n % 2."""
-    rows = spark.range(0, job["count"], 1, 1)  # one task keeps their order
-    fields = "CAST(id AS STRING) AS key", "CAST(id AS STRING) AS value", f"CAST(id % {PARTITIONS} AS INT) AS partition"
-    rows.selectExpr(*fields).write.format("kafka").options(**_kafka(), topic=job["topic"]).save()
+    """Write the numbers 0 to `count` - 1 to a topic."""
+    topics.fill(spark, job["topic"], job["count"])
     return {}
 
 
@@ -64,22 +61,20 @@ def resume(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
 
 def read(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
     """Everything in a topic: partition, offset and text of each record."""
-    topic = spark.read.format("kafka").options(**_kafka(), subscribe=job["topic"]).load()
+    topic = spark.read.format("kafka").options(**topics.options(), subscribe=job["topic"]).load()
     rows = topic.selectExpr("partition", "offset", "CAST(value AS STRING) AS value").collect()
     return {"records": [list(row) for row in rows]}
 
 
 def _copying(spark: Any, job: dict[str, Any], per_batch: int) -> DataStreamWriter:
-    reader = spark.readStream.format("kafka").options(**_kafka(), subscribe=job["from"], startingOffsets="earliest")
+    reader = spark.readStream.format("kafka").options(
+        **topics.options(), subscribe=job["from"], startingOffsets="earliest"
+    )
     rows = reader.options(maxOffsetsPerTrigger=per_batch, **job.get("options", {})).load()
     rows = rows.selectExpr("key", "concat_ws(' ', partition, offset, CAST(value AS STRING)) AS value")
-    writer = rows.writeStream.format("kafka").options(**_kafka(), topic=job["to"])
+    writer = rows.writeStream.format("kafka").options(**topics.options(), topic=job["to"])
     done: DataStreamWriter = writer.option("checkpointLocation", job["checkpoint"])
     return done
-
-
-def _kafka() -> dict[str, str]:
-    return {"kafka.bootstrap.servers": os.environ["CKPT_KAFKA"]}
 
 
 _JOBS = {"fill": fill, "follow": follow, "resume": resume, "read": read}

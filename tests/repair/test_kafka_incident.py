@@ -30,6 +30,7 @@ from tests.oracle.record import Worker
 from tests.repair import kafka_query
 from tests.repair.runbook import MODULE, RECORDS, TOPIC, generate, starting
 from tests.services.kafka import SPARK
+from tests.spark import topics
 from tests.spark.live import Here
 
 PATIENCE_S = 120
@@ -279,7 +280,7 @@ def _copied(driver: Here, topic: str) -> dict[Position, Position]:
     found = {}
     for partition, offset, value in records:
         of, at, number = map(int, value.split())
-        assert number == at * kafka_query.PARTITIONS + of, "the record that was written there"
+        assert number == at * topics.PARTITIONS + of, "the record that was written there"
         found[partition, offset] = of, at
     return found
 

@@ -16,38 +16,16 @@ from pathlib import Path
 import pytest
 
 from ckpt.change.plan import ChangePlan
+from ckpt.change.steps import Action, Step
 from ckpt.inspection import inspect
 from ckpt.reader import read_checkpoint
-from ckpt.relocate import plan_relocation
-from ckpt.repair import Strategy, plan_repair
-from ckpt.storage import Storage, open_storage
-from tests.places import ROOT, SAMPLES
+from ckpt.storage import open_storage
+from tests.places import ROOT
+from tests.repair.changes import CHANGES, Planner, built, planned
 from tests.repair.doing import Facts, apply, facts, undo
-from tests.repair.gaps import Gap
 from tests.repair.killing import killed
 
 pytestmark = pytest.mark.slow
-
-Planner = Callable[[Storage], ChangePlan]
-FILL, REWIND = (partial(plan_repair, strategy=strategy) for strategy in (Strategy.FILL, Strategy.REWIND))
-
-PATTERNS: dict[str, tuple[Gap | str, Planner]] = {
-    "a sample": ("async-kafka-4.2", FILL),
-    "no checksums": (Gap((0, 7), (0, 7)), FILL),
-    "unreadable predecessor": (
-        Gap((0, 4, 6, 7), (0, 4), {"offsets/6": "truncated"}, checksums=True, stale=("offsets/6",)),
-        FILL,
-    ),
-    "uncommitted batches between": (Gap((0, 3, 5, 9), (0, 1), checksums=True), FILL),
-    "unreadable and ahead": (Gap((0, 4, 6), (0, 4, 6, 8), {"offsets/6": "empty"}, checksums=True), FILL),
-    "orphan checksums": (
-        Gap((0, 5), (0,), checksums=True, orphans=("offsets/4", "commits/5", "offsets/6")),
-        FILL,
-    ),
-    "rewind": (Gap((0, 1, 5), (0, 1, 5), checksums=True), REWIND),
-    "rewind over batches never run": (Gap((0, 1, 4, 5, 9), (0, 1, 2)), REWIND),
-    "relocation": ("join-v4-changelog-4.3", plan_relocation),
-}
 
 
 @dataclass(frozen=True)
@@ -91,18 +69,12 @@ def memory(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def scene(memory: Path) -> Make:
     def make(pattern: str) -> tuple[Scene, ChangePlan]:
-        gap, planner = PATTERNS[pattern]
-        scene = Scene(memory / "first", planner)
-        scene.top.mkdir()
-        if isinstance(gap, Gap):
-            gap.build(scene.checkpoint)
-        else:
-            shutil.copytree(SAMPLES / gap, scene.checkpoint)
+        top = memory / "first"
+        top.mkdir()
+        scene = Scene(top, built(pattern, top / "checkpoint")[1])
         for number, file in enumerate(sorted(path for path in scene.checkpoint.rglob("*") if path.is_file())):
             file.chmod((0o644, 0o600, 0o664)[number % 3])
-        plan = scene.plan()
-        assert plan.steps
-        return scene, plan
+        return scene, planned(scene.planner, scene.checkpoint)
 
     return make
 
@@ -137,7 +109,7 @@ LINKLESS = ("no checksums", "unreadable predecessor")  # enough of them for file
 
 
 @pytest.mark.parametrize(
-    ("pattern", "without_links"), [*((one, False) for one in PATTERNS), *((one, True) for one in LINKLESS)]
+    ("pattern", "without_links"), [*((one, False) for one in CHANGES), *((one, True) for one in LINKLESS)]
 )
 def test_a_change_killed_anywhere_is_undone_or_finished(pattern: str, without_links: bool, scene: Make) -> None:
     first, plan = scene(pattern)
@@ -147,6 +119,7 @@ def test_a_change_killed_anywhere_is_undone_or_finished(pattern: str, without_li
         crashed = first.copy("crashed")
         if not killed(at, partial(performed, crashed), without_links=without_links):
             break
+        assert [step.path for step in plan.steps if missing(step, crashed)] == [], "a file is replaced in one moment"
         if (crashed.backup / "manifest.json").exists():
             begun += 1
         else:
@@ -159,7 +132,13 @@ def test_a_change_killed_anywhere_is_undone_or_finished(pattern: str, without_li
     restores(crashed, before)
 
 
-@pytest.mark.parametrize("pattern", ["unreadable predecessor", "rewind", "relocation"])
+UNDONE = [
+    *("unreadable predecessor", "rewind", "relocation", "rewind with state", "skip", "repair that tidies and rewinds"),
+    *("repair that reads again", "offsets", "offsets of a batch that left state"),
+]
+
+
+@pytest.mark.parametrize("pattern", UNDONE)
 def test_an_undo_killed_anywhere_is_finished_by_another(pattern: str, scene: Make) -> None:
     first, _ = scene(pattern)
     before = facts(first.checkpoint)
@@ -174,6 +153,11 @@ def test_an_undo_killed_anywhere_is_finished_by_another(pattern: str, scene: Mak
             restores(crashed, before)
         assert at > 2
         assert facts(crashed.checkpoint) == before
+
+
+def missing(step: Step, scene: Scene) -> bool:
+    """Whether a file that is replaced is not there."""
+    return step.action is Action.REPLACE and not (scene.checkpoint / step.path).exists()
 
 
 def performed(scene: Scene) -> None:
@@ -220,7 +204,7 @@ def test_the_command_itself_killed_leaves_no_lock_and_finishes_the_second_time(s
         assert facts(crashed.checkpoint) == before
 
 
-CHANGES = re.compile(
+CALL = re.compile(
     r"^\d+ +(?P<call>openat|write|fsync|linkat|unlinkat?|renameat2?|fchmod|fchown|utimensat|mkdir(?:at)?)\((?P<rest>.*)"
 )
 
@@ -244,11 +228,18 @@ def test_no_change_escapes_the_count(scene: Make, tmp_path: Path) -> None:
         pytest.skip("strace may not trace here")
     assert ran.returncode == 0, ran.stderr
     found = [
-        match for line in trace.read_text().splitlines() if (match := CHANGES.match(line)) and str(traced.top) in line
+        match for line in trace.read_text().splitlines() if (match := CALL.match(line)) and str(traced.top) in line
     ]
     done_so = [match for match in found if " = -1 " not in match["rest"]]
     calls = [match["call"] for match in done_so if match["call"] != "openat" or "O_CREAT" in match["rest"]]
-    names = {"openat": "open", "linkat": "link", "unlinkat": "unlink", "utimensat": "utime", "mkdirat": "mkdir"}
+    names = {
+        "openat": "open",
+        "linkat": "link",
+        "unlinkat": "unlink",
+        "utimensat": "utime",
+        "mkdirat": "mkdir",
+        "renameat": "replace",
+    }
     assert [names.get(call, call) for call in calls] == [
         name for name in json.loads(record.read_text()) if name != "half a write"
     ]

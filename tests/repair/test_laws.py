@@ -145,7 +145,7 @@ def tells_all_that_is_read_again(plan: RepairPlan, gap: Gap, forecast: Forecast)
     logged, done = gap.end(max((*gap.offsets, *gap.commits))), gap.end(max(gap.commits, default=0))
     for read in forecast.sources:
         told = [one.sources[read.index] for one in plan.replay or ()]
-        if gap.commits and not not_after(done[read.index], read.start or NOWHERE) and plan.must_accept is None:
+        if gap.commits and not not_after(done[read.index], read.start or NOWHERE) and plan.repeats is None:
             return False
         if read.start == logged[read.index]:
             continue

@@ -252,15 +252,51 @@ def test_a_folder_that_may_not_be_written_midway(open_place: Path) -> None:
 # Links, and names that are taken.
 
 
-def test_a_log_folder_that_is_a_link_is_not_written_through(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
-    checkpoint, elsewhere = copy_of(GAP), tmp_path / "elsewhere"
-    (checkpoint / "offsets").rename(elsewhere)
-    (checkpoint / "offsets").symlink_to(elsewhere)
-    before, there = facts(checkpoint), facts(elsewhere)
-    run = ckpt("repair-async", checkpoint, *NOW, "-o", "json")
-    assert "symbolic link" in refused(run)
-    assert facts(checkpoint) == before
-    assert facts(elsewhere) == there
+def put_aside(folder: Path, elsewhere: Path) -> None:
+    """Leave a symbolic link where a folder was."""
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere)
+
+
+@pytest.mark.parametrize(("strategy", "linked"), [("fill", "offsets"), ("rewind", "offsets"), ("rewind", "commits")])
+@pytest.mark.parametrize("words", [(), NOW], ids=["plan", "apply"])
+def test_a_log_folder_that_is_a_link_is_not_written_through(
+    words: tuple[str, ...], strategy: str, linked: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path
+) -> None:
+    checkpoint = copy_of(GAP)
+    put_aside(checkpoint / linked, tmp_path / "elsewhere")
+    before = facts(tmp_path)
+    run = ckpt("repair-async", checkpoint, "--strategy", strategy, "--accept-replay", *words, "-o", "json")
+    assert f"{linked} is a symbolic link, and ckpt writes to" in refused(run)
+    assert run.json()["steps"] == run.json()["after"] == []
+    assert facts(tmp_path) == before
+
+
+@pytest.mark.parametrize("strategy", [Strategy.FILL, Strategy.REWIND])
+def test_a_log_folder_that_becomes_a_link_once_it_is_planned(
+    strategy: Strategy, copy_of: CopyOf, tmp_path: Path
+) -> None:
+    checkpoint = copy_of(GAP)
+    plan = plan_repair(open_storage(str(checkpoint)), strategy)
+    assert plan.steps
+    put_aside(checkpoint / "offsets", tmp_path / "elsewhere")
+    before = facts(tmp_path)
+    receipt = apply(plan, checkpoint, tmp_path / "backup")
+    assert str(receipt.problem).startswith("nothing was changed: ")
+    assert "symbolic link" in str(receipt.problem)
+    assert receipt.backup is None
+    assert facts(tmp_path) == before, "not even a backup was begun"
+
+
+@pytest.mark.parametrize("words", [(), NOW], ids=["plan", "apply"])
+def test_a_checkpoint_that_is_a_link_itself_is_repaired(
+    words: tuple[str, ...], ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(copy_of(GAP))
+    run = ckpt("repair-async", tmp_path / "link", *words, "-o", "json")
+    assert run.exit_code == (0 if words else 1)
+    assert run.json()["applied"] is bool(words)
+    assert run.json()["steps"]
 
 
 @pytest.mark.parametrize("target", ["there", "nowhere"])
@@ -271,7 +307,8 @@ def test_a_file_that_is_a_link_is_not_written_through(target: str, ckpt: Ckpt, c
     (checkpoint / "offsets" / "30").symlink_to(tmp_path / target)
     before = facts(tmp_path)
     run = ckpt("repair-async", checkpoint, "--strategy", "fill", *NOW, "--backup", f"{tmp_path}-b", "-o", "json")
-    assert "offsets/30 is no" in refused(run)
+    expected = "offsets/30 is a symbolic link" if target == "there" else "offsets/30 is not a file"
+    assert expected in refused(run)
     assert facts(tmp_path) == before
 
 

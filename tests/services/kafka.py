@@ -10,7 +10,7 @@ from tests.services.maven import jars
 from tests.services.process import free_port, listening, run, running
 
 SPARK = "4.2"
-"""The Spark minor version that the connector's jars are for."""
+"""The Spark minor version that the tests run, and the connector's jars are for."""
 
 _SERVER = """process.roles=broker,controller
 node.id=1
@@ -25,9 +25,17 @@ transaction.state.log.min.isr=1
 """
 
 
-def connector_jars() -> list[Path]:
-    """The jars for `spark.jars`, downloaded once. Raises Unavailable."""
-    return sorted(jars("kafka-connector").glob("*.jar"))
+_CONNECTORS = {
+    "3.5": {"spark": "3.5.0", "scala": "2.12", "token": "3.5.0"},
+    "4.0": {"spark": "4.0.0"},
+    "4.1": {"spark": "4.1.3"},
+}
+"""What differs from the POM for other minor versions: a release of each that the registry has."""
+
+
+def connector_jars(minor: str = SPARK) -> list[Path]:
+    """The jars for `spark.jars`, downloaded once; those of 4.2 for later versions. Raises Unavailable."""
+    return sorted(jars("kafka-connector", **_CONNECTORS.get(minor, {})).glob("*.jar"))
 
 
 @contextmanager

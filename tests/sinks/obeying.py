@@ -8,14 +8,20 @@ with rows that are new. What is found says, for each case, how often every row i
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import subprocess
+import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ckpt.copying import copy_checkpoint
+from ckpt.fixes.choices import WayName
+from ckpt.fixes.repair import repair_checkpoint
 from tests.handoff.continuity import inspected
-from tests.remedies import obey, remove
+from tests.remedies import NOW, obey, remove
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,15 +93,79 @@ class Query:
 
     def restarted(self, case: str) -> dict[str, Any]:
         """What becomes of a damaged copy once the page has been obeyed."""
-        place = self._folder / case
-        shutil.copytree(self.old, place)
-        self._own_paths(place)
-        DAMAGES[case](place / "checkpoint")
+        place = self._damaged(case, case)
         found = inspected(place / "checkpoint")
         remedies = [one["remedy"] for one in found["findings"] if one["severity"] != "note" and one["remedy"]]
         obey(remedies[0] if remedies else "", place / "checkpoint")
         error = self._start(place, "100")
         return {"remedies": remedies, "error": error, "times": self._times(place)}
+
+    def every_way(self, case: str) -> dict[str, Any]:
+        """What becomes of a damaged copy by each way that ``ckpt repair`` offers, and what the way was to cost."""
+        ways = repair_checkpoint(str(self._damaged(case, f"{case}-plan") / "checkpoint"))[0].ways
+        told = {}
+        for way in ways:
+            if way.cost is None:
+                continue
+            place = self._damaged(case, f"{case}-{way.name}")
+            checkpoint = str(place / "checkpoint")
+            receipt = repair_checkpoint(checkpoint, choose=way.name, **NOW)[1]
+            error = receipt.problem or self._start(place, "100")
+            told[way.name.value] = {"cost": way.cost.name, "error": error, "times": self._times(place)}
+        return told
+
+    def cured(self, case: str) -> dict[str, Any]:
+        """What becomes of a damaged copy that goes back by one batch, where the sink's cure is obeyed."""
+        kept = BATCHES - 2
+        place = self._damaged(case, f"{case}-cured")
+        if self._sink == "delta":
+            self._restore(place / "out", kept)
+            copied = copy_checkpoint(str(place / "checkpoint"), str(place / "new"), batch=kept, new_id=True)
+            shutil.rmtree(place / "checkpoint")
+            Path(copied.to).rename(place / "checkpoint")
+        else:
+            plan = repair_checkpoint(str(place / "checkpoint"), choose=WayName.PLAN_AGAIN, **NOW)[0]
+            assert plan.after[0].batch_id == kept + 1
+            for file in (place / "out" / "_spark_metadata").glob("[0-9]*"):
+                if int(file.name) > kept:
+                    remove(file)
+        return {"error": self._start(place, "100"), "times": self._times(place)}
+
+    def _restore(self, table: Path, batch: int) -> None:
+        """Take a Delta table back to the version that a batch wrote."""
+        versions = self._spark.sql(f"DESCRIBE HISTORY delta.`{table}`").collect()
+        (version,) = [one.version for one in versions if one.operationParameters.get("epochId") == str(batch)]
+        self._spark.sql(f"RESTORE TABLE delta.`{table}` TO VERSION AS OF {version}")
+
+    def named_again(self, *, found: bool) -> dict[str, Any]:
+        """What becomes of a Delta table if `metadata` is lost, and the newest commit too, so that a batch runs again.
+
+        The id is the one that the command of the page finds, or another one.
+        """
+        place = self._copied(f"named-again-{found}")
+        checkpoint = place / "checkpoint"
+        for lost in ("metadata", f"commits/{BATCHES - 1}"):
+            remove(checkpoint / lost)
+        (remedy,) = [one["remedy"] for one in inspected(checkpoint)["findings"] if one["code"] == "CKPT103"]
+        (command,) = re.findall("`(grep [^`]*)`", remedy)
+        command = command.replace("TABLE", str(place / "out"))
+        printed = subprocess.run(["bash", "-c", command], check=True, capture_output=True, text=True).stdout
+        newest = json.loads(f"{{{printed.splitlines()[-1]}}}")
+        query_id = newest["appId"] if found else str(uuid.uuid4())
+        receipt = repair_checkpoint(str(checkpoint), query_id=query_id, **NOW)[1]
+        error = receipt.problem or self._start(place, "100")
+        return {"newest": newest, "error": error, "times": self._times(place)}
+
+    def _damaged(self, case: str, name: str) -> Path:
+        place = self._copied(name)
+        DAMAGES[case](place / "checkpoint")
+        return place
+
+    def _copied(self, name: str) -> Path:
+        place = self._folder / name
+        shutil.copytree(self.old, place)
+        self._own_paths(place)
+        return place
 
     def _own_paths(self, place: Path) -> None:
         """The log of a file sink names its files by absolute path."""
@@ -124,5 +194,10 @@ def found(spark: SparkSession, folder: Path) -> dict[str, Any]:
         query.add_new()
         for case in DAMAGES:
             told[f"{case}/{sink}"] = query.restarted(case)
+        told[f"cured/{sink}"] = query.cured("empty_latest")
+        if sink == "delta":
+            told["named again"] = {found: query.named_again(found=found == "found") for found in ("found", "other")}
+        else:
+            told["ways"] = {case: query.every_way(case) for case in DAMAGES}
     as_json: dict[str, Any] = json.loads(json.dumps(told))
     return as_json

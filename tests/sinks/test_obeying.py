@@ -40,9 +40,30 @@ def test_no_row_is_lost_and_those_written_again_are_named(damage: str, sink: str
     told = found[f"{damage}/{sink}"]
     assert told["error"] == ""
     assert times(told) == {row: 1 + (row in AGAIN[damage]) for row in range(80)}
-    batches = sorted({row // 10 for row in AGAIN[damage]})
-    named = f"batch {batches[0]}" if len(batches) == 1 else f"batches {batches[0]} to {batches[-1]}"
-    assert f"no sink loses a row, and rows of {named} that are in the sink are written again" in told["remedies"][0]
+
+
+@pytest.mark.spark
+@needs_delta
+@pytest.mark.parametrize("damage", AGAIN)
+def test_each_way_does_to_rows_what_it_was_to_cost(damage: str, found: dict[str, Any]) -> None:
+    ways = found["ways"][damage]
+    assert {"read-again", "plan-again"} <= ways.keys()
+    for name, way in ways.items():
+        assert way["error"] == "", name
+        counts = [times(way).get(row, 0) for row in range(80)]
+        assert (0 in counts) == (way["cost"] == "MAY_LOSE"), name
+        assert max(counts) == (1 if way["cost"] == "MAY_LOSE" else 2), name
+
+
+@pytest.mark.spark
+@needs_delta
+@pytest.mark.parametrize("sink", SINKS)
+def test_a_sink_that_is_taken_back_as_the_page_says_loses_no_row_and_doubles_none(
+    sink: str, found: dict[str, Any]
+) -> None:
+    told = found[f"cured/{sink}"]
+    assert told["error"] == ""
+    assert times(told) == dict.fromkeys(range(80), 1)
 
 
 @pytest.mark.spark
@@ -52,6 +73,16 @@ def test_without_its_logs_a_query_loses_rows_and_the_page_says_so(sink: str, fou
     told = found[f"logs_deleted/{sink}"]
     assert set(times(told)) == set(range(60)), "the rows that were new are dropped"
     assert "Start the query only if it has never written a row" in told["remedies"][0]
+
+
+@pytest.mark.spark
+@needs_delta
+def test_a_lost_query_id_is_found_in_the_delta_table_by_the_command_of_the_page(found: dict[str, Any]) -> None:
+    told = found["named again"]
+    assert told["found"]["newest"]["version"] == obeying.BATCHES - 1
+    assert [one["error"] for one in told.values()] == ["", ""]
+    assert times(told["found"]) == dict.fromkeys(range(80), 1)
+    assert times(told["other"]) == {row: 1 + (50 <= row < 60) for row in range(80)}, "the table does not know this id"
 
 
 def test_a_query_id_without_batches_is_a_warning(ckpt: Ckpt, copy_of: CopyOf) -> None:

@@ -25,13 +25,17 @@ _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """A test is over before a better compiler or collector pays."""
 
 
+SETTINGS = ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS", "SPARK_LAUNCHER_OPTS")
+"""The variables by which a process that starts a JVM is told."""
+
+
 @cache
 def use() -> None:
     """Have each JVM that is started from now on take the archive; does nothing where there is no Spark or no Java."""
     archive = _archive()
     if archive is not None:
         options = f"{_QUICK} -XX:SharedArchiveFile={archive} -Xlog:disable"  # a warning would be in the output
-        os.environ |= {"SPARK_SUBMIT_OPTS": options, "SPARK_DAEMON_JAVA_OPTS": options, "SPARK_LAUNCHER_OPTS": _QUICK}
+        os.environ |= dict(zip(SETTINGS, (options, options, _QUICK), strict=True))
 
 
 def _archive() -> Path | None:

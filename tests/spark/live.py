@@ -38,15 +38,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         classes.use()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Under `--dist loadgroup` have the live tests of a folder run in one process, with one session for them."""
-    for item in items:
-        if item.get_closest_marker("spark") or item.get_closest_marker("service"):
-            folder = item.path.relative_to(item.config.rootpath).parts[1]
-            item.add_marker(pytest.mark.xdist_group(folder if item.get_closest_marker("spark") else "services"))
-
-
 def trace(root: Path) -> Trace:
     """Every file and folder below a root: kind and permissions, size, time of the last change in ns, bytes."""
     found = {}

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .queries import INPUTS, KAFKA, QUERIES, session, start
+from .plans import KAFKA
+from .queries import INPUTS, QUERIES, session, start
 from .samples import ORIGIN, SAMPLES, Sample
 
 if TYPE_CHECKING:

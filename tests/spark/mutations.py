@@ -93,6 +93,17 @@ def _write(root: Path, mutation: Mutation) -> None:
     _forget_crc(path, mutation)
 
 
+def _flip(root: Path, mutation: Mutation) -> None:
+    """Change the bits that are set in `hex`, from byte `at` on, or from the end where that is negative."""
+    for path in _matches(root, mutation):
+        content, pattern = bytearray(path.read_bytes()), bytes.fromhex(mutation["hex"])
+        at = mutation["at"] % len(content)
+        for place, bits in enumerate(pattern[: len(content) - at], at):
+            content[place] ^= bits
+        path.write_bytes(content)
+        _forget_crc(path, mutation)
+
+
 def _replace_text(root: Path, mutation: Mutation) -> None:
     """Replace `old`, which must be there, by `new` throughout, with its `{checkpoint}` and `{folder}` filled in."""
     for path in _matches(root, mutation):
@@ -148,6 +159,7 @@ OPERATIONS: dict[str, Callable[[Path, Mutation], None]] = {
     "delete_tree": _delete_tree,  # path
     "truncate": _truncate,  # path, bytes, keep_crc
     "write": _write,  # path, text or hex, keep_crc; an empty text makes an empty file
+    "flip": _flip,  # path, at, hex, keep_crc
     "replace_text": _replace_text,  # path, old, new, keep_crc
     "zip_entry": _zip_entry,  # path, entry, old, new, keep_crc
     "copy": _copy,  # path, to, keep_crc

@@ -1,8 +1,7 @@
 """Named streaming queries, startable under every pyspark from 3.5 to 4.3 without ckpt being installed.
 
 The samples are made by them and the oracle restarts them, so a query here may never change its plan:
-a checkpoint resumes only under the plan that wrote it. All but the file source read `rate-micro-batch`, whose
-rows and offsets are the same in every run: batch N brings `ROWS` rows stamped `START_MS + N` seconds.
+a checkpoint resumes only under the plan that wrote it; `plans.py` has the plans.
 Under `trigger(availableNow=True)` one start of a `rate-micro-batch` query runs one new batch.
 """
 
@@ -16,17 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import pandas_state
+from . import plans
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-ROWS = 10
-START_MS = 1_700_000_000_000
 INPUTS = Path("/tmp/ckpt-samples/inputs")
-KAFKA = "spark.ckpt.kafka"
-"""The session setting that holds the bootstrap servers for the queries that need `kafka`."""
 
 _STREAMING = "spark.sql.streaming."
 _ROCKSDB_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -126,131 +121,7 @@ def write_input_files(folder: Path, count: int = 12) -> None:
         path = folder / f"part-{number:02}.json"
         rows = ({"id": number * 5 + row, "name": f"row {row}"} for row in range(5))
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        os.utime(path, (START_MS / 1000 + number,) * 2)
-
-
-def _rate(spark: SparkSession, rows: int = ROWS) -> DataFrame:
-    """Rows (timestamp, value); `value` counts up from 0, one distinct timestamp a batch."""
-    reader = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows)
-    return reader.option("numPartitions", 1).option("startTimestamp", START_MS).load()
-
-
-def _keyed(spark: SparkSession, keys: int = 7) -> DataFrame:
-    """Rows (timestamp, value, key) with `keys` different keys."""
-    return _rate(spark).selectExpr("timestamp", "value", f"value % {keys} AS key")
-
-
-def _stateless(spark: SparkSession, _: Path) -> DataFrame:
-    return _rate(spark).selectExpr("value", "value * 2 AS twice")
-
-
-def _two_sources(spark: SparkSession, _: Path) -> DataFrame:
-    left = _rate(spark).selectExpr("'left' AS side", "value")
-    return left.unionByName(_rate(spark, ROWS * 2).selectExpr("'right' AS side", "value"))
-
-
-def _named_sources(spark: SparkSession, _: Path) -> DataFrame:
-    def named(name: str, rows: int) -> DataFrame:
-        reader = spark.readStream.name(name).format("rate-micro-batch").option("rowsPerBatch", rows)
-        return reader.option("numPartitions", 1).option("startTimestamp", START_MS).load()
-
-    return named("orders", ROWS).unionByName(named("refunds", ROWS * 2)).select("value")
-
-
-def _file_source(spark: SparkSession, inputs: Path) -> DataFrame:
-    return spark.readStream.schema("id BIGINT, name STRING").option("maxFilesPerTrigger", 1).json(str(inputs))
-
-
-def _aggregation(spark: SparkSession, _: Path) -> DataFrame:
-    return _keyed(spark).groupBy("key").agg({"*": "count", "value": "sum"})
-
-
-def _windowed_aggregation(spark: SparkSession, _: Path) -> DataFrame:
-    from pyspark.sql.functions import window
-
-    late = _keyed(spark).withWatermark("timestamp", "2 seconds")
-    return late.groupBy(window("timestamp", "2 seconds"), "key").agg({"*": "count", "value": "sum"})
-
-
-def _dedup(spark: SparkSession, _: Path) -> DataFrame:
-    return _keyed(spark, 25).dropDuplicates(["key"])
-
-
-def _dedup_within_watermark(spark: SparkSession, _: Path) -> DataFrame:
-    return _keyed(spark, 25).withWatermark("timestamp", "3 seconds").dropDuplicatesWithinWatermark(["key"])
-
-
-def _join(spark: SparkSession, _: Path) -> DataFrame:
-    from pyspark.sql.functions import expr
-
-    left = _rate(spark).selectExpr("timestamp AS left_time", "value AS left_value")
-    right = _rate(spark, ROWS // 2).selectExpr("timestamp AS right_time", "value * 2 AS right_value")
-    within = expr(
-        "left_value = right_value AND "
-        "right_time BETWEEN left_time - INTERVAL 1 SECOND AND left_time + INTERVAL 1 SECOND"
-    )
-    left, right = left.withWatermark("left_time", "2 seconds"), right.withWatermark("right_time", "2 seconds")
-    return left.join(right, within, "leftOuter")
-
-
-def _session_window(spark: SparkSession, _: Path) -> DataFrame:
-    from pyspark.sql.functions import session_window
-
-    # Each key is seen every few batches, so that some sessions close while others stay open.
-    rows = _rate(spark).selectExpr("timestamp", "value", "value DIV 4 % 10 AS key")
-    rows = rows.withWatermark("timestamp", "1 seconds")
-    return rows.groupBy(session_window("timestamp", "2 seconds"), "key").count()
-
-
-def _pandas_with_state(spark: SparkSession, _: Path) -> DataFrame:
-    late = _keyed(spark, 50).withWatermark("timestamp", "1 seconds")
-    return late.groupBy("key").applyInPandasWithState(
-        pandas_state.counting_function(),
-        "key BIGINT, rows BIGINT, expired BOOLEAN",
-        "rows BIGINT, last STRING",
-        "append",
-        "EventTimeTimeout",
-    )
-
-
-def _transform_with_state(spark: SparkSession, _: Path) -> DataFrame:
-    return (
-        _keyed(spark, 5)
-        .groupBy("key")
-        .transformWithStateInPandas(
-            pandas_state.processing_time_processor(), "key BIGINT, rows BIGINT", "Append", "ProcessingTime"
-        )
-    )
-
-
-def _transform_with_state_event_time(spark: SparkSession, _: Path) -> DataFrame:
-    late = _keyed(spark, 5).withWatermark("timestamp", "1 seconds")
-    return late.groupBy("key").transformWithStateInPandas(
-        pandas_state.event_time_processor(), "key BIGINT, rows BIGINT", "Append", "EventTime"
-    )
-
-
-def _dedup_aggregation(spark: SparkSession, _: Path) -> DataFrame:
-    return _keyed(spark, 25).dropDuplicates(["key"]).selectExpr("key % 4 AS part").groupBy("part").count()
-
-
-def _limit(spark: SparkSession, _: Path) -> DataFrame:
-    return _rate(spark).limit(25)
-
-
-def _continuous_rate(spark: SparkSession, _: Path) -> DataFrame:
-    return spark.readStream.format("rate").option("rowsPerSecond", 4).option("numPartitions", 2).load()
-
-
-def _delta(spark: SparkSession, inputs: Path) -> DataFrame:
-    return spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(str(inputs))
-
-
-def _kafka(spark: SparkSession, _: Path) -> DataFrame:
-    """The topic `orders` of the broker at the session setting `KAFKA`."""
-    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", spark.conf.get(KAFKA))
-    reader = reader.option("subscribe", "orders").option("startingOffsets", "earliest")
-    return reader.option("maxOffsetsPerTrigger", 20).load().select("key", "value")
+        os.utime(path, (plans.START_MS / 1000 + number,) * 2)
 
 
 _NO_IDLE_BATCHES = {_STREAMING + "noDataMicroBatches.enabled": "false"}
@@ -261,33 +132,42 @@ _EVOLUTION = {
 }
 
 _ALL = (
-    Query("stateless", _stateless, stateful=False),
-    Query("two-sources", _two_sources, stateful=False),
-    Query("named-sources", _named_sources, conf=_EVOLUTION, stateful=False, since="4.2"),
+    Query("stateless", plans.stateless, stateful=False),
+    Query("two-sources", plans.two_sources, stateful=False),
+    Query("named-sources", plans.named_sources, conf=_EVOLUTION, stateful=False, since="4.2"),
     Query(
         "named-sink",
-        _stateless,
+        plans.stateless,
         conf={_STREAMING + "queryEvolution.enableSinkEvolution": "true"},
         stateful=False,
         sink_name="ledger",
         since="4.3",
     ),
-    Query("file-source", _file_source, stateful=False, inputs=write_input_files),
-    Query("aggregation", _aggregation, "update"),
-    Query("windowed-aggregation", _windowed_aggregation),
-    Query("dedup", _dedup),
-    Query("dedup-within-watermark", _dedup_within_watermark),
-    Query("join", _join),
-    Query("session-window", _session_window),
-    Query("pandas-with-state", _pandas_with_state),
+    Query("file-source", plans.file_source, stateful=False, inputs=write_input_files),
+    Query("aggregation", plans.aggregation, "update"),
+    Query("windowed-aggregation", plans.windowed_aggregation),
+    Query("dedup", plans.dedup),
+    Query("dedup-within-watermark", plans.dedup_within_watermark),
+    Query("join", plans.join),
+    Query("session-window", plans.session_window),
+    Query("pandas-with-state", plans.pandas_with_state),
     # Processing-time timers make Spark run batches without data for ever under availableNow.
-    Query("transform-with-state", _transform_with_state, conf=_NO_IDLE_BATCHES, since="4.0"),
-    Query("transform-with-state-event-time", _transform_with_state_event_time, since="4.0"),
-    Query("dedup-aggregation", _dedup_aggregation, "update"),
-    Query("limit", _limit),
-    Query("continuous-rate", _continuous_rate, stateful=False),
-    Query("delta", _delta, stateful=False, needs="delta"),
-    Query("kafka", _kafka, stateful=False, needs="kafka"),
+    Query("transform-with-state", plans.transform_with_state, conf=_NO_IDLE_BATCHES, since="4.0"),
+    Query("transform-with-state-event-time", plans.transform_with_state_event_time, since="4.0"),
+    Query("dedup-aggregation", plans.dedup_aggregation, "update"),
+    Query("limit", plans.limit),
+    Query("continuous-rate", plans.continuous_rate, stateful=False),
+    Query("delta", plans.delta, stateful=False, needs="delta"),
+    Query("kafka", plans.kafka(), stateful=False, needs="kafka"),
+    Query("kafka-lenient", plans.kafka(failOnDataLoss="false"), stateful=False, needs="kafka"),
+    Query("kafka-renamed", plans.kafka("renamed"), stateful=False, needs="kafka"),
+    Query("kafka-renamed-lenient", plans.kafka("renamed", failOnDataLoss="false"), stateful=False, needs="kafka"),
+    Query("joined-by-spark-2-inner", plans.joined_by_spark_2("inner")),
+    Query("joined-by-spark-2-outer", plans.joined_by_spark_2("leftOuter")),
+    Query("joined-by-spark-2-semi", plans.joined_by_spark_2("leftSemi")),
+    Query("decimals-of-spark-2", plans.decimals_of_spark_2, "complete"),
+    Query("dedup-of-spark-2", plans.dedup_of_spark_2),
+    Query("counts-of-spark-2", plans.counts_of_spark_2, "update"),
 )
 
 QUERIES: dict[str, Query] = {query.name: query for query in _ALL}

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "sample_checkpoints"
+GOLDENS = FOLDER.parents[1] / "shared" / "golden"
+"""Checkpoints from Spark's own tests. They lie beside the repository on some machines and are no part of it."""
 ORIGIN = Path("/tmp/ckpt-samples")
 """Where the samples were written: `ORIGIN / name`. Paths inside them begin so."""
 

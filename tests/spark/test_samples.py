@@ -10,7 +10,8 @@ from tests.places import SAMPLES as ALL
 
 from . import mutations, page
 from .damage import BUNDLED, DAMAGED, Damaged
-from .queries import QUERIES, ROWS
+from .plans import ROWS
+from .queries import QUERIES
 from .samples import FOLDER, ORIGIN, SAMPLES, Sample
 
 NAMED = {sample.name: sample for sample in SAMPLES} | {damaged.name: damaged for damaged in DAMAGED}

@@ -237,7 +237,8 @@ def test_format_2_follows_the_lineage_in_the_changelog() -> None:
 
     inventory = place.inventory(conf=OF_ROCKSDB, unique_ids=UNIQUE_IDS)
 
-    assert inventory.damages == ()
+    damage = only(inventory.damages)
+    assert (damage.kind, damage.path) == (DamageKind.VERSION_1, "state/0/0/4_id4.zip")  # Spark 4.0 does not read it
     assert inventory.format_version == 2
     assert inventory.operators[0].stores[0].partitions[0].replay_versions == 2
     read = {request.path for requests in place.rounds for request in requests}
@@ -254,7 +255,8 @@ def test_format_2_follows_the_lineage_in_the_changelog() -> None:
     ],
 )
 def test_format_2_misses_the_files_of_the_lineage(without, kind, fallback) -> None:
-    damage = only(format_2(without).inventory(conf=OF_ROCKSDB, unique_ids=UNIQUE_IDS).damages)
+    damages = format_2(without).inventory(conf=OF_ROCKSDB, unique_ids=UNIQUE_IDS).damages
+    damage = only(tuple(one for one in damages if one.kind is not DamageKind.VERSION_1))
 
     assert (damage.kind, damage.path, damage.fallback) == (kind, f"state/0/0/{without}", fallback)
     assert damage.format_version == 2

@@ -1,6 +1,9 @@
 """Writing: a file appears whole, never over another one, and removing leaves nothing behind, wherever it lies."""
 
+import itertools
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -82,6 +85,40 @@ def test_creates_removes_and_never_overwrites(tree: Path, upload: Upload) -> Non
         assert paths(uri, options) == before
     writer.create("offsets/4", b"again")
     assert storage.read("offsets/4") == b"again"
+
+
+def test_replaces_what_its_caller_has_seen_and_nothing_else(tree: Path, upload: Upload) -> None:
+    uri, options = upload(tree)
+    writer, storage = open_writer(uri, options), open_storage(uri, options)
+    before = paths(uri, options)
+    writer.replace("offsets/5", b"new" * 1000, b"v1")
+    assert storage.read("offsets/5") == b"new" * 1000
+    for path, told in (("offsets/5", "changed a moment ago"), ("offsets/4", "does not exist|cannot be written")):
+        with pytest.raises(StorageError, match=told):
+            writer.replace(path, b"other", b"v1")
+    assert storage.read("offsets/5") == b"new" * 1000
+    assert paths(uri, options) == before, "no temporary file is left, and nothing is created"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("memory_uri", "bridged_uri")])
+def test_a_file_that_is_replaced_is_never_missing(kind: str, tree: Path, request: pytest.FixtureRequest) -> None:
+    """Not so through fsspec, whose file systems do not promise it."""
+    uri, options = request.getfixturevalue(kind)(tree)
+    writer, storage = open_writer(uri, options), open_storage(uri, options)
+    contents = [b"v1", *(str(number).encode() * 50_000 for number in range(8))]
+    seen, done = set(), threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            seen.add(storage.read("offsets/5"))
+
+    with ThreadPoolExecutor() as pool:
+        reading = pool.submit(read)
+        for was, data in itertools.pairwise(contents):
+            writer.replace("offsets/5", data, was)
+        done.set()
+        reading.result()
+    assert seen <= set(contents)
 
 
 def test_what_a_broken_off_write_left_is_discarded(tree: Path, upload: Upload) -> None:

@@ -1,6 +1,10 @@
 """What a user may write into ``Processor.update``, for each kind of operator: shown, never run."""
 
-from ckpt.migrate.transform import Api
+from collections.abc import Iterator
+from textwrap import indent
+
+from ckpt.migrate.generate.text import plain
+from ckpt.migrate.transform import Api, TransformPlan
 from ckpt.migrate.variables import Family
 
 _COUNTED = """\
@@ -17,12 +21,13 @@ if self.seen.get() is None:
 _SEEN_UNTIL = """\
 first = next(rows)
 if self.seen.get() is None:
-    until = first["event_time"][0].value // 1000 + DELAY_MICROS
+    until = first["event_time"][0].value // 1000 + DELAY_MS * 1000
     self.seen.update((until,))
     yield pd.DataFrame([key])"""
 
 _SESSIONS = """\
-sessions = list(self.sessions.get())  # (start, end, buffers ...), merge rows into them
+sessions = list(self.sessions.get())  # (start, end, buffers ...)
+# merge rows into them: the session of one row ends GAP_MS after it
 self.sessions.put(sessions)"""
 
 _STATE = """\
@@ -75,3 +80,20 @@ def _as_rows(text: str) -> str:
 
 EXAMPLES = {Api.PANDAS: _PANDAS, Api.ROW: {family: _as_rows(text) for family, text in _PANDAS.items()}}
 """The body of ``update`` in Python, by API and family."""
+
+
+def shown(plan: TransformPlan) -> Iterator[str]:
+    """The body of ``update`` where it is the user's."""
+    yield '        """Handle the new rows of a key, and emit results.'
+    yield ""
+    yield "        As generated, it changes no state and emits nothing. For example::"
+    yield ""
+    yield from (line.rstrip() for line in indent(EXAMPLES[plan.api][plan.family], " " * 12).splitlines())
+    if plan.aggregates:
+        yield ""
+        yield "        What the buffers hold, as far as their names and types tell:"
+        yield from (f"        - {plain(kept.meaning)}" for kept in plan.aggregates)
+    yield '        """'
+    yield "        for _ in rows:"
+    yield "            pass"
+    yield "        return iter(())"

@@ -1,5 +1,53 @@
 """The parts of ``start.py`` that are the same in all: guards against what Spark does silently."""
 
+from ckpt import settings
+
+OWN_PROCESSOR = '''
+
+def own_processor() -> Any:
+    """processor.py beside this file; `import` may give that of another migration."""
+    file = Path(globals().get("__file__", "start.py")).with_name("processor.py")
+    found = spec_from_file_location(f"processor of {file.parent}", file)
+    if not file.exists() or found is None or found.loader is None:
+        return import_module("processor")  # spark-submit --py-files
+    module = module_from_spec(found)
+    sys.modules[module.__name__] = module
+    found.loader.exec_module(module)
+    return module
+
+
+processor = own_processor()'''
+
+START = '''
+
+def start(spark: SparkSession) -> StreamingQuery:
+    """Start the query in the session, whose own settings are as before when it runs."""
+    filled_in()
+    settings = dict(SETTINGS){empty_batches}
+    before = {{name: spark.conf.get(name, None) for name in settings}}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        return started(spark)
+    finally:
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)'''
+
+NO_EMPTY_BATCHES = f"""
+    if TRIGGER.get("availableNow") or TRIGGER.get("once"):
+        # otherwise batches without rows would follow each other forever
+        settings["{settings.EMPTY_BATCHES}"] = "false\""""
+
+MILLISECONDS = '''
+
+def milliseconds(spark: SparkSession, duration: str) -> int:
+    """A duration such as "10 minutes", as Spark reads it."""
+    until = f"TIMESTAMP'1970-01-01 00:00:00Z' + CAST('{duration}' AS INTERVAL)"
+    return int(spark.range(1).selectExpr(f"unix_millis({until})").collect()[0][0])'''
+
 SINK = '''
 
 def sink(writer: DataStreamWriter) -> DataStreamWriter:
@@ -36,7 +84,7 @@ def filled_in() -> None:
     """Required constants must not be empty, and the checkpoint must be the same at every start."""
     empty = [name for name in NEEDED if not globals()[name]]
     if empty:
-        raise StartError(f"fill in {', '.join(empty)} in start.py")
+        raise StartError(f"fill in {', '.join(empty)} in start.py"){inputs}
     if not (os.path.isabs(CHECKPOINT) or ":/" in CHECKPOINT):
         raise StartError(
             f"CHECKPOINT {CHECKPOINT} is relative, so it is a different one in every folder that this "

@@ -1,11 +1,10 @@
 """``processor.py``: the state of the new query, how it is loaded, and the place for the user's logic."""
 
 from collections.abc import Iterator
-from textwrap import indent
 
 from ckpt.export.columns import Holds
-from ckpt.migrate.generate import helpers
-from ckpt.migrate.generate.examples import EXAMPLES
+from ckpt.migrate.generate import folding, helpers
+from ckpt.migrate.generate.examples import shown
 from ckpt.migrate.generate.text import Identifiers, columns, exploded, literal, plain
 from ckpt.migrate.transform import Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import Family, Form, Variable
@@ -33,7 +32,8 @@ class _Writing:
         self.attributes = {variable.name: names.of(variable.name) for variable in self.variables}
         self.pandas = plan.api is Api.PANDAS
         self.rows = "pd.DataFrame" if self.pandas else "Row"
-        self.closes = _CLOSED.get(plan.family) if plan.time_mode is TimeMode.EVENT_TIME else None
+        self.timed = plan.time_mode is TimeMode.EVENT_TIME
+        self.closes = _CLOSED.get(plan.family) if self.timed else None
         self.ttl = [variable for variable in self.variables if variable.ttl]
 
     def lines(self) -> Iterator[str]:
@@ -54,15 +54,20 @@ class _Writing:
         yield ""
         yield f"Written by ckpt migrate transform-with-state from {plain(plan.initial.checkpoint)},"
         yield f"operator {plan.shape.operator}, batch {plan.initial.moment.batch}: {plan.family}."
-        yield "Your logic goes into Processor.update and Processor.expired; the rest loads what"
-        yield "state of the old query. start.py starts it."
+        if plan.folds:
+            yield "Processor.update continues the aggregates of the old query, with the inputs that"
+            yield "start.py names; what is emitted is in Processor.results. start.py starts it."
+        else:
+            yield "Your logic goes into Processor.update and Processor.expired; the rest loads the"
+            yield "state of the old query. start.py starts it."
         yield '"""'
         yield ""
         if self.pandas and plan.times:
             yield "import time"
         yield "from collections.abc import Iterator"
-        if self._milliseconds:
-            yield "from datetime import datetime, timedelta"
+        if self._milliseconds or folding.compares(plan):
+            yield f"from datetime import datetime{', timedelta' * self._milliseconds}"
+        yield from folding.imports(plan)
         yield "from typing import Any"
         yield ""
         if self.pandas:
@@ -81,11 +86,20 @@ class _Writing:
     def _output(self) -> Iterator[str]:
         shape = self.plan.shape
         emitted = [(key.name, key.type) for key in shape.keys]
-        if self.plan.family in (Family.AGGREGATION, Family.WINDOWS):
+        if self.plan.folds:
+            emitted += [(kept.name, kept.type) for kept in self.plan.aggregates]
+        elif self.plan.family in (Family.AGGREGATION, Family.WINDOWS):
             emitted += self.variables[0].fields
         yield ""
         yield "# What update and expired emit: change it as you like."
         yield f"OUTPUT_SCHEMA = {literal(columns(emitted) or '`everything` int')}"
+        if self.timed:
+            yield ""
+            yield "# From start.py, which sets it before the query starts."
+            yield "DELAY_MS = 0  # of the watermark"
+            if self.plan.family is Family.SESSIONS:
+                yield "GAP_MS = 0  # after which a session ends"
+        yield from folding.from_start(self.plan, closes=self.closes is not None)
         if self.ttl:
             yield ""
             yield "# Time to live of each variable in ms, as the old query had it: FILL IN, no checkpoint"
@@ -116,25 +130,19 @@ class _Writing:
             yield from exploded(opening, words, ")", 8)
 
     def _logic(self) -> Iterator[str]:
-        example = indent(EXAMPLES[self.plan.api][self.plan.family], " " * 8)
+        plan, closes = self.plan, self.closes is not None
         yield ""
-        yield "    # ---- your logic: these two methods ----"
+        yield f"    # ---- {'continues the aggregates' if plan.folds else 'your logic: these two methods'} ----"
         yield ""
         yield from self._method("update", f"rows: Iterator[{self.rows}]", "timers: TimerValues")
-        yield '        """Handle the new rows of a key, and emit results.'
-        yield ""
-        yield "        As generated, it changes no state and emits nothing. For example::"
-        yield ""
-        yield from (line.rstrip() for line in indent(example, "    ").splitlines())
-        yield '        """'
-        yield "        for _ in rows:"
-        yield "            pass"
-        yield "        return iter(())"
+        yield from folding.update(plan, closes=closes) if plan.folds else shown(plan)
         yield ""
         yield from self._method("expired", "timer_ms: int", "timers: TimerValues")
         yield from self._expired_doc()
-        yield "        return iter(())"
+        yield from folding.expired(closes=closes and plan.folds)
         yield ""
+        if plan.folds:
+            yield from folding.results(plan)
         yield "    # ---- called by Spark ----"
 
     def _expired_doc(self) -> Iterator[str]:
@@ -213,7 +221,7 @@ class _Writing:
             yield f"            self.handle.registerTimer(row[{columns[Holds.TIMEOUT]}])"
         if self.closes is not None:
             yield "        self._close_in_time(key)"
-        if self.plan.family is Family.SESSIONS and self.plan.time_mode is TimeMode.EVENT_TIME:
+        if self.plan.family is Family.SESSIONS and self.timed:
             yield '        for session in row["sessions"]:'
             yield "            # a timer fires when it is before the watermark, a session ends at the watermark"
             yield '            self.handle.registerTimer(milliseconds(session["end"]) - 1)'
@@ -265,12 +273,14 @@ class _Writing:
 
     @property
     def _milliseconds(self) -> bool:
-        sessions = self.plan.family is Family.SESSIONS and self.plan.time_mode is TimeMode.EVENT_TIME
+        sessions = self.plan.family is Family.SESSIONS and self.timed
         return sessions or (self.closes is not None and self.plan.family is Family.WINDOWS)
 
     def _helpers(self) -> Iterator[str]:
         if self.plan.shape.state:
             yield helpers.PLAIN_PANDAS if self.pandas else helpers.PLAIN_ROW
+        if self.plan.folds:
+            yield from folding.functions(self.plan)
         if self._milliseconds:
             yield helpers.MILLISECONDS
         if self.pandas and self.plan.times:

@@ -5,7 +5,7 @@ from textwrap import wrap
 
 from ckpt import settings
 from ckpt.handoff import SourceStart
-from ckpt.migrate.generate import guards, sources
+from ckpt.migrate.generate import folding, guards, sources
 from ckpt.migrate.generate.seen import MOST_IN_CODE, UNREAD
 from ckpt.migrate.generate.text import literal, plain, simple
 from ckpt.migrate.transform import INITIAL_STATE, NULL_IS_SAFE, Api, TimeMode, TransformPlan
@@ -27,7 +27,8 @@ def to_fill_in(plan: TransformPlan) -> tuple[str, ...]:
     timed, windows = plan.time_mode is TimeMode.EVENT_TIME, plan.family is Family.WINDOWS
     names = ["CHECKPOINT", *(name for start in plan.handoff.sources for name in sources.to_fill_in(start))]
     names += ["EVENT_TIME"] * (timed or windows) + ["DELAY"] * timed + ["WINDOW"] * windows
-    return (*names, *["GAP"] * (timed and plan.family is Family.SESSIONS))
+    names += ["GAP"] * (timed and plan.family is Family.SESSIONS)
+    return (*names, *folding.blanks(plan))
 
 
 def too_many_for_code(plan: TransformPlan) -> tuple[SourceStart, ...]:
@@ -63,12 +64,16 @@ class _Writing:
             yield UNREAD
         yield from self._in_time()
         yield from self._initial_state()
-        yield guards.CHECKS
+        yield guards.CHECKS.replace("{inputs}", folding.filled_in(self.plan))
+        if self.plan.folds:
+            yield folding.WITH_INPUTS.replace("{inputs}", self.plan.inputs)
         if self.timed or self.windows:
             yield guards.EVENT_TIME
         if self.plan.api is Api.PANDAS:
             safe = ", ".join(map(literal, NULL_IS_SAFE))
             yield guards.NULLS.replace("{safe}", f"({safe})")
+        if self.timed:
+            yield guards.MILLISECONDS
         yield from self._start()
         yield from self._main()
 
@@ -78,7 +83,8 @@ class _Writing:
         yield ""
         yield f"Written by ckpt migrate transform-with-state from {plain(plan.initial.checkpoint)},"
         yield f"after batch {plan.initial.moment.batch}: {plan.family}, operator {plan.shape.operator}."
-        yield "Fill in what no checkpoint records, put your logic into processor.py, then run"
+        logic = "" if plan.folds else "put your logic into processor.py, "
+        yield f"Fill in what no checkpoint records, {logic}then run"
         yield "python start.py, or spark-submit --py-files processor.py start.py with the packages"
         yield "that sources and sink need. The old checkpoint is not touched."
         for fact in self._facts():
@@ -92,13 +98,15 @@ class _Writing:
         yield "import sys"
         if self.filters:
             yield "from collections.abc import Sequence"
-        if self.place is None:
-            yield "from pathlib import Path"
-        yield from ("from typing import Any", "", "import processor", "from pyspark import cloudpickle")
+        yield "from importlib import import_module"
+        yield "from importlib.util import module_from_spec, spec_from_file_location"
+        yield "from pathlib import Path"
+        yield from ("from typing import Any", "", "from pyspark import cloudpickle")
         yield f"from pyspark.sql import {'Column, ' * self.filters}DataFrame, SparkSession"
         yield "from pyspark.sql import functions as F"
         yield "from pyspark.sql.streaming.query import StreamingQuery"
         yield "from pyspark.sql.streaming.readwriter import DataStreamWriter"
+        yield guards.OWN_PROCESSOR
 
     def _facts(self) -> Iterator[str]:
         plan = self.plan
@@ -115,7 +123,7 @@ class _Writing:
         yield from plan.handoff.doubts
 
     def _fill_in(self) -> Iterator[str]:
-        yield from ("", "# ---- fill in: no checkpoint records it ----", "")
+        yield from ("", "", "# ---- fill in: no checkpoint records it ----", "")
         yield 'CHECKPOINT = ""  # a new folder, not that of the old query: an absolute path or URI'
         for start in self.starts:
             yield from sources.constants(start, self._beside)
@@ -130,6 +138,7 @@ class _Writing:
             yield from ('WINDOW = ""', 'SLIDE = ""')
         if self.sessions:
             yield 'GAP = ""  # as in session_window() of the old query: "5 minutes"'
+        yield from folding.constants(self.plan)
         yield f'OUTPUT_MODE = "{self.plan.output_mode}"'
         yield "# A file sink needs a new output folder: it drops batch ids that it knows, whoever writes."
         yield 'SINK_FORMAT = "console"'
@@ -161,8 +170,9 @@ class _Writing:
             yield f'    "{settings.SESSION_TIME_ZONE}": "UTC",'
             yield f'    "{settings.EXECUTOR_TIME_ZONE}": "UTC",'
         yield "}"
+        yield from folding.types(self.plan)
         yield "NEEDED = ["
-        yield from (f'    "{name}",' for name in to_fill_in(self.plan))
+        yield from (f'    "{name}",' for name in to_fill_in(self.plan) if name not in folding.blanks(self.plan))
         yield "]"
 
     def _beside(self, name: str) -> str:
@@ -225,15 +235,10 @@ class _Writing:
         yield f'    return frame.select(*KEYS, state.alias("{self.plan.packed}"))'
 
     def _start(self) -> Iterator[str]:
-        yield from ("", "", "def start(spark: SparkSession) -> StreamingQuery:")
+        by_clock = self.plan.time_mode is TimeMode.PROCESSING_TIME
+        yield guards.START.format(empty_batches=guards.NO_EMPTY_BATCHES if by_clock else "")
+        yield from ("", "", "def started(spark: SparkSession) -> StreamingQuery:")
         yield '    """Check that everything fits together, then start the query."""'
-        yield "    filled_in()"
-        yield "    for name, value in SETTINGS.items():"
-        yield "        spark.conf.set(name, value)"
-        if self.plan.time_mode is TimeMode.PROCESSING_TIME:
-            yield '    if TRIGGER.get("availableNow") or TRIGGER.get("once"):'
-            yield "        # otherwise batches without rows would follow each other forever"
-            yield f'        spark.conf.set("{settings.EMPTY_BATCHES}", "false")'
         yield "    leaves_old_alone(spark)"
         yield "    sink_takes_batches(spark)"
         yield "    first = not committed(spark)"
@@ -245,9 +250,16 @@ class _Writing:
             yield "    has_event_time(rows)"
             yield "    rows = in_time(rows)"
         yield "    keys_fit(rows)"
+        if self.plan.folds:
+            yield "    rows = with_inputs(rows)"
         if self.plan.api is Api.PANDAS:
             yield "    rows = fail_at_null_keys(rows)"
         yield "    state = initial_state(spark).groupBy(*KEYS) if first else None"
+        if self.timed:
+            yield "    processor.DELAY_MS = milliseconds(spark, DELAY)"
+        if self.sessions:
+            yield "    processor.GAP_MS = milliseconds(spark, GAP)"
+        yield from folding.handed_over(self.plan, closes=self.timed and self.windows)
         yield "    cloudpickle.register_pickle_by_value(processor)"
         method = "transformWithStateInPandas" if self.plan.api is Api.PANDAS else "transformWithState"
         yield f"    found = rows.groupBy(*KEYS).{method}("

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
-from . import as_made, logs, operators, random_gaps, snapshots, state
+from . import as_made, flipped, kafka, logs, old_spark, operators, random_gaps, snapshots, state
 from .model import SAMPLES, Case
 
 
@@ -30,6 +30,9 @@ CASES: tuple[Case, ...] = tuple(
             as_made.cases(),
             operators.cases(),
             snapshots.cases(),
+            old_spark.cases(),
+            kafka.cases(),
+            flipped.cases(),
         )
     )
 )

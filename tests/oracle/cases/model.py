@@ -41,9 +41,33 @@ class Case:
         return None if named in ("default", "hdfs") else named
 
     @property
+    def folder(self) -> Path:
+        """Where the sample is; nowhere on most machines, if it is one of Spark's own (`borrowed`)."""
+        return (samples.GOLDENS if self.borrowed else SAMPLES) / self.sample
+
+    @property
+    def borrowed(self) -> bool:
+        """Whether the sample is one of `samples.GOLDENS`."""
+        return self.sample.startswith("checkpoint-version-")
+
+    @property
     def stateful(self) -> bool:
         """Whether the query that is started keeps state."""
         return queries.QUERIES[self.query].stateful
+
+    @property
+    def needs(self) -> str:
+        """The service that its query reads from; empty without one."""
+        return queries.QUERIES[self.query].needs
+
+    @property
+    def alone(self) -> bool:
+        """Whether a JVM of its own is started for it.
+
+        Spark 4.0 takes the version line of its RocksDB snapshots from the checkpoint format of the first query that
+        uses one in a JVM (`RocksDBCheckpointMetadata.VERSION`), and keeps to it.
+        """
+        return "format2" in (self.settings, _MADE_WITH.get(self.sample))
 
     def modes(self, minor: str) -> tuple[str, ...]:
         """The progress modes recorded for a Spark minor version; none where it lacks the query."""

@@ -93,19 +93,34 @@ def record(minor: str, python: str, pattern: str, fresh: bool, log: Path) -> Non
     todo = [one for one in wanted.values() if fnmatch.fnmatch(one.name, pattern)]
     todo = [one for one in todo if fresh or known.get(one.name, {}).get("of") != one.of]
     try:
-        with Worker(python, log, MODULE) as session, tempfile.TemporaryDirectory(prefix="ckpt-oracle-") as scratch:
-            if not session.spark.startswith(minor + "."):
-                raise SystemExit(f"{python} has Spark {session.spark}, not {minor}")
-            today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-            document |= {"spark": session.spark, "recorded": today, "script": script()}
-            for number, question in enumerate(todo):
-                known[question.name] = {"of": question.of, **ask(session, question, Path(scratch, str(number)))}
-                outcome = known[question.name]["first"]["outcome"]
-                print(f"{session.spark} {len(todo) - number - 1:4} left  {outcome:15} {question.name}", flush=True)
-                if number % SAVE_EVERY == 0:
-                    oracle.write(minor, document, ANSWERS)
+        for share in _shares(todo):
+            _ask_all(minor, python, share, document, log)
     finally:
         oracle.write(minor, document, ANSWERS)
+
+
+def _shares(todo: list[Question]) -> Iterator[list[Question]]:
+    """What each worker is asked: those that want a JVM of their own, and all others together."""
+    together = [one for one in todo if not one.case.alone]
+    yield from [together] * bool(together)
+    yield from ([one] for one in todo if one.case.alone)
+
+
+def _ask_all(minor: str, python: str, todo: list[Question], document: dict[str, Any], log: Path) -> None:
+    with Worker(python, log, MODULE) as session, tempfile.TemporaryDirectory(prefix="ckpt-oracle-") as scratch:
+        if not session.spark.startswith(minor + "."):
+            raise SystemExit(f"{python} has Spark {session.spark}, not {minor}")
+        today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+        document |= {"spark": session.spark, "recorded": today, "script": script()}
+        for number, question in enumerate(todo):
+            document["answers"][question.name] = {
+                "of": question.of,
+                **ask(session, question, Path(scratch, str(number))),
+            }
+            outcome = document["answers"][question.name]["first"]["outcome"]
+            print(f"{session.spark} {len(todo) - number - 1:4} left  {outcome:15} {question.name}", flush=True)
+            if number % SAVE_EVERY == 0:
+                oracle.write(minor, document, ANSWERS)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ckpt.change.steps import Content
 from ckpt.repair import RepairPlan, Strategy, plan_repair, repair_async
 from ckpt.storage import open_storage
 from tests.oracle import answers as oracle
@@ -39,6 +40,7 @@ def repaired(checkpoint: Path, strategy: Strategy) -> RepairPlan:
 
 def fingerprint(case: Case, plan: RepairPlan) -> str:
     """What an answer is an answer to: the damaged sample, the bytes that the repair leaves, and the query."""
-    left = {step.path: None if step.after is None else hashlib.sha256(step.after).hexdigest() for step in plan.steps}
+    after = {step.path: Content.of(step.after) for step in plan.steps}
+    left = {path: None if content is None else content.sha256 for path, content in after.items()}
     told: list[Any] = [oracle.fingerprint(case), left]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]

@@ -107,7 +107,7 @@ def _skipped(question: record.Question, plan: RepairPlan, first: dict[str, Any])
     began = _rows([one["from"] for one in first["sources"]])
     if began > done:
         yield f"rows {done} to {began} are skipped"
-    if began < done and not plan.must_accept is not None:
+    if began < done and plan.repeats is None:
         yield f"rows {began} to {done} of finished batches are read again without being asked"
 
 

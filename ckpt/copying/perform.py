@@ -1,0 +1,264 @@
+"""``ckpt copy`` as one call: what is selected is read, written elsewhere, and checked there."""
+
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from ckpt.change.steps import Changed, sidecar
+from ckpt.checkpoint import METADATA
+from ckpt.copying.selection import Selection, select
+from ckpt.errors import CkptError, NotFound, StorageError, UsageError
+from ckpt.formats.metadata import parse_metadata
+from ckpt.formats.sidecars import build_hadoop_sidecar
+from ckpt.inspection import Inspection, inspect
+from ckpt.model import QueryMetadata
+from ckpt.reader import read_checkpoint
+from ckpt.sinks import shared_with_a_copy
+from ckpt.storage import ReadRequest, Storage, open_storage
+from ckpt.storage.base import one_line
+from ckpt.storage.locations import is_inside, local_path, spark_uri
+from ckpt.storage.open_writer import open_writer
+from ckpt.storage.writer import AlreadyThere, Attributes, Writer
+
+Watcher = Callable[[int, int], None]
+"""Called with the number of files written so far, and the number of all files."""
+
+_TRIES = 3  # how often a newer batch is taken because the query deleted files of the one before
+_AT_ONCE = 16  # files that are written to a remote place at a time
+_MOST_BYTES = 1 << 28  # and, about, how many bytes of them are held at a time
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointCopy:
+    """What was copied."""
+
+    inspection: Inspection  # of the copy
+    to: str
+    batch: int
+    query_id: str | None  # in the copy
+    new_id: bool
+    files: int
+    bytes: int
+    sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
+
+
+def copy_checkpoint(
+    uri: str,
+    to: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    batch: int | None = None,
+    new_id: bool = False,
+    watcher: Watcher | None = None,
+) -> CheckpointCopy:
+    """All that ``ckpt copy`` does. The query may run meanwhile; the original is only read.
+
+    Args:
+        uri: The original: a local path, or any URI that ``open_checkpoint`` opens.
+        to: A folder that does not exist, or holds no file: likewise.
+        storage_options: For the file systems of both, where they are remote.
+        batch: A committed batch as of which it is copied; by default the newest.
+        new_id: Give the copy a query id of its own.
+        watcher: Called with the number of files written so far, and the number of all files.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The original cannot be read, or the copy not be written; nothing is
+            left of it then, as far as it can be removed.
+        CkptError: There is no such batch, a start after it would fail, or the copy is not what it should be.
+        UsageError: A URI or option is wrong, or one place is inside the other.
+
+    >>> copied = ckpt.copy_checkpoint("sample_checkpoints/aggregation-hdfs-4.2", "memory://copy/aggregation")
+    >>> copied.batch, copied.new_id, copied.inspection.sound
+    (9, False, True)
+
+    """
+    if is_inside(to, uri) or is_inside(uri, to):
+        raise UsageError(f"{one_line(to)} is inside the checkpoint, or the checkpoint in it: name another folder")
+    options = storage_options or {}
+    storage, target = open_storage(uri, _for(uri, options)), open_storage(to, _for(to, options))
+    writer = open_writer(to, _for(to, options))
+    for attempt in range(_TRIES):
+        selection = select(storage, to, batch)
+        if not attempt:
+            _make_empty(writer, target)
+        writing = _Writing(selection, writer, target.local)
+        try:
+            return _copied(selection, storage, writing, target, to, new_id=new_id, watcher=watcher)
+        except NotFound as error:
+            writing.discard()
+            if batch is not None or attempt == _TRIES - 1:
+                raise StorageError(
+                    f"{error}: the query deletes old files while it runs; copy a newer batch, or stop it first"
+                ) from error
+        except BaseException:
+            writing.discard()
+            raise
+    raise AssertionError
+
+
+def _for(place: str, given: Mapping[str, str]) -> Mapping[str, str]:
+    """A local folder takes no storage options."""
+    return {} if local_path(place) is not None else given
+
+
+def _make_empty(writer: Writer, target: Storage) -> None:
+    """Create the folder; one that holds no file will do. Raises StorageError."""
+    try:
+        writer.make_root()
+    except AlreadyThere:
+        if target.list_tree().files:
+            raise
+
+
+@dataclass
+class _Writing:
+    """One attempt: what it has written, so that it can be removed."""
+
+    selection: Selection
+    writer: Writer
+    local: bool
+    sizes: dict[str, int] = field(default_factory=dict)  # by path
+    _folders: set[str] = field(default_factory=set)
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """Write files, each with the time that it has in the original. Raises StorageError."""
+        for path, data in files.items():
+            self._make_folder(path.rpartition("/")[0])
+            self.sizes[path] = len(data)
+        if len(files) < 2:
+            for path, data in files.items():
+                self._create(path, data)
+            return
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ckpt-copy") as pool:
+            list(pool.map(self._create, files, files.values()))
+
+    def discard(self) -> None:
+        """Remove everything that was written; what keeps a start from it goes last."""
+        for path in reversed(self.sizes):
+            with suppress(CkptError):
+                self.writer.discard_temporary(path)
+                self.writer.remove(path)
+
+    def _create(self, path: str, data: bytes) -> None:
+        info = self.selection.listing.info(path)
+        mtime = info.mtime_ms if info and self.local else None
+        kept = None if mtime is None else Attributes(0o644, os.geteuid(), os.getegid(), mtime * 1_000_000)
+        try:
+            self.writer.create(path, data, kept)
+        except AlreadyThere:
+            del self.sizes[path]  # somebody else's, and not to be removed
+            raise
+
+    def _make_folder(self, path: str) -> None:
+        if path and path not in self._folders:
+            self._make_folder(path.rpartition("/")[0])
+            self.writer.make_folder(path)
+            self._folders.add(path)
+
+
+def _copied(
+    selection: Selection,
+    storage: Storage,
+    writing: _Writing,
+    target: Storage,
+    to: str,
+    *,
+    new_id: bool,
+    watcher: Watcher | None,
+) -> CheckpointCopy:
+    """Read, write and check. Raises NotFound where the query has deleted a file meanwhile, or CkptError."""
+    small = _small(selection, storage, sidecars=target.local)  # at once
+    order = [
+        path
+        for path in selection.order(storage, sidecars=target.local)
+        if path in small or not selection.is_small(path)
+    ]
+    small |= {**selection.changed, **(_with_new_id() if new_id else {})}
+    for group in _groups(order, selection, 1 if target.local else _AT_ONCE):
+        found = _read(storage, [path for path in group if path not in small])
+        writing.put({path: small[path] if path in small else found[path] for path in group})
+        if watcher is not None:
+            watcher(len(writing.sizes), len(order))
+    _check(selection, writing, target, to)
+    metadata = parse_metadata(METADATA, small[METADATA]) if METADATA in small else None
+    query_id = metadata.query_id if isinstance(metadata, QueryMetadata) else None
+    written = writing.sizes
+    return CheckpointCopy(
+        selection.inspection,
+        to,
+        selection.batch,
+        query_id,
+        new_id,
+        len(written),
+        sum(written.values()),
+        shared_with_a_copy(new_id=new_id),
+    )
+
+
+def _groups(order: Sequence[str], selection: Selection, many: int) -> Iterator[Sequence[str]]:
+    """Files that are read and written together; the first, and the last with its checksums, are on their own."""
+    end = order.index(selection.last)
+    group: list[str] = []
+    size = 0
+    for place, path in enumerate(order):
+        info = selection.listing.info(path)
+        size += info.size if info else 0
+        group.append(path)
+        if len(group) == many or size > _MOST_BYTES or place == 0 or place >= end - 1:
+            yield group
+            group, size = [], 0
+
+
+def _small(selection: Selection, storage: Storage, *, sidecars: bool) -> dict[str, bytes]:
+    """Logs and descriptions; without those of old batches that the query has deleted meanwhile, and any before these.
+
+    Raises NotFound where another one is gone, or StorageError.
+    """
+    paths = [*selection.small(sidecars=sidecars)]
+    found: dict[str, bytes] = {}
+    lost = -1
+    for path, answer in zip(paths, storage.read_many([ReadRequest(path) for path in paths]), strict=True):
+        old = selection.old_batch(path)
+        if isinstance(answer, NotFound) and old is not None:
+            lost = max(lost, old)
+        elif isinstance(answer, StorageError):
+            raise answer
+        else:
+            found[path] = answer
+    return {path: data for path, data in found.items() if (old := selection.old_batch(path)) is None or old > lost}
+
+
+def _read(storage: Storage, paths: Sequence[str]) -> dict[str, bytes]:
+    """Whole files. Raises NotFound, or StorageError."""
+    found = {}
+    for path, answer in zip(paths, storage.read_many([ReadRequest(path) for path in paths]), strict=True):
+        if isinstance(answer, StorageError):
+            raise answer
+        found[path] = answer
+    return found
+
+
+def _with_new_id() -> dict[str, bytes]:
+    """``metadata`` of another query (Spark class ``StreamMetadata``), and its checksums."""
+    data = json.dumps({"id": str(uuid.uuid4())}, separators=(",", ":")).encode()
+    return {METADATA: data, sidecar(METADATA): build_hadoop_sidecar(data)}
+
+
+def _check(selection: Selection, writing: _Writing, target: Storage, to: str) -> None:
+    """Whether the copy is complete, and starts as the original would. Raises StorageError."""
+    there = {path: info.size for path, info in target.list_tree().walk()}
+    wrong = next(
+        (path for path in sorted(writing.sizes.keys() | there) if writing.sizes.get(path) != there.get(path)), None
+    )
+    problem = None if wrong is None else f"{wrong} is not as it was written: something else is writing there"
+    found = inspect(read_checkpoint(Changed(target, target.list_tree(), uri=spark_uri(to))))
+    starts = [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in found.forecasts]
+    promised = [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in selection.inspection.forecasts]
+    if problem is None and starts != promised:
+        problem = "a start would not continue from it as from the original"
+    if problem is not None:
+        raise StorageError(f"{one_line(to)}: the copy is not complete, and was removed: {problem}")

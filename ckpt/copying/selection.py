@@ -1,0 +1,213 @@
+"""Which files make a checkpoint as of batch B: the logs up to B, and what leads to state version B + 1.
+
+A query that runs meanwhile adds files of later batches, which are left out, and deletes old ones. Files of a later
+state version would be loaded later instead of the right ones (see ``ckpt.ways.beyond``).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ckpt.change.steps import Changed, sidecar, unread_removals
+from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
+from ckpt.errors import CkptError, StorageError
+from ckpt.formats.rocksdb import parse_zip_tail
+from ckpt.formats.sidecars import shown_name
+from ckpt.formats.statefiles import CHECKSUM, LZ4
+from ckpt.inspection import Inspection, inspect
+from ckpt.model import Kind, RocksDBSnapshot, StateFile, StateFileKind
+from ckpt.reader import read_checkpoint
+from ckpt.relocate import plan_relocation
+from ckpt.restart.forecast import Forecast
+from ckpt.state.context import context_of
+from ckpt.state.folders import LOGS, SSTS, find_operators
+from ckpt.state.load import load_stores
+from ckpt.state.steps import run
+from ckpt.storage import Listing, ReadRequest, Storage
+from ckpt.storage.locations import spark_uri
+from ckpt.ways.beyond import beyond
+
+_DESCRIBING = ("_metadata", "_stateSchema")  # folders whose files describe state
+
+
+class CannotCopy(CkptError):
+    """There is no batch as of which this checkpoint can be copied; the text says why."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is copied."""
+
+    batch: int
+    listing: Listing  # of the checkpoint as if nothing had run after the batch
+    inspection: Inspection  # of the copy, as it is to be
+    changed: Mapping[str, bytes]  # operator metadata, which names schemas by absolute path: as it is in the copy
+    first: tuple[str, ...]  # small files, in the order in which they are read: the query may delete them soon
+    chain: tuple[StateFile, ...]  # state files that lead to version batch + 1
+    last: str  # is written last: without it no start takes the copy for a checkpoint that is complete
+
+    def small(self, *, sidecars: bool) -> Iterator[str]:
+        """``first``, each with Hadoop's hidden checksum file where there is one and ``sidecars`` asks for it."""
+        for path in self.first:
+            yield from (one for one in (path, sidecar(path)) if one == path or self._has(one, sidecars=sidecars))
+
+    def is_small(self, path: str) -> bool:
+        """Whether it is one of these."""
+        folder, _, name = path.rpartition("/")
+        return f"{folder}/{shown_name(name)}".lstrip("/") in self._first
+
+    @cached_property
+    def _first(self) -> frozenset[str]:
+        return frozenset(self.first)
+
+    def old_batch(self, path: str) -> int | None:
+        """The batch of a log file, or of its checksums, that no start looks at; None for any other file."""
+        folder, _, name = path.rpartition("/")
+        number = shown_name(name)
+        if folder not in (OFFSETS, COMMITS) or not number.isdecimal():
+            return None
+        return int(number) if int(number) < self.batch - (folder == OFFSETS) else None
+
+    def _has(self, path: str, *, sidecars: bool) -> bool:
+        return sidecars and self.listing.info(path) is not None
+
+    def order(self, storage: Storage, *, sidecars: bool) -> list[str]:
+        """Every file, in the order in which it is written: ``first[0]``, then state, then the others, then ``last``.
+
+        Zips are read now, to see which SST files they name. ``sidecars``: with Hadoop's hidden checksum files. Raises
+        StorageError.
+        """
+        head, *others = [path for path in self.first if path != self.last]
+        listing, state = self.listing, [file.path for file in self.chain]
+        zips = [file.path for file in self.chain if file.kind is StateFileKind.ZIP]
+        for path, answer in zip(zips, storage.read_many([ReadRequest(one) for one in zips]), strict=True):
+            if isinstance(answer, StorageError):
+                raise answer
+            state += _named_by(path, answer)
+        found: list[str] = []
+        for path in dict.fromkeys((head, *state, *others, self.last)):
+            checksum = [path + CHECKSUM] if listing.info(path + CHECKSUM) is not None else []
+            for one in (path, *checksum):
+                found += [one, sidecar(one)] if self._has(sidecar(one), sidecars=sidecars) else [one]
+        return found
+
+
+def _named_by(path: str, data: bytes) -> Iterator[str]:
+    """The SST and log files that a zip names."""
+    snapshot, folder = parse_zip_tail(path, data, len(data)), path.rpartition("/")[0]
+    if isinstance(snapshot, RocksDBSnapshot):
+        yield from (f"{folder}/{SSTS}/{name}" for name, _ in snapshot.ssts)
+        yield from (f"{folder}/{LOGS}/{name}" for name, _ in snapshot.logs)
+
+
+def select(storage: Storage, to: str, batch: int | None = None) -> Selection:
+    """Choose the batch and its files; nothing is written, and of state only what names other files is read.
+
+    Args:
+        storage: The checkpoint; its complete logs are read.
+        to: The URI of the copy.
+        batch: A committed one; by default the newest.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: It cannot be read.
+        CannotCopy: There is no such batch, or a start after it would fail.
+
+    """
+    checkpoint = read_checkpoint(storage, batches=0)
+    chosen = _chosen(checkpoint, batch)
+    gone = unread_removals(checkpoint.listing, beyond(checkpoint, chosen))
+    view = Changed(storage, checkpoint.listing, gone)
+    found = read_checkpoint(view, batches=0)
+    promised, changed = _relocated(view, found, to)
+    _must_start(promised, chosen)
+    before = f"{OFFSETS}/{chosen - 1}"
+    last = before if found.listing.info(before) is not None else f"{COMMITS}/{chosen}"
+    small = tuple(_small(found, chosen, last))
+    return Selection(chosen, found.listing, promised, changed, small, _chain(found, view), last)
+
+
+def _relocated(view: Storage, found: Checkpoint, to: str) -> tuple[Inspection, dict[str, bytes]]:
+    """The copy as it will be where it goes, and the files that differ there. Raises CannotCopy, UsageError."""
+    if not any(operator.schema_paths for operator in (found.state.operators if found.state else ())):
+        return inspect(found), {}
+    moved = plan_relocation(view, to=spark_uri(to))
+    if moved.inspection_after is None:
+        raise CannotCopy(f"{found.uri}: the copy would not find its schemas: {moved.refused}")
+    changed = {step.path: step.after for step in moved.steps if isinstance(step.after, bytes)}
+    return moved.inspection_after, changed
+
+
+def _chosen(checkpoint: Checkpoint, batch: int | None) -> int:
+    """The batch, if it is there. Raises CannotCopy."""
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    possible = [i for i in commits.ids if offsets.readable(i) is not None and commits.readable(i) is not None]
+    if checkpoint.kind is not Kind.MICRO_BATCH:
+        kind = "empty" if checkpoint.kind is Kind.EMPTY else "one of continuous processing"
+        raise CannotCopy(f"{checkpoint.uri}: the checkpoint is {kind}, and has no committed batch to copy")
+    if not possible:
+        raise CannotCopy(f"{checkpoint.uri}: no batch is committed and has offsets that can be read")
+    if batch is None:
+        return possible[-1]
+    if batch not in possible:
+        why = "is not committed" if batch in offsets and batch not in commits else "has no offsets and commit"
+        raise CannotCopy(
+            f"{checkpoint.uri}: batch {batch} {why} that can be read; the oldest that can be copied is {possible[0]}, "
+            f"the newest {possible[-1]}"
+        )
+    return batch
+
+
+def _must_start(found: Inspection, batch: int) -> None:
+    """Raise CannotCopy where no start would continue from the copy."""
+    starts = [f for f in found.counted if f.outcome.runs and f.batch_id == batch + 1]
+    if starts:
+        return
+    one: Forecast | None = next(iter(found.counted), None)
+    because = one.because[0] if one and one.because else None
+    said = f' ("{one.error}")' if one and one.error else ""
+    where = f": {because.path}: {because.detail} ({because.diagnosis.code})" if because else ""
+    raise CannotCopy(
+        f"{found.checkpoint.uri}: a copy as of batch {batch} would not start{said}{where}; name an earlier `batch`, or "
+        "fix that first"
+    )
+
+
+def _small(checkpoint: Checkpoint, batch: int, last: str) -> Iterator[str]:
+    """Logs and descriptions, what a running query deletes soonest first; ``offsets/<batch>`` is the first of all.
+
+    With it, and without ``last``, a start fails whatever else is there.
+    """
+    listing = checkpoint.listing
+    order = [f"{OFFSETS}/{batch}", last, f"{COMMITS}/{batch}"]
+    for folder in (COMMITS, OFFSETS):
+        log = checkpoint.commits if folder == COMMITS else checkpoint.offsets
+        order += [f"{folder}/{i}" for i in reversed(log.ids)]
+    order.append(METADATA)
+    order += [path for path, _ in listing.walk(STATE) if set(_DESCRIBING) & set(path.split("/"))]
+    order += [path for path, _ in listing.walk(SOURCES)]
+    return (path for path in dict.fromkeys(order) if listing.info(path) and not _is_hidden(path))
+
+
+def _is_hidden(path: str) -> bool:
+    """Whether it is Hadoop's checksum file of another, or a leftover of a write."""
+    name = path.rpartition("/")[2]
+    return name.startswith(".") or shown_name(name) != name
+
+
+def _chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
+    """The state files that a start after the batch reads, snapshots first."""
+    context = context_of(checkpoint.offsets, checkpoint.commits)
+    targets = {
+        place: target
+        for operator in find_operators(checkpoint.listing, context.provider)
+        for places in operator.stores.values()
+        for place in places.values()
+        if (target := context.target(place)) is not None
+    }
+    loads = run(load_stores(checkpoint.listing, targets, context.codec or LZ4, 0), view.read_many)
+    files: list[StateFile] = []
+    for load in loads.all:
+        if load.chain.snapshot is not None:
+            files.append(load.place.snapshot(load.chain.snapshot))
+        files += map(load.place.log, load.chain.logs)
+    return tuple(sorted(files, key=lambda file: (file.kind is not StateFileKind.ZIP, file.version)))

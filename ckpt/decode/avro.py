@@ -1,0 +1,162 @@
+"""Rows that state keeps as Avro (Spark ``AvroStateEncoder``), read one after another.
+
+A version byte, two bytes for the generation of the schema, and the fields in Avro's binary form; each is a union of
+null and its type (``SchemaConverters.toAvroTypeWithDefaults``). Only rows of the first generation are read: those of
+others were written with another schema.
+"""
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ckpt.decode.trouble import Undecodable
+from ckpt.decode.types import arrow_type
+from ckpt.formats.types import named_fields, struct_of
+from ckpt.model import Json
+
+VERSION, FIRST_GENERATION = b"\0", b"\0\0"
+_LENGTH = 4
+_COMMA = 0x2C
+_MOST_WAYS = 64
+
+
+def structs_of(kind: Json, blobs: Sequence[bytes], what: str, header: bytes = VERSION + FIRST_GENERATION) -> Any:
+    """Rows as an array of structs, each after a header. Raises Undecodable where one is not as its schema says."""
+    fields = [inner for _, inner in named_fields(kind)]
+    rows = []
+    for blob in blobs:
+        if not blob.startswith(header):
+            raise Undecodable(f"a row of {what} was written with another schema than the first")
+        reader = _Reader(blob, len(header))
+        try:
+            rows.append(reader.record(fields))
+        except (IndexError, struct.error, UnicodeDecodeError):
+            raise Undecodable(f"a row of {what} ends early, or has other columns than its schema") from None
+        if reader.at != len(blob):
+            raise Undecodable(f"a row of {what} has other columns than its schema")
+    return pa.array(rows, arrow_type(kind))
+
+
+def key_columns(fields: list[tuple[str, Json]], blobs: Sequence[bytes], last: bool) -> list[Any]:
+    """The columns of a row in a key: only the last one names a generation."""
+    header = VERSION + FIRST_GENERATION if last else VERSION
+    columns: list[Any] = structs_of(struct_of(fields), blobs, "key", header).flatten()
+    return columns
+
+
+class _Reader:
+    """Reads one row."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self._data = data
+        self.at = at
+
+    def record(self, fields: Sequence[Json]) -> tuple[Any, ...]:
+        return tuple(self._nullable(kind) for kind in fields)
+
+    def _nullable(self, kind: Json) -> Any:
+        if kind in ("void", "null"):
+            return None
+        branch = self._number()
+        if branch not in (0, 1):
+            raise IndexError
+        return self._value(kind) if branch else None
+
+    def _value(self, kind: Json) -> Any:
+        match kind:
+            case {"type": "struct"}:
+                return self.record([inner for _, inner in named_fields(kind)])
+            case {"type": "array", "elementType": str(element)}:  # NULL is in none: Spark refuses to write it
+                return [self._value(element) for _ in self._blocks()]
+            case {"type": "map", "keyType": "string", "valueType": str(value)}:
+                return [(self._bytes().decode(), self._value(value)) for _ in self._blocks()]
+            case str() if kind in _READERS:
+                return _READERS[kind](self)
+        name = (
+            kind if isinstance(kind, str) else f"{kind.get('type') if isinstance(kind, dict) else kind}, as it is here,"
+        )
+        raise Undecodable(f"ckpt does not read values of type {name} that are encoded as Avro")
+
+    def _blocks(self) -> Iterator[int]:
+        """A turn for each element: blocks of some elements, up to an empty one."""
+        while count := self._number():
+            if count < 0:  # then the size of the block follows
+                self._number()
+            if abs(count) > len(self._data):
+                raise IndexError
+            yield from range(abs(count))
+
+    def _number(self) -> int:
+        shift = found = 0
+        while True:
+            byte = self._data[self.at]
+            self.at += 1
+            found |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return found >> 1 ^ -(found & 1)
+            if shift > 63:
+                raise IndexError
+
+    def _bytes(self) -> bytes:
+        length = self._number()
+        found = self._data[self.at : self.at + length]
+        if length < 0 or len(found) < length:
+            raise IndexError
+        self.at += length
+        return found
+
+    def _boolean(self) -> bool:
+        self.at += 1
+        return self._data[self.at - 1] != 0
+
+    def _float(self, form: str = "<f") -> float:
+        (found,) = struct.unpack_from(form, self._data, self.at)
+        self.at += struct.calcsize(form)
+        return float(found)
+
+
+_READERS: dict[str, Callable[[_Reader], Any]] = {
+    **dict.fromkeys(("integer", "long", "date", "timestamp", "timestamp_ntz"), lambda reader: reader._number()),
+    "boolean": lambda reader: reader._boolean(),
+    "float": lambda reader: reader._float(),
+    "double": lambda reader: reader._float("<d"),
+    "string": lambda reader: reader._bytes().decode(),
+    "binary": lambda reader: reader._bytes(),
+}
+
+
+def elements(value: bytes) -> list[bytes]:
+    """The elements of a list: each after its length, and a comma between them where a merge operator puts one.
+
+    A length may begin with the byte of a comma: raises Undecodable where the list can be read in two ways.
+    """
+    ways: list[tuple[list[bytes], int]] = [([], 0)]
+    found: list[list[bytes]] = []
+    while ways and len(ways) < _MOST_WAYS:
+        parts, at = ways.pop()
+        while at < len(value):
+            nexts = list(_nexts(value, at, first=not parts))
+            if not nexts:
+                break
+            ways += (([*parts, value[begin:end]], end) for begin, end in nexts[1:])
+            begin, at = nexts[0]
+            parts.append(value[begin:at])
+        else:
+            found.append(parts)
+    if len(found) != 1 or ways:
+        raise Undecodable(
+            "a list can be read in several ways" if found else "a list does not have the elements it names"
+        )
+    return found[0]
+
+
+def _nexts(value: bytes, at: int, *, first: bool) -> Iterator[tuple[int, int]]:
+    """Where the next element can begin and end."""
+    for start in (at, at + 1) if not first and value[at] == _COMMA else (at,):
+        begin = start + _LENGTH
+        end = begin + int.from_bytes(value[start:begin], "little")
+        if end <= len(value) and value.startswith(VERSION + FIRST_GENERATION, begin):
+            yield begin, end

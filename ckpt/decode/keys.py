@@ -1,0 +1,129 @@
+"""Keys of RocksDB state, as each encoder of Spark writes them (``RocksDBStateEncoder``), put back into their schema.
+
+- ``NoPrefix``: a version byte and a row.
+- ``PrefixKeyScan``: the length of the first columns' row, that row, and the row of the others.
+- ``RangeKeyScan``: the same; the first row has the ordering columns as big-endian bytes behind a marker.
+- ``TimestampAsPrefix``, ``TimestampAsPostfix``: the last column as 8 big-endian bytes before or after the row of the
+  others.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ckpt.decode.arrow import fixed, structs
+from ckpt.decode.rows import rows_of
+from ckpt.decode.trouble import Undecodable
+from ckpt.decode.types import FIXED, arrow_type
+from ckpt.decode.unsafe import columns_of
+from ckpt.formats.types import named_fields
+from ckpt.model import Json
+
+Row: TypeAlias = Callable[[list[tuple[str, Json]], Sequence[bytes], bool], list[Any]]
+"""From fields and rows to columns; whether it is the last row in the key, which Avro marks with a generation."""
+
+_INT, _LONG = 4, 8
+_NEGATIVE, _NULL = 0, 2  # markers of ordering columns; 1 is a value that is not negative
+_SIGN = np.int64(-(2**63))
+
+
+def keys_of(kind: Json, encoder: Json, blobs: Sequence[bytes], row: Row | None = None) -> Any:
+    """Keys as an array of structs.
+
+    Args:
+        kind: The key schema, a StructType in Spark's JSON.
+        encoder: ``keyStateEncoderSpec`` as the state schema records it.
+        blobs: The keys, without the number of a column family in front of them.
+        row: What reads the rows in them: by default UnsafeRows.
+
+    Raises:
+        Undecodable: The encoder is unknown, or the keys are not as it writes them.
+
+    """
+    fields, read = list(named_fields(kind)), row or _row
+    match encoder:
+        case {"keyStateEncoderType": "NoPrefixKeyStateEncoderSpec"}:
+            columns = read(fields, blobs, True)
+        case {"keyStateEncoderType": "PrefixKeyScanStateEncoderSpec", "numColsPrefixKey": int(count)}:
+            first, rest = _two_parts(blobs)
+            columns = [*read(fields[:count], first, False), *read(fields[count:], rest, True)]
+        case _ if row is not None:
+            raise Undecodable(f"ckpt does not read keys of the encoder {encoder} that are encoded as Avro")
+        case {"keyStateEncoderType": "RangeKeyScanStateEncoderSpec", "orderingOrdinals": list(ordinals)}:
+            columns = _ordered(fields, [one for one in ordinals if isinstance(one, int)], blobs)
+        case {"keyStateEncoderType": "TimestampAsPrefixKeyStateEncoderSpec"}:
+            rest = [blob[_LONG:] for blob in blobs]
+            columns = [*_row(fields[:-1], rest), _times(fields[-1][1], [blob[:_LONG] for blob in blobs])]
+        case {"keyStateEncoderType": "TimestampAsPostfixKeyStateEncoderSpec"}:
+            rest = [blob[:-_LONG] for blob in blobs]
+            columns = [*_row(fields[:-1], rest), _times(fields[-1][1], [blob[-_LONG:] for blob in blobs])]
+        case _:
+            raise Undecodable(f"ckpt does not know the key encoder {encoder}")
+    return structs([name for name, _ in fields], columns, len(blobs))
+
+
+def _row(fields: list[tuple[str, Json]], blobs: Sequence[bytes], _: bool = True) -> list[Any]:
+    return columns_of(fields, rows_of(blobs), "key")
+
+
+def _two_parts(blobs: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """What a length says is first, and the rest."""
+    ends = [_INT + int.from_bytes(blob[:_INT], "little") for blob in blobs]
+    if any(end > len(blob) for end, blob in zip(ends, blobs, strict=True)):
+        raise Undecodable("a key has no prefix of the length that it begins with")
+    return (
+        [blob[_INT:end] for end, blob in zip(ends, blobs, strict=True)],
+        [blob[end:] for end, blob in zip(ends, blobs, strict=True)],
+    )
+
+
+def _ordered(fields: list[tuple[str, Json]], ordinals: list[int], blobs: Sequence[bytes]) -> list[Any]:
+    """Columns that order the keys are in front, whatever their place is."""
+    if any(place >= len(fields) for place in ordinals):
+        raise Undecodable("the key encoder orders by a column that the key does not have")
+    first, rest = _two_parts(blobs)
+    ordering = _row([(fields[place][0], "binary") for place in ordinals], first)
+    found = {place: _comparable(*fields[place], column) for place, column in zip(ordinals, ordering, strict=True)}
+    others = [place for place in range(len(fields)) if place not in found]
+    if others:
+        found |= zip(others, _row([fields[place] for place in others], rest), strict=True)
+    return [found[place] for place in range(len(fields))]
+
+
+def _comparable(name: str, kind: Json, column: Any) -> Any:
+    """A column that was written so that its bytes compare as its values do: a marker, and the value big-endian."""
+    if not isinstance(kind, str) or kind not in FIXED:
+        raise Undecodable(f"ckpt does not know how key.{name} of type {kind} orders keys")
+    dtype = FIXED[kind][0]
+    width = 1 + dtype.itemsize
+    blobs = column.to_pylist()
+    if any(blob is None or len(blob) != width for blob in blobs):
+        raise Undecodable(f"key.{name} is not {width} bytes long")
+    parts = np.frombuffer(b"".join(blobs), np.uint8).reshape(len(blobs), width)
+    markers = parts[:, 0]
+    if (markers > _NULL).any():
+        raise Undecodable(f"key.{name} begins with an unknown marker")
+    values = np.ascontiguousarray(parts[:, 1:]).view(dtype.newbyteorder(">"))[:, 0].astype(dtype)
+    if dtype.kind == "f":
+        bits = values.view(f"<i{dtype.itemsize}")
+        values = np.where(markers == _NEGATIVE, ~bits, bits).view(dtype)
+    return fixed(arrow_type(kind), values, markers == _NULL)
+
+
+def _times(kind: Json, blobs: Sequence[bytes]) -> Any:
+    """Big-endian longs whose sign is flipped, so that negative ones come first."""
+    if kind not in ("long", "timestamp") or any(len(blob) != _LONG for blob in blobs):
+        raise Undecodable("a key has no time where its encoder puts it")
+    values = np.frombuffer(b"".join(blobs), ">i8").astype("<i8") ^ _SIGN
+    return fixed(arrow_type(kind), values, np.zeros(len(blobs), bool))
+
+
+def no_prefix() -> Json:
+    """The encoder of keys that are one row."""
+    return {"keyStateEncoderType": "NoPrefixKeyStateEncoderSpec"}
+
+
+def prefix(columns: int) -> Json:
+    """The encoder of keys whose first columns are a prefix."""
+    return {"keyStateEncoderType": "PrefixKeyScanStateEncoderSpec", "numColsPrefixKey": columns}

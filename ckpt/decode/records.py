@@ -1,0 +1,126 @@
+"""The records of HDFS-backed deltas and snapshots (Spark ``HDFSBackedStateStoreProvider``).
+
+Each is the length of the key, the key, the length of the value (-1 where the key was removed) and the value; lengths
+are big-endian ints, and one of -1 in the place of a key ends the file.
+"""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.decode.arrow import copied
+from ckpt.decode.rows import WORD
+from ckpt.decode.trouble import Undecodable
+
+_INT = 4
+_ALIKE = 32  # records of the same sizes in a row, after which many are looked at together
+_TOGETHER = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Where the records of a file are: arrays of offsets and lengths in bytes."""
+
+    data: bytes
+    key_at: Any
+    key_size: Any
+    value_at: Any
+    value_size: Any  # -1: the key was removed
+
+    def __len__(self) -> int:
+        return len(self.key_at)
+
+    def take(self, which: Any) -> "Records":
+        """Some of them: a mask or a slice."""
+        parts = (self.key_at, self.key_size, self.value_at, self.value_size)
+        return Records(self.data, *(part[which] for part in parts))
+
+
+def records_of(data: bytes) -> Records:
+    """The records of a file that is decompressed. Raises Undecodable where they do not lead to its end mark."""
+    ints = array("i")
+    ints.frombytes(memoryview(data)[: len(data) // _INT * _INT])
+    ints.byteswap()
+    try:
+        starts = _starts(ints)
+    except IndexError:
+        raise Undecodable("it ends in the middle of a record") from None
+    lengths = np.frombuffer(ints, np.int32)
+    key_size = lengths[starts].astype(np.int64)
+    value_size = lengths[starts + 1 + key_size // _INT].astype(np.int64)
+    if (key_size % WORD).any() or (value_size[value_size >= 0] % WORD).any() or (value_size < -1).any():
+        raise Undecodable("the length of a row is no multiple of 8 bytes")
+    key_at = (starts + 1) * _INT
+    return Records(data, key_at, key_size, key_at + key_size + _INT, value_size)
+
+
+def _starts(ints: Any) -> Any:
+    """Where each record begins, counted in ints. Raises IndexError where the data ends before its end mark."""
+    found: list[Any] = []
+    one_by_one: list[int] = []
+    at, before, alike = 0, (0, 0), 0
+    while (key := ints[at]) >= 0:
+        value = ints[at + 1 + (key >> 2)]
+        one_by_one.append(at)
+        alike = alike + 1 if (key, value) == before else 0
+        before = (key, value)
+        at += 2 + (key >> 2) + (value >> 2 if value > 0 else 0)
+        if alike >= _ALIKE:
+            alike = 0
+            run = _alike(ints, one_by_one[-1], at, key, value)
+            if len(run):
+                found += [np.array(one_by_one, np.int64), run]
+                at = int(run[-1]) + at - one_by_one.pop()
+                one_by_one = []
+    if key != -1:
+        raise Undecodable("the length of a key is negative")
+    return np.concatenate([*found, np.array(one_by_one, np.int64)])
+
+
+def _alike(ints: Any, last: int, at: int, key: int, value: int) -> Any:
+    """The records from ``at`` on that have the same lengths as the last one before it."""
+    step, lengths = at - last, np.frombuffer(ints, np.int32)
+    starts: Any = at + step * np.arange(min(_TOGETHER, (len(ints) - at) // step))
+    differ = (lengths[starts] != key) | (lengths[starts + 1 + (key >> 2)] != value)
+    return starts[: int(differ.argmax()) if differ.any() else len(starts)]
+
+
+def newest(files: Sequence[Records], *, distinct: bool) -> Iterator[Records]:
+    """Of the records of files, oldest first, those that hold: the last of each key, if that was not removed.
+
+    ``distinct``: no key is twice in the first file, which is a snapshot.
+    """
+    if len(files) == 1 and distinct:
+        yield files[0].take(files[0].value_size >= 0)
+        return
+    keys = pa.chunked_array([_keys(one) for one in files], pa.large_binary()).combine_chunks()
+    codes = np.frombuffer(keys.dictionary_encode().indices.buffers()[1], np.int32)[: len(keys)]
+    last: Any = np.empty(int(codes.max(initial=-1)) + 1, np.int64)
+    last[codes] = np.arange(len(codes))  # of the same place assigned to twice, the later value stays
+    holds: Any = np.zeros(len(codes), bool)
+    holds[last] = True
+    start = 0
+    for one in files:
+        yield one.take(holds[start : start + len(one)] & (one.value_size >= 0))
+        start += len(one)
+
+
+def _keys(one: Records) -> Any:
+    return copied(np.frombuffer(one.data, np.uint8), one.key_at, one.key_size).cast(pa.large_binary())
+
+
+def with_key(files: Sequence[Records], key: bytes) -> Records | None:
+    """Of the records of files, oldest first, the one that holds for a key; None where none does."""
+    for one in reversed(files):
+        found = np.flatnonzero(one.key_size == len(key))
+        words = np.frombuffer(one.data, "<i4", len(one.data) // _INT)
+        for place, word in enumerate(np.frombuffer(key, "<i4")):
+            found = found[words[one.key_at[found] // _INT + place] == word]
+        if len(found):
+            last = one.take(found[-1:])
+            return last if last.value_size[0] >= 0 else None
+    return None

@@ -1,0 +1,191 @@
+"""UnsafeRows as Arrow arrays, column by column (Spark ``UnsafeRow``, ``UnsafeArrayData``, ``UnsafeMapData``).
+
+A row is a bit for each field that is NULL, in whole words, then a word for each field: its value, or where its bytes
+are in the row (offset in the upper, length in the lower half). Of what Spark checks of a row before it uses state
+(``UnsafeRowUtils.validateStructuralIntegrity``) all but its total length is checked of each row here.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.decode.arrow import booleans, fixed, lists, offsets, spread, structs, texts
+from ckpt.decode.rows import WORD, Rows
+from ckpt.decode.trouble import Undecodable
+from ckpt.decode.types import FIXED, Shape, arrow_type, own_type, shape_of, width_of
+from ckpt.formats.types import named_fields
+from ckpt.model import Json
+
+_LOW = 0xFFFFFFFF
+
+
+def structs_of(kind: Json, rows: Rows, what: str) -> Any:
+    """Rows as an array of structs. ``what`` is what to call them in a refusal."""
+    fields = list(named_fields(kind))
+    columns = columns_of(fields, rows, what)
+    return structs([name for name, _ in fields], columns, len(rows))
+
+
+def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> list[Any]:
+    """The columns of rows. Raises Undecodable where a row is not built as the fields say."""
+    count = len(fields)
+    bits = (count + 63) // 64
+    if (rows.size < (bits + count) * WORD).any():
+        raise Undecodable(f"a row of {what} is too short for its {count} columns")
+    if count % 64 and ((rows.words[rows.at + bits - 1] >> (count % 64)) & _all_ones(64 - count % 64)).any():
+        raise Undecodable(f"a row of {what} has other columns than its schema")
+    found = []
+    for place, (name, kind) in enumerate(fields):
+        nulls = ((rows.words[rows.at + place // 64] >> (place % 64)) & 1).astype(bool)
+        slots = rows.words[rows.at + bits + place]
+        _must_be_built(own_type(kind), slots[~nulls], (bits + count) * WORD, f"{what}.{name}")
+        found.append(column_of(kind, rows, slots, nulls, f"{what}.{name}"))
+    return found
+
+
+def _must_be_built(kind: Json, slots: Any, fixed_part: int, what: str) -> None:
+    """Raise Undecodable where words have bits that their type does not use, or point into the words themselves."""
+    match shape_of(kind):
+        case Shape.NULL | Shape.SMALL_DECIMAL:
+            return
+        case Shape.BOOLEAN:
+            used = 8
+        case Shape.FIXED:
+            used = 8 * FIXED[str(kind)][0].itemsize
+        case _:
+            if (((slots >> 32) & _LOW) < fixed_part).any():
+                raise Undecodable(f"{what} points into the fixed part of its row")
+            return
+    if used < 8 * WORD and (slots >> used).any():
+        raise Undecodable(f"{what} has more bits than its type")
+
+
+def _all_ones(bits: int) -> int:
+    return (1 << bits) - 1
+
+
+def column_of(kind: Json, rows: Rows, slots: Any, nulls: Any, what: str) -> Any:
+    """One column from the words of its values, which point into ``rows``."""
+    kind = own_type(kind)
+    match shape_of(kind):
+        case Shape.NULL:
+            return pa.nulls(len(slots))
+        case Shape.BOOLEAN:
+            return booleans((slots & 0xFF) != 0, nulls)
+        case Shape.FIXED:
+            dtype = FIXED[str(kind)][0]
+            return fixed(arrow_type(kind), slots.view(dtype)[:: WORD // dtype.itemsize], nulls)
+        case Shape.SMALL_DECIMAL:
+            return fixed(arrow_type(kind), np.stack([slots, slots >> 63], axis=1), nulls)
+    there = ~nulls
+    own = rows.take(there) if nulls.any() else rows
+    slots = slots[there] if nulls.any() else slots
+    places, sizes = (slots >> 32) & _LOW, slots & _LOW
+    if ((places + sizes) > own.size).any() or sizes.sum() > rows.words.nbytes:
+        raise Undecodable(f"{what} is not inside its row")
+    return spread(_pointed(kind, own, places, sizes, what), nulls)
+
+
+def _pointed(kind: Json, rows: Rows, places: Any, sizes: Any, what: str) -> Any:
+    """A column without NULL whose values are somewhere in the rows."""
+    starts, shape = rows.at * WORD + places, shape_of(kind)
+    if shape is Shape.TEXT:
+        return texts(arrow_type(kind), rows.raw, starts, sizes, np.zeros(len(rows), bool), what)
+    if shape is Shape.LARGE_DECIMAL:
+        return _large_decimals(kind, rows.raw, starts, sizes, what)
+    if shape is Shape.VARIANT:
+        return _variants(rows.raw, starts, sizes, what)
+    if (places % WORD).any():
+        raise Undecodable(f"{what} does not begin at a word")
+    inner = rows.inside(places // WORD, sizes, what)
+    match kind:
+        case "interval":
+            return _calendar_intervals(inner, what)
+        case {"type": "struct"}:
+            return structs_of(kind, inner, what)
+        case {"type": "array", "elementType": element}:
+            return lists(*_elements(element, inner, what))
+        case {"type": "map", "keyType": key, "valueType": value}:
+            return _maps(key, value, inner, what)
+    raise Undecodable(f"{what} is of a type that ckpt does not decode")
+
+
+def _large_decimals(kind: Json, raw: Any, starts: Any, sizes: Any, what: str) -> Any:
+    """Decimals of more than 18 digits: the unscaled value, big-endian, as short as it can be."""
+    if ((sizes < 1) | (sizes > 16)).any():
+        raise Undecodable(f"{what} contains a decimal of an impossible length")
+    places = np.arange(16)
+    within = places[None, :] < sizes[:, None]
+    found = raw[np.where(within, (starts + sizes)[:, None] - 1 - places[None, :], 0)]
+    signs = np.where(raw[starts] >= 128, 255, 0).astype(np.uint8)
+    return fixed(arrow_type(kind), np.where(within, found, signs[:, None]), np.zeros(len(starts), bool))
+
+
+def _variants(raw: Any, starts: Any, sizes: Any, what: str) -> Any:
+    """Variants: the length of the value, the value, the metadata (Spark ``VariantVal``)."""
+    if (sizes < 4).any():
+        raise Undecodable(f"{what} contains a variant that is too short")
+    none: Any = np.zeros(len(starts), bool)
+    lengths = raw[starts[:, None] + np.arange(4)].astype(np.int64) @ (256 ** np.arange(4))
+    if (lengths > sizes - 4).any():
+        raise Undecodable(f"{what} contains a variant that is too short")
+    value = texts(pa.binary(), raw, starts + 4, lengths, none, what)
+    metadata = texts(pa.binary(), raw, starts + 4 + lengths, sizes - 4 - lengths, none, what)
+    return structs(["value", "metadata"], [value, metadata], len(starts))
+
+
+def _calendar_intervals(rows: Rows, what: str) -> Any:
+    """Months and days in one word, microseconds in the next."""
+    if (rows.size != 2 * WORD).any():
+        raise Undecodable(f"{what} contains an interval of an impossible length")
+    micros = rows.words[rows.at + 1]
+    most = (1 << 63) // 1000 - 1
+    if ((micros > most) | (micros < -most)).any():
+        raise Undecodable(f"{what} contains an interval that Arrow cannot hold")
+    found = np.stack([rows.words[rows.at], micros * 1000], axis=1)
+    return fixed(pa.month_day_nano_interval(), found, np.zeros(len(rows), bool))
+
+
+def _elements(kind: Json, rows: Rows, what: str) -> tuple[Any, Any]:
+    """The elements of all arrays, and how many each has.
+
+    An array is their number, a bit for each that is NULL, in whole words, and the elements in their own width.
+    """
+    if (rows.size < WORD).any():
+        raise Undecodable(f"{what} contains an array that is too short")
+    counts = rows.words[rows.at]
+    headers = 1 + (counts + 63) // 64
+    kind, width = own_type(kind), width_of(kind)
+    if ((counts < 0) | (counts > rows.size) | (headers * WORD + counts * width > rows.size)).any():
+        raise Undecodable(f"{what} contains an array that is too short")
+    if counts.sum() * width > rows.words.nbytes:
+        raise Undecodable(f"{what} contains arrays that overlap")
+    owner: Any = np.repeat(np.arange(len(rows)), counts)
+    places = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    base = rows.take(owner)
+    nulls = ((rows.words[base.at + 1 + places // 64] >> (places % 64)) & 1).astype(bool)
+    starts = base.at + headers[owner]
+    if width == WORD:
+        return column_of(kind, base, rows.words[starts + places], nulls, what), counts
+    if shape_of(kind) is Shape.BOOLEAN:
+        return booleans(rows.raw[starts * WORD + places] != 0, nulls), counts
+    dtype = FIXED[str(kind)][0]
+    return fixed(arrow_type(kind), rows.words.view(dtype)[starts * (WORD // width) + places], nulls), counts
+
+
+def _maps(key: Json, value: Json, rows: Rows, what: str) -> Any:
+    """Maps: the bytes of the array of keys, that array, and the array of values."""
+    if (rows.size < WORD).any():
+        raise Undecodable(f"{what} contains a map that is too short")
+    length = rows.words[rows.at]
+    one: Any = np.ones(len(rows), np.int64)
+    if (length % WORD).any():
+        raise Undecodable(f"{what} contains a map of an impossible length")
+    keys, counts = _elements(key, rows.inside(one, length, what), f"{what}.key")
+    behind = one + length // WORD
+    values, others = _elements(value, rows.inside(behind, rows.size - behind * WORD, what), f"{what}.value")
+    if (counts != others).any():
+        raise Undecodable(f"{what} contains a map with more keys than values, or fewer")
+    return pa.MapArray.from_arrays(offsets(counts), keys, values)

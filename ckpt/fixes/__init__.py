@@ -1,0 +1,1 @@
+"""Fixes of a checkpoint that will not restart, compared by what they cost (``ckpt repair``)."""

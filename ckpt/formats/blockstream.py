@@ -1,0 +1,109 @@
+"""Every byte of an LZ4 block stream: deltas, changelogs and HDFS-backed snapshots.
+
+Judged as ``LZ4BlockInputStream`` of lz4-java does, which knows a damaged header from a whole one, compares the checksum
+of each block, and continues after an empty one. The stream is never in memory as a whole.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ckpt.formats.checksums import Corrupt, of_lz4_block
+from ckpt.formats.lz4 import HEADER_LENGTH, MAGIC, read_length
+from ckpt.formats.pieces import Pieces
+
+_STORED, _COMPRESSED = 0x10, 0x20
+_LEAST_LEVEL = 10  # LZ4BlockOutputStream.COMPRESSION_LEVEL_BASE
+
+
+class LeadsOutside(Corrupt):
+    """A block that repeats bytes from before its beginning.
+
+    lz4-java refuses it in Spark 4.0 and later. In 3.5 it takes whatever lies there in memory, and goes on if that is
+    right.
+    """
+
+
+@dataclass(slots=True)
+class Stream:
+    """How far a stream could be read."""
+
+    length: int = 0  # of the decompressed data, bytes
+    end: int = 0  # of the last block with data, in the file
+    tail: bytes = b""  # the last bytes of the data
+    marked: bool = False  # the last block read was the empty one of the end
+    wrong: str | None = None  # what is behind the blocks that were read, where it is no block
+    cut: bool = False  # that is a block which the file does not hold to its end
+
+    def blocks(self, pieces: Pieces) -> Iterator[bytes]:
+        """The decompressed blocks. Raises Corrupt where a block is complete and does not match its checksum."""
+        codec = pa.Codec("lz4_raw")
+        while header := pieces.take(HEADER_LENGTH):
+            at = pieces.at - len(header)
+            if len(header) < HEADER_LENGTH:
+                self.wrong, self.cut = f"{len(header)} bytes from byte {at:,} on are no block", True
+                return
+            try:
+                method, stored, length, checksum = _header(header)
+            except Corrupt as error:
+                self.wrong = f"the header of the block at byte {at:,} {error}"
+                return
+            self.marked = length == 0
+            if self.marked:
+                continue
+            most = length + length // 255 + 16  # that LZ4 makes of so many bytes; what is longer is not held
+            body = pieces.take(stored) if stored <= most else b""
+            if len(body) < stored and (stored <= most or pieces.skip(stored) < stored):
+                self.wrong, self.cut = f"the block at byte {at:,} is cut off", True
+                return
+            block = body if method == _STORED else _decompressed(codec, body, length, at)
+            if of_lz4_block(block) != checksum:
+                raise Corrupt(f"the block at byte {at:,} does not match its checksum")
+            self.length, self.end = self.length + length, pieces.at
+            self.tail = (self.tail + block[-8:])[-8:]
+            yield block
+
+
+def _header(header: bytes) -> tuple[int, int, int, int]:
+    """Method, stored and decompressed length, checksum. Raises Corrupt as ``LZ4BlockInputStream.refill`` does."""
+    token, stored, length, checksum = struct.unpack_from("<BiiI", header, len(MAGIC))
+    method = token & 0xF0
+    if not header.startswith(MAGIC):
+        raise Corrupt("does not begin with LZ4Block")
+    if method not in (_STORED, _COMPRESSED):
+        raise Corrupt("names an unknown way of compression")
+    impossible = length > 1 << _LEAST_LEVEL + (token & 0x0F) or length < 0 or stored < 0
+    impossible |= (length == 0) is not (stored == 0) or (method == _STORED and length != stored)
+    if impossible or (length == 0 and checksum):
+        raise Corrupt("has impossible lengths")
+    return method, stored, length, checksum
+
+
+def _decompressed(codec: pa.Codec, body: bytes, length: int, at: int) -> bytes:
+    try:
+        found: bytes = codec.decompress(body, length, asbytes=True)
+    except (pa.ArrowInvalid, OSError):
+        found = b""
+    if len(found) != length:
+        kind = LeadsOutside if _leads_outside(body, length) else Corrupt
+        raise kind(f"the block at byte {at:,} cannot be decompressed")
+    return found
+
+
+def _leads_outside(body: bytes, length: int) -> bool:
+    """Whether nothing is wrong with a block but the places that it repeats bytes from."""
+    at, made, outside = 0, 0, False
+    try:
+        while True:
+            token = body[at]
+            literals, at = read_length(body, at + 1, token >> 4)
+            at, made = at + literals, made + literals
+            if at >= len(body):
+                return outside and at == len(body) and made == length
+            outside |= not 0 < body[at] | body[at + 1] << 8 <= made
+            repeated, at = read_length(body, at + 2, token & 15)
+            made += repeated + 4
+    except IndexError:
+        return False

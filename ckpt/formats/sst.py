@@ -1,0 +1,202 @@
+"""Every block of an SST file: RocksDB's block-based table, whose blocks each end with a type byte and a checksum.
+
+The footer leads to the index of the data blocks and to the metaindex of all others (properties, filters); together
+they cover the file without a gap. Spark sets format version 5 (``RocksDB.tableFormatConfig``); from 6 on checksums are
+computed in another way.
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from ckpt.formats.checksums import (
+    Corrupt,
+    of_sst_block_crc32c,
+    of_sst_block_xxh3,
+    of_sst_block_xxhash,
+    of_sst_block_xxhash64,
+)
+
+FOOTER = 53  # bytes: checksum type, two handles padded to 40, format version, magic number
+_MAGIC = 0x88E241B785F4CFF7
+_VERSIONS, _NEWER_VERSIONS = range(2, 6), range(6, 8)
+_TRAILER = 5  # type of compression, checksum
+_CHECKSUM = struct.Struct("<I").unpack_from
+_LARGEST_BLOCK = 64 << 20  # bytes of an index when it is decompressed
+_LONGEST_VARINT = 63  # bits
+_CHECKSUMS: dict[int, Callable[[memoryview], int]] = {
+    0: lambda _: 0,
+    1: of_sst_block_crc32c,
+    2: of_sst_block_xxhash,
+    3: of_sst_block_xxhash64,
+    4: of_sst_block_xxh3,
+}
+_COMPRESSIONS = {1: "snappy", 4: "lz4_raw", 5: "lz4_raw", 7: "zstd"}
+
+
+class UnknownTable(ValueError):
+    """A table that RocksDB may read and ckpt does not; the text says why."""
+
+
+class CorruptData(Corrupt):
+    """A block of data: RocksDB opens the table, and fails when it reads the block."""
+
+
+class _Handle(NamedTuple):
+    offset: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size + _TRAILER
+
+
+def check_footer(end: bytes) -> tuple[int, int]:
+    """The last bytes of a file, at least ``FOOTER`` if it has them: version of the format and type of checksums.
+
+    Raises Corrupt or UnknownTable.
+    """
+    if len(end) < FOOTER:
+        raise Corrupt(f"its {len(end)} bytes are too few for an SST file")
+    version, magic = struct.unpack_from("<IQ", end, len(end) - 12)
+    if magic != _MAGIC:
+        raise Corrupt("its last bytes are not those of an SST file")
+    kind = end[len(end) - FOOTER]
+    if version in _NEWER_VERSIONS:
+        raise UnknownTable(f"its format has version {version}, which ckpt does not know")
+    if version not in _VERSIONS or kind not in _CHECKSUMS:
+        raise Corrupt(f"its footer names version {version} of the format and checksums of type {kind}")
+    return version, kind
+
+
+def check_sst(data: bytes) -> None:
+    """Compare every block with its checksum. Raises Corrupt (CorruptData if all but data is intact) or UnknownTable."""
+    version, kind = check_footer(data)
+    table = _Table(data, _CHECKSUMS[kind])
+    try:
+        seen = sorted(table.checked(version))
+    except (IndexError, struct.error):
+        raise Corrupt("its index cannot be followed") from None
+    at = 0
+    for one in seen:
+        if one.offset != at:
+            raise Corrupt(f"its index names no block at byte {at:,}")
+        at = one.end
+    if at != len(data) - FOOTER:
+        raise Corrupt(f"its index names no block at byte {at:,}")
+
+
+class _Table:
+    """One file, and how its blocks are checked."""
+
+    def __init__(self, data: bytes, checksum: Callable[[memoryview], int]) -> None:
+        self._data = memoryview(data)
+        self._named = 0  # bytes of all blocks that were named
+        self._checksum = checksum
+
+    def checked(self, version: int) -> Iterator[_Handle]:
+        """All blocks, each compared with its checksum. Raises Corrupt."""
+        footer = bytes(self._data[-FOOTER:])
+        metaindex, at = _handle(footer, 1)
+        index, _ = _handle(footer, at)
+        yield metaindex
+        for _, value in _entries(self._unpacked(metaindex), "metaindex"):
+            other, _ = _handle(value, 0)
+            self._check(other)
+            yield other
+        yield index
+        for block in _data_blocks(self._unpacked(index), deltas=version >= 4):
+            try:
+                self._check(block)
+            except Corrupt as error:
+                raise CorruptData(str(error)) from None
+            yield block
+
+    def _check(self, block: _Handle) -> memoryview:
+        """A block and its type byte."""
+        end = block.end
+        found = self._data[block.offset : end - 4]
+        self._named += block.size + _TRAILER
+        if self._named > len(self._data):
+            raise Corrupt("its index names blocks more than once")
+        if end > len(self._data):
+            raise Corrupt(f"its index names a block at byte {block.offset:,}, beyond its end")
+        if self._checksum(found) != _CHECKSUM(self._data, end - 4)[0]:
+            raise Corrupt(f"the block at byte {block.offset:,} does not match its checksum")
+        return found
+
+    def _unpacked(self, block: _Handle) -> bytes:
+        """The content of a block."""
+        found = bytes(self._check(block))
+        kind, body = found[-1], found[:-1]
+        if kind == 0:
+            return body
+        if kind not in _COMPRESSIONS:
+            raise UnknownTable(f"its blocks are compressed in way {kind}, which ckpt does not know")
+        length, at = _varint(body, 0)
+        if length > _LARGEST_BLOCK:
+            raise UnknownTable(f"its index unpacks to {length:,} bytes")
+        codec = pa.Codec(_COMPRESSIONS[kind])
+        try:
+            return bytes(codec.decompress(body if kind == 1 else body[at:], length, asbytes=True))
+        except (pa.ArrowInvalid, OSError):
+            raise Corrupt(f"the block at byte {block.offset:,} cannot be decompressed") from None
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number, and where it ends. Raises IndexError."""
+    byte = data[at]
+    if byte < 0x80:
+        return byte, at + 1
+    found = shift = 0
+    while (byte := data[at]) & 0x80 and shift < _LONGEST_VARINT:
+        found |= (byte & 0x7F) << shift
+        shift += 7
+        at += 1
+    return found | byte << shift, at + 1
+
+
+def _handle(data: bytes, at: int) -> tuple[_Handle, int]:
+    offset, at = _varint(data, at)
+    size, at = _varint(data, at)
+    return _Handle(offset, size), at
+
+
+def _end_of_entries(block: bytes) -> int:
+    """Entries are followed by restart points and their number; its uppermost bit says how the block is hashed."""
+    (restarts,) = struct.unpack_from("<I", block, len(block) - 4)
+    return len(block) - 4 - 4 * (int(restarts) & 0x7FFFFFFF)
+
+
+def _entries(block: bytes, what: str) -> Iterator[tuple[bytes, bytes]]:
+    """Keys and values of a block."""
+    at, end, key = 0, _end_of_entries(block), b""
+    while at < end:
+        shared, at = _varint(block, at)
+        unshared, at = _varint(block, at)
+        length, at = _varint(block, at)
+        key = key[:shared] + block[at : at + unshared]
+        at += unshared + length
+        yield key, block[at - length : at]
+    if at != end:
+        raise Corrupt(f"its {what} cannot be followed")
+
+
+def _data_blocks(index: bytes, *, deltas: bool) -> Iterator[_Handle]:
+    """What an index leads to. Since version 4 a handle that shares its key with the one before is a difference."""
+    if not deltas:
+        yield from (_handle(value, 0)[0] for _, value in _entries(index, "index"))
+        return
+    at, end, handle = 0, _end_of_entries(index), _Handle(0, 0)
+    while at < end:
+        shared, at = _varint(index, at)
+        unshared, at = _varint(index, at)
+        at += unshared
+        if shared:
+            change, at = _varint(index, at)
+            handle = _Handle(handle.end, handle.size + ((change >> 1) ^ -(change & 1)))
+        else:
+            handle, at = _handle(index, at)
+        yield handle

@@ -1,0 +1,4 @@
+"""State read without Spark, into Arrow: the second engine, for what ``StateUnit`` describes.
+
+``ckpt.decode`` makes arrays of bytes; here is which bytes of a checkpoint, and what the arrays are columns of.
+"""

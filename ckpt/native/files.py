@@ -1,0 +1,100 @@
+"""Which files hold the state of a batch: one ``StoreFiles`` for each store in each partition."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ckpt.decode.trouble import Undecodable
+from ckpt.errors import CkptError
+from ckpt.export.choose import StateDamaged
+from ckpt.export.reading import Chosen
+from ckpt.formats.statefiles import Lineage, parse_lineage
+from ckpt.settings import ROW_CHECKSUM
+from ckpt.state.chains import Chain, WantedVersion, chain_to
+from ckpt.state.context import Context
+from ckpt.state.folders import StorePartition, find_operators
+from ckpt.storage import Storage
+
+MOST_ROWS = 1 << 16
+"""Rows of a batch."""
+
+_PIECE = 8 << 20  # bytes that are read at a time
+_HEAD = 1 << 16  # bytes of a changelog that surely have its first block, with the lineage
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFiles:
+    """One store in one partition, and the files that make its version."""
+
+    place: StorePartition
+    chain: Chain
+    storage: Storage
+    codec: str
+
+    @property
+    def snapshot(self) -> str | None:
+        """The path of the snapshot that it begins with; None where it begins empty."""
+        snapshot = self.chain.snapshot
+        return None if snapshot is None else f"{self.place.folder}/{self.place.names.snapshots[snapshot]}"
+
+    @property
+    def logs(self) -> tuple[str, ...]:
+        """The paths of the deltas or changelogs after it, oldest first."""
+        return tuple(f"{self.place.folder}/{self.place.names.logs[log]}" for log in self.chain.logs)
+
+    def pieces(self, path: str) -> Iterator[bytes]:
+        """A file of it, from its beginning, read as it is asked for."""
+        at = 0
+        while piece := self.storage.read_range(path, at, _PIECE):
+            at += len(piece)
+            yield piece
+
+    def refused(self, path: str, why: Exception | str) -> CkptError:
+        """Why a file of it is not decoded, as an error that names it."""
+        return Undecodable(f"{self.storage.uri}: {path} cannot be read without Spark: {why}")
+
+
+def files_of(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
+    """The files of a store, partition by partition, or of one. Raises StateDamaged where some are missing."""
+    context = context_of(chosen)
+    if chosen.recorded.get(ROW_CHECKSUM, "false") == "true":
+        raise Undecodable(f"{chosen.checkpoint.uri}: {ROW_CHECKSUM} is on, and ckpt does not read rows with checksums")
+    provider = chosen.units[0].provider
+    folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, provider)}
+    for _, place in sorted(folders[operator].stores.get(store, {}).items()):
+        if context.shuffle_partitions is not None and place.partition >= context.shuffle_partitions:
+            continue
+        if only is not None and place.partition != only:
+            continue
+        target = context.target(place)
+        if target is None:
+            raise StateDamaged(
+                f"{chosen.checkpoint.uri}: the logs do not say which version of {place.folder} belongs to batch "
+                f"{chosen.moment.batch}"
+            )
+        chain = chain_to(place.names, target, _lineage(chosen.storage, place, target))
+        if not chain.complete:
+            raise StateDamaged(
+                f"{chosen.checkpoint.uri}: files of version {target.version} are missing in {place.folder}"
+            )
+        yield StoreFiles(place, chain, chosen.storage, context.codec or "lz4")
+
+
+def context_of(chosen: Chosen) -> Context:
+    """What the logs say at the batch that was chosen."""
+    commit = chosen.checkpoint.commits.readable(chosen.moment.batch)
+    return Context(
+        conf=chosen.recorded,
+        latest=chosen.moment.batch,
+        needed_version=chosen.moment.state_version,
+        unique_ids=(commit.state_unique_ids or {}) if commit else {},
+        committed=None,
+    )
+
+
+def _lineage(storage: Storage, place: StorePartition, target: WantedVersion) -> Lineage | None:
+    """Format 2: which files lead to a version, as its changelog says."""
+    this = (target.version, target.unique_id)
+    if target.unique_id is None or this in place.names.snapshots or this not in place.names.logs:
+        return None
+    path = f"{place.folder}/{place.names.logs[this]}"
+    return parse_lineage(storage.read_range(path, 0, _HEAD))

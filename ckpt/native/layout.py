@@ -1,0 +1,81 @@
+"""How the rows of a unit are stored: in which store and column family, and how its keys and values are encoded."""
+
+from dataclasses import dataclass
+
+from ckpt import settings
+from ckpt.decode.keys import no_prefix, prefix
+from ckpt.decode.trouble import Undecodable
+from ckpt.export.reading import Chosen
+from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
+from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.model import Json, Provider, Store
+from ckpt.state.units import StateUnit, UnitKind
+
+_TIMERS = "_keyToTimestamp"
+_MERGED = "keyWithTsToValues"  # join state format 4: the rows of a key and time in one value
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What is stored for a unit."""
+
+    store: str
+    family: str | None  # column family; None where the store has none
+    key: Json  # StructTypes in Spark's JSON
+    value: Json
+    encoder: Json  # of keys, as ``keyStateEncoderSpec``; only RocksDB has any
+    several: bool  # a value is a list of rows
+    avro: bool
+    delimiter: bytes  # between the rows of a list
+
+    @property
+    def rows_are_keys(self) -> bool:
+        """Whether a key is stored as one row."""
+        return not self.avro and self.encoder in (None, no_prefix())
+
+
+def layout_of(chosen: Chosen, unit: StateUnit) -> Layout:
+    """The layout of a unit. Raises Undecodable where the files do not say enough to be sure."""
+    state = chosen.checkpoint.state
+    operators = {operator.id: operator for operator in state.operators} if state else {}
+    stores = {store.name: store for store in operators[unit.operator].stores}
+    name = _family_name(unit, stores)
+    store = stores.get(unit.row_store or unit.stores[0]) or stores[DEFAULT_STORE]
+    families = {family.name: family for family in store.column_families}
+    encoded_as_avro = chosen.recorded.get(settings.ENCODING_FORMAT) == "avro"
+    delimiter = b"," if chosen.recorded.get(settings.MERGE_OPERATOR, "1") == "1" else b""
+    if not families:
+        encoder = _encoder(unit, store)
+        return Layout(store.name, None, store.key_schema, store.value_schema, encoder, False, False, delimiter)
+    if name not in families:
+        raise Undecodable(f"{chosen.checkpoint.uri}: no state schema describes the rows of {unit.label}")
+    family = families[name]
+    if family.key_encoder is None:
+        raise Undecodable(f"{chosen.checkpoint.uri}: its state schema does not say how keys of {name} are encoded")
+    several = unit.kind is UnitKind.LIST or name.endswith(_MERGED)
+    avro = encoded_as_avro and bool(operators[unit.operator].variables)
+    if avro and family.evolved:
+        raise Undecodable(
+            f"{chosen.checkpoint.uri}: the schema of {name} has changed, and ckpt does not read Avro rows of older ones"
+        )
+    return Layout(
+        store.name, name, family.key_schema, family.value_schema, family.key_encoder, several, avro, delimiter
+    )
+
+
+def _family_name(unit: StateUnit, stores: dict[str, Store]) -> str:
+    """The column family that holds the rows."""
+    if unit.buffer is not None:
+        return unit.buffer.name
+    if unit.kind is UnitKind.TIMERS:
+        families = [family.name for store in stores.values() for family in store.column_families]
+        return next((name for name in families if name.endswith(_TIMERS) and name[0] == "$"), "")
+    return unit.variable or DEFAULT_COLUMN_FAMILY
+
+
+def _encoder(unit: StateUnit, store: Store) -> Json:
+    """The encoder of a store without families: operator metadata has the number of prefix columns."""
+    if unit.provider is Provider.HDFS:
+        return None
+    columns = store.prefix_columns or unit.prefix_columns or 0
+    return prefix(columns) if columns else no_prefix()

@@ -1,0 +1,30 @@
+"""State store checkpoint format 2: which files lead to a version, as its changelog begins by saying."""
+
+from collections.abc import Mapping
+
+from ckpt.formats.statefiles import Lineage, parse_lineage
+from ckpt.state.chains import WantedVersion
+from ckpt.state.folders import StorePartition
+from ckpt.state.steps import Step
+from ckpt.storage.base import ReadRequest
+
+_HEAD = 1 << 16
+"""Bytes from the beginning of a changelog that surely hold its first block, with the lineage."""
+
+
+def read_lineages(targets: Mapping[StorePartition, WantedVersion]) -> Step[dict[StorePartition, Lineage]]:
+    """Read the lineage that the changelog of the wanted version begins with, unless there is a zip."""
+    asked: dict[StorePartition, ReadRequest] = {}
+    for place, (version, unique_id) in ((p, (t.version, t.unique_id)) for p, t in targets.items()):
+        this = (version, unique_id)
+        if unique_id is not None and this not in place.names.snapshots and this in place.names.logs:
+            asked[place] = ReadRequest(f"{place.folder}/{place.names.logs[this]}", 0, _HEAD)
+    if not asked:
+        return {}
+    answers = yield list(asked.values())
+    found = {}
+    for place, answer in zip(asked, answers, strict=True):
+        lineage = parse_lineage(answer) if isinstance(answer, bytes) else None
+        if lineage is not None:
+            found[place] = lineage
+    return found

@@ -1,0 +1,79 @@
+"""Which files any batch needs whose state can be loaded: what is read when every byte is verified."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ckpt.checkpoint import Log
+from ckpt.formats.sidecars import hadoop_sidecar_name
+from ckpt.formats.statefiles import CHECKSUM, LZ4
+from ckpt.model import CommitLog, OffsetLog, StateFile, StateFileKind
+from ckpt.state.context import context_of
+from ckpt.state.describe import described_by
+from ckpt.state.folders import SSTS, StoreNames, StorePartition, find_operators
+from ckpt.state.ranges import within
+from ckpt.state.steps import Step
+from ckpt.state.verify import Verified, verify
+from ckpt.storage.base import Listing
+
+
+@dataclass(frozen=True, slots=True)
+class NeededFile:
+    """A file to be verified, and what there is to compare it with."""
+
+    path: str
+    kind: StateFileKind | None  # None: a state schema or operator metadata
+    size: int  # bytes
+    codec: str  # of deltas, changelogs and HDFS-backed snapshots
+    checksum: bool  # Spark's checksum file is next to it
+    hidden_checksum: bool  # Hadoop's hidden one
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """All of them, and what the ends of the zips already say."""
+
+    files: tuple[NeededFile, ...]
+    ends: Verified
+
+    @property
+    def bytes(self) -> int:
+        """The sizes of all together."""
+        return sum(file.size for file in self.files)
+
+
+def needed_files(listing: Listing, offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Step[Needed]:
+    """The snapshots and logs of every version that can be loaded, the SST files of those snapshots, the schemas."""
+    context = context_of(offsets, commits)
+    folders = find_operators(listing, context.provider)
+    codec = context.codec or LZ4
+    places = [place for folder in folders for stores in folder.stores.values() for place in stores.values()]
+    files = [(place, file) for place in places for file in _loadable(place)]
+    ends = yield from verify((file for _, file in files if file.kind is StateFileKind.ZIP), codec)
+    found: dict[str, StateFileKind | None] = dict.fromkeys(described_by(listing, folders))
+    found |= {file.path: file.kind for _, file in files}
+    for place, file in files:
+        recorded = ends.snapshots.get(file.path)
+        for name, _ in recorded.ssts if recorded else ():
+            found[f"{place.folder}/{SSTS}/{name}"] = StateFileKind.SST
+    return Needed(tuple(_described(listing, found, codec)), ends)
+
+
+def _loadable(place: StorePartition) -> Iterator[StateFile]:
+    """The files of versions that can be loaded, judging by names."""
+    names: StoreNames = place.names
+    for file_id in names.snapshots:
+        if within(names.versions, file_id[0]):
+            yield place.snapshot(file_id)
+    for file_id in names.logs:
+        if within(names.versions, file_id[0]):
+            yield place.log(file_id)
+
+
+def _described(listing: Listing, found: dict[str, StateFileKind | None], codec: str) -> Iterator[NeededFile]:
+    for path, kind in found.items():
+        info = listing.info(path)
+        if info is None:
+            continue
+        folder, _, name = path.rpartition("/")
+        beside = listing.in_folder(folder)
+        yield NeededFile(path, kind, info.size, codec, name + CHECKSUM in beside, hadoop_sidecar_name(name) in beside)

@@ -1,0 +1,230 @@
+"""Every byte of one state file: read once, in pieces, and compared with whatever checksums there are."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+from zlib import crc32
+
+from ckpt.errors import StorageError
+from ckpt.formats.blockstream import LeadsOutside, Stream
+from ckpt.formats.checksums import Corrupt, crc32c
+from ckpt.formats.limits import LARGEST_ZIP
+from ckpt.formats.logrecords import last_bytes, records_end
+from ckpt.formats.pieces import Pieces
+from ckpt.formats.sidecars import (
+    BYTES_PER_CHECKSUM,
+    HadoopChecksums,
+    SparkChecksum,
+    hadoop_sidecar_name,
+    parse_hadoop_sidecar,
+)
+from ckpt.formats.sidecars import parse_spark_sidecar as parse_spark
+from ckpt.formats.sst import FOOTER, CorruptData, UnknownTable, check_footer, check_sst
+from ckpt.formats.statefiles import CHECKSUM, LZ4
+from ckpt.formats.zipentries import check_zip
+from ckpt.model import DamageKind, StateFileKind
+from ckpt.state import NeededFile, Verdict
+from ckpt.storage import Storage
+
+_PIECE = 8 << 20  # bytes that are read at a time
+_LARGEST_WHOLE = 1 << 29  # bytes of an SST file, which is looked at as a whole
+_LARGEST_ODD = 256 << 20  # bytes of a stream with an odd end that are unpacked to find its last record
+_LARGEST_CHECKSUM = 1 << 16  # bytes of Spark's checksum file
+_HEAD = 16
+_ONE_RECORD = 4  # bytes of the record that ends a file
+_BY_HADOOP = "Checksum error"  # the ChecksumException of Hadoop's LocalFileSystem
+
+
+class Outcome(NamedTuple):
+    """What came of one file; neither a verdict nor unknown: it is as it was written."""
+
+    verdict: Verdict | None = None
+    unknown: bool = False  # it could not be read, or nothing says what it should contain
+
+
+def check_file(storage: Storage, file: NeededFile) -> Outcome:
+    """Compare every byte of a file. Never raises for what is in it."""
+    try:
+        return _File(storage, file).outcome()
+    except StorageError:
+        return Outcome(unknown=True)
+
+
+class _File:
+    """One file while it is read."""
+
+    def __init__(self, storage: Storage, file: NeededFile) -> None:
+        self._storage = storage
+        self._file = file
+        self._read = 0
+        self._crc32c = 0
+        self._hidden = self._hidden_checksums()
+        self._hidden_wrong: int | None = None  # the first byte of the first piece that is not of its checksum
+        self._compared_by_hadoop = 0  # how many bytes Hadoop compares where Spark reads the file: not those of streams
+
+    def outcome(self) -> Outcome:
+        """The worst that is found: by the file itself, by Spark's checksum of it, by Hadoop's."""
+        kind = self._file.kind
+        if self._file.size == 0 and kind is not None:
+            return Outcome(Verdict(DamageKind.EMPTY, "the file is empty"))
+        itself = Outcome(unknown=kind is not None)
+        if kind is StateFileKind.SST:
+            itself = self._sst()
+        elif kind is StateFileKind.ZIP:
+            itself = self._zip()
+        elif kind is not None and self._file.codec == LZ4:
+            itself = self._stream()
+        else:
+            self._to_the_end(self._pieces())
+        return itself if itself.verdict else self._by_checksums(itself)
+
+    def _by_checksums(self, itself: Outcome) -> Outcome:
+        recorded = self._spark_checksum()
+        if isinstance(recorded, Verdict):
+            return Outcome(recorded)
+        known = not itself.unknown or recorded is not None or self._hidden is not None
+        if self._hidden_wrong is None:
+            return Outcome(unknown=not known)
+        name = hadoop_sidecar_name(self._file.path.rpartition("/")[2])
+        detail = f"the bytes from {self._hidden_wrong:,} on do not match its hidden checksum file {name}"
+        if self._hidden_wrong < self._compared_by_hadoop or itself.unknown:
+            return Outcome(Verdict(DamageKind.UNREADABLE, detail, _BY_HADOOP))
+        of_state = self._file.kind is not None
+        return Outcome(Verdict(DamageKind.CHECKSUM_DIFFERS if of_state else DamageKind.CHANGED, detail))
+
+    def _sst(self) -> Outcome:
+        self._compared_by_hadoop = self._file.size
+        end = self._storage.read_range(self._file.path, max(self._file.size - FOOTER, 0), FOOTER)
+        try:
+            check_footer(end)  # what does not end as an SST file is not held in memory
+        except Corrupt as error:
+            self._to_the_end(self._pieces())
+            return Outcome(Verdict(DamageKind.UNREADABLE, str(error), self._by_hadoop()))
+        except UnknownTable:
+            self._to_the_end(self._pieces())
+            return Outcome(unknown=True)
+        return self._whole(check_sst)
+
+    def _zip(self) -> Outcome:
+        if self._file.size > LARGEST_ZIP:
+            self._to_the_end(self._pieces())
+            return Outcome(unknown=True)
+
+        def check(data: bytes) -> None:
+            self._compared_by_hadoop = check_zip(data)
+
+        return self._whole(check)
+
+    def _whole(self, check: Callable[[bytes], None]) -> Outcome:
+        """A file that is looked at as a whole."""
+        if self._file.size > _LARGEST_WHOLE:
+            self._to_the_end(self._pieces())
+            return Outcome(unknown=True)
+        data = self._storage.read(self._file.path)
+        for at in range(0, len(data), _PIECE):
+            self._note(memoryview(data)[at : at + _PIECE])
+        by_hadoop = self._by_hadoop()
+        try:
+            check(data)
+        except UnknownTable:
+            return Outcome(unknown=True)
+        except CorruptData as error:
+            return Outcome(Verdict(DamageKind.UNREADABLE if by_hadoop else DamageKind.BAD_BLOCK, str(error), by_hadoop))
+        except Corrupt as error:
+            return Outcome(Verdict(DamageKind.UNREADABLE, str(error), by_hadoop))
+        return Outcome()
+
+    def _by_hadoop(self) -> str | None:
+        """The error of a file whose hidden checksums Hadoop has compared before anything else."""
+        return _BY_HADOOP if self._hidden_wrong is not None else None
+
+    def _stream(self) -> Outcome:
+        """A delta, changelog or HDFS-backed snapshot."""
+        stream, head = Stream(), b""
+        pieces = self._pieces()
+        try:
+            for block in stream.blocks(Pieces(pieces)):
+                head = head or block[:_HEAD]
+        except LeadsOutside as error:
+            return Outcome(Verdict(DamageKind.LEADS_OUTSIDE, str(error)))
+        except Corrupt as error:
+            return Outcome(Verdict(DamageKind.UNREADABLE, str(error)))
+        self._to_the_end(pieces)
+        complete = bool(head) and stream.tail.endswith(last_bytes(head))
+        if stream.wrong is None and stream.marked and complete:
+            return Outcome()
+        if complete and stream.wrong and not stream.cut and self._is_empty_changelog(stream):
+            return Outcome(Verdict(DamageKind.BAD_END, f"it has no records, and {stream.wrong}"))
+        if complete and self._has_last_record(stream):
+            detail = "its end is not that of a complete file, but all its data is there"
+            return Outcome(Verdict(DamageKind.ODD_END, detail))
+        if stream.wrong is None or stream.cut:
+            return Outcome(Verdict(DamageKind.TRUNCATED, stream.wrong or "its last record is not there"))
+        return Outcome(Verdict(DamageKind.UNREADABLE, stream.wrong))
+
+    def _is_empty_changelog(self, stream: Stream) -> bool:
+        """Since 4.0 Spark takes -1, the only record, for the length of a version, and reads on behind it."""
+        return self._file.kind is StateFileKind.CHANGELOG and stream.length == len(stream.tail) == _ONE_RECORD
+
+    def _has_last_record(self, stream: Stream) -> bool:
+        """Whether the records lead to their end within the blocks that can be read."""
+        if stream.length > _LARGEST_ODD:
+            return False
+        again = Stream()
+        good = self._storage.read_range(self._file.path, 0, stream.end)
+        data = b"".join(again.blocks(Pieces(iter([good]))))
+        return records_end(data) is not None
+
+    def _pieces(self) -> Iterator[bytes]:
+        """The file, from its beginning; what has gone by is in the checksums."""
+        while piece := self._storage.read_range(self._file.path, self._read, _PIECE):
+            self._note(memoryview(piece))
+            yield piece
+
+    def _note(self, piece: memoryview) -> None:
+        """Compare the next bytes with the checksum files beside it."""
+        if self._file.checksum:
+            self._crc32c = crc32c(bytes(piece), self._crc32c)
+        if self._hidden is not None and self._hidden_wrong is None:
+            self._compare_hidden(piece, self._hidden)
+        self._read += len(piece)
+
+    def _to_the_end(self, pieces: Iterator[bytes]) -> None:
+        for _ in pieces:
+            pass
+
+    def _compare_hidden(self, piece: memoryview, recorded: HadoopChecksums) -> None:
+        """Pieces of a file begin where those of Hadoop do: both sizes are powers of two."""
+        size = recorded.bytes_per_checksum
+        first = self._read // size
+        for number, at in enumerate(range(0, len(piece), size), first):
+            if number >= len(recorded.values) or crc32(piece[at : at + size]) != recorded.values[number]:
+                self._hidden_wrong = self._read + at
+                return
+
+    def _hidden_checksums(self) -> HadoopChecksums | None:
+        """Hadoop's checksum file; None where Hadoop ignores it, and on remote storage, where there is none."""
+        if not (self._file.hidden_checksum and self._storage.local):
+            return None
+        folder, _, name = self._file.path.rpartition("/")
+        path = f"{folder}/{hadoop_sidecar_name(name)}"
+        most = 8 + 4 * (self._file.size // BYTES_PER_CHECKSUM + 1)
+        found = parse_hadoop_sidecar(path, self._storage.read_range(path, 0, most + 4))
+        usable = isinstance(found, HadoopChecksums) and _PIECE % found.bytes_per_checksum == 0
+        return found if isinstance(found, HadoopChecksums) and usable else None
+
+    def _spark_checksum(self) -> SparkChecksum | Verdict | None:
+        """Spark's checksum file: what is wrong with it, or with the file by it."""
+        if not self._file.checksum:
+            return None
+        path = self._file.path + CHECKSUM
+        found = parse_spark(path, self._storage.read_range(path, 0, _LARGEST_CHECKSUM))
+        name = path.rpartition("/")[2]
+        if not isinstance(found, SparkChecksum) or found.algorithm != "CRC32C":
+            return Verdict(DamageKind.ODD_END, f"the checksum file {name} cannot be read")
+        if found.size != self._read:
+            detail = f"{self._read:,} bytes, where its checksum file {name} records {found.size:,}"
+        elif found.value & 0xFFFFFFFF != self._crc32c:
+            detail = f"its checksum is not the one that {name} records"
+        else:
+            return found
+        return Verdict(DamageKind.ODD_END if self._file.codec == LZ4 else DamageKind.UNREADABLE, detail)

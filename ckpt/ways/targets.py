@@ -1,0 +1,96 @@
+"""Which batches a query can go back to, judging by what its logs hold and by the names of its state files.
+
+A start after batch N wants ``offsets/N`` and the one before it, ``commits/N`` and state version N + 1 of every store
+(``MicroBatchExecution.populateStartOffsets``); in format 2 the commit names the unique ids of that version. If the
+offsets of batch N + 1 are kept, that batch runs again from the end of N, and the offsets before N are not looked for.
+"""
+
+from dataclasses import replace
+from enum import StrEnum
+
+from ckpt.checkpoint import Checkpoint, Log
+from ckpt.model import CommitLog, OffsetLog, Unreadable
+from ckpt.state.context import Context, context_of
+from ckpt.state.folders import StorePartition, find_operators
+from ckpt.state.ranges import Ranges, ranges_of
+
+
+class Replayed(StrEnum):
+    """What the next start does about the batch after the one that is gone back to."""
+
+    SAME = "same"  # runs it again over its old range
+    NEW = "new"  # plans it anew, with the data and limits of that time
+
+
+def lacking(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> str | None:
+    """What the logs lack for a query to stand as after ``batch``; None if nothing."""
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    if offsets.latest is not None and batch > offsets.latest:
+        return f"batch {batch} was never planned: the latest is {offsets.latest}"
+    wanted: list[tuple[Log[OffsetLog] | Log[CommitLog], int]] = [(offsets, batch), (commits, batch)]
+    if keeps_planned(checkpoint, batch, replayed):
+        wanted.append((offsets, batch + 1))
+    elif batch:
+        wanted.append((offsets, batch - 1))
+    return next((problem for log, i in wanted if (problem := _problem(log, i)) is not None), None)
+
+
+def keeps_planned(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> bool:
+    """Whether the offsets of the batch after ``batch`` stay."""
+    latest = checkpoint.offsets.latest
+    return replayed is Replayed.SAME and latest is not None and batch < latest
+
+
+def _problem(log: Log[OffsetLog] | Log[CommitLog], batch: int) -> str | None:
+    if batch not in log:
+        return f"{log.folder}/{batch} is missing"
+    entry = log.entries.get(batch)
+    return f"{log.folder}/{batch} cannot be read: {entry.reason}" if isinstance(entry, Unreadable) else None
+
+
+def possible(checkpoint: Checkpoint, replayed: Replayed) -> Ranges:
+    """The batches that can be gone back to; of state files only the names are looked at."""
+    stores = _Stores(checkpoint)
+    there = (i for i in checkpoint.commits.ids if lacking(checkpoint, i, replayed) is None)
+    return ranges_of(batch for batch in there if stores.have(batch))
+
+
+class _Stores:
+    """The state of a checkpoint, asked for the version of any batch."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._commits = checkpoint.commits
+        self._context = context_of(checkpoint.offsets, checkpoint.commits)
+        operators = find_operators(checkpoint.listing, self._context.provider)
+        self._places = [p for one in operators for of in one.stores.values() for p in of.values() if p.names.all]
+        self._lost = any(
+            {*range(store.expected_partitions or 0)} - {one.partition for one in store.partitions}
+            for operator in (checkpoint.state.operators if checkpoint.state else ())
+            for store in operator.stores
+        )
+        self._in_format_2 = any(
+            unique_id is not None for p in self._places[:1] for _, unique_id in (*p.names.logs, *p.names.snapshots)
+        )
+
+    def have(self, batch: int) -> bool:
+        """Whether version ``batch + 1`` of every store can be loaded."""
+        if self._lost:
+            return False
+        commit = self._commits.readable(batch)
+        ids = commit.state_unique_ids if commit and commit.state_unique_ids else {}
+        if self._in_format_2 and not ids:
+            return False
+        context = replace(self._context, needed_version=batch + 1, unique_ids=ids)
+        return all(self._has(place, context) for place in self._places)
+
+    def _has(self, place: StorePartition, context: Context) -> bool:
+        count = context.shuffle_partitions
+        if count is not None and place.partition >= count:
+            return True  # nothing loads it
+        target = context.target(place)
+        if target is None:
+            return False
+        if target.unique_id is not None:
+            this = (target.version, target.unique_id)
+            return this in place.names.logs or this in place.names.snapshots
+        return any(first <= target.version <= last for first, last in place.names.versions)

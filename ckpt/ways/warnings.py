@@ -1,0 +1,101 @@
+"""What somebody has to know before batches are taken back, in words: what becomes of rows that are read again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ckpt.change.plan import STOP_FIRST
+from ckpt.checkpoint import Checkpoint
+from ckpt.filelogs import file_source_logs
+from ckpt.shell import quoted_path
+from ckpt.sinks import DROPS, REMEMBERING, SINKS
+from ckpt.sources import is_kafka
+from ckpt.ways.checked import END_FIRST
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Which batches run again after ``kept``, the last one that counts, and what sinks make of it."""
+
+    kept: int
+    newest: int  # that the logs have
+    same: bool  # the batch after ``kept`` runs over its old range
+    committed: bool  # that batch was committed
+
+    @property
+    def loses(self) -> bool:
+        """Whether ids are used again with other rows: a sink that remembers them drops those rows."""
+        return self.newest > (self.kept + 1 if self.same else self.kept)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether rows are read again that a start as it is would not read."""
+        return self.loses or (self.newest > self.kept and self.committed)
+
+
+def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Iterator[str]:
+    """What to say of a rewind; ``cut``: entries of file source logs go too."""
+    yield END_FIRST if checkpoint.stateful else STOP_FIRST
+    first = again.kept + 1
+    if again.loses:
+        old = f"Only batch {first} runs over its old range" if again.same else "Old ids are used again"
+        yield f"{old}: {DROPS}.{named_sinks(checkpoint)}"
+        yield from _cures(checkpoint, again)
+    elif again.repeats:
+        yield (
+            f"Batch {first} runs again over its old range: {REMEMBERING} takes it for the one it has, and neither "
+            f"loses nor doubles a row.{named_sinks(checkpoint)}"
+        )
+    if checkpoint.stateful and again.newest > again.kept and not again.loses:
+        yield _not_computed(again)
+    if again.repeats:
+        others = ", ".join(sink.kind for sink in SINKS if not sink.drops_same_query)
+        yield f"Any other sink ({others}) gets these rows again; upserts by key are safe."
+        yield from _must_be_there(checkpoint)
+    logs = file_source_logs(checkpoint.listing, checkpoint.offsets.readable(checkpoint.offsets.latest))
+    if again.loses and logs and not cut:
+        yield (
+            "The log of the file source is left as is, because its older entries were compacted: the files of all "
+            "batches that are taken back are then read together, in one batch; none is lost or read twice."
+        )
+
+
+def _not_computed(again: Again) -> str:
+    """What a sink that passes over a batch does to state: the rows that it does not ask for are never computed.
+
+    Measured on Spark 4.2.0 with Delta 4.4.0; ``FileStreamSink.addBatch`` does likewise.
+    """
+    first = again.kept + 1
+    if again.committed:
+        has = f"Such a sink does not let Spark compute batch {first} again"
+    else:
+        has = f"If the sink remembers batch ids and has batch {first} already, Spark does not compute it again"
+    return (
+        f"{has}, and the next batch fails, because its state is missing. Then, and only then, start the query once "
+        'with .writeStream.format("noop").trigger(once=True) on this checkpoint, which computes the state of batch '
+        f"{first} and writes no row; then start it as usual."
+    )
+
+
+def _must_be_there(checkpoint: Checkpoint) -> Iterator[str]:
+    """What sources may have deleted since: Kafka by its retention, Delta by its log and vacuum, files by hand."""
+    log = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    kept = "The sources must still have all rows that are read again"
+    if log is not None and any(is_kafka(source.value) for source in log.sources):
+        kept += ": leave failOnDataLoss on, or rows that Kafka has deleted since are skipped silently"
+    yield f"{kept}."
+
+
+def _cures(checkpoint: Checkpoint, again: Again) -> Iterator[str]:
+    """What makes a sink accept rows under known ids."""
+    for sink in SINKS:
+        if sink.taken_back is not None:
+            place = quoted_path(checkpoint.uri)
+            cure = sink.taken_back.format(checkpoint=place, kept=again.kept, next=again.kept + 1, last=again.newest)
+            yield f"To lose none in {sink.kind}: {cure}."
+
+
+def named_sinks(checkpoint: Checkpoint) -> str:
+    """Which sink the commit log names, if it does: a sentence, with a space before it."""
+    commit = checkpoint.commits.readable(checkpoint.commits.latest)
+    names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
+    return f" The commit log names this sink: {', '.join(names)}." if names else ""

@@ -1,0 +1,36 @@
+"""ckpt copy."""
+
+from typing import Annotated
+
+import typer
+
+from ckpt.copying import copy_checkpoint
+
+from . import options
+from .render.copying import CopyReport
+from .report import Output, emit
+from .watching import bar, interruptible
+
+
+def copy(
+    checkpoint: options.CheckpointArg,
+    to: Annotated[
+        str, typer.Argument(metavar="TO", help="A folder that does not exist yet or is empty, local or remote.")
+    ],
+    batch: Annotated[
+        int | None,
+        typer.Option("--batch", min=0, metavar="N", help="Copy as of batch N. Default: the newest committed one."),
+    ] = None,
+    new_id: Annotated[bool, typer.Option("--new-id", help="Give the copy a query id of its own.")] = False,
+    storage_option: options.StorageOption = None,
+    output: options.OutputOption = Output.TABLE,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Copy CHECKPOINT to TO as of a committed batch, so that a query can be started on the copy.
+
+    The query may run meanwhile; CHECKPOINT is only read. Exit status: 0 copied, 2 bad usage, 3 could not do it.
+    """
+    given = options.pairs("--storage-option", storage_option)
+    with interruptible(), bar(quiet=quiet, of="files") as watcher:
+        done = copy_checkpoint(checkpoint, to, given, batch=batch, new_id=new_id, watcher=watcher)
+    emit(CopyReport(done, checkpoint), output)

@@ -1,0 +1,46 @@
+"""ckpt repair."""
+
+from typing import Annotated
+
+import typer
+
+from ckpt.fixes.choices import WayName
+from ckpt.fixes.repair import repair_checkpoint
+
+from . import change_options, options
+from .render.ways import WaysReport
+from .report import emit
+
+
+@options.grouped
+def repair(
+    checkpoint: options.CheckpointArg,
+    choose: Annotated[
+        WayName | None, typer.Option("--choose", help="Take this way. Default: the recommended one.")
+    ] = None,
+    query_id: Annotated[
+        str | None, typer.Option("--query-id", metavar="ID", help="The id of the query, where metadata is lost.")
+    ] = None,
+    leftovers: Annotated[
+        bool, typer.Option("--leftovers", help="Remove temporary files of interrupted writes too.")
+    ] = False,
+    spark: options.SparkOption = None,
+    *,
+    accepted: change_options.AcceptOptions,
+    change: change_options.ChangeOptions,
+) -> None:
+    """List the fixes for what is wrong with CHECKPOINT that need no copy of it, and carry one out.
+
+    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
+    or another problem; 2 bad usage; 3 could not do it.
+    """
+    plan, receipt = repair_checkpoint(
+        checkpoint,
+        change.storage_options,
+        query_id=query_id,
+        choose=choose,
+        remove_leftovers=leftovers,
+        versions=spark or (),
+        **change.how({"--choose": choose, "--query-id": query_id}, accepted),
+    )
+    emit(WaysReport(plan, receipt, query_id, leftovers), change.output)

@@ -1,0 +1,40 @@
+"""ckpt rewind."""
+
+from typing import Annotated
+
+import typer
+
+from ckpt.ways.rewind import Replayed
+from ckpt.ways.rewind import rewind as take_back
+
+from . import change_options, options
+from .render.rewind import RewindReport
+from .report import emit
+
+
+@options.grouped
+def rewind(
+    checkpoint: options.CheckpointArg,
+    to_batch: Annotated[
+        int | None, typer.Option("--to-batch", min=0, metavar="N", help="The last batch that counts.")
+    ] = None,
+    replay: Annotated[
+        Replayed, typer.Option("--replay", help="Run batch N+1 again over its old range, or let Spark plan it anew.")
+    ] = Replayed.SAME,
+    *,
+    accepted: change_options.AcceptOptions,
+    change: change_options.ChangeOptions,
+) -> None:
+    """Let the query of CHECKPOINT stand as it stood after batch N: a lost or damaged state file, wrong output.
+
+    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
+    or another problem; 2 bad usage; 3 could not do it.
+    """
+    plan, receipt = take_back(
+        checkpoint,
+        change.storage_options,
+        to_batch=to_batch,
+        replay=replay,
+        **change.how({"--to-batch": to_batch}, accepted),
+    )
+    emit(RewindReport(plan, receipt), change.output)

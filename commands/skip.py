@@ -1,0 +1,22 @@
+"""ckpt skip."""
+
+from ckpt.ways.skip import skip as leave_out
+
+from . import change_options, options
+from .render.skip import SkipReport
+from .report import emit
+
+
+@options.grouped
+def skip(
+    checkpoint: options.CheckpointArg,
+    *,
+    change: change_options.ChangeOptions,
+) -> None:
+    """Let the batch of CHECKPOINT that was planned and fails count as done, without its rows: a poison batch.
+
+    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
+    or another problem; 2 bad usage; 3 could not do it.
+    """
+    plan, receipt = leave_out(checkpoint, change.storage_options, **change.how())
+    emit(SkipReport(plan, receipt), change.output)

@@ -1,0 +1,330 @@
+"""``ckpt copy`` without Spark: every sample, as of each batch, on other storage, killed and refused."""
+
+import itertools
+import os
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckpt.copying import copy_checkpoint, select
+from ckpt.errors import CkptError, NotFound, StorageError
+from ckpt.inspection import inspect
+from ckpt.reader import NotACheckpoint, read_checkpoint
+from ckpt.storage import open_storage
+from ckpt.storage.local import LocalStorage
+from ckpt.versions import Progress
+from tests import contract
+from tests.conftest import Ckpt, CopyOf
+from tests.places import SAMPLE_NAMES, SAMPLES
+from tests.remedies import remove
+from tests.repair.doing import facts
+from tests.repair.killing import killed
+from tests.services.fixtures import Upload
+
+BROKEN = "aggregation-changelog-4.2"
+
+
+def files(top: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(top)): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+
+
+def version_of(path: str) -> int:
+    """Of a state file, by its name."""
+    stem = path.rpartition("/")[2].lstrip(".").partition(".")[0].partition("_")[0]
+    return int(stem) if stem.isdecimal() and "SSTs" not in path and "_metadata" not in path else 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+def test_every_sample_is_copied_as_published(sample: str, ckpt: Ckpt, tmp_path: Path) -> None:
+    before, to = facts(SAMPLES / sample), tmp_path / "the copy"
+    run = ckpt("copy", f"sample_checkpoints/{sample}", to, "-o", "json")
+    assert facts(SAMPLES / sample) == before
+    if run.exit_code == 3:
+        assert sample.startswith(("damaged", "continuous", "async"))
+        assert run.stderr.startswith("ckpt: ")
+        assert not to.exists() or files(to) == {}
+        return
+    document, original, copied = run.json(), files(SAMPLES / sample), files(to)
+    assert contract.disagreements(document, "copy") == []
+    assert (document["files"], document["bytes"]) == (len(copied), sum(map(len, copied.values())))
+    different = {path for path, data in copied.items() if original.get(path) != data}
+    assert all("/_metadata/v2/" in path for path in different), "only recorded places change"
+    for path in copied:
+        assert (to / path).stat().st_mtime_ns // 10**6 == (SAMPLES / sample / path).stat().st_mtime_ns // 10**6
+        if path.startswith("state/"):
+            assert version_of(path) <= document["batch"] + 1
+    inspected = ckpt("inspect", to, "-o", "json").json()
+    assert inspected["latest"]["committed_batch"] == inspected["latest"]["offset_batch"] == document["batch"]
+    assert inspected["restart"] != []
+    assert not {"CKPT305", "CKPT311"} & {one["code"] for one in inspected["findings"]}
+    assert any(one["outcome"] == "resumes" for one in inspected["restart"])
+
+
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", BROKEN, "aggregation-format2-4.2", "file-source-4.2"])
+def test_as_of_an_earlier_batch_nothing_later_is_there(sample: str, tmp_path: Path) -> None:
+    state_of = read_checkpoint(open_storage(str(SAMPLES / sample))).state
+    spans = state_of.operators[0].stores[0].readable_batches if state_of else ((3, 9),)
+    for batch in range(spans[-1][0], spans[-1][1] + 1):
+        to = tmp_path / str(batch)
+        done = copy_checkpoint(str(SAMPLES / sample), str(to), batch=batch)
+        assert done.batch == batch
+        found = inspect(read_checkpoint(open_storage(str(to)), batches=0))
+        assert found.checkpoint.offsets.ids[-1] == found.checkpoint.commits.ids[-1] == batch
+        assert {f.batch_id for f in found.counted if f.progress is Progress.SYNC} == {batch + 1}
+        state = found.checkpoint.state
+        assert state is None or (state.newer is None and state.needed_version == batch + 1)
+
+
+@pytest.mark.parametrize("sample", ["tws-rocksdb-4.2", "join-v4-changelog-4.3"])
+def test_schemas_are_found_in_the_copy(sample: str, tmp_path: Path) -> None:
+    to = tmp_path / "copy"
+    copy_checkpoint(str(SAMPLES / sample), str(to))
+    named = [path for path in to.glob("state/*/_metadata/v2/[0-9]*") if f"file:{to}/state/" in path.read_text()]
+    assert named
+    assert select(open_storage(str(to)), str(tmp_path / "again")).changed, "a copy of the copy names its own place"
+
+
+def test_a_new_id(ckpt: Ckpt, tmp_path: Path) -> None:
+    old, new = (
+        ckpt("copy", "sample_checkpoints/stateless-4.2", tmp_path / name, *words, "-o", "json").json()
+        for name, words in (("old", []), ("new", ["--new-id"]))
+    )
+    assert (
+        old["query_id"]
+        != new["query_id"]
+        == ckpt("inspect", tmp_path / "new", "-o", "json").json()["checkpoint"]["query_id"]
+    )
+    meanings = [{one["kind"]: one["meaning"].partition(" ")[0] for one in told["sinks"]} for told in (old, new)]
+    assert {kind: meaning[0] for kind, meaning in meanings[0].items()} == {
+        "delta": "d",
+        "file": "d",
+        "foreachBatch with txnAppId": "d",
+        "kafka": "h",
+        "foreach, foreachBatch": "h",
+    }
+    assert {kind for kind in meanings[0] if meanings[0][kind] != meanings[1][kind]} == {"delta"}
+    assert "CKPT503" not in ckpt("inspect", tmp_path / "new", "-o", "json").stdout, "its checksum is right"
+
+
+def test_a_file_that_is_owned_by_another_batch_is_no_part_of_it(copy_of: CopyOf, tmp_path: Path) -> None:
+    """A crash left state of version 11, a snapshot even; started on it, a query would load that later."""
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    for partition in ("0", "1"):
+        folder = checkpoint / "state" / "0" / partition
+        shutil.copy(folder / "10.delta", folder / "11.delta")
+        shutil.copy(folder / "10.delta", folder / "12.snapshot")
+    to = tmp_path / "copy"
+    copy_checkpoint(str(checkpoint), str(to))
+    assert max(version_of(path) for path in files(to) if path.startswith("state/")) == 10
+
+
+# Elsewhere.
+
+
+def test_there_and_back_through_another_storage(memory_uri: Upload, ckpt: Ckpt, tmp_path: Path) -> None:
+    for sample in ("tws-rocksdb-4.2", "aggregation-format2-4.2", "kafka-4.2"):
+        here, there, back = tmp_path / sample / "a", f"memory://copies/{sample}", tmp_path / sample / "b"
+        here.parent.mkdir()
+        copy_checkpoint(str(SAMPLES / sample), str(here))
+        copy_checkpoint(str(here), there)
+        copy_checkpoint(there, str(back))
+        first, last = files(here), files(back)
+        plain = {path for path in first if not path.rpartition("/")[2].startswith(".")}
+        assert last.keys() == plain
+        for path in plain:
+            assert last[path] == first[path].replace(f"file:{here}/".encode(), f"file:{back}/".encode())
+        assert ckpt("inspect", there).exit_code == ckpt("inspect", back).exit_code == 0
+
+
+@pytest.mark.service
+def test_to_s3_and_back(s3: Any, ckpt: Ckpt, tmp_path: Path) -> None:
+    uri = s3.upload(SAMPLES / "aggregation-changelog-4.2")
+    bucket = uri.rpartition("/")[0]
+    words = [word for key, value in s3.options.items() for word in ("--storage-option", f"{key}={value}")]
+    for source, to in ((uri, tmp_path / "a"), (tmp_path / "a", f"{bucket}/b"), (f"{bucket}/b", f"{bucket}/c")):
+        run = ckpt("copy", source, to, *words, "-o", "json")
+        assert run.exit_code == 0, run.stderr
+    copy_checkpoint(f"{bucket}/c", str(tmp_path / "d"), s3.options)
+    hadoops = {path for path in files(tmp_path / "a") if path.rpartition("/")[2].startswith(".")}
+    assert files(tmp_path / "d") == {path: of for path, of in files(tmp_path / "a").items() if path not in hadoops}
+    assert ckpt("copy", uri, f"{bucket}/b", *words).exit_code == 3, "something is there"
+
+
+@pytest.mark.service
+def test_to_hdfs_and_back(hdfs: Any, hdfs_uri: Upload, ckpt: Ckpt, tmp_path: Path) -> None:
+    uri, _ = hdfs_uri(SAMPLES / "aggregation-format2-4.2")
+    copy_checkpoint(uri, f"{uri}-copy")
+    assert ckpt("inspect", f"{uri}-copy").exit_code == 0
+    copy_checkpoint(f"{uri}-copy", str(tmp_path / "back"))
+    original = files(SAMPLES / "aggregation-format2-4.2")
+    assert {path for path, data in files(tmp_path / "back").items() if original[path] != data} == set()
+
+
+# Refused.
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("{checkpoint}/copy",), 2, "is inside the checkpoint"),
+        (("{checkpoint}/..",), 2, "is inside the checkpoint"),
+        (("{checkpoint}",), 2, "is inside the checkpoint"),
+        (("{full}",), 3, "exists already"),
+        (("{new}", "--batch", 77), 3, "batch 77 has no offsets and commit that can be read; the oldest that can be"),
+        (("{new}", "--storage-option", "a"), 2, "write it as key=value"),
+    ],
+)
+def test_what_is_refused(
+    words: tuple[Any, ...], code: int, said: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path
+) -> None:
+    checkpoint, full = copy_of("stateless-4.2"), tmp_path / "full"
+    full.mkdir()
+    full.joinpath("x").touch()
+    places = {"checkpoint": checkpoint, "full": full, "new": tmp_path / "new"}
+    before = facts(tmp_path)
+    run = ckpt("copy", checkpoint, *(str(word).format(**places) for word in words))
+    assert run.exit_code == code
+    assert said in run.refusal()
+    shutil.rmtree(tmp_path / "new", ignore_errors=True)
+    after = facts(tmp_path)
+    assert {path: of for path, of in after.items() if path in before} == before
+
+
+def test_an_empty_folder_will_do(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert copy_checkpoint(str(SAMPLES / "stateless-4.2"), str(tmp_path / "empty")).batch == 5
+
+
+@pytest.mark.parametrize("gone", ["state/0/0/10.delta", "offsets/8"])
+def test_what_would_not_start_is_not_copied(gone: str, copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    remove(checkpoint / gone)
+    with pytest.raises(CkptError, match=r"would not start"):
+        copy_checkpoint(str(checkpoint), str(tmp_path / "copy"))
+    assert not files(tmp_path / "copy")
+
+
+def test_an_uncommitted_batch_is_left_out(tmp_path: Path) -> None:
+    done = copy_checkpoint(str(SAMPLES / "aggregation-killed-hdfs-4.0"), str(tmp_path / "copy"))
+    assert done.batch == 3
+    with pytest.raises(CkptError, match="batch 4 is not committed"):
+        copy_checkpoint(str(SAMPLES / "aggregation-killed-hdfs-4.0"), str(tmp_path / "other"), batch=4)
+
+
+def test_an_empty_folder_or_none_is_no_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    with pytest.raises(CkptError, match="the checkpoint is empty"):
+        copy_checkpoint(str(tmp_path / "x"), str(tmp_path / "y"))
+    assert not (tmp_path / "y").exists()
+    with pytest.raises((NotFound, NotACheckpoint)):
+        copy_checkpoint(str(tmp_path / "z"), str(tmp_path / "w"))
+
+
+# Interrupted.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", ["aggregation-changelog-4.2", "stateless-4.2", "tws-rocksdb-4.2"])
+def test_what_a_crash_leaves_does_not_start(sample: str, tmp_path: Path) -> None:
+    """After any change to the disk: no synchronous start, with any version, takes what is there for a checkpoint."""
+    to = tmp_path / "copy"
+    for at in itertools.count(1) if sample == "stateless-4.2" else crashes():
+        shutil.rmtree(to, ignore_errors=True)
+        if not killed(at, partial(copy_checkpoint, str(SAMPLES / sample), str(to))):
+            break
+        if to.is_dir() and not done(to, sample):
+            found = inspect(read_checkpoint(open_storage(str(to))))
+            empty = not (to / "offsets").is_dir() or not any((to / "offsets").glob("[0-9]*"))
+            runs = [f for f in found.forecasts if f.progress is Progress.SYNC and f.outcome.runs]
+            assert runs == [] or empty, at
+    assert at > 50
+
+
+def crashes() -> Iterator[int]:
+    """Every change at the beginning, then some: the end is always among them."""
+    return itertools.chain(range(1, 40), itertools.count(40, 23))
+
+
+def done(to: Path, sample: str) -> bool:
+    """Whether the last file is in its place."""
+    batch = max(int(path.name) for path in (SAMPLES / sample / "offsets").glob("[0-9]*"))
+    return (to / "offsets" / str(batch - 1)).exists()
+
+
+@pytest.mark.parametrize(("deleted", "batch"), [(2, 8), (8, 9)])
+def test_what_the_query_deletes_meanwhile(
+    deleted: int, batch: int, copy_of: CopyOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first look is of batch 8; before its files are read batch 9 runs, and the oldest ones go."""
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    aside = tmp_path / "aside"
+    for path in ("offsets/9", "commits/9", "state/0/0/10.delta", "state/0/1/10.delta"):
+        aside.joinpath(path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(checkpoint / path, aside / path)
+    read_many = LocalStorage.read_many
+
+    def moving(self: LocalStorage, requests: Any) -> Any:
+        asked = list(requests)
+        if aside.is_dir() and {"offsets/8", "state/0/_metadata/metadata"} <= {one.path for one in asked}:
+            shutil.copytree(aside, checkpoint, dirs_exist_ok=True)
+            shutil.rmtree(aside)
+            for old in range(deleted):
+                remove(checkpoint / "offsets" / str(old))
+        return read_many(self, asked)
+
+    monkeypatch.setattr(LocalStorage, "read_many", moving)
+    result = copy_checkpoint(str(checkpoint), str(tmp_path / "copy"))
+    assert not aside.is_dir()
+    assert result.batch == batch
+    left = sorted(int(path.name) for path in (tmp_path / "copy" / "offsets").glob("[0-9]*"))
+    assert left == [*range(deleted, batch + 1)]
+    assert inspect(read_checkpoint(open_storage(str(tmp_path / "copy")))).sound
+
+
+def test_a_named_batch_whose_files_go_meanwhile_is_given_up(copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint, seen = copy_of("aggregation-hdfs-4.2"), itertools.count()
+    needed = select(open_storage(str(checkpoint)), str(tmp_path / "copy"), batch=7).chain[-1]
+
+    def watcher(done: int, total: int) -> None:
+        if next(seen) == 0:
+            (checkpoint / needed.path).unlink()
+
+    with pytest.raises(StorageError, match="deletes old files while it runs"):
+        copy_checkpoint(str(checkpoint), str(tmp_path / "copy"), batch=7, watcher=watcher)
+    assert files(tmp_path / "copy") == {}
+
+
+@pytest.mark.parametrize("error", [StorageError("the disk is full"), KeyboardInterrupt()])
+def test_what_fails_half_way_leaves_nothing(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = itertools.count()
+
+    def watcher(done: int, total: int) -> None:
+        if next(written) == 9:
+            raise error
+
+    with pytest.raises(type(error)):
+        copy_checkpoint(str(SAMPLES / BROKEN), str(tmp_path / "copy"), watcher=watcher)
+    assert files(tmp_path / "copy") == {}
+    assert copy_checkpoint(str(SAMPLES / BROKEN), str(tmp_path / "copy")).batch == 9, "and the folder can be used"
+
+
+@pytest.mark.parametrize(("path", "said"), [("metadata", "exists already"), ("10", "something else is writing there")])
+def test_what_somebody_else_wrote_there_is_left(path: str, said: str, tmp_path: Path) -> None:
+    def watcher(done: int, total: int) -> None:
+        (tmp_path / "copy" / path).write_text("of another copy")
+
+    with pytest.raises(StorageError, match=said):
+        copy_checkpoint(str(SAMPLES / BROKEN), str(tmp_path / "copy"), watcher=watcher)
+    assert files(tmp_path / "copy") == {path: b"of another copy"}
+
+
+def test_a_copy_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    copy_checkpoint(str(SAMPLES / "stateless-4.2"), str(tmp_path / "copy"))
+    assert os.stat(tmp_path / "copy").st_mode & 0o777 == 0o700

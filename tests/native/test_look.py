@@ -1,0 +1,129 @@
+"""``ckpt state show`` and ``ckpt state count``: rows, keys that are looked for, and where they are."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import ckpt as library
+from ckpt.errors import UsageError
+from ckpt.native.look import count_state, show_state
+from ckpt.state.units import StateUnit, UnitKind, state_units
+from tests import contract
+from tests.conftest import Ckpt
+from tests.export import rows
+from tests.native.test_samples import units
+from tests.places import SAMPLES
+
+
+def key_of(row: dict[str, Any]) -> dict[str, str]:
+    """The columns of a row's key, as they are typed."""
+    return {name: str(value) for name, value in row.items() if name.startswith("key_") and value is not None}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sample", "unit"), units())
+def test_every_key_is_found_in_the_partition_that_its_hash_names(sample: str, unit: StateUnit) -> None:
+    path, choice = str(SAMPLES / sample), rows.choice(unit)
+    found = show_state(path, **choice, limit=1000)
+    assert len(found.rows) == len(rows.answer(sample, unit))
+    assert not found.more
+    where = library.read_state_arrow(path, **choice, partition_id=True).column("partition_id").to_pylist()
+    looked_up = 0
+    for row, partition in zip(found.rows, where, strict=True):
+        key = key_of(row)
+        if not key:
+            continue
+        one = show_state(path, **choice, key=key, limit=1000)
+        assert row in one.rows
+        assert all(key_of(other) == key for other in one.rows)
+        assert one.partition in (partition, None)
+        looked_up += one.partition is not None
+    named = unit.operator_name not in (None, "globalLimit")
+    assert looked_up == (len(found.rows) if named else 0)
+
+
+@pytest.mark.parametrize("sample", rows.ANSWERS)
+def test_counts_are_those_of_the_answers(sample: str, ckpt: Ckpt) -> None:
+    result = ckpt("state", "count", SAMPLES / sample, "-o", "json")
+    assert result.exit_code == 0, result.stderr
+    document = result.json()
+    assert contract.disagreements(document, "state count") == []
+    units = [u for u in state_units(library.open_checkpoint(str(SAMPLES / sample))) if not u.shown_elsewhere]
+    assert [one["rows"] for one in document["units"]] == [len(rows.answer(sample, unit)) for unit in units]
+    assert document["batch"] == rows.ANSWERS[sample]["batch"]
+
+
+def test_a_page_of_rows(ckpt: Ckpt) -> None:
+    result = ckpt("state", "show", SAMPLES / "aggregation-rocksdb-4.2", "--key", "key=3")
+    assert result.exit_code == 0
+    assert "operator 0 (stateStoreSave), batch 5, in partition 1" in result.stdout
+    assert result.stdout.split()[-3:] == ["3", "9", "279"]
+
+
+@pytest.mark.parametrize(
+    ("sample", "words"),
+    [
+        ("tws-rocksdb-4.2", ("--variable", "parityTtl")),
+        ("join-hdfs-3.5", ("--store", "left-keyToNumValues")),
+        ("windowed-aggregation-hdfs-4.2", ("--batch", "4", "--limit", "2")),
+    ],
+)
+def test_documents_are_as_published(sample: str, words: tuple[str, ...], ckpt: Ckpt) -> None:
+    document = ckpt("state", "show", SAMPLES / sample, *words, "-o", "json").json()
+    assert contract.disagreements(document, "state show") == []
+    assert document["rows"]
+    assert all(list(row) == [column["name"] for column in document["columns"]] for row in document["rows"])
+
+
+def test_another_batch_has_other_rows(ckpt: Ckpt) -> None:
+    words = ("state", "show", SAMPLES / "aggregation-changelog-4.2", "--key", "key_key=0", "-o", "json")
+    counts = [ckpt(*words, "--batch", str(batch)).json()["rows"][0]["value_count"] for batch in range(3)]
+    assert counts == [2, 3, 5]
+
+
+def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:
+    result = ckpt("state", "show", SAMPLES / "aggregation-hdfs-4.2", "--key", "key=99")
+    assert (result.exit_code, "no rows" in result.stdout) == (0, True)
+    assert count_state(str(SAMPLES / "aggregation-hdfs-4.2"), key={"key": "99"}).units[0].rows == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--key", "other=1"), "--key: there is no other in the key; it has key_window_start, key_window_end, key_key"),
+        (("--key", "key=one"), "--key: one is no long for key_key"),
+        (("--key", "key=9223372036854775808"), "--key: 9223372036854775808 is no long for key_key"),
+        (("--key", "window_start=yesterday"), "--key: yesterday is no timestamp for key_window_start"),
+        (("--key", "key"), "--key: write it as key=value"),
+        (("--operator", "7"), "there is no --operator 7"),
+        (("--batch", "77"), "there is no batch 77 to read"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words: tuple[str, ...], says: str, ckpt: Ckpt) -> None:
+    for command in ("show", "count"):
+        result = ckpt("state", command, SAMPLES / "windowed-aggregation-hdfs-4.2", *words)
+        assert result.exit_code == 2
+        assert says in result.refusal()
+
+
+def test_several_units_are_named(ckpt: Ckpt) -> None:
+    result = ckpt("state", "show", SAMPLES / "join-hdfs-3.5")
+    assert result.exit_code == 2
+    assert "which one? --operator 0 --side left, --operator 0 --side right" in result.refusal()
+
+
+def test_no_limit_below_one() -> None:
+    with pytest.raises(UsageError, match="limit"):
+        show_state(str(SAMPLES / "aggregation-hdfs-4.2"), limit=0)
+
+
+def test_units_of_a_document_are_spelled_alike(ckpt: Ckpt) -> None:
+    document = ckpt("state", "count", SAMPLES / "tws-rocksdb-4.2", "-o", "json").json()
+    units = [json.dumps(one["unit"]) for one in document["units"]]
+    assert len(set(units)) == len(units) == 7
+    kinds = {unit.kind for unit in state_units(library.open_checkpoint(str(SAMPLES / "tws-rocksdb-4.2")))}
+    assert UnitKind.TIMERS in kinds
+    assert sum('"timers": true' in unit for unit in units) == 1

@@ -1,0 +1,70 @@
+"""A plan of every command that changes a checkpoint, and the checkpoint that it is for."""
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from ckpt.change.plan import ChangePlan
+from ckpt.fixes.repair import plan_repairs
+from ckpt.relocate import plan_relocation
+from ckpt.repair import Strategy, plan_repair
+from ckpt.storage import Storage, open_storage
+from ckpt.ways.offsets import set_offsets
+from ckpt.ways.rewind import Replayed, plan_rewind
+from ckpt.ways.skip import plan_skip
+from tests.places import SAMPLES
+from tests.repair.gaps import Gap
+
+Planner = Callable[[Storage], ChangePlan]
+FILL, REWIND = (partial(plan_repair, strategy=strategy) for strategy in (Strategy.FILL, Strategy.REWIND))
+
+
+def _offsets(to: str, storage: Storage) -> ChangePlan:
+    return set_offsets(storage.uri, to=to)[0]
+
+
+CHANGES: dict[str, tuple[Gap | str, Planner]] = {
+    "a sample": ("async-kafka-4.2", FILL),
+    "no checksums": (Gap((0, 7), (0, 7)), FILL),
+    "unreadable predecessor": (
+        Gap((0, 4, 6, 7), (0, 4), {"offsets/6": "truncated"}, checksums=True, stale=("offsets/6",)),
+        FILL,
+    ),
+    "uncommitted batches between": (Gap((0, 3, 5, 9), (0, 1), checksums=True), FILL),
+    "unreadable and ahead": (Gap((0, 4, 6), (0, 4, 6, 8), {"offsets/6": "empty"}, checksums=True), FILL),
+    "orphan checksums": (
+        Gap((0, 5), (0,), checksums=True, orphans=("offsets/4", "commits/5", "offsets/6")),
+        FILL,
+    ),
+    "rewind": (Gap((0, 1, 5), (0, 1, 5), checksums=True), REWIND),
+    "rewind over batches never run": (Gap((0, 1, 4, 5, 9), (0, 1, 2)), REWIND),
+    "relocation": ("join-v4-changelog-4.3", plan_relocation),
+    "rewind with state": ("aggregation-hdfs-4.3", partial(plan_rewind, to_batch=0, replayed=Replayed.NEW)),
+    "repair that tidies and rewinds": ("damaged-missing-sst", plan_repairs),
+    "repair that reads again": (Gap((0, 1, 2), (0, 1, 2), {"offsets/2": "empty"}, checksums=True), plan_repairs),
+    "skip": ("aggregation-killed-changelog-4.3", plan_skip),
+    "rewind of a file source": ("file-source-4.2", partial(plan_rewind, to_batch=9, replayed=Replayed.NEW)),
+    "offsets": ("kafka-4.2", partial(_offsets, '{"orders":{"0":46,"1":49}}')),
+    "offsets of a batch that left state": (
+        "aggregation-killed-hdfs-4.0",
+        partial(_offsets, '{"offset":43,"timestamp":1}'),
+    ),
+}
+
+
+def built(change: str, to: Path) -> tuple[Path, Planner]:
+    """The checkpoint of a change in a new folder, and its planner."""
+    of, planner = CHANGES[change]
+    if isinstance(of, Gap):
+        of.build(to)
+    else:
+        shutil.copytree(SAMPLES / of, to)
+    return to, planner
+
+
+def planned(planner: Planner, checkpoint: Path) -> ChangePlan:
+    """What it would do; there is something to do."""
+    plan = planner(open_storage(str(checkpoint)))
+    assert plan.steps, plan.refused or plan.why
+    return plan

@@ -1,0 +1,81 @@
+"""Every byte: no sample is damaged, and of 2,000 damages all are seen where a checksum covers the bytes."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ckpt.model import StateFileKind
+from ckpt.state import NeededFile
+from ckpt.storage import open_storage
+from ckpt.verification import verify_state
+from ckpt.verification.one_file import Outcome, check_file
+from tests.places import SAMPLE_NAMES, SAMPLES
+from tests.verification.damage import KINDS, Damage, damages, same_content, state_files, uncovered
+
+STATEFUL = [name for name in SAMPLE_NAMES if (SAMPLES / name / "state").is_dir()]
+
+
+@pytest.mark.parametrize("name", [name for name in STATEFUL if not name.startswith("damaged-")])
+def test_no_sample_is_damaged(name: str) -> None:
+    found = verify_state(str(SAMPLES / name), jobs=1)
+    assert (found.damages, found.unknown) == ((), ())
+    assert found.files > 1
+    assert found.loadable
+
+
+def _checked(damage: Damage, folder: Path) -> Outcome:
+    """What is seen of a damaged file that has no checksum beside it."""
+    (folder / "file").write_bytes(damage.apply())
+    kind = StateFileKind(damage.path.suffix[1:])
+    size = (folder / "file").stat().st_size
+    file = NeededFile("file", kind, size, "lz4", checksum=False, hidden_checksum=False)
+    return check_file(open_storage(str(folder)), file)
+
+
+def _missed(count: int, folder: Path) -> list[tuple[Damage, bool]]:
+    """Damages that are not seen, and whether they can do harm."""
+    missed = []
+    for damage in damages(count):
+        if _checked(damage, folder) == Outcome():
+            data, kind = damage.path.read_bytes(), damage.path.suffix[1:]
+            touched = set(range(damage.at, damage.at + len(damage.pattern)))
+            harmless = touched <= uncovered(data, kind) or same_content(data, damage.apply(), kind)
+            missed.append((damage, not harmless))
+    return missed
+
+
+def _see_all_but_uncovered(count: int, folder: Path) -> None:
+    missed = _missed(count, folder)
+    assert [damage for damage, harmful in missed if harmful] == []
+    assert len(missed) <= count // 20, "nearly all bytes are covered"
+
+
+def test_damage_is_seen(tmp_path: Path) -> None:
+    _see_all_but_uncovered(300, tmp_path)
+
+
+@pytest.mark.slow
+def test_all_damage_is_seen(tmp_path: Path) -> None:
+    _see_all_but_uncovered(2_000, tmp_path)
+
+
+def test_every_kind_of_file_is_damaged() -> None:
+    assert {kind for kind, files in state_files().items() if files} == set(KINDS)
+    assert {damage.path.suffix[1:] for damage in damages(300)} == set(KINDS)
+
+
+def test_with_the_hidden_checksum_every_byte_is_covered(tmp_path: Path) -> None:
+    """Locally Hadoop keeps a checksum of all bytes; there is nothing that is not seen."""
+    seen = 0
+    for damage in damages(200):
+        hidden = damage.path.with_name(f".{damage.path.name}.crc")
+        if not hidden.is_file():
+            continue
+        (tmp_path / "file").write_bytes(damage.apply())
+        shutil.copyfile(hidden, tmp_path / ".file.crc")
+        kind = StateFileKind(damage.path.suffix[1:])
+        file = NeededFile("file", kind, damage.path.stat().st_size, "lz4", checksum=False, hidden_checksum=True)
+        assert check_file(open_storage(str(tmp_path)), file).verdict is not None, damage
+        seen += 1
+    assert seen > 100
