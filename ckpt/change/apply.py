@@ -65,7 +65,8 @@ def _perform(
         likes = {step.like: writer.attributes(step.like) for step in steps if step.like}
         for step, entry in zip(steps, manifest.entries, strict=True):
             _do(step, entry, storage, writer, likes[step.like] if step.like else None)
-        problem = check() or _written_meanwhile(manifest, storage.list_tree())
+        broken = check()
+        problem = _written_meanwhile(manifest, storage.list_tree()) or broken
     except CkptError as error:
         problem = str(error)
     except KeyboardInterrupt:

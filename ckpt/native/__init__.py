@@ -2,3 +2,5 @@
 
 ``ckpt.decode`` makes arrays of bytes; here is which bytes of a checkpoint, and what the arrays are columns of.
 """
+
+import ckpt.decode  # noqa: F401  (which says in one line what is not installed)
