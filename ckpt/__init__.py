@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ckpt.change.apply import Receipt
     from ckpt.change.perform import How
     from ckpt.copying import CheckpointCopy, copy_checkpoint
-    from ckpt.export.choose import StateDamaged
+    from ckpt.export.choose import Part, StateDamaged
     from ckpt.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export
     from ckpt.export.targets import Format, Mode, Shape
     from ckpt.fixes.choices import Cost, WayName
@@ -71,6 +71,7 @@ __all__ = [
     "NotACheckpoint",
     "NotFound",
     "OffsetsPlan",
+    "Part",
     "PartitionSize",
     "Positions",
     "ProviderMove",
@@ -171,6 +172,7 @@ _LATER = {
     "ckpt.ways.offsets": (
         "ImportPlan",
         "OffsetsPlan",
+        "Part",
         "document_of",
         "export_offsets",
         "import_offsets",

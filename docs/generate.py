@@ -127,6 +127,7 @@ API = {
         "count_state",
         "diff_state",
         "measure_state",
+        "Part",
         "read_changes",
         "read_initial_state",
         "export_state",

@@ -29,6 +29,7 @@ def test_findings_md_is_what_the_declarations_say() -> None:
     assert read(DOCS / "findings.md") == generate().findings_page(), "run make docs"
 
 
+@pytest.mark.slow
 def test_the_runbook_shows_what_ckpt_prints() -> None:
     """What it shows of Spark is compared where there is a Kafka: tests/repair/test_kafka_incident.py."""
     assert read(DOCS / "runbooks" / "async-gap.md") == generate().runbook(), "run make docs"

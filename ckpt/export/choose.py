@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.errors import CkptError, UsageError, argument
@@ -15,9 +16,19 @@ class StateDamaged(CkptError):
     """State that was asked for cannot be loaded; the text has what inspect found, and what can be read instead."""
 
 
+class Part(TypedDict, total=False):
+    """Which part of the state, as ``state_units`` has them; nothing is needed where there is only one."""
+
+    operator: int | None  # the id of a stateful operator
+    store: str | None  # a store of a join, as Spark keeps it
+    side: str | None  # a side of a join: left or right
+    variable: str | None  # a variable of transformWithState
+    timers: bool  # the timers of transformWithState
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the reader asked for; None and False leave a choice open."""
+    """A ``Part`` that was asked for; None and False leave a choice open."""
 
     operator: int | None = None
     store: str | None = None

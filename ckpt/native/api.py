@@ -3,12 +3,12 @@
 from collections.abc import Generator, Mapping
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
 from ckpt.errors import UsageError
-from ckpt.export.choose import Wanted
+from ckpt.export.choose import Part, Wanted
 from ckpt.export.columns import Columns, flat_columns
 from ckpt.export.initial import check_question, initial_shape, which_one
 from ckpt.export.reading import Chosen, Question, choose
@@ -26,14 +26,10 @@ def read_state_arrow(
     path: str,
     *,
     batch: int | None = None,
-    operator: int | None = None,
-    store: str | None = None,
-    side: str | None = None,
-    variable: str | None = None,
-    timers: bool = False,
     shape: str = "flat",
     partition_id: bool = False,
     storage_options: Mapping[str, str] | None = None,
+    **part: Unpack[Part],
 ) -> Any:
     """The state of a checkpoint after a committed batch, as a ``pyarrow.Table``, read without Spark.
 
@@ -43,15 +39,11 @@ def read_state_arrow(
     Args:
         path: A local path, or any URI that ``open_checkpoint`` opens.
         batch: The id of a committed batch, by default the newest.
-        operator: The id of a stateful operator.
-        store: A store of a join, as Spark keeps it.
-        side: A side of a join: left or right.
-        variable: A variable of transformWithState.
-        timers: The timers of transformWithState.
         shape: ``flat`` (a column for each leaf: ``key_user``, ``value_count``), ``raw`` (Spark's structs) or
             ``initial-state`` (one row for each grouping key, as of ``read_initial_state``).
         partition_id: Keep the state partition of each row.
         storage_options: For the file system of the path.
+        part: Which part of the state.
 
     Raises:
         StateDamaged: Files of that state are missing or damaged.
@@ -63,7 +55,7 @@ def read_state_arrow(
     ['key_key', 'value_count', 'value_sum']
 
     """
-    wanted = Wanted(operator, store, side, variable, timers)
+    wanted = Wanted(**part)
     with _reader(Question(path, wanted, batch=batch), shape, partition_id, storage_options) as reader:
         return reader.read_all()
 
@@ -72,14 +64,10 @@ def read_state_batches(
     path: str,
     *,
     batch: int | None = None,
-    operator: int | None = None,
-    store: str | None = None,
-    side: str | None = None,
-    variable: str | None = None,
-    timers: bool = False,
     shape: str = "flat",
     partition_id: bool = False,
     storage_options: Mapping[str, str] | None = None,
+    **part: Unpack[Part],
 ) -> Any:
     """The same as a ``pyarrow.RecordBatchReader``: some rows at a time, so that memory holds one partition at most.
 
@@ -89,14 +77,10 @@ def read_state_batches(
     Args:
         path: A local path, or any URI that ``open_checkpoint`` opens.
         batch: The id of a committed batch, by default the newest.
-        operator: The id of a stateful operator.
-        store: A store of a join, as Spark keeps it.
-        side: A side of a join: left or right.
-        variable: A variable of transformWithState.
-        timers: The timers of transformWithState.
         shape: As of ``read_state_arrow``; ``initial-state`` is in memory as a whole.
         partition_id: Keep the state partition of each row.
         storage_options: For the file system of the path.
+        part: Which part of the state.
 
     Raises:
         CkptError: As of ``read_state_arrow``; of the files also while batches are read.
@@ -106,7 +90,7 @@ def read_state_batches(
     7
 
     """
-    wanted = Wanted(operator, store, side, variable, timers)
+    wanted = Wanted(**part)
     return _reader(Question(path, wanted, batch=batch), shape, partition_id, storage_options)
 
 

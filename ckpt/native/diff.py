@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from ckpt.decode.arrow import whole
 from ckpt.errors import UsageError
-from ckpt.export.choose import Wanted
+from ckpt.export.choose import Part, Wanted
 from ckpt.export.columns import Columns
 from ckpt.export.moment import Moment
 from ckpt.export.reading import Chosen, Question, choose
@@ -71,12 +71,8 @@ def diff_state(
     *,
     from_batch: int | None = None,
     to_batch: int | None = None,
-    operator: int | None = None,
-    store: str | None = None,
-    side: str | None = None,
-    variable: str | None = None,
-    timers: bool = False,
     limit: int = 20,
+    **part: Unpack[Part],
 ) -> StateDiff:
     """Compare the state after two batches of a checkpoint, or of two checkpoints; every unit that fits.
 
@@ -89,12 +85,8 @@ def diff_state(
         storage_options: For the file systems of both.
         from_batch: The earlier batch, of ``path``; needed where there is no other checkpoint.
         to_batch: The later batch, of ``other``; by default the newest committed.
-        operator: The id of a stateful operator.
-        store: A store of a join, as Spark keeps it.
-        side: A side of a join: left or right.
-        variable: A variable of transformWithState.
-        timers: The timers of transformWithState.
         limit: How many rows of each unit are given at most; all are counted.
+        part: Which part of the state.
 
     Raises:
         StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
@@ -108,7 +100,7 @@ def diff_state(
         raise UsageError("`from_batch`: which batch is it to be compared with?")
     if limit < 0:
         raise UsageError("`limit`: 0 or more")
-    wanted = Wanted(operator, store, side, variable, timers)
+    wanted = Wanted(**part)
     before = choose(Question(path, wanted, all_units=True, batch=from_batch), storage_options)
     after = choose(Question(other or path, wanted, all_units=True, batch=to_batch), storage_options)
     units = [_unit(before, one, after, two, limit) for one, two in _matched(before, after)]

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from ckpt.decode.arrow import whole
 from ckpt.errors import UsageError
-from ckpt.export.choose import Wanted
+from ckpt.export.choose import Part, Wanted
 from ckpt.export.columns import Column, Columns
 from ckpt.export.moment import Moment
 from ckpt.export.reading import Question, choose
@@ -62,12 +62,8 @@ def measure_state(
     storage_options: Mapping[str, str] | None = None,
     *,
     batch: int | None = None,
-    operator: int | None = None,
-    store: str | None = None,
-    side: str | None = None,
-    variable: str | None = None,
-    timers: bool = False,
     limit: int = 20,
+    **part: Unpack[Part],
 ) -> StateSizes:
     """Which keys have the most bytes after a committed batch, and what each partition holds, measured without Spark.
 
@@ -78,12 +74,8 @@ def measure_state(
         path: A local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
-        operator: The id of a stateful operator.
-        store: A store of a join, as Spark keeps it.
-        side: A side of a join: left or right.
-        variable: A variable of transformWithState.
-        timers: The timers of transformWithState.
         limit: How many keys at most.
+        part: Which part of the state.
 
     Raises:
         StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
@@ -95,7 +87,7 @@ def measure_state(
     """
     if limit < 1:
         raise UsageError("`limit`: at least one key")
-    chosen = choose(Question(path, Wanted(operator, store, side, variable, timers), batch=batch), storage_options)
+    chosen = choose(Question(path, Wanted(**part), batch=batch), storage_options)
     (unit,) = chosen.units
     own = Columns(tuple(column for column in columns_of(unit).kept if column.path[0] == "key"), ())
     keys: list[HeavyKey] = []

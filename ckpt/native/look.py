@@ -3,10 +3,10 @@
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from ckpt.errors import UsageError
-from ckpt.export.choose import Wanted
+from ckpt.export.choose import Part, Wanted
 from ckpt.export.columns import Column, Columns
 from ckpt.export.moment import Moment
 from ckpt.export.reading import Chosen, Question, choose
@@ -55,13 +55,9 @@ def show_state(
     storage_options: Mapping[str, str] | None = None,
     *,
     batch: int | None = None,
-    operator: int | None = None,
-    store: str | None = None,
-    side: str | None = None,
-    variable: str | None = None,
-    timers: bool = False,
     key: Mapping[str, str] | None = None,
     limit: int = 20,
+    **part: Unpack[Part],
 ) -> StateRows:
     """Some rows of the state after a committed batch, read without Spark.
 
@@ -72,14 +68,10 @@ def show_state(
         path: A local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
-        operator: The id of a stateful operator.
-        store: A store of a join, as Spark keeps it.
-        side: A side of a join: left or right.
-        variable: A variable of transformWithState.
-        timers: The timers of transformWithState.
         key: Columns of the key, with or without ``key_``, and their values as text: dates and times in ISO 8601 (UTC),
             binaries in hexadecimal.
         limit: How many rows at most.
+        part: Which part of the state.
 
     Raises:
         StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
@@ -90,7 +82,7 @@ def show_state(
     """
     if limit < 1:
         raise UsageError("`limit`: at least one row")
-    chosen = choose(Question(path, Wanted(operator, store, side, variable, timers), batch=batch), storage_options)
+    chosen = choose(Question(path, Wanted(**part), batch=batch), storage_options)
     (unit,) = chosen.units
     columns = columns_of(unit)
     parts = key_parts(columns, key or {})
@@ -111,12 +103,8 @@ def count_state(
     storage_options: Mapping[str, str] | None = None,
     *,
     batch: int | None = None,
-    operator: int | None = None,
-    store: str | None = None,
-    side: str | None = None,
-    variable: str | None = None,
-    timers: bool = False,
     key: Mapping[str, str] | None = None,
+    **part: Unpack[Part],
 ) -> StateCounts:
     """How many rows each unit has that fits what is asked for, after a committed batch, counted without Spark.
 
@@ -124,12 +112,8 @@ def count_state(
         path: A local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
-        operator: The id of a stateful operator.
-        store: A store of a join, as Spark keeps it.
-        side: A side of a join: left or right.
-        variable: A variable of transformWithState.
-        timers: The timers of transformWithState.
         key: Count only rows of this key, as of ``show_state``.
+        part: Which part of the state.
 
     Raises:
         StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
@@ -138,7 +122,7 @@ def count_state(
     [30, 15]
 
     """
-    wanted = Wanted(operator, store, side, variable, timers)
+    wanted = Wanted(**part)
     chosen = choose(Question(path, wanted, all_units=True, batch=batch), storage_options)
     found = []
     for unit in chosen.units:

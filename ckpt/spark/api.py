@@ -1,11 +1,12 @@
 """State as DataFrames, for programs and notebooks: ``read_state``, ``read_changes``, ``read_initial_state``."""
 
 from collections.abc import Mapping
+from typing import Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
-from ckpt.export.choose import Wanted
+from ckpt.export.choose import Part, Wanted
 from ckpt.export.initial import plan_initial_state
 from ckpt.export.reading import Question, Reading, plan_readings
 from ckpt.export.targets import Shape
@@ -19,33 +20,25 @@ def read_state(
     path: str,
     *,
     batch: int | None = None,
-    operator: int | None = None,
-    store: str | None = None,
-    side: str | None = None,
-    variable: str | None = None,
-    timers: bool = False,
     shape: str = "flat",
     partition_id: bool = False,
     storage_options: Mapping[str, str] | None = None,
+    **part: Unpack[Part],
 ) -> DataFrame:
     """The state of a checkpoint after a committed batch, as a lazy DataFrame; nothing is collected or written.
 
-    ``operator``, ``store``, ``side``, ``variable`` and ``timers`` pick one of ``state_units``; a checkpoint that has
-    only one needs none of them. Times in state are what the query stored: timers and TTL in ms since 1970,
-    ``expiresAtMicros`` in microseconds. The session's settings are not changed.
+    ``part`` picks one of ``state_units``; a checkpoint that has only one needs none. Times in state are what the query
+    stored: timers and TTL in ms since 1970, ``expiresAtMicros`` in microseconds. The session's settings are not
+    changed.
 
     Args:
         spark: The session that reads; not one of Spark Connect.
         path: A local path, or any URI that ``open_checkpoint`` opens.
         batch: The id of a committed batch, by default the newest.
-        operator: The id of a stateful operator.
-        store: A store of a join, as Spark keeps it.
-        side: A side of a join: left or right.
-        variable: A variable of transformWithState.
-        timers: The timers of transformWithState.
         shape: ``flat`` (a column for each leaf: ``key_user``, ``value_count``) or ``raw`` (Spark's structs).
         partition_id: Keep the state partition of each row.
         storage_options: For the file system of the path.
+        part: Which part of the state.
 
     Raises:
         StateDamaged: Files of that state are missing or damaged.
@@ -57,7 +50,7 @@ def read_state(
     ['key_key', 'value_count', 'value_sum']
 
     """
-    wanted = Wanted(operator, store, side, variable, timers)
+    wanted = Wanted(**part)
     reading = _planned(Question(path, wanted, batch=batch), storage_options)
     return shaped(spark, reading, _shape(shape), partition_id=partition_id).frame
 

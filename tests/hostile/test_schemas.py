@@ -40,6 +40,7 @@ def with_schema(checkpoint: Path, value: str) -> Path:
     return checkpoint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", VALUES)
 def test_a_schema_that_is_odd_breaks_no_report(what: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint = with_schema(copy_of("aggregation-hdfs-4.2"), VALUES[what])

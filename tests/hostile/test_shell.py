@@ -86,6 +86,7 @@ WORDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("sample", ["tws-rocksdb-4.2", "damaged-empty-predecessor"])
 def test_commands_of_pages_run_nothing_else(

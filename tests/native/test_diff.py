@@ -32,6 +32,7 @@ def parted(row: dict[str, Any]) -> tuple[str, str]:
     return json.dumps(key), json.dumps(rest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sample", "unit"), units())
 def test_every_two_batches(sample: str, unit: StateUnit) -> None:
     batches = [batch for first, last in unit.readable_batches for batch in range(first, last + 1)]

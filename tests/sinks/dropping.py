@@ -1,6 +1,6 @@
-"""What a file sink does when the batch number of a query goes back, and when offsets do: `python dropping.py FOLDER`.
+"""What a sink does when the batch number of a query goes back, and when offsets do: `python dropping.py FOLDER [DELTA]`.
 
-Prints, for each case, how often every row is in the sink, as JSON; it needs pyspark of any version and nothing of ckpt.
+The sink is one of files, or a Delta table; DELTA is the package that brings Delta. Prints, for each case, how often every row is in the sink, as JSON; it needs pyspark of any version and nothing of ckpt.
 A query has read 60 rows in batches 0 to 5, a file each; 20 rows are new when it is started again.
 """
 
@@ -28,6 +28,7 @@ CASES: dict[str, tuple[Log, Log, dict[int, int]]] = {
     "planned-batches-moved-away": ([4, 5], [3, 4, 5], {}),
     "planned-batches-emptied": ([], [3, 4, 5], {3: 2, 4: 2, 5: 2}),
     "logs-deleted": (list(range(6)), list(range(6)), {}),
+    "logs-and-id-deleted": (list(range(6)), list(range(6)), {}),
 }
 """Offsets and commits that are removed, and offsets that are replaced by those of an earlier batch."""
 
@@ -41,10 +42,10 @@ def write_files(folder: Path, first: int, last: int) -> None:
         os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))  # read in this order
 
 
-def start(spark: Any, folder: Path, place: Path, most: int) -> None:
+def start(spark: Any, folder: Path, place: Path, most: int, sink: str) -> None:
     """Read what there is, and stop."""
     rows = spark.readStream.schema("id BIGINT").option("maxFilesPerTrigger", most).json(str(folder / "in"))
-    writer = rows.writeStream.format("parquet").option("checkpointLocation", str(place / "checkpoint"))
+    writer = rows.writeStream.format(sink).option("checkpointLocation", str(place / "checkpoint"))
     writer.option("path", str(place / "out")).trigger(availableNow=True).start().awaitTermination(300)
 
 
@@ -62,23 +63,33 @@ def changed(old: Path, place: Path, case: str) -> Path:
         shutil.copyfile(checkpoint / "offsets" / str(source), checkpoint / "offsets" / str(batch))
     for path in [*(f"offsets/{i}" for i in offsets), *(f"commits/{i}" for i in commits)]:
         remove(checkpoint / path)
-    if case == "logs-deleted":
+    if case.startswith("logs-"):
         shutil.rmtree(checkpoint / "sources")
+    if case == "logs-and-id-deleted":
+        remove(checkpoint / "metadata")
     return place
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, *delta: str) -> None:
     """Every case, one after the other."""
-    spark = session(app="ckpt-sinks", master="local[1]", spark__ui__showConsoleProgress="false")
+    sink = "delta" if delta else "parquet"
+    packages = {
+        "spark__jars__packages": ",".join(delta),
+        "spark__jars__ivy": str(folder / "ivy"),
+        "spark__sql__extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark__sql__catalog__spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    }
+    conf = packages if delta else {}
+    spark = session(app="ckpt-sinks", master="local[1]", spark__ui__showConsoleProgress="false", **conf)
     spark.sparkContext.setLogLevel("OFF")
     write_files(folder / "in", 0, 6)
-    start(spark, folder, folder / "old", 1)
+    start(spark, folder, folder / "old", 1, sink)
     write_files(folder / "in", 6, 8)
     found: dict[str, Any] = {}
     for case in CASES:
         place = changed(folder / "old", folder / case, case)
-        start(spark, folder, place, 100)
-        times = Counter(row.id for row in spark.read.parquet(str(place / "out")).collect())
+        start(spark, folder, place, 100, sink)
+        times = Counter(row.id for row in spark.read.format(sink).load(str(place / "out")).collect())
         missing = [row for row in range(80) if not times[row]]
         found[case] = {"missing": missing, "twice": sorted(row for row, count in times.items() if count > 1)}
     version = spark.version
@@ -87,4 +98,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

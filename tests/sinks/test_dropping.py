@@ -1,4 +1,4 @@
-"""What the file sink of every Spark version did when a batch number went back, and when offsets did."""
+"""What the sinks of every Spark version that remember batches did when a batch number went back, and when offsets did."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from ckpt.sinks import SINKS
 from tests.sinks.dropping import CASES
 from tests.sinks.record import read
 
-NEW, NOTHING = range(60, 80), range(0)
+OLD, NEW, NOTHING = range(60), range(60, 80), range(0)
 WAS: dict[str, tuple[range, range]] = {
     "untouched": (NOTHING, NOTHING),
     "offsets-moved-away": (NEW, NOTHING),
@@ -16,18 +16,29 @@ WAS: dict[str, tuple[range, range]] = {
     "planned-batches-moved-away": (NEW, NOTHING),
     "planned-batches-emptied": (NOTHING, range(30, 60)),
     "logs-deleted": (NEW, NOTHING),
+    "logs-and-id-deleted": (NEW, NOTHING),
 }
 """Rows that are missing in the sink, and rows that are there twice."""
+IN_DELTA = WAS | {"logs-and-id-deleted": (NOTHING, OLD)}  # which does not know the new id
+SINK_AND_SPARK = [(sink, minor) for minor, answers in sorted(read().items()) for sink in sorted(answers)]
+
+
+def test_five_versions_answered() -> None:
+    assert SINK_AND_SPARK == [
+        *((sink, minor) for minor in ("3.5", "4.0", "4.1", "4.2") for sink in ("delta", "files")),
+        ("files", "4.3"),
+    ]
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("minor", sorted(read()))
-def test_a_lower_batch_number_loses_rows_and_lower_offsets_do_not(minor: str, case: str) -> None:
-    answer = read()[minor]["sink"][case]
-    missing, twice = WAS[case]
+@pytest.mark.parametrize(("sink", "minor"), SINK_AND_SPARK)
+def test_a_lower_batch_number_loses_rows_and_lower_offsets_do_not(sink: str, minor: str, case: str) -> None:
+    answer = read()[minor][sink]["sink"][case]
+    missing, twice = (IN_DELTA if sink == "delta" else WAS)[case]
     assert (answer["missing"], answer["twice"]) == (list(missing), list(twice))
 
 
-def test_the_table_says_that_a_file_sink_drops() -> None:
-    (sink,) = [one for one in SINKS if one.kind == "file"]
+@pytest.mark.parametrize("kind", ["file", "delta"])
+def test_the_table_says_which_sinks_drop(kind: str) -> None:
+    (sink,) = [one for one in SINKS if one.kind == kind]
     assert sink.drops_same_query

@@ -187,6 +187,7 @@ def large(to: Path) -> Path:
     return to
 
 
+@pytest.mark.slow
 def test_a_worker_takes_no_module_from_the_folder_that_it_is_run_in(tmp_path: Path) -> None:
     checkpoint, script = large(tmp_path / "checkpoint"), Path(sys.executable).with_name("ckpt")
     if not script.exists():
