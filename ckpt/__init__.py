@@ -144,7 +144,7 @@ _LATER = {
     "ckpt.change.apply": ("Receipt",),
     "ckpt.change.perform": ("How",),
     "ckpt.copying": ("CheckpointCopy", "copy_checkpoint"),
-    "ckpt.export.choose": ("StateDamaged",),
+    "ckpt.export.choose": ("Part", "StateDamaged"),
     "ckpt.export.request": (
         "Action",
         "Engine",
@@ -172,7 +172,6 @@ _LATER = {
     "ckpt.ways.offsets": (
         "ImportPlan",
         "OffsetsPlan",
-        "Part",
         "document_of",
         "export_offsets",
         "import_offsets",
