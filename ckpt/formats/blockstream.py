@@ -21,8 +21,8 @@ _LEAST_LEVEL = 10  # LZ4BlockOutputStream.COMPRESSION_LEVEL_BASE
 class LeadsOutside(Corrupt):
     """A block that repeats bytes from before its beginning.
 
-    lz4-java refuses it in Spark 4.0 and later. In 3.5 it takes whatever lies there in memory, and goes on if that is
-    right.
+    lz4-java refuses it in Spark 4.0 and later. In 3.5 it copies whatever is in memory there, and accepts the block if
+    the checksum matches all the same.
     """
 
 
@@ -34,7 +34,7 @@ class Stream:
     end: int = 0  # of the last block with data, in the file
     tail: bytes = b""  # the last bytes of the data
     marked: bool = False  # the last block read was the empty one of the end
-    wrong: str | None = None  # what is behind the blocks that were read, where it is no block
+    wrong: str | None = None  # why what follows the last good block is no block
     cut: bool = False  # that is a block which the file does not hold to its end
 
     def blocks(self, pieces: Pieces) -> Iterator[bytes]:

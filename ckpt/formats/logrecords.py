@@ -47,7 +47,7 @@ def _typed(data: bytes, at: int) -> int:
 
 
 def _after_value(data: bytes, at: int, length: int) -> int:
-    """Where the value behind the key at ``at`` ends. Raises ValueError or struct.error where that cannot be."""
+    """Where the value that follows the key at ``at`` ends. Raises ValueError or struct.error for impossible bytes."""
     (value,) = _LENGTH(data, at + length)
     if length < 0 or value < -1:
         raise ValueError

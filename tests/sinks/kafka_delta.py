@@ -1,7 +1,7 @@
 """Queries from Kafka into a Delta table that meet an incident, are cured by a command of ckpt, and go on.
 
 A topic holds the numbers 0 to 79. A query read the first 60 in six batches; its checkpoint and its table are copied,
-the copy meets the incident, the command is carried out, and the query goes on to the end of the topic. What is found
+the copy meets the incident, the command is carried out, and the query reads the rest of the topic. What is found
 says what the plan had said, and what is in the table then.
 """
 

@@ -26,7 +26,7 @@ _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 SETTINGS = ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS", "SPARK_LAUNCHER_OPTS")
-"""The variables by which a process that starts a JVM is told."""
+"""The environment variables that hand these settings to a process that starts a JVM."""
 
 
 @cache

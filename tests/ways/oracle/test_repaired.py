@@ -78,7 +78,7 @@ def here(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Here:
 
 @pytest.fixture(scope="module")
 def histories(here: Here, tmp_path_factory: pytest.TempPathFactory) -> Callable[[History], Path]:
-    """Where a history is told, each once."""
+    """The folder with the checkpoints of a history, which is made once."""
 
     @cache
     def of(history: History) -> Path:
