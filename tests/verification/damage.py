@@ -121,7 +121,7 @@ def _of_zip(data: bytes) -> set[int]:
         directory = before
     found, at = set(range(directory, len(data))), 0
     while (at := data.find(b"PK\x03\x04", at, directory)) >= 0:
-        found |= {at + 4, at + 5, at + 7, *range(at + 10, at + 26)}  # what counts is the data descriptor after the entry
+        found |= {at + 4, at + 5, at + 7, *range(at + 10, at + 26)}  # the descriptor after the entry counts
         found.add(at + 6)  # of the flags, two count
         at += 30
     return found
