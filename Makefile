@@ -25,7 +25,7 @@ check: setup  ## style, types and layers
 quick: setup  ## the tests that start no JVM and no service, in parallel: two minutes on two cores
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "$(QUICK)"
 test: check quick  ## everything that CI runs
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not ($(QUICK))" --durations 25 --durations-min 5
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not ($(QUICK))" --durations 25 --durations-min 5
 azure: setup  ## the tests on Azure Blob Storage: Azurite, installed with npm at the first time
 	CKPT_TEST_AZURE=1 $(BIN)/pytest -m service -k azure --durations 5
 docs: setup  ## regenerate the documentation that needs no JVM

@@ -47,9 +47,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as temporary:
         folder = Path(asked.folder or temporary)
         sizes = (asked.keys // 10, asked.keys)
-        made = {(provider, keys): _checkpoint(folder, provider, keys) for provider in PROVIDERS for keys in sizes}
+        made = {(provider, keys): _checkpoint(folder, provider, keys) for provider in asked.providers for keys in sizes}
         with session(None, MEMORY, delta=False) as spark:
-            for provider in PROVIDERS:
+            for provider in asked.providers:
                 for row in _rows(spark, provider, {keys: made[provider, keys] for keys in sizes}, asked.pairs):
                     print(row, flush=True)
         print(_limited(made["RocksDB", asked.keys], asked.keys, folder / "limited"))
@@ -152,6 +152,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure ckpt export-state against bare Spark, side by side.")
     parser.add_argument("--keys", type=int, default=2_000_000, help="keys of state, and a tenth of it (2,000,000)")
     parser.add_argument("--pairs", type=int, default=5, help="pairs of runs that count (5)")
+    parser.add_argument("--providers", nargs="+", choices=PROVIDERS, default=list(PROVIDERS), help="of state (both)")
     parser.add_argument("--folder", help="where checkpoints are made and stay, for another run (default: temporary)")
     return parser.parse_args()
 

@@ -17,6 +17,8 @@ from ckpt.storage import Listing, Storage
 from ckpt.storage.base import one_line
 from ckpt.storage.writer import Attributes, Writer
 
+_COARSE_MS = 20  # how far the time that a file system gives a file may lag behind the clock
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
@@ -158,12 +160,11 @@ def _written_meanwhile(manifest: Manifest, now: Listing) -> str | None:
 
 
 def _other_changes(manifest: Manifest, now: Listing) -> str | None:
-    """Which files that the change leaves alone are newer than the backup, if any is not as it was."""
+    """The newest file that the change leaves alone, if any is not as it was and it is newer than the backup."""
     if fingerprint(now, manifest.paths) == manifest.others:
         return None
-    newer = [
-        path for path, info in now.walk() if path not in manifest.paths and (info.mtime_ms or 0) > manifest.created_ms
-    ]
+    others = [(info.mtime_ms or 0, path) for path, info in now.walk() if path not in manifest.paths]
+    newer = [path for mtime_ms, path in sorted(others, reverse=True) if mtime_ms > manifest.created_ms - _COARSE_MS]
     return f" ({newer[0]} and others)" if newer[1:] else f" ({newer[0]})" if newer else ""
 
 

@@ -19,6 +19,7 @@ from tests.offsets.running import rate, run
 from tests.offsets.test_live import counted
 from tests.places import SAMPLES
 from tests.spark import queries
+from tests.spark.live import EVERY_CASE
 
 pytestmark = pytest.mark.spark
 
@@ -58,7 +59,10 @@ def wait_for(checkpoint: Path, batch: int) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("store", ["hdfs", "rocksdb", "changelog", "format2"])
+STORES = ["hdfs", "rocksdb", "changelog", "format2"] if EVERY_CASE else ["hdfs", "format2"]
+
+
+@pytest.mark.parametrize("store", STORES)
 def test_a_copy_of_a_running_query_continues_exactly(store: str, spark: Any, tmp_path: Path) -> None:
     original, copy = tmp_path / "original", tmp_path / "copy"
     with running(spark, original, store):

@@ -24,6 +24,7 @@ from tests.places import ROOT
 from tests.repair.changes import CHANGES, Planner, built, planned
 from tests.repair.doing import Facts, apply, facts, undo
 from tests.repair.killing import killed
+from tests.spark.live import EVERY_CASE
 
 pytestmark = pytest.mark.slow
 
@@ -126,7 +127,8 @@ def test_a_change_killed_anywhere_is_undone_or_finished(pattern: str, without_li
             assert facts(crashed.checkpoint) == before, "nothing is changed before the backup is whole"
             if at % 4:
                 continue  # one like the other
-        finishes(crashed.copy("again"), plan, before)
+        if EVERY_CASE or at % 3 == 0:
+            finishes(crashed.copy("again"), plan, before)
         restores(crashed, before)
     assert begun > 2
     restores(crashed, before)
@@ -145,8 +147,8 @@ def test_an_undo_killed_anywhere_is_finished_by_another(pattern: str, scene: Mak
     whole, halfway = first.copy("whole"), first.copy("halfway")
     performed(whole)
     assert killed(number_of_changes(first) - 4, partial(performed, halfway))
-    for done in (whole, halfway):
-        for at in itertools.count(1):
+    for done, each in ((whole, 1), (halfway, 1 if EVERY_CASE else 3)):
+        for at in itertools.count(1, each):
             crashed = done.copy("crashed")
             if not killed(at, partial(undo, crashed.checkpoint, crashed.backup)):
                 break

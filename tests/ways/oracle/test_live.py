@@ -18,7 +18,6 @@ pytestmark = pytest.mark.spark
 LIVE = (
     "aggregation-format2-3/same-10",
     "aggregation-format2-3/skip-before-8",
-    "session-window-changelog-3/new-7",
     "session-window-changelog-3/skip-after-7",
     "file-source-stateless-3/new-7",
 )
