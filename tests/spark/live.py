@@ -1,9 +1,9 @@
 """The Spark session of a test run: what asks real Spark takes this one, and starts none of its own.
 
 A JVM costs 10 s of CPU before its first row, and as much again until it is warm. So `spark` is shared by all tests of
-a process (three JVMs in a run with three xdist workers); it has Delta and the Kafka connector where they can be had. A test
-that needs other settings sets them in `spark.newSession()`, whose settings nobody else sees. A process of its own is
-for what is killed, and for what ckpt or a user's program does in a session that it starts itself.
+a process (as many JVMs as xdist has workers); it has Delta and the Kafka connector where they can be had. A test that
+needs other settings sets them in `spark.newSession()`, whose settings nobody else sees. A process of its own is for
+what is killed, and for what ckpt or a user's program does in a session that it starts itself.
 """
 
 from __future__ import annotations
