@@ -1,1 +1,12 @@
-"""The terminal: argument, one library call, text, exit code."""
+"""The terminal: argument, one library call, text, exit code.
+
+A command starts, looks once and ends, and most of what it costs is its start and its end.
+"""
+
+import atexit
+import gc
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of numpy, which starts them and lets them spin; ckpt uses none
+gc.set_threshold(100_000)  # imports make many objects, and nothing to collect
+atexit.register(gc.freeze)  # nor is there any reason to collect before the end of the process
