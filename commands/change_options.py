@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from ckpt.change.activity import must_be_seconds
 from ckpt.change.perform import How
 from ckpt.errors import UsageError
 
@@ -78,6 +79,7 @@ class ChangeOptions:
 
         ``of_plan`` has what only a plan needs, as typed. Raises UsageError where any of it goes with ``--undo``.
         """
+        must_be_seconds(self.grace)
         if self.undo is not None:
             self._must_be_alone(of_plan)
         if (self.apply or self.undo is not None) and self.grace and not self.quiet:

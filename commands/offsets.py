@@ -82,7 +82,7 @@ def set_command(
     )
     typed = [*(["--source", str(source)] if source is not None else []), *(["--to", to] if to is not None else [])]
     typed += [word for one in shift or () for word in ("--shift", one)]
-    emit(OffsetsReport(plan, receipt, tuple(typed)), change.output)
+    emit(OffsetsReport(plan, receipt, tuple(typed), backup=change.backup), change.output)
 
 
 @offsets.command(name="export")
@@ -131,14 +131,14 @@ def import_command(
         checkpoint,
         None if file is None else _read(f"@{file}"),
         change.storage_options,
-        topics=options.pairs("--topic", topic),
+        topics=options.pairs("--topic", topic, once=True),
         batch=batch,
         versions=spark or (),
         **change.how(of_plan, accepted),
     )
     named = [f"./{file}" if file.startswith("-") else file] if file else []
     typed = [*named, *(word for one in topic or () for word in ("--topic", one))]
-    emit(OffsetsReport(plan, receipt, tuple(typed)), change.output)
+    emit(OffsetsReport(plan, receipt, tuple(typed), backup=change.backup), change.output)
 
 
 def _read(text: str) -> str:

@@ -12,6 +12,7 @@ import typer
 
 from ckpt.errors import UsageError
 from ckpt.findings import Asked
+from ckpt.storage.base import one_line
 from ckpt.versions import Spark
 
 from .report import Output
@@ -52,13 +53,18 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return flat
 
 
-def pairs(option: str, words: list[str] | None) -> dict[str, str]:
-    """``["key=value", ...]`` as a mapping. Raises UsageError where a word has no ``=``."""
+def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[str, str]:
+    """``["key=value", ...]`` as a mapping; of a key given twice the last value counts, or with ``once`` none.
+
+    Raises UsageError, also where a word has no ``=``.
+    """
     given: dict[str, str] = {}
     for word in words or ():
         key, equals, value = word.partition("=")
         if not (key and equals):
             raise UsageError(f"{option}: write it as key=value")  # the word may be a secret
+        if once and key in given:
+            raise UsageError(f"{option}: {one_line(key)} is given twice")
         given[key] = value
     return given
 

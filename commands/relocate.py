@@ -27,4 +27,4 @@ def relocate(
     or another problem; 2 bad usage; 3 could not do it.
     """
     plan, receipt = move(checkpoint, change.storage_options, to=to, **change.how({"--to": to}))
-    emit(RelocationReport(plan, receipt, to), change.output)
+    emit(RelocationReport(plan, receipt, to, backup=change.backup), change.output)

@@ -43,4 +43,4 @@ def repair(
         versions=spark or (),
         **change.how({"--choose": choose, "--query-id": query_id}, accepted),
     )
-    emit(WaysReport(plan, receipt, query_id, leftovers), change.output)
+    emit(WaysReport(plan, receipt, query_id, leftovers, backup=change.backup), change.output)

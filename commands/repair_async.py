@@ -35,4 +35,4 @@ def repair_async(
         versions=spark or (),
         **change.how(accepted=change_options.AcceptOptions(accept_replay=accept_replay)),
     )
-    emit(RepairReport(plan, receipt), change.output)
+    emit(RepairReport(plan, receipt, backup=change.backup), change.output)

@@ -37,4 +37,4 @@ def rewind(
         replay=replay,
         **change.how({"--to-batch": to_batch}, accepted),
     )
-    emit(RewindReport(plan, receipt), change.output)
+    emit(RewindReport(plan, receipt, backup=change.backup), change.output)

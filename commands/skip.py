@@ -19,4 +19,4 @@ def skip(
     or another problem; 2 bad usage; 3 could not do it.
     """
     plan, receipt = leave_out(checkpoint, change.storage_options, **change.how())
-    emit(SkipReport(plan, receipt), change.output)
+    emit(SkipReport(plan, receipt, backup=change.backup), change.output)

@@ -1,9 +1,10 @@
 """Whether a query seems to be writing to a checkpoint. Quiet is not proof: an idle query writes nothing."""
 
+import math
 import time
 from collections.abc import Collection, Iterator
 
-from ckpt.errors import CkptError
+from ckpt.errors import CkptError, UsageError
 from ckpt.storage import FileInfo, Listing, Storage
 
 LOOKS_APART_S = 3.0
@@ -12,6 +13,12 @@ LOOKS_APART_S = 3.0
 
 class Refused(CkptError):
     """Ckpt will not change this checkpoint now; the text says why, and what would help."""
+
+
+def must_be_seconds(grace_s: float) -> None:
+    """Raise UsageError for what is no time to wait: nothing is ever older than ``inf``, and everything than ``nan``."""
+    if not (math.isfinite(grace_s) and grace_s >= 0):
+        raise UsageError(f"`grace_s={grace_s:g}` is no number of seconds: give 0 or more")
 
 
 def must_be_quiet(storage: Storage, seen: Listing, grace_s: float, exempt: Collection[str] = ()) -> Listing:

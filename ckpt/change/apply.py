@@ -29,6 +29,7 @@ class Receipt:
     backup: str | None = None
     problem: str | None = None  # why it was not applied, was reverted, or could not be reverted
     steps: tuple[Step, ...] = ()  # those that an undo performed
+    taken_back: str | None = None  # the command whose change an undo took back
 
 
 def apply(
@@ -127,7 +128,7 @@ def undo(
             problem = _written_meanwhile(manifest, storage.list_tree())
             if problem is not None:
                 raise Refused(f"every file of the change is as it was before it, but {problem}")
-            return Receipt(undone=True, backup=backup.uri, steps=steps)
+            return Receipt(undone=True, backup=backup.uri, steps=steps, taken_back=manifest.command)
     except CkptError as error:
         return Receipt(backup=backup.uri, problem=str(error))
     except KeyboardInterrupt:

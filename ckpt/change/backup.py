@@ -56,6 +56,7 @@ class ManifestEntry:
 class Manifest:
     """What a backup says of itself."""
 
+    command: str  # that made the change
     query_id: str | None
     created_ms: int
     others: str  # fingerprint of all files that the change leaves alone
@@ -105,7 +106,7 @@ def save(change: Change, storage: Storage, writer: Writer, backup: Writer) -> Ma
             before = Content.of(data)
             backup.create(file, data)
         entries.append(ManifestEntry(step.path, before, Content.of(step.after), file, attributes))
-    touched = Manifest(change.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
+    touched = Manifest(change.command, change.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
     manifest = replace(touched, others=fingerprint(change.listing, touched.paths))
     recorded = {
         "manifest": FORMAT,
@@ -154,13 +155,14 @@ def load(backup: Storage) -> Manifest:
         ) from error
     try:
         recorded = json.loads(raw)
-        if recorded["manifest"] != FORMAT:
-            raise BadBackup(f"{_at(backup)} has format {recorded['manifest']!r}: use the ckpt that wrote it")
-        query_id = recorded["query_id"]
-        if not isinstance(query_id, str | None) or not isinstance(recorded["others"], str):
+        version = recorded["manifest"]
+        if type(version) is not int or version != FORMAT:  # True is 1 as well
+            raise BadBackup(f"{_at(backup)} has format {version!r}: use the ckpt that wrote it")
+        command, query_id, others = (recorded[key] for key in ("command", "query_id", "others"))
+        if not (isinstance(command, str) and isinstance(query_id, str | None) and isinstance(others, str)):
             raise TypeError
         steps = tuple(_entry(step) for step in recorded["steps"])
-        return Manifest(query_id, int(recorded["created_ms"]), recorded["others"], steps)
+        return Manifest(command, query_id, int(recorded["created_ms"]), others, steps)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise BadBackup(f"{_at(backup)} is not what ckpt writes: restore the files by hand") from error
 
@@ -204,7 +206,13 @@ def original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | None:
     """A file as it was; None if it was not there. Raises BadBackup where it is not what it was, or StorageError."""
     if entry.file is None:
         return None
-    data = backup.read(entry.file)
+    try:
+        data = backup.read(entry.file)
+    except NotFound as error:
+        raise BadBackup(
+            f"{one_line(backup.uri)} is not whole: {entry.file}, which has {one_line(entry.path)} as it was, is not "
+            "there; undo needs every file of the backup, so put it back first"
+        ) from error
     if Content.of(data) != entry.before:
         raise BadBackup(f"{one_line(backup.uri)}/{entry.file} was changed since the backup: restore it by hand")
     return data

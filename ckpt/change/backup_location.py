@@ -8,15 +8,16 @@ from datetime import UTC, datetime
 from ckpt.errors import UsageError
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.base import one_line
-from ckpt.storage.locations import is_inside, local_path
+from ckpt.storage.locations import is_in_memory, is_inside, local_path
 from ckpt.storage.open_writer import open_writer
 from ckpt.storage.writer import Writer
 
 
 def backup_to(place: str | None, uri: str, storage_options: Mapping[str, str]) -> Writer:
     """Where the original files of a checkpoint are kept; by default next to it. Raises UsageError, StorageError."""
-    place = place or default_backup(uri)
-    must_lie_outside(place, uri)
+    if place is None:
+        place = default_backup(uri)
+    must_keep(place, uri)
     return open_writer(place, _options_for(place, storage_options))
 
 
@@ -45,7 +46,11 @@ def default_backup(uri: str) -> str:
     return f"{path.rstrip('/')}.ckpt-backup-{stamp}" + (f"?{query}" if query else "")
 
 
-def must_lie_outside(backup: str, checkpoint: str) -> None:
-    """Raise UsageError for a backup inside the checkpoint, which Spark would find there."""
+def must_keep(backup: str, checkpoint: str) -> None:
+    """Raise UsageError for a backup inside the checkpoint, where Spark would find it, or one that a crash would end."""
+    if not backup:
+        raise UsageError("an empty path: name a folder that does not exist yet with `backup`")
+    if is_in_memory(backup) and not is_in_memory(checkpoint):
+        raise UsageError(f"{one_line(backup)} is gone when ckpt ends: name a folder that stays with `backup`")
     if is_inside(backup, checkpoint):
         raise UsageError(f"{one_line(backup)} is inside the checkpoint: name a folder outside it with `backup`")

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict, TypeVar, Unpack
 
+from ckpt.change.activity import must_be_seconds
 from ckpt.change.apply import Receipt, apply, undo
 from ckpt.change.backup import Change
-from ckpt.change.backup_location import backup_at, backup_to
+from ckpt.change.backup_location import backup_at, backup_to, must_keep
 from ckpt.change.plan import ChangePlan
 from ckpt.change.steps import Changed
 from ckpt.change.verification import broken_promise
@@ -54,6 +55,10 @@ def perform(
 
     """
     given, grace_s, back = storage_options or {}, how.get("grace_s", 30.0), how.get("undo")
+    must_be_seconds(grace_s)
+    kept_at = how.get("backup")
+    if kept_at is not None:
+        must_keep(kept_at, uri)
     storage = open_storage(uri, given)
     if back is not None:
         return _take_back(kind, storage, open_writer(uri, given), backup_at(back, given), versions, grace_s)
@@ -63,7 +68,7 @@ def perform(
     unaccepted = _unaccepted(plan, how)
     if unaccepted is not None:
         return plan, Receipt(problem=unaccepted)
-    backup = backup_to(how.get("backup"), uri, given)
+    backup = backup_to(kept_at, uri, given)
     return plan, apply_plan(plan, storage, open_writer(uri, given), backup, grace_s)
 
 

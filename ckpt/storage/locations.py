@@ -89,6 +89,11 @@ def local_path(uri: str) -> str | None:
     return uri
 
 
+def is_in_memory(uri: str) -> bool:
+    """Whether a place is in the memory of this process, and gone when that ends."""
+    return uri.lower().startswith("memory://")
+
+
 def spark_uri(uri: str) -> str:
     """A path or URI that ckpt accepts, as Spark is to be given it: local paths absolute, schemes as in Hadoop."""
     scheme, colon, rest = uri.partition(":")

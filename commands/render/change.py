@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar
 
 from ckpt.change.apply import Receipt
@@ -35,8 +35,8 @@ class ChangeReport(ABC, Generic[Planned]):
 
     plan: Planned
     receipt: Receipt
+    backup: str | None = field(default=None, kw_only=True)  # that was named, and is named again to apply the plan
 
-    name: ClassVar[str]  # of the change: "the repair"
     verb: ClassVar[str]  # "REPAIR"
     back: ClassVar[str] = "this"  # what the page offers to take back
     stop: ClassVar[str] = "stop the query"  # what to do before the plan is applied
@@ -157,6 +157,14 @@ class ChangeReport(ABC, Generic[Planned]):
         reason = self.receipt.problem or self.plan.refused
         return None if reason is None else as_options(reason)
 
+    def _accepted(self) -> str:
+        """What is to be accepted, and where the backup goes: a folder that was refused is not named again."""
+        words = " --accept-skip" * (self.plan.skips is not None) + " --accept-replay" * (self.plan.repeats is not None)
+        if self.backup is None:
+            return words
+        refused = "`backup`" in (self.receipt.problem or "")
+        return f"{words} --backup {'DIR' if refused else quoted_path(self.backup)}"
+
     def _headline(self) -> Iterator[Block]:
         """What came of it: trouble, a plan that waits, or all is well."""
         plan, receipt = self.plan, self.receipt
@@ -173,7 +181,7 @@ class ChangeReport(ABC, Generic[Planned]):
         if self.receipt.applied:
             return self.done()
         if self.receipt.undone and self.plan.steps:
-            return f"UNDONE: the checkpoint is as it was before {self.name}"
+            return f"UNDONE: the checkpoint is as it was before ckpt {self.receipt.taken_back}"
         if self.receipt.undone:
             return "NOTHING TO UNDO: everything is as it was"
         return f"A PLAN, nothing is changed yet: {self.planned()}" if self.plan.steps else self.nothing()
@@ -230,8 +238,7 @@ class ChangeReport(ABC, Generic[Planned]):
         elif half_done:
             yield from next_command("undo what was changed", undo)
         elif plan.steps and not receipt.undone:
-            accepted = " --accept-skip" * (plan.skips is not None) + " --accept-replay" * (plan.repeats is not None)
-            yield from next_command(f"{self.stop}, then", f"{command}{self.options()}{accepted} --apply")
+            yield from next_command(f"{self.stop}, then", f"{command}{self.options()}{self._accepted()} --apply")
         elif plan.refused:
             yield from self.next_if_refused()
         elif plan.needed or receipt.problem or receipt.undone:

@@ -22,7 +22,6 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
     typed: tuple[str, ...] = ()
 
     verb = "SET"
-    name = "the change of offsets"
 
     def done(self) -> str:
         """The headline once it is applied."""

@@ -19,7 +19,6 @@ class RelocationReport(ChangeReport[RelocationPlan]):
 
     to: str | None = None
 
-    name = "the relocation"
     modes = (Progress.SYNC,)  # asynchronous tracking refuses state, and only state is relocated
 
     def done(self) -> str:

@@ -13,7 +13,7 @@ class RepairReport(ChangeReport[RepairPlan]):
     """What ``ckpt repair-async`` plans or did."""
 
     verb = "REPAIR"
-    name = back = "the repair"
+    back = "the repair"
 
     def done(self) -> str:
         """The headline once it is applied."""

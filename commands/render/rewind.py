@@ -16,7 +16,7 @@ class RewindReport(ChangeReport[RewindPlan]):
 
     verb = "REWIND"
     stop = "end the driver"
-    name = back = "the rewind"
+    back = "the rewind"
 
     def done(self) -> str:
         """The headline once it is applied."""

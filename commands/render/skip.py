@@ -17,7 +17,7 @@ class SkipReport(ChangeReport[SkipPlan]):
 
     verb = "SKIP"
     stop = "end the driver"
-    name = back = "the skip"
+    back = "the skip"
 
     def done(self) -> str:
         """The headline once it is applied."""

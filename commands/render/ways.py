@@ -36,7 +36,7 @@ class WaysReport(ChangeReport[WaysPlan]):
 
     verb = "REPAIR"
     stop = "end the driver"
-    name = back = "the repair"
+    back = "the repair"
 
     def done(self) -> str:
         """The headline once it is applied."""

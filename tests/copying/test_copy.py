@@ -175,6 +175,7 @@ def test_to_hdfs_and_back(hdfs: Any, hdfs_uri: Upload, ckpt: Ckpt, tmp_path: Pat
         (("{checkpoint}/..",), 2, "is inside the checkpoint"),
         (("{checkpoint}",), 2, "is inside the checkpoint"),
         (("{full}",), 3, "exists already"),
+        (("memory://copy",), 2, "memory://copy is gone when ckpt ends: name a folder that stays"),
         (("{new}", "--batch", 77), 3, "batch 77 has no offsets and commit that can be read; the oldest that can be"),
         (("{new}", "--storage-option", "a"), 2, "write it as key=value"),
     ],

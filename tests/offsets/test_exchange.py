@@ -66,6 +66,7 @@ def test_a_topic_with_another_name_and_other_offsets(ckpt: Ckpt, copy_of: CopyOf
         ({"orders": {"0": 7}}, ["--topic", "orders=new"], 3, "new/1 is left out"),
         ({"orders": {"0": 7, "1": 9}}, ["--topic", "order=new"], 2, "the document has no such topic; it has orders"),
         ({"orders": {"0": 7, "1": 9}}, ["--topic", "orders"], 2, "write it as key=value"),
+        ({"orders": {"0": 7}}, ["--topic", "orders=a", "--topic", "orders=b"], 2, "--topic: orders is given twice"),
         ({"a": {"0": 1}, "b": {"0": 2}}, ["--topic", "a=b"], 2, "gives two topics of source 0 one name"),
         ({"orders": {"0": -1, "1": 9}}, [], 2, "source 0 of the document gives orders/0 the offset -1"),
     ],
@@ -82,6 +83,7 @@ def test_what_is_refused(offset: Any, words: list[str], code: int, said: str, ck
     [
         ({"format": "else"}, "is not one of ckpt offsets export"),
         ({"version": 2}, "has version 2, and this ckpt reads version 1"),
+        ({"version": True}, "has version True, and this ckpt reads version 1"),
         ({"sources": []}, "has no sources"),
         ({"sources": [{"offset": 1}]}, "must have an index of its own"),
         ({"sources": 7}, "has no sources"),

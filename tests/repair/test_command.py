@@ -135,6 +135,11 @@ def test_undo_is_refused_once_the_query_has_gone_on(ckpt: Ckpt, copy_of: CopyOf)
         (("--undo", "b", "--apply"), "--undo restores everything"),
         (("--apply", "--backup", "{checkpoint}/offsets/b"), "is inside the checkpoint"),
         (("--grace", "-1"), "--grace"),
+        (("--apply", "--grace", "inf"), "--grace inf is no number of seconds"),
+        (("--undo", "b", "--grace", "nan"), "--grace"),
+        (("--backup", ""), "an empty path: name a folder that does not exist yet with --backup DIR"),
+        (("--apply", "--backup", ""), "an empty path"),
+        (("--backup", "memory://b"), "memory://b is gone when ckpt ends: name a folder that stays with --backup DIR"),
     ],
 )
 def test_bad_usage_is_one_line(words: tuple[str, ...], told: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
@@ -144,6 +149,28 @@ def test_bad_usage_is_one_line(words: tuple[str, ...], told: str, ckpt: Ckpt, co
     assert run.exit_code == 2
     assert told in run.stderr
     assert run.stdout == ""
+
+
+def test_what_was_refused_is_asked_again_with_the_same_backup(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint, backup = copy_of(GAP), tmp_path / "kept here"
+    words = ("repair-async", checkpoint, "--strategy", "rewind", "--backup", backup)
+    refused = ckpt(*words, "--apply", "--grace", 0)
+    assert refused.exit_code == 3
+    assert after_next(refused.stdout) == after_next(ckpt(*words).stdout)
+    backup.mkdir()
+    taken = ckpt(*words, *NOW)
+    assert taken.exit_code == 3
+    assert after_next(taken.stdout)[-3:] == ["--backup", "DIR", "--apply"], "the same folder would be refused again"
+    backup.rmdir()
+    assert ckpt(*after_next(refused.stdout), "--grace", 0).exit_code == 0
+    assert (backup / "manifest.json").is_file()
+
+
+def test_an_undo_names_the_command_whose_change_it_took_back(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint = copy_of(GAP)
+    assert ckpt("repair-async", checkpoint, "--backup", tmp_path / "b", *NOW).exit_code == 0
+    undone = ckpt("rewind", checkpoint, "--undo", tmp_path / "b", "--grace", 0)
+    assert "UNDONE: the checkpoint is as it was before ckpt repair-async" in undone.stdout
 
 
 def test_a_backup_is_what_the_manifest_says(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ EDITS: dict[str, Callable[[dict], object]] = {
     "a time that cannot be": lambda told: told["steps"][-1]["before"].update(mtime_ns=10**30),
     "steps that are none": lambda told: told.update(steps={"a": 1}),
     "another format": lambda told: told.update(manifest=2),
+    "a format that only equals ours": lambda told: told.update(manifest=True),
+    "no command": lambda told: told.update(command=None),
     "another query": lambda told: told.update(query_id="00000000-0000-0000-0000-000000000000"),
     "other contents after": lambda told: told["steps"][-1]["before"].update(sha256="0" * 64),
     "other files beside": lambda told: told.update(others="0" * 64),
@@ -64,7 +66,8 @@ def test_a_backup_that_was_changed_is_refused(repaired: tuple[Path, Path], ckpt:
     saved.write_bytes(b"another")
     assert saved.name in refused_and_untouched(ckpt, checkpoint, backup)
     saved.unlink()
-    assert saved.name in refused_and_untouched(ckpt, checkpoint, backup)
+    told = refused_and_untouched(ckpt, checkpoint, backup)
+    assert f"is not whole: {saved.name}, which has offsets/30 as it was, is not there" in told
 
 
 def test_a_backup_that_is_not_there_is_refused(repaired: tuple[Path, Path], ckpt: Ckpt, tmp_path: Path) -> None:

@@ -146,8 +146,9 @@ def _parsed(text: str) -> dict[int, _Imported]:
     value = parse_json(text, "the document")
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise UsageError(f'the document is not one of ckpt offsets export: it has no "format": "{FORMAT}"')
-    if value.get("version") != VERSION:
-        shown = one_line(str(value.get("version")))[:40]
+    version = value.get("version")
+    if type(version) is not int or version != VERSION:  # True is 1 as well
+        shown = one_line(str(version))[:40]
         raise UsageError(f"the document has version {shown}, and this ckpt reads version {VERSION}")
     found = {}
     sources = value.get("sources")
