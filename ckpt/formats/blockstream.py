@@ -22,7 +22,7 @@ class LeadsOutside(Corrupt):
     """A block that repeats bytes from before its beginning.
 
     lz4-java refuses it in Spark 4.0 and later. In 3.5 it copies whatever is in memory there, and accepts the block if
-    the checksum matches all the same.
+    the checksum still matches.
     """
 
 
