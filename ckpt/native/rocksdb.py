@@ -2,9 +2,7 @@
 
 import os
 import re
-import shutil
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -20,13 +18,13 @@ from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.rocksdb import read_whole_zip
 from ckpt.model import RocksDBSnapshot, Unreadable
 from ckpt.native.files import MOST_ROWS, StoreFiles
+from ckpt.native.temporary import temporary
 from ckpt.state.folders import SSTS
 from ckpt.storage.locations import local_path
 
 _IN_A_ZIP = re.compile(r"metadata|CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d+|\d+\.log")
 _SST = re.compile(r"\d+\.sst")
 _CURRENT = re.compile(rb"MANIFEST-\d+\n")
-_PREFIX = "ckpt-state-"
 _NOT_A_ZIP = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, struct.error)
 
 
@@ -37,7 +35,7 @@ def store(files: StoreFiles) -> Iterator["RocksDBStore"]:
         path = files.snapshot
         recorded, snapshot = None, Snapshot(None)
         if path is not None:
-            folder = Path(stack.enter_context(_temporary()))
+            folder = Path(stack.enter_context(temporary()))
             try:
                 recorded = _unpack(files, path, folder)
                 snapshot = stack.enter_context(opened(folder))
@@ -124,18 +122,3 @@ def _unpack(files: StoreFiles, path: str, folder: Path) -> RocksDBSnapshot:
         else:
             (folder / local).write_bytes(files.storage.read(there))
     return recorded
-
-
-@contextmanager
-def _temporary() -> Iterator[str]:
-    """A folder that is removed afterwards; if this process is killed, by the next one."""
-    base = tempfile.gettempdir()
-    for name in os.listdir(base):
-        owner = re.fullmatch(rf"{_PREFIX}(\d+)-.+", name)
-        if owner and not os.path.exists(f"/proc/{owner[1]}") and os.path.isdir("/proc/self"):
-            shutil.rmtree(f"{base}/{name}", ignore_errors=True)
-    folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

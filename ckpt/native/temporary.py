@@ -1,0 +1,48 @@
+"""Temporary folders that do not stay, even if the process is killed that made them."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+_PREFIX = "ckpt-state-"
+
+
+@contextmanager
+def temporary() -> Iterator[str]:
+    """A folder that is removed afterwards; if this process is killed, by the next one, which finds no lock on it."""
+    base = tempfile.gettempdir()
+    for name in os.listdir(base):
+        if name.startswith(_PREFIX):
+            _remove_if_left(f"{base}/{name}")
+    folder, lock = _locked()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _locked() -> tuple[str, int]:
+    """A new folder with a lock on it. Until it is locked, another process may take it for one that was left."""
+    while True:
+        folder = tempfile.mkdtemp(prefix=_PREFIX)
+        with suppress(FileNotFoundError):
+            lock = os.open(folder, os.O_RDONLY)
+            with suppress(OSError):  # a mount without flock, where nobody else removes it either
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.path.exists(folder):
+                return folder, lock
+            os.close(lock)
+
+
+def _remove_if_left(folder: str) -> None:
+    with suppress(OSError):  # it is locked, another user's, or gone
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)
