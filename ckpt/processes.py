@@ -51,7 +51,7 @@ def in_any_order(work: Work, place: Any, shares: Sequence[Sequence[Any]]) -> Ite
 def in_order(
     work: Work, place: Any, tasks: Sequence[Any], count: int, environment: Mapping[str, str] = os.environ
 ) -> Iterator[tuple[Any, bytes | None]]:
-    """The same with so many processes, and messages in the order of the tasks; so much of the others is kept waiting."""
+    """The same with so many processes, and messages in the order of tasks; what waits for its turn is bounded."""
     shares = [tasks[first::count] for first in range(count)]
     with _started(work, place, shares, environment) as workers:
         turns = chain.from_iterable(zip_longest(*([worker] * len(worker.tasks) for worker in workers)))
