@@ -4,6 +4,7 @@ A worker reads what it is to do from its standard input, as JSON, and answers wi
 caller again, as ``multiprocessing`` would, and it ends with whoever started it.
 """
 
+import gc
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ import struct
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from itertools import chain, zip_longest
@@ -50,7 +51,7 @@ def in_any_order(work: Work, place: Any, shares: Sequence[Sequence[Any]]) -> Ite
 
 def in_order(
     work: Work, place: Any, tasks: Sequence[Any], count: int, environment: Mapping[str, str] = os.environ
-) -> Iterator[tuple[Any, bytes | None]]:
+) -> Generator[tuple[Any, bytes | None], None, None]:
     """The same with so many processes, and messages in the order of tasks; what waits for its turn is bounded."""
     shares = [tasks[first::count] for first in range(count)]
     with _started(work, place, shares, environment) as workers:
@@ -149,6 +150,7 @@ def _serve() -> None:
     """What a worker does. Ctrl-C is for whoever started it, and without whom it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    gc.set_threshold(100_000)  # imports make many objects, and nothing to collect
     given = json.load(sys.stdin)
     module, name = given["work"]
     try:

@@ -94,6 +94,7 @@ def export_state(
         Engine,
         typer.Option("--engine", help="Who reads and writes: Spark; ckpt alone; or ckpt where it does the same."),
     ] = Engine.SPARK,
+    jobs: options.JobsOption = None,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
     storage_option: options.StorageOption = None,
@@ -105,7 +106,7 @@ def export_state(
     The checkpoint is only read. Exit status: 0 done, 2 bad usage, 3 could not do it.
     """
     request = ExportRequest(
-        checkpoint, **asdict(target), **asdict(state), action=look.action, rows=look.show or 0, engine=engine
+        checkpoint, **asdict(target), **asdict(state), action=look.action, rows=look.show or 0, engine=engine, jobs=jobs
     )
     with interruptible(), session(master, conf, quiet=quiet) as with_spark:
         found = export(request, options.pairs("--storage-option", storage_option), with_spark)

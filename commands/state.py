@@ -12,6 +12,7 @@ from . import options
 from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
 from .report import Output, emit
 from .verify import verify
+from .watching import interruptible
 
 state = typer.Typer(no_args_is_help=True, help="State without Spark: rows, counts, changes, whole or damaged.")
 
@@ -77,6 +78,7 @@ def count(
     unit: PartOptions,
     batch: BatchOption = None,
     key: KeyOption = None,
+    jobs: options.JobsOption = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
@@ -85,13 +87,15 @@ def count(
 
     Only reads; starts no JVM. Exit status: 0 counted, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
-    found = ckpt.count_state(
-        checkpoint,
-        options.pairs("--storage-option", storage_option),
-        batch=batch,
-        key=options.pairs("--key", key),
-        **asdict(unit),
-    )
+    with interruptible():
+        found = ckpt.count_state(
+            checkpoint,
+            options.pairs("--storage-option", storage_option),
+            batch=batch,
+            key=options.pairs("--key", key),
+            jobs=jobs,
+            **asdict(unit),
+        )
     emit(CountsReport(found), output)
 
 

@@ -97,6 +97,8 @@ def plan_readings(
 class Chosen:
     """What a question asks for, found in its checkpoint; the same whoever reads it."""
 
+    question: Question
+    options: Mapping[str, str]  # for the file system
     checkpoint: Checkpoint
     storage: Storage
     units: tuple[StateUnit, ...]
@@ -112,6 +114,8 @@ def choose(question: Question, storage_options: Mapping[str, str] | None = None)
     batch = choose_batch(checkpoint, units, question.batch)
     latest = checkpoint.offsets.readable(batch)
     return Chosen(
+        question=question,
+        options=options,
         checkpoint=checkpoint,
         storage=open_storage(question.checkpoint, options),
         units=units,

@@ -58,6 +58,7 @@ class ExportRequest:
     action: Action = Action.EXPORT
     rows: int = 20  # how many to show
     engine: Engine = Engine.SPARK
+    jobs: int | None = None  # processes of the engine native at a time; None is one for each core
 
     @property
     def wanted(self) -> Wanted:

@@ -1,6 +1,6 @@
 """State as Arrow tables, without Spark: ``read_state_arrow``, ``read_state_batches``."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, Unpack
@@ -9,17 +9,13 @@ import pyarrow as pa
 
 from ckpt.errors import UsageError
 from ckpt.export.choose import Part, Wanted
-from ckpt.export.columns import Columns, flat_columns
 from ckpt.export.initial import check_question, initial_shape, which_one
-from ckpt.export.reading import Chosen, Question, choose
+from ckpt.export.reading import Question, choose
 from ckpt.export.targets import Shape
-from ckpt.formats.types import fields_of
-from ckpt.model import Json
 from ckpt.native import shapes
-from ckpt.native.entries import entries_of
+from ckpt.native.batches import columns_of
 from ckpt.native.initial import initial_table
-from ckpt.native.layout import layout_of
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.native.spread import batches_of
 
 
 def read_state_arrow(
@@ -28,13 +24,15 @@ def read_state_arrow(
     batch: int | None = None,
     shape: str = "flat",
     partition_id: bool = False,
+    jobs: int | None = None,
     storage_options: Mapping[str, str] | None = None,
     **part: Unpack[Part],
 ) -> Any:
     """The state of a checkpoint after a committed batch, as a ``pyarrow.Table``, read without Spark.
 
     Columns, names and values are those of ``read_state``; which unit is read is said in the same way. What is damaged,
-    or not understood, is refused with its name. The order of rows is that of the files.
+    or not understood, is refused with its name. Rows are in the order of partitions, and in them in that
+    of the files.
 
     Args:
         path: A local path, or any URI that ``open_checkpoint`` opens.
@@ -42,6 +40,7 @@ def read_state_arrow(
         shape: ``flat`` (a column for each leaf: ``key_user``, ``value_count``), ``raw`` (Spark's structs) or
             ``initial-state`` (one row for each grouping key, as of ``read_initial_state``).
         partition_id: Keep the state partition of each row.
+        jobs: How many processes read large state at a time; by default as many as there are cores.
         storage_options: For the file system of the path.
         part: Which part of the state.
 
@@ -56,7 +55,7 @@ def read_state_arrow(
 
     """
     wanted = Wanted(**part)
-    with _reader(Question(path, wanted, batch=batch), shape, partition_id, storage_options) as reader:
+    with _reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options) as reader:
         return reader.read_all()
 
 
@@ -66,6 +65,7 @@ def read_state_batches(
     batch: int | None = None,
     shape: str = "flat",
     partition_id: bool = False,
+    jobs: int | None = None,
     storage_options: Mapping[str, str] | None = None,
     **part: Unpack[Part],
 ) -> Any:
@@ -79,6 +79,7 @@ def read_state_batches(
         batch: The id of a committed batch, by default the newest.
         shape: As of ``read_state_arrow``; ``initial-state`` is in memory as a whole.
         partition_id: Keep the state partition of each row.
+        jobs: How many processes read large state at a time; by default as many as there are cores.
         storage_options: For the file system of the path.
         part: Which part of the state.
 
@@ -91,21 +92,21 @@ def read_state_batches(
 
     """
     wanted = Wanted(**part)
-    return _reader(Question(path, wanted, batch=batch), shape, partition_id, storage_options)
+    return _reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options)
 
 
-def _reader(question: Question, shape: str, partition_id: bool, storage_options: Mapping[str, str] | None) -> Any:
+def _reader(
+    question: Question, shape: str, partition_id: bool, jobs: int | None, storage_options: Mapping[str, str] | None
+) -> Any:
     if shape not in list(Shape):
         raise UsageError(f"`shape={shape!r}`: one of {', '.join(Shape)}")
     if shape == Shape.INITIAL_STATE:
         return _initial(question, partition_id, storage_options)
     chosen = choose(question, storage_options)
     (unit,) = chosen.units
-    if shape == Shape.RAW:
-        return pa.RecordBatchReader.from_batches(shapes.raw_schema(unit), raw_batches(chosen, unit))
-    columns = columns_of(unit, partition_id=partition_id)
-    found = (shapes.flat(columns, one) for one in raw_batches(chosen, unit))
-    return pa.RecordBatchReader.from_batches(shapes.flat_schema(columns), found)
+    columns = None if shape == Shape.RAW else columns_of(unit, partition_id=partition_id)
+    schema = shapes.raw_schema(unit) if columns is None else shapes.flat_schema(columns)
+    return pa.RecordBatchReader.from_batches(schema, batches_of(chosen, unit, columns, jobs))
 
 
 def _initial(question: Question, partition_id: bool, storage_options: Mapping[str, str] | None) -> Any:
@@ -119,18 +120,3 @@ def _initial(question: Question, partition_id: bool, storage_options: Mapping[st
     if len(found) > 1:
         raise which_one(question, found)
     return initial_table(chosen, found[0]).to_reader()
-
-
-def columns_of(unit: StateUnit, *, partition_id: bool = False) -> Columns:
-    """The flat columns of a unit."""
-    fields = fields_of(unit.schema) or []
-    partition: Json = {"name": "partition_id", "type": "integer", "nullable": True, "metadata": {}}
-    schema: Json = {"type": "struct", "fields": [*fields, partition]}
-    return flat_columns(schema, partition_id=partition_id, only_keys=unit.kind is UnitKind.DEDUPLICATION)
-
-
-def raw_batches(chosen: Chosen, unit: StateUnit, only: int | None = None) -> Generator[Any, None, None]:
-    """All rows of a unit, or of one partition, as Spark's reader gives them."""
-    layout = layout_of(chosen, unit)
-    for entries in entries_of(chosen, unit, layout, only):
-        yield shapes.raw(unit, entries)

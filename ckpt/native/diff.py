@@ -16,7 +16,7 @@ from ckpt.export.moment import Moment
 from ckpt.export.reading import Chosen, Question, choose
 from ckpt.model import Json
 from ckpt.native import shapes
-from ckpt.native.api import columns_of, raw_batches
+from ckpt.native.batches import columns_of, raw_batches
 from ckpt.native.groups import groups_of, occurrences
 from ckpt.native.plain import plain
 from ckpt.state.units import StateUnit, UnitKind

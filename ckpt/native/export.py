@@ -4,10 +4,9 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,17 @@ from ckpt.errors import CkptError
 from ckpt.export.columns import Columns
 from ckpt.export.manifest import manifest, manifest_of_all
 from ckpt.export.reading import Chosen, Reading
-from ckpt.export.request import Action, ExportPart, ExportPlan
+from ckpt.export.request import Action, ExportPart, ExportPlan, ExportRequest
 from ckpt.export.targets import MANIFEST, ExportTarget, check_what_is_there, local_target
 from ckpt.model import Json
 from ckpt.native import shapes
-from ckpt.native.api import raw_batches
-from ckpt.native.entries import entries_of
+from ckpt.native.batches import columns_of, raw_batches, shaped
+from ckpt.native.files import files_of
 from ckpt.native.layout import layout_of
 from ckpt.native.parquet import ParquetFile, spark_schema
 from ckpt.native.parquet import why_not as parquet_why_not
 from ckpt.native.plain import plain
+from ckpt.native.spread import opened, rows_in, side_by_side
 from ckpt.state.units import StateUnit
 
 _SUCCESS = "_SUCCESS"  # what Spark puts into a folder that is written (``FileOutputCommitter``)
@@ -65,7 +65,7 @@ def carried_out(plan: ExportPlan, chosen: Chosen) -> tuple[ExportPart, ...]:
     parts = _parts(plan, chosen)
     match plan.request.action:
         case Action.COUNT:
-            return tuple(_counted(chosen, part) for part in parts)
+            return tuple(_counted(chosen, part, plan.request.jobs) for part in parts)
         case Action.SHOW:
             return tuple(_shown(chosen, part, plan.request.rows) for part in parts)
     return _exported(plan, chosen, parts)
@@ -78,25 +78,20 @@ def _parts(plan: ExportPlan, chosen: Chosen) -> list[_Part]:
     ]
 
 
-def _counted(chosen: Chosen, part: _Part) -> ExportPart:
-    rows = sum(batch.num_rows for batch in raw_batches(chosen, part.unit))
-    return ExportPart(part.reading, part.columns, rows)
+def _counted(chosen: Chosen, part: _Part, jobs: int | None) -> ExportPart:
+    return ExportPart(part.reading, part.columns, rows_in(chosen, part.unit, jobs))
 
 
 def _shown(chosen: Chosen, part: _Part, number: int) -> ExportPart:
     rows: list[dict[str, Any]] = []
     with closing(raw_batches(chosen, part.unit)) as batches:
         for raw in batches:
-            some = _shaped(part, raw).slice(0, number - len(rows))
+            some = shaped(part.columns, raw).slice(0, number - len(rows))
             cells = [plain(some.column(place)) for place in range(some.num_columns)]
             rows += [dict(zip(some.schema.names, row, strict=True)) for row in zip(*cells, strict=True)]
             if len(rows) >= number:
                 break
     return ExportPart(part.reading, part.columns, shown=rows)
-
-
-def _shaped(part: _Part, raw: Any) -> Any:
-    return raw if part.columns is None else shapes.flat(part.columns, raw)
 
 
 def _exported(plan: ExportPlan, chosen: Chosen, parts: list[_Part]) -> tuple[ExportPart, ...]:
@@ -107,7 +102,7 @@ def _exported(plan: ExportPlan, chosen: Chosen, parts: list[_Part]) -> tuple[Exp
             inside = part.reading.unit.folder if request.all_units else ""
             own = folder / inside
             own.mkdir(exist_ok=True)
-            rows = _written(chosen, part, own)
+            rows = _written(chosen, part, own, request)
             said = manifest(
                 part.reading, request.shape, part.columns, schema=part.schema, rows=rows, kind=target.format, spark=None
             )
@@ -120,24 +115,47 @@ def _exported(plan: ExportPlan, chosen: Chosen, parts: list[_Part]) -> tuple[Exp
     return tuple(done)
 
 
-def _written(chosen: Chosen, part: _Part, folder: Path) -> int:
+def _written(chosen: Chosen, part: _Part, folder: Path, request: ExportRequest) -> int:
     """Write the rows of a unit, a file for each partition that has any, and count them."""
-    own, total = uuid.uuid4(), 0
-    with closing(entries_of(chosen, part.unit, layout_of(chosen, part.unit))) as found:
-        some = (entries for entries in found if len(entries.keys))
-        for partition, entries in groupby(some, key=lambda one: one.partition):
-            with ParquetFile(_file(folder, partition, own), part.schema) as file:
-                for one in entries:
-                    file.add(_shaped(part, shapes.raw(part.unit, one)))
-                    total += len(one.keys)
+    what = {
+        "folder": str(folder),
+        "own": str(uuid.uuid4()),
+        "schema": part.schema,
+        "partition_id": request.partition_id,
+    }
+    messages = side_by_side(chosen, part.unit, files_of_rows, what, request.jobs)
+    if messages is None:
+        found = files_of(chosen, part.unit.operator, layout_of(chosen, part.unit).store)
+        total = sum(_write(chosen, part.unit, what, files.place.partition) for files in found)
+    else:
+        total = sum(map(int, messages))
     if not total:
-        with ParquetFile(_file(folder, 0, own), part.schema):
+        with ParquetFile(_file(what, 0), part.schema):
             pass  # a reader learns the columns from it
     return total
 
 
-def _file(folder: Path, partition: int, own: uuid.UUID) -> str:
-    return f"{folder}/part-{partition:05}-{own}-c000.snappy.parquet"
+def files_of_rows(place: Any) -> Callable[[Any], Iterator[bytes]]:
+    """What a process does with each of its partitions: writes its rows, and says how many there are."""
+    chosen, unit = opened(place)
+    return lambda partition: iter([b"%d" % _write(chosen, unit, place, partition)])
+
+
+def _write(chosen: Chosen, unit: StateUnit, what: Mapping[str, Any], partition: int) -> int:
+    """Write the rows of one partition, if it has any, and count them."""
+    columns, total = columns_of(unit, partition_id=what["partition_id"]), 0
+    with ExitStack() as stack:
+        file = None
+        for raw in stack.enter_context(closing(raw_batches(chosen, unit, partition))):
+            if raw.num_rows:
+                file = file or stack.enter_context(ParquetFile(_file(what, partition), what["schema"]))
+                file.add(shapes.flat(columns, raw))
+                total += raw.num_rows
+    return total
+
+
+def _file(what: Mapping[str, Any], partition: int) -> str:
+    return f"{what['folder']}/part-{partition:05}-{what['own']}-c000.snappy.parquet"
 
 
 def _write_json(path: Path, said: Any) -> None:

@@ -41,6 +41,13 @@ class StoreFiles:
         """The paths of the deltas or changelogs after it, oldest first."""
         return tuple(f"{self.place.folder}/{self.place.names.logs[log]}" for log in self.chain.logs)
 
+    @property
+    def size(self) -> int:
+        """The bytes of these files."""
+        snapshot = self.chain.snapshot
+        own = 0 if snapshot is None else self.place.snapshot(snapshot).size
+        return own + sum(self.place.log(log).size for log in self.chain.logs)
+
     def pieces(self, path: str) -> Iterator[bytes]:
         """A file of it, from its beginning, read as it is asked for."""
         at = 0

@@ -17,7 +17,7 @@ from ckpt.export.moment import Moment
 from ckpt.export.reading import Question, choose
 from ckpt.model import Json
 from ckpt.native import shapes
-from ckpt.native.api import columns_of
+from ckpt.native.batches import columns_of
 from ckpt.native.entries import Entries, entries_of
 from ckpt.native.groups import groups_of
 from ckpt.native.layout import layout_of

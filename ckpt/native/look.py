@@ -12,11 +12,12 @@ from ckpt.export.moment import Moment
 from ckpt.export.reading import Chosen, Question, choose
 from ckpt.model import Json
 from ckpt.native import shapes
-from ckpt.native.api import columns_of, raw_batches
+from ckpt.native.batches import columns_of, raw_batches
 from ckpt.native.entries import entry_of
 from ckpt.native.layout import layout_of
 from ckpt.native.lookup import KeyPart, key_parts, key_row, matching, partition_for, spread_over
 from ckpt.native.plain import plain
+from ckpt.native.spread import rows_in
 from ckpt.state.units import StateUnit
 
 
@@ -104,6 +105,7 @@ def count_state(
     *,
     batch: int | None = None,
     key: Mapping[str, str] | None = None,
+    jobs: int | None = None,
     **part: Unpack[Part],
 ) -> StateCounts:
     """How many rows each unit has that fits what is asked for, after a committed batch, counted without Spark.
@@ -112,7 +114,8 @@ def count_state(
         path: A local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
-        key: Count only rows of this key, as of ``show_state``.
+        key: Count only rows of this key, as of ``show_state``; in this process.
+        jobs: How many processes read large state at a time; by default as many as there are cores.
         part: Which part of the state.
 
     Raises:
@@ -128,8 +131,11 @@ def count_state(
     for unit in chosen.units:
         columns = columns_of(unit)
         parts = key_parts(columns, key or {})
-        only = _partition(chosen, unit, parts)
-        total = sum(one.num_rows for one in _batches(chosen, unit, columns, parts, only))
+        if parts:
+            only = _partition(chosen, unit, parts)
+            total = sum(one.num_rows for one in _batches(chosen, unit, columns, parts, only))
+        else:
+            total = rows_in(chosen, unit, jobs)
         found.append(StateCount(unit, total))
     return StateCounts(path, chosen.moment, tuple(found))
 

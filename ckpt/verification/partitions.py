@@ -16,7 +16,7 @@ from ckpt.export.columns import Columns
 from ckpt.export.reading import Chosen, Question, choose
 from ckpt.model import DamageKind, FileDamage, StateFileKind
 from ckpt.native import shapes
-from ckpt.native.api import columns_of
+from ckpt.native.batches import columns_of
 from ckpt.native.entries import entries_in
 from ckpt.native.files import StoreFiles, files_of
 from ckpt.native.layout import Layout, layout_of

@@ -14,7 +14,7 @@ import pytest
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
-from ckpt.native.api import columns_of
+from ckpt.native.batches import columns_of
 from ckpt.state.units import StateUnit, UnitKind, state_units
 from tests.conftest import CopyOf
 from tests.export import rows
