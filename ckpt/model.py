@@ -154,7 +154,24 @@ class DamageKind(StrEnum):
     BAD_BLOCK = "bad-block"  # a block of an SST file does not match its checksum: seen when it is read
     CHECKSUM_DIFFERS = "checksum-differs"  # Hadoop's hidden checksum is not of this content; nothing else is wrong
     WRONG_PARTITION = "wrong-partition"  # keys in the files of a partition where Spark does not look for them
+    BAD_ROW = "bad-row"  # rows of a partition do not fit the state schema: seen when they are read
+    MISSING_ROWS = "missing-rows"  # a join counts rows that are not there: seen when it looks for them
+    CONTRADICTION = "contradiction"  # what a partition keeps twice differs: rows and their count, or their index
     CHANGED = "changed"  # the same of a state schema or operator metadata: it may say something else now
+
+
+OF_FOLDERS = frozenset(
+    {
+        DamageKind.MISSING_PARTITION,
+        DamageKind.MISSING_STATE,
+        DamageKind.BLOCKED,
+        DamageKind.WRONG_PARTITION,
+        DamageKind.BAD_ROW,
+        DamageKind.MISSING_ROWS,
+        DamageKind.CONTRADICTION,
+    }
+)
+"""Kinds whose path is that of a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +214,8 @@ class EveryByte:
     bytes: int
     damages: tuple[FileDamage, ...]  # by path
     unknown: tuple[str, ...]  # files that nothing says anything about, or that could not be read
+    partitions: int = 0  # of all operators
+    compared: int = 0  # of which rows were compared with their schema and with one another
 
 
 @dataclass(frozen=True, slots=True)

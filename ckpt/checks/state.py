@@ -107,6 +107,8 @@ def other_damage(checkpoint: Checkpoint) -> Iterator[Finding]:
             yield Finding(diagnoses.others.STALE_SIDECAR, damage.path, damage.detail)
         elif damage.kind is DamageKind.WRONG_PARTITION:
             yield Finding(diagnoses.state.KEYS_ELSEWHERE, damage.path, damage.detail)
+        elif damage.kind is DamageKind.CONTRADICTION:
+            yield Finding(diagnoses.state.STATE_CONTRADICTS, damage.path, damage.detail)
         elif damage.kind is DamageKind.CHANGED:
             yield Finding(diagnoses.state.STATE_REDESCRIBED, damage.path, damage.detail)
         elif damage.path not in found:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import Undecodable, Unfit
 from ckpt.decode.types import arrow_type
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import Json
@@ -33,9 +33,9 @@ def structs_of(kind: Json, blobs: Sequence[bytes], what: str, header: bytes = VE
         try:
             rows.append(reader.record(fields))
         except (IndexError, struct.error, UnicodeDecodeError):
-            raise Undecodable(f"a row of {what} ends early, or has other columns than its schema") from None
+            raise Unfit(f"a row of {what} ends early, or has other columns than its schema") from None
         if reader.at != len(blob):
-            raise Undecodable(f"a row of {what} has other columns than its schema")
+            raise Unfit(f"a row of {what} has other columns than its schema")
     return pa.array(rows, arrow_type(kind))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import xxhash
 
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import TooLarge, Undecodable
 from ckpt.formats.lz4 import COMPRESSED, HEADER_LENGTH, BadBlock, block_header, checksum_of
 from ckpt.formats.pieces import Pieces
 
@@ -22,8 +22,8 @@ _SNAPPY = b"\x82SNAPPY\x00"
 _PIECE = 1 << 22
 
 
-def decompressed(file: Iterator[bytes], codec: str) -> bytes:
-    """What a file contains, which is given in pieces, and read as far as its codec goes.
+def decompressed(file: Iterator[bytes], codec: str, most: int = MOST_BYTES) -> bytes:
+    """What a file contains, at most so many bytes. It is given in pieces, and read as far as its codec goes.
 
     Raises Undecodable where it is damaged, too large or of a codec that ckpt does not know.
     """
@@ -34,8 +34,8 @@ def decompressed(file: Iterator[bytes], codec: str) -> bytes:
     try:
         for piece in unpack(Pieces(file)):
             total += len(piece)
-            if total > MOST_BYTES:
-                raise Undecodable(f"it unpacks to more than {MOST_BYTES:,} bytes, too much to be read without Spark")
+            if total > most:
+                raise TooLarge(f"it unpacks to more than {most:,} bytes, too much to be read without Spark")
             pieces.append(piece)
     except (BadBlock, struct.error, pa.ArrowInvalid, OSError) as error:
         raise Undecodable(f"it cannot be decompressed with {codec}: {error}") from None

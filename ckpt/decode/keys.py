@@ -14,7 +14,7 @@ import numpy as np
 
 from ckpt.decode.arrow import fixed, structs
 from ckpt.decode.rows import rows_of
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import Undecodable, Unfit
 from ckpt.decode.types import FIXED, arrow_type
 from ckpt.decode.unsafe import columns_of
 from ckpt.formats.types import named_fields
@@ -71,7 +71,7 @@ def _two_parts(blobs: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
     """What a length says is first, and the rest."""
     ends = [_INT + int.from_bytes(blob[:_INT], "little") for blob in blobs]
     if any(end > len(blob) for end, blob in zip(ends, blobs, strict=True)):
-        raise Undecodable("a key has no prefix of the length that it begins with")
+        raise Unfit("a key has no prefix of the length that it begins with")
     return (
         [blob[_INT:end] for end, blob in zip(ends, blobs, strict=True)],
         [blob[end:] for end, blob in zip(ends, blobs, strict=True)],
@@ -99,11 +99,11 @@ def _comparable(name: str, kind: Json, column: Any) -> Any:
     width = 1 + dtype.itemsize
     blobs = column.to_pylist()
     if any(blob is None or len(blob) != width for blob in blobs):
-        raise Undecodable(f"key.{name} is not {width} bytes long")
+        raise Unfit(f"key.{name} is not {width} bytes long")
     parts = np.frombuffer(b"".join(blobs), np.uint8).reshape(len(blobs), width)
     markers = parts[:, 0]
     if (markers > _NULL).any():
-        raise Undecodable(f"key.{name} begins with an unknown marker")
+        raise Unfit(f"key.{name} begins with an unknown marker")
     values = np.ascontiguousarray(parts[:, 1:]).view(dtype.newbyteorder(">"))[:, 0].astype(dtype)
     if dtype.kind == "f":
         bits = values.view(f"<i{dtype.itemsize}")
@@ -114,7 +114,7 @@ def _comparable(name: str, kind: Json, column: Any) -> Any:
 def _times(kind: Json, blobs: Sequence[bytes]) -> Any:
     """Big-endian longs whose sign is flipped, so that negative ones come first."""
     if kind not in ("long", "timestamp") or any(len(blob) != _LONG for blob in blobs):
-        raise Undecodable("a key has no time where its encoder puts it")
+        raise Unfit("a key has no time where its encoder puts it")
     values = np.frombuffer(b"".join(blobs), ">i8").astype("<i8") ^ _SIGN
     return fixed(arrow_type(kind), values, np.zeros(len(blobs), bool))
 

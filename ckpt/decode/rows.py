@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import Undecodable, Unfit
 
 WORD = 8  # bytes: Spark's UnsafeRow consists of 8-byte words
 
@@ -35,23 +35,23 @@ class Rows:
         return Rows(self.words, self.at[which], self.size[which])
 
     def inside(self, words: Any, sizes: Any, what: str) -> "Rows":
-        """One part of each row: from a word of it on, so many bytes. Raises Undecodable where it is not inside."""
+        """One part of each row: from a word of it on, so many bytes. Raises Unfit where it is not inside."""
         ends = words * WORD + sizes
         if ((words < 0) | (sizes < 0) | (ends > self.size)).any():
-            raise Undecodable(f"{what} is not inside its row")
+            raise Unfit(f"{what} is not inside its row")
         return Rows(self.words, self.at + words, sizes)
 
 
 def rows_at(data: bytes, starts: Any, sizes: Any) -> Rows:
     """Rows in a block of bytes, which all begin at the same place of a word.
 
-    Raises Undecodable where a size is none that Spark writes, or beyond the end.
+    Raises Unfit where a size is none that Spark writes, or beyond the end.
     """
     shift = int(starts[0]) % WORD if len(starts) else 0
     if len(starts) and (sizes % WORD).any():
-        raise Undecodable("the length of a row is no multiple of 8 bytes")
+        raise Unfit("the length of a row is no multiple of 8 bytes")
     if len(starts) and (((starts - shift) % WORD).any() or int((starts + sizes).max()) > len(data)):
-        raise Undecodable("a row is not where its record says")
+        raise Unfit("a row is not where its record says")
     count = max(len(data) - shift, 0) // WORD
     return Rows(np.frombuffer(data, "<i8", count, shift if count else 0), (starts - shift) // WORD, sizes)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ckpt.decode.arrow import booleans, fixed, lists, offsets, spread, structs, texts
 from ckpt.decode.rows import WORD, Rows
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import Undecodable, Unfit
 from ckpt.decode.types import FIXED, Shape, arrow_type, own_type, shape_of, width_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
@@ -29,13 +29,13 @@ def structs_of(kind: Json, rows: Rows, what: str) -> Any:
 
 
 def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> list[Any]:
-    """The columns of rows. Raises Undecodable where a row is not built as the fields say."""
+    """The columns of rows. Raises Unfit where a row is not built as the fields say."""
     count = len(fields)
     bits = (count + 63) // 64
     if (rows.size < (bits + count) * WORD).any():
-        raise Undecodable(f"a row of {what} is too short for its {count} columns")
+        raise Unfit(f"a row of {what} is too short for its {count} columns")
     if count % 64 and ((rows.words[rows.at + bits - 1] >> (count % 64)) & _all_ones(64 - count % 64)).any():
-        raise Undecodable(f"a row of {what} has other columns than its schema")
+        raise Unfit(f"a row of {what} has other columns than its schema")
     found = []
     for place, (name, kind) in enumerate(fields):
         nulls = ((rows.words[rows.at + place // 64] >> (place % 64)) & 1).astype(bool)
@@ -46,7 +46,7 @@ def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> lis
 
 
 def _must_be_built(kind: Json, slots: Any, fixed_part: int, what: str) -> None:
-    """Raise Undecodable where words have bits that their type does not use, or point into the words themselves."""
+    """Raise Unfit where words have bits that their type does not use, or point into the words themselves."""
     match shape_of(kind):
         case Shape.NULL | Shape.SMALL_DECIMAL:
             return
@@ -56,10 +56,10 @@ def _must_be_built(kind: Json, slots: Any, fixed_part: int, what: str) -> None:
             used = 8 * FIXED[str(kind)][0].itemsize
         case _:
             if (((slots >> 32) & _LOW) < fixed_part).any():
-                raise Undecodable(f"{what} points into the fixed part of its row")
+                raise Unfit(f"{what} points into the fixed part of its row")
             return
     if used < 8 * WORD and (slots >> used).any():
-        raise Undecodable(f"{what} has more bits than its type")
+        raise Unfit(f"{what} has more bits than its type")
 
 
 def _all_ones(bits: int) -> int:
@@ -84,7 +84,7 @@ def column_of(kind: Json, rows: Rows, slots: Any, nulls: Any, what: str) -> Any:
     slots = slots[there] if nulls.any() else slots
     places, sizes = (slots >> 32) & _LOW, slots & _LOW
     if ((places + sizes) > own.size).any() or sizes.sum() > rows.words.nbytes:
-        raise Undecodable(f"{what} is not inside its row")
+        raise Unfit(f"{what} is not inside its row")
     return spread(_pointed(kind, own, places, sizes, what), nulls)
 
 
@@ -98,7 +98,7 @@ def _pointed(kind: Json, rows: Rows, places: Any, sizes: Any, what: str) -> Any:
     if shape is Shape.VARIANT:
         return _variants(rows.raw, starts, sizes, what)
     if (places % WORD).any():
-        raise Undecodable(f"{what} does not begin at a word")
+        raise Unfit(f"{what} does not begin at a word")
     inner = rows.inside(places // WORD, sizes, what)
     match kind:
         case "interval":
@@ -115,7 +115,7 @@ def _pointed(kind: Json, rows: Rows, places: Any, sizes: Any, what: str) -> Any:
 def _large_decimals(kind: Json, raw: Any, starts: Any, sizes: Any, what: str) -> Any:
     """Decimals of more than 18 digits: the unscaled value, big-endian, as short as it can be."""
     if ((sizes < 1) | (sizes > 16)).any():
-        raise Undecodable(f"{what} contains a decimal of an impossible length")
+        raise Unfit(f"{what} contains a decimal of an impossible length")
     places = np.arange(16)
     within = places[None, :] < sizes[:, None]
     found = raw[np.where(within, (starts + sizes)[:, None] - 1 - places[None, :], 0)]
@@ -126,11 +126,11 @@ def _large_decimals(kind: Json, raw: Any, starts: Any, sizes: Any, what: str) ->
 def _variants(raw: Any, starts: Any, sizes: Any, what: str) -> Any:
     """Variants: the length of the value, the value, the metadata (Spark ``VariantVal``)."""
     if (sizes < 4).any():
-        raise Undecodable(f"{what} contains a variant that is too short")
+        raise Unfit(f"{what} contains a variant that is too short")
     none: Any = np.zeros(len(starts), bool)
     lengths = raw[starts[:, None] + np.arange(4)].astype(np.int64) @ (256 ** np.arange(4))
     if (lengths > sizes - 4).any():
-        raise Undecodable(f"{what} contains a variant that is too short")
+        raise Unfit(f"{what} contains a variant that is too short")
     value = texts(pa.binary(), raw, starts + 4, lengths, none, what)
     metadata = texts(pa.binary(), raw, starts + 4 + lengths, sizes - 4 - lengths, none, what)
     return structs(["value", "metadata"], [value, metadata], len(starts))
@@ -139,7 +139,7 @@ def _variants(raw: Any, starts: Any, sizes: Any, what: str) -> Any:
 def _calendar_intervals(rows: Rows, what: str) -> Any:
     """Months and days in one word, microseconds in the next."""
     if (rows.size != 2 * WORD).any():
-        raise Undecodable(f"{what} contains an interval of an impossible length")
+        raise Unfit(f"{what} contains an interval of an impossible length")
     micros = rows.words[rows.at + 1]
     most = (1 << 63) // 1000 - 1
     if ((micros > most) | (micros < -most)).any():
@@ -154,14 +154,14 @@ def _elements(kind: Json, rows: Rows, what: str) -> tuple[Any, Any]:
     An array is their number, a bit for each that is NULL, in whole words, and the elements in their own width.
     """
     if (rows.size < WORD).any():
-        raise Undecodable(f"{what} contains an array that is too short")
+        raise Unfit(f"{what} contains an array that is too short")
     counts = rows.words[rows.at]
     headers = 1 + (counts + 63) // 64
     kind, width = own_type(kind), width_of(kind)
     if ((counts < 0) | (counts > rows.size) | (headers * WORD + counts * width > rows.size)).any():
-        raise Undecodable(f"{what} contains an array that is too short")
+        raise Unfit(f"{what} contains an array that is too short")
     if counts.sum() * width > rows.words.nbytes:
-        raise Undecodable(f"{what} contains arrays that overlap")
+        raise Unfit(f"{what} contains arrays that overlap")
     owner: Any = np.repeat(np.arange(len(rows)), counts)
     places = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
     base = rows.take(owner)
@@ -178,14 +178,14 @@ def _elements(kind: Json, rows: Rows, what: str) -> tuple[Any, Any]:
 def _maps(key: Json, value: Json, rows: Rows, what: str) -> Any:
     """Maps: the bytes of the array of keys, that array, and the array of values."""
     if (rows.size < WORD).any():
-        raise Undecodable(f"{what} contains a map that is too short")
+        raise Unfit(f"{what} contains a map that is too short")
     length = rows.words[rows.at]
     one: Any = np.ones(len(rows), np.int64)
     if (length % WORD).any():
-        raise Undecodable(f"{what} contains a map of an impossible length")
+        raise Unfit(f"{what} contains a map of an impossible length")
     keys, counts = _elements(key, rows.inside(one, length, what), f"{what}.key")
     behind = one + length // WORD
     values, others = _elements(value, rows.inside(behind, rows.size - behind * WORD, what), f"{what}.value")
     if (counts != others).any():
-        raise Undecodable(f"{what} contains a map with more keys than values, or fewer")
+        raise Unfit(f"{what} contains a map with more keys than values, or fewer")
     return pa.MapArray.from_arrays(offsets(counts), keys, values)

@@ -196,6 +196,15 @@ KEYS_ELSEWHERE = Diagnosis(
     "without an error and does not find their keys, so it begins them anew and writes wrong results.",
     RESTORE,
 )
+STATE_CONTRADICTS = Diagnosis(
+    "CKPT325",
+    "state-that-contradicts-itself",
+    ERROR,
+    "What Spark keeps twice differs: the rows of a join and how many it counts, or timers, expiry times or lists and "
+    "the index or count that belongs to them. Spark loads the state without an error. Later it fails when it looks for "
+    "a row that is not there, or silently leaves out what it does not find.",
+    RESTORE,
+)
 OTHER_STATE_DAMAGED = Diagnosis(
     "CKPT322",
     "damaged-state-that-no-start-loads-now",

@@ -11,7 +11,7 @@ from ckpt.decode import avro
 from ckpt.decode.arrow import whole
 from ckpt.decode.keys import keys_of
 from ckpt.decode.rows import VERSION, Rows, rows_of
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import Undecodable, Unfit
 from ckpt.decode.unsafe import structs_of
 from ckpt.export.reading import Chosen
 from ckpt.model import Provider
@@ -120,7 +120,7 @@ def elements(value: bytes) -> list[bytes]:
         length = int.from_bytes(value[at : at + _LENGTH], "little")
         at += _LENGTH
         if length % 8 != 1 or at + length > len(value):
-            raise Undecodable("a list has no element of the length that it names")
+            raise Unfit("a list has no element of the length that it names")
         found.append(value[at : at + length])
         at += length
     return found

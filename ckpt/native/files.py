@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ckpt.decode.codecs import MOST_BYTES
 from ckpt.decode.trouble import Undecodable
 from ckpt.errors import CkptError
 from ckpt.export.choose import StateDamaged
@@ -29,6 +30,7 @@ class StoreFiles:
     chain: Chain
     storage: Storage
     codec: str
+    most: int = MOST_BYTES  # bytes of a file, or all files of an HDFS-backed store, that are unpacked into memory
 
     @property
     def snapshot(self) -> str | None:
@@ -57,7 +59,8 @@ class StoreFiles:
 
     def refused(self, path: str, why: Exception | str) -> CkptError:
         """Why a file of it is not decoded, as an error that names it."""
-        return Undecodable(f"{self.storage.uri}: {path} cannot be read without Spark: {why}")
+        kind = type(why) if isinstance(why, Undecodable) else Undecodable
+        return kind(f"{self.storage.uri}: {path} cannot be read without Spark: {why}")
 
 
 def files_of(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:

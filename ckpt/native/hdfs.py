@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ckpt.decode.codecs import MOST_BYTES, decompressed
+from ckpt.decode.codecs import decompressed
 from ckpt.decode.records import Records, newest, records_of, with_key
 from ckpt.decode.rows import Rows, rows_at
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import TooLarge, Undecodable
 from ckpt.native.files import MOST_ROWS, StoreFiles
 
 
@@ -40,9 +40,9 @@ def _records(files: StoreFiles) -> list[Records]:
     found: list[Records] = []
     for path in _paths(files):
         try:
-            found.append(records_of(decompressed(files.pieces(path), files.codec)))
+            found.append(records_of(decompressed(files.pieces(path), files.codec, files.most)))
         except Undecodable as error:
             raise files.refused(path, error) from None
-        if sum(len(one.data) for one in found) > MOST_BYTES:
-            raise files.refused(path, f"its partition has more than {MOST_BYTES:,} bytes")
+        if sum(len(one.data) for one in found) > files.most:
+            raise files.refused(path, TooLarge(f"its partition has more than {files.most:,} bytes"))
     return found

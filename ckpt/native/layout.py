@@ -1,5 +1,6 @@
 """How the rows of a unit are stored: in which store and column family, and how its keys and values are encoded."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt import settings
@@ -8,7 +9,7 @@ from ckpt.decode.trouble import Undecodable
 from ckpt.export.reading import Chosen
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE
-from ckpt.model import Json, Provider, Store
+from ckpt.model import ColumnFamily, Json, Operator, Provider, Store
 from ckpt.state.units import StateUnit, UnitKind
 
 _TIMERS = "_keyToTimestamp"
@@ -42,25 +43,50 @@ def layout_of(chosen: Chosen, unit: StateUnit) -> Layout:
     name = _family_name(unit, stores)
     store = stores.get(unit.row_store or unit.stores[0]) or stores[DEFAULT_STORE]
     families = {family.name: family for family in store.column_families}
-    encoded_as_avro = chosen.recorded.get(settings.ENCODING_FORMAT) == "avro"
-    delimiter = b"," if chosen.recorded.get(settings.MERGE_OPERATOR, "1") == "1" else b""
     if not families:
         encoder = _encoder(unit, store)
-        return Layout(store.name, None, store.key_schema, store.value_schema, encoder, False, False, delimiter)
+        return Layout(store.name, None, store.key_schema, store.value_schema, encoder, False, False, _delimiter(chosen))
     if name not in families:
         raise Undecodable(f"{chosen.checkpoint.uri}: no state schema describes the rows of {unit.label}")
-    family = families[name]
+    return _of_family(chosen, operators[unit.operator], store, families[name])
+
+
+def layouts_of(chosen: Chosen, operator: Operator) -> Iterator[Layout]:
+    """The layout of every column family of an operator, those included that only Spark reads.
+
+    Left out are those of which the files do not say enough to be sure.
+    """
+    for store in operator.stores:
+        for family in store.column_families:
+            try:
+                yield _of_family(chosen, operator, store, family)
+            except Undecodable:
+                continue
+
+
+def _of_family(chosen: Chosen, operator: Operator, store: Store, family: ColumnFamily) -> Layout:
+    uri, name = chosen.checkpoint.uri, family.name
     if family.key_encoder is None:
-        raise Undecodable(f"{chosen.checkpoint.uri}: its state schema does not say how keys of {name} are encoded")
-    several = unit.kind is UnitKind.LIST or name.endswith(_MERGED)
-    avro = encoded_as_avro and bool(operators[unit.operator].variables)
+        raise Undecodable(f"{uri}: its state schema does not say how keys of {name} are encoded")
+    avro = bool(operator.variables) and chosen.recorded.get(settings.ENCODING_FORMAT) == "avro"
     if avro and family.evolved:
-        raise Undecodable(
-            f"{chosen.checkpoint.uri}: the schema of {name} has changed, and ckpt does not read Avro rows of older ones"
-        )
+        raise Undecodable(f"{uri}: the schema of {name} has changed, and ckpt does not read Avro rows of older ones")
+    lists = (variable.name for variable in operator.variables if variable.kind == "ListState")
     return Layout(
-        store.name, name, family.key_schema, family.value_schema, family.key_encoder, several, avro, delimiter
+        store=store.name,
+        family=name,
+        key=family.key_schema,
+        value=family.value_schema,
+        encoder=family.key_encoder,
+        several=name.endswith(_MERGED) or name in lists,
+        avro=avro,
+        delimiter=_delimiter(chosen),
     )
+
+
+def _delimiter(chosen: Chosen) -> bytes:
+    """What the merge operator puts between the rows of a list."""
+    return b"," if chosen.recorded.get(settings.MERGE_OPERATOR, "1") == "1" else b""
 
 
 def _family_name(unit: StateUnit, stores: dict[str, Store]) -> str:

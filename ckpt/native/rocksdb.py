@@ -84,7 +84,7 @@ class RocksDBStore:
         overlay = Overlay(delimiter)
         for path in self.files.logs:
             try:
-                overlay.apply(changes_of(decompressed(self.files.pieces(path), self.files.codec)))
+                overlay.apply(changes_of(decompressed(self.files.pieces(path), self.files.codec, self.files.most)))
             except Undecodable as error:
                 raise self.files.refused(path, error) from None
         return overlay

@@ -30,6 +30,8 @@ _STATE_DIAGNOSES = {
     DamageKind.MISSING_PARTITION: diagnoses.state.STATE_FOLDER_MISSING,
     DamageKind.MISSING_STATE: diagnoses.state.STATE_FOLDER_MISSING,
     DamageKind.BAD_BLOCK: diagnoses.state.STATE_SST_MISSING,
+    DamageKind.BAD_ROW: diagnoses.state.STATE_FILE_DAMAGED,
+    DamageKind.MISSING_ROWS: diagnoses.state.STATE_CONTRADICTS,
     DamageKind.LEADS_OUTSIDE: diagnoses.state.STATE_FILE_DAMAGED,
     DamageKind.BAD_END: diagnoses.state.STATE_FILE_DAMAGED,
 }

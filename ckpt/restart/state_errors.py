@@ -11,6 +11,7 @@ from ckpt.model import DamageKind, Provider, StateDamage, StateFileKind
 from ckpt.versions import ChecksumCheck, Rules
 
 _UNCATEGORIZED = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
+_SEEN_WHEN_READ = (DamageKind.BAD_BLOCK, DamageKind.BAD_ROW, DamageKind.MISSING_ROWS)
 _CUT_SHORT = (DamageKind.EMPTY, DamageKind.TRUNCATED)
 
 
@@ -27,7 +28,7 @@ def load_failure(damage: StateDamage, provider: Provider, rules: Rules) -> LoadF
     """How a start ends that meets ``damage``, under the rules of its version; None where it gets round it."""
     if _survives(damage, rules):
         return None
-    if damage.kind is DamageKind.BAD_BLOCK or (damage.kind is DamageKind.LEADS_OUTSIDE and rules.reads_outside):
+    if damage.kind in _SEEN_WHEN_READ or (damage.kind is DamageKind.LEADS_OUTSIDE and rules.reads_outside):
         return LoadFailure(None, certain=False)
     match damage.kind:
         case DamageKind.MISSING_STATE if damage.operator is None and rules.checks_state_folder:
@@ -63,7 +64,7 @@ def _survives(damage: StateDamage, rules: Rules) -> bool:
         wanted = DamageKind.VERSION_2 if rules.version_2_snapshots else DamageKind.VERSION_1
         if damage.kind is wanted:
             return True
-    if damage.kind in (DamageKind.CHECKSUM_DIFFERS, DamageKind.BAD_BLOCK):
+    if damage.kind in (DamageKind.CHECKSUM_DIFFERS, *_SEEN_WHEN_READ):
         return damage.kind is DamageKind.CHECKSUM_DIFFERS
     if damage.kind is DamageKind.BAD_END and not rules.looks_for_version:
         return True

@@ -4,7 +4,7 @@ Files in the folder of another partition are as they were written, and Spark loa
 not find their keys.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ckpt.errors import CkptError
 from ckpt.export.columns import Columns
-from ckpt.export.reading import Chosen, Question, choose
+from ckpt.export.reading import Chosen
 from ckpt.model import DamageKind, FileDamage, StateFileKind
 from ckpt.native import shapes
 from ckpt.native.batches import columns_of
@@ -30,12 +30,8 @@ _LARGEST = 64 << 20  # bytes of a file that is decompressed for that
 _OF_KEYS = ("key", "user_map_key")
 
 
-def misplaced_keys(uri: str, options: Mapping[str, str]) -> Iterator[FileDamage]:
+def misplaced_keys(chosen: Chosen) -> Iterator[FileDamage]:
     """The folders of partitions whose keys belong to others. What cannot be read without Spark is left out."""
-    try:
-        chosen = choose(Question(uri, all_units=True), options)
-    except CkptError:
-        return
     for unit in chosen.units:
         try:
             yield from _of_unit(chosen, unit)

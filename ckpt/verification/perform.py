@@ -7,13 +7,16 @@ from functools import reduce
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.errors import CkptError, UsageError
-from ckpt.model import FileDamage
+from ckpt.export.reading import Question, choose
+from ckpt.model import DamageKind, FileDamage, StateDamage
 from ckpt.reader import read_checkpoint
 from ckpt.state import Needed, Verdict, Verified, needed_files
 from ckpt.state.ranges import Ranges, common
 from ckpt.state.steps import run
 from ckpt.state.units import state_units
 from ckpt.storage import open_storage
+
+_OF_LOAD = (DamageKind.BAD_ROW, DamageKind.MISSING_ROWS)
 
 Watcher = Callable[[int, int], None]
 """Called with the bytes read so far, and with those of all files."""
@@ -97,24 +100,43 @@ def deep_checkpoint(
     if told is not None:
         told(Estimate(len(needed.files), needed.bytes))
     seen = _verified(uri, options, needed, jobs or os.cpu_count() or 1, watcher)
-    return _with_partitions(read_checkpoint(storage, batches=batches, seen=seen), uri, options)
+    return _with_rows(read_checkpoint(storage, batches=batches, seen=seen), uri, options)
 
 
 def _load_packages() -> None:
     """Whoever lacks the packages of the extra ``native`` learns it before anything is read. Raises CkptError."""
-    from ckpt.verification import partitions, workers  # noqa: F401
+    from ckpt.verification import contents, partitions, workers  # noqa: F401
 
 
-def _with_partitions(found: Checkpoint, uri: str, options: Mapping[str, str]) -> Checkpoint:
-    """The same, with what a look at keys finds."""
+def _with_rows(found: Checkpoint, uri: str, options: Mapping[str, str]) -> Checkpoint:
+    """The same, with what a look at rows finds. What cannot be read without Spark is left out."""
+    from ckpt.verification.contents import contents_of
     from ckpt.verification.partitions import misplaced_keys
 
     state = found.state
     if state is None or state.every_byte is None:
         return found
-    damages = {damage.path: damage for damage in (*misplaced_keys(uri, options), *state.every_byte.damages)}
-    every_byte = replace(state.every_byte, damages=tuple(damages[path] for path in sorted(damages)))
-    return replace(found, state=replace(state, every_byte=every_byte))
+    try:
+        chosen = choose(Question(uri, all_units=True), options)
+    except CkptError:
+        return found
+    contents = contents_of(chosen)
+    damages = {one.path: one for one in (*contents.damages, *misplaced_keys(chosen), *state.every_byte.damages)}
+    bad = () if chosen.moment.state_version != state.needed_version else contents.damages
+    loaded = [_of_load(damage, chosen.moment.state_version) for damage in bad if damage.kind in _OF_LOAD]
+    every_byte = replace(
+        state.every_byte,
+        damages=tuple(damages[path] for path in sorted(damages)),
+        partitions=contents.partitions,
+        compared=contents.compared,
+    )
+    return replace(found, state=replace(state, every_byte=every_byte, damages=(*state.damages, *loaded)))
+
+
+def _of_load(damage: FileDamage, version: int) -> StateDamage:
+    """Bad or missing rows, as damage to the version that the next start loads."""
+    operator, partition = (int(part) for part in damage.path.split("/")[1:3])
+    return StateDamage(damage.kind, operator, None, partition, version, damage.path, None, damage.detail)
 
 
 def _verified(uri: str, options: Mapping[str, str], needed: Needed, jobs: int, watcher: Watcher | None) -> Verified:

@@ -10,7 +10,7 @@ from ckpt.model import EveryByte, Json, Operator, Store
 from ckpt.state.ranges import Ranges, common
 
 from .blocks import Block, Heading, Item, Line
-from .text import batch_ranges, plural, size
+from .text import batch_ranges, damaged, not_decoded, plural, size
 
 _RECORDED = {
     settings.SHUFFLE_PARTITIONS: "shuffle partitions",
@@ -49,7 +49,9 @@ def _every_byte(found: EveryByte) -> str:
     said = f"every byte of {plural(found.files, 'file')} was read, {size(found.bytes)}"
     if found.unknown:
         said += f"; of {plural(len(found.unknown), 'file')} nothing tells whether they changed"
-    return f"{said}; {plural(len(found.damages), 'file') if found.damages else 'none'} damaged"
+    said += f"; {damaged(found.damages) if found.damages else 'none'} damaged"
+    left = not_decoded(found)
+    return f"{said}; rows were {left}" if left else said
 
 
 def _recorded(inspection: Inspection) -> str:

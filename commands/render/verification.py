@@ -12,7 +12,7 @@ from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, more, page_of
 from .document import Document, checkpoint_entry, restart_entry, tool
 from .page import forecast_cases, title
-from .text import batch_ranges, plural, size
+from .text import batch_ranges, damaged, not_decoded, plural, size
 
 _SHOWN = 20  # damaged files that are named on a page
 
@@ -48,13 +48,15 @@ class VerificationReport:
 
     def page(self) -> Page:
         """How many files are damaged, which, and what is left."""
-        return page_of(title(self._inspection), self._headline(), self._damages(), self._left(), self._next())
+        return page_of(
+            title(self._inspection), self._headline(), self._damages(), self._rows(), self._left(), self._next()
+        )
 
     def _headline(self) -> Iterator[Block]:
         found = self.found
         read = f"{plural(found.files, 'file')}, {size(found.bytes)}"
         if found.damages:
-            yield Headline(f"DAMAGED: {plural(len(found.damages), 'file')}; every byte was read of {read}", Tone.ERROR)
+            yield Headline(f"DAMAGED: {damaged(found.damages)}; every byte was read of {read}", Tone.ERROR)
         elif found.unknown:
             yield Headline(f"NO DAMAGE FOUND in {read}; not all of it could be verified", Tone.NOTE)
         else:
@@ -63,7 +65,7 @@ class VerificationReport:
     def _damages(self) -> Iterator[Block]:
         damages, unknown = self.found.damages, self.found.unknown
         if damages:
-            yield Heading("Damages", plural(len(damages), "file"))
+            yield Heading("Damages", damaged(damages))
             for one in damages[:_SHOWN]:
                 yield Item(one.path, 2)
                 yield Item(f"{one.kind}: {one.detail}", 4)
@@ -72,6 +74,12 @@ class VerificationReport:
             yield Heading("Unknown", f"nothing tells whether {plural(len(unknown), 'file')} changed")
             yield from (Line(f"  {path}") for path in unknown[:_SHOWN])
             yield from more(len(unknown) - _SHOWN)
+
+    def _rows(self) -> Iterator[Block]:
+        state = self.found.checkpoint.state
+        left = not_decoded(state.every_byte) if state and state.every_byte else ""
+        if left:
+            yield Heading("Rows", left)
 
     def _left(self) -> Iterator[Block]:
         spans = list(self.found.loadable)

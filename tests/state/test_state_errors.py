@@ -134,4 +134,5 @@ def test_there_is_an_answer_for_everything(kind, file_kind, provider) -> None:
 
 def uncertain(kind: DamageKind, spark: Spark) -> bool:
     """Whether a start fails depends on what its batch reads, or on what is in memory."""
-    return kind is DamageKind.BAD_BLOCK or (kind is DamageKind.LEADS_OUTSIDE and spark is Spark.V3_5)
+    of_some_rows = kind in (DamageKind.BAD_BLOCK, DamageKind.BAD_ROW, DamageKind.MISSING_ROWS)
+    return of_some_rows or (kind is DamageKind.LEADS_OUTSIDE and spark is Spark.V3_5)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
-from . import as_made, flipped, kafka, logs, old_spark, operators, random_gaps, snapshots, state
+from . import as_made, contents, flipped, kafka, logs, old_spark, operators, random_gaps, snapshots, state
 from .model import SAMPLES, Case
 
 
@@ -33,6 +33,7 @@ CASES: tuple[Case, ...] = tuple(
             old_spark.cases(),
             kafka.cases(),
             flipped.cases(),
+            contents.cases(),
         )
     )
 )
