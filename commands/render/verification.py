@@ -87,6 +87,6 @@ class VerificationReport:
         yield forecast_cases(self._inspection.counted)
 
     def _next(self) -> Iterator[Block]:
-        if self.found.damages:
+        if self.found.damages or not all(one.outcome.runs for one in self._inspection.counted):
             yield Item("what it means, and what to do", 10, "Next")
             yield Command(f"ckpt inspect {quoted_path(self.found.checkpoint.uri)} --deep")
