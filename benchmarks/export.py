@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from benchmarks.many_keys import PROVIDERS
+from benchmarks.many_keys import made as many_keys
 from benchmarks.measure import Pairs, Run, alternated, circumstances
 from ckpt.export.reading import Question, plan_readings
 from ckpt.export.targets import Format, Mode, Shape, target
@@ -34,7 +35,6 @@ from ckpt.spark import export as exporting
 from ckpt.spark.needs import pyspark_version
 from ckpt.spark.session import session
 
-ROOT = Path(__file__).resolve().parent.parent
 MEMORY = {"spark.driver.memory": "4g"}  # HDFS-backed state is held in memory, partition by partition
 LIMITED = "spark.driver.memory=1g"
 
@@ -47,22 +47,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as temporary:
         folder = Path(asked.folder or temporary)
         sizes = (asked.keys // 10, asked.keys)
-        made = {(provider, keys): _checkpoint(folder, provider, keys) for provider in asked.providers for keys in sizes}
+        made = {(provider, keys): many_keys(folder, provider, keys) for provider in asked.providers for keys in sizes}
         with session(None, MEMORY, delta=False) as spark:
             for provider in asked.providers:
                 for row in _rows(spark, provider, {keys: made[provider, keys] for keys in sizes}, asked.pairs):
                     print(row, flush=True)
         print(_limited(made["RocksDB", asked.keys], asked.keys, folder / "limited"))
-
-
-def _checkpoint(folder: Path, provider: str, keys: int) -> Path:
-    """A checkpoint, made unless an earlier run left it in the folder."""
-    where = folder / f"{provider}-{keys}"
-    if not (where / "commits" / "0").exists():
-        shutil.rmtree(where, ignore_errors=True)
-        command = [sys.executable, "-m", "benchmarks.many_keys", provider, str(keys), str(where)]
-        _done(subprocess.run(command, cwd=ROOT, capture_output=True, text=True))
-    return where
 
 
 def _rows(spark: SparkSession, provider: str, checkpoints: dict[int, Path], times: int) -> Iterator[str]:
@@ -132,20 +122,15 @@ def _limited(checkpoint: Path, keys: int, to: Path) -> str:
         sys.exit(f"{script} is not there: install the project into this environment (python -m pip install .)")
     command = [str(script), "export-state", str(checkpoint), "--to", str(to), "--conf", LIMITED, "-o", "json"]
     began = time.perf_counter()
-    said = _done(subprocess.run(command, capture_output=True, text=True))
+    ran = subprocess.run(command, capture_output=True, text=True)
+    if ran.returncode:
+        raise RuntimeError(f"{command[:2]} exited with {ran.returncode}: {ran.stderr[-2000:]}")
     wall = time.perf_counter() - began
     shutil.rmtree(to)
-    (export,) = json.loads(said)["exports"]
+    (export,) = json.loads(ran.stdout)["exports"]
     if export["rows"] != keys:
         raise RuntimeError(f"{export['rows']:,} rows of {keys:,} keys")
     return f"{keys:,} keys, RocksDB, with {LIMITED}: exported in {wall:.1f} s, start of the session included"
-
-
-def _done(ran: "subprocess.CompletedProcess[str]") -> str:
-    """What a process printed. Raises RuntimeError where it failed."""
-    if ran.returncode:
-        raise RuntimeError(f"{ran.args[:3]} exited with {ran.returncode}: {ran.stderr[-2000:]}")
-    return ran.stdout
 
 
 def _arguments() -> argparse.Namespace:

@@ -3,7 +3,10 @@
 python -m benchmarks.many_keys PROVIDER KEYS CHECKPOINT
 """
 
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -11,6 +14,21 @@ from pyspark.sql import functions as F
 PARTITIONS = 8
 _STATE = "org.apache.spark.sql.execution.streaming.state."
 PROVIDERS = {"RocksDB": _STATE + "RocksDBStateStoreProvider", "HDFS-backed": _STATE + "HDFSBackedStateStoreProvider"}
+
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def made(folder: Path, provider: str, keys: int) -> Path:
+    """Such a checkpoint in a folder, made in a process of its own unless an earlier run left it there."""
+    where = folder / f"{provider}-{keys}"
+    if not (where / "commits" / "0").exists():
+        shutil.rmtree(where, ignore_errors=True)
+        command = [sys.executable, "-m", "benchmarks.many_keys", provider, str(keys), str(where)]
+        ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if ran.returncode:
+            raise RuntimeError(f"{command[:3]} exited with {ran.returncode}: {ran.stderr[-2000:]}")
+    return where
 
 
 def main(provider: str, keys: int, checkpoint: str) -> None:
