@@ -92,8 +92,10 @@ def export_state(
     look: LookOptions,
     engine: Annotated[
         Engine,
-        typer.Option("--engine", help="Who reads and writes: Spark; ckpt alone; or ckpt where it does the same."),
-    ] = Engine.SPARK,
+        typer.Option(
+            "--engine", help="Who reads and writes: ckpt where it does what Spark does, else Spark; ckpt alone; Spark."
+        ),
+    ] = Engine.AUTO,
     jobs: options.JobsOption = None,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,

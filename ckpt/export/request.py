@@ -57,7 +57,7 @@ class ExportRequest:
     partition_id: bool = False  # keep the state partition of each row
     action: Action = Action.EXPORT
     rows: int = 20  # how many to show
-    engine: Engine = Engine.SPARK
+    engine: Engine = Engine.AUTO
     jobs: int | None = None  # processes of the engine native at a time; None is one for each core
 
     @property

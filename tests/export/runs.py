@@ -45,7 +45,7 @@ def _main(asked: dict[str, Any]) -> dict[str, Any]:
     app, told = script.load(), []
     with _session(asked["session"]):
         for words in asked["runs"]:
-            result = CliRunner().invoke(app, ["export-state", *words], catch_exceptions=False)
+            result = CliRunner().invoke(app, ["export-state", "--engine", "spark", *words], catch_exceptions=False)
             told.append([result.exit_code, result.stdout, result.stderr])
     imported = {name.partition(".")[0] for name in sys.modules}
     return {"runs": told, "imported": not imported.isdisjoint({"pyspark", "py4j"})}

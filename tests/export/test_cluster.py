@@ -59,7 +59,7 @@ def test_an_export_on_a_cluster_is_the_local_one(
 ) -> None:
     _, to, words = EXPORTS[name]
     here, there = tmp_path / "local", exported.place(name) / "out"
-    local = ckpt("export-state", exported.place(name) / to, "--to", here, *words)
+    local = ckpt("export-state", "--engine", "spark", exported.place(name) / to, "--to", here, *words)
     assert local.exit_code == 0, local.stderr
 
     assert exported.runs[name].exit_code == 0, exported.runs[name].stderr

@@ -105,7 +105,9 @@ def test_shapes_that_do_not_exist_are_refused(spark: Any) -> None:
 
 
 def test_a_page_says_what_is_wrong_in_one_line(ckpt: Ckpt) -> None:
-    result = ckpt("export-state", ROOT / "sample_checkpoints" / "damaged-missing-sst", "--to", "/tmp/never")
+    result = ckpt(
+        "export-state", "--engine", "spark", ROOT / "sample_checkpoints" / "damaged-missing-sst", "--to", "/tmp/never"
+    )
     assert result.exit_code == 3
     assert "CKPT303" in result.refusal()
 

@@ -105,7 +105,7 @@ def test_what_is_written_is_read_back_equal(sample: str, kind: str, spark: Any, 
     source, target = f"sample_checkpoints/{sample}", tmp_path / "initial"
     words = ("--shape", "initial-state", "--format", kind)
 
-    result = ckpt("export-state", source, "--to", target, *words, "-o", "json")
+    result = ckpt("export-state", "--engine", "spark", source, "--to", target, *words, "-o", "json")
 
     assert result.exit_code == 0, result.stderr
     (told,) = result.json()["exports"]
@@ -124,7 +124,7 @@ def library() -> Any:
 
 def test_all_writes_a_folder_for_each_operator(ckpt: Ckpt, spark: Any, tmp_path: Path) -> None:
     source, words = "sample_checkpoints/dedup-aggregation-hdfs-4.2", ("--shape", "initial-state", "--all")
-    result = ckpt("export-state", source, "--to", tmp_path / "all", *words)
+    result = ckpt("export-state", "--engine", "spark", source, "--to", tmp_path / "all", *words)
     assert result.exit_code == 0, result.stderr
     assert {path.name for path in (tmp_path / "all").iterdir() if path.is_dir()} == {"operator-0", "operator-1"}
     counts = [spark.read.parquet(str(tmp_path / "all" / f"operator-{operator}")).count() for operator in (0, 1)]
@@ -133,8 +133,8 @@ def test_all_writes_a_folder_for_each_operator(ckpt: Ckpt, spark: Any, tmp_path:
 
 def test_count_show_and_batch(ckpt: Ckpt, spark: Any) -> None:
     words = ("sample_checkpoints/tws-changelog-4.0", "--shape", "initial-state")
-    assert ckpt("export-state", *words, "--count").stdout.startswith("5 rows in operator 0")
-    result = ckpt("export-state", *words, "--batch", "0", "--show", "9", "-o", "json")
+    assert ckpt("export-state", "--engine", "spark", *words, "--count").stdout.startswith("5 rows in operator 0")
+    result = ckpt("export-state", "--engine", "spark", *words, "--batch", "0", "--show", "9", "-o", "json")
     (told,) = result.json()["exports"]
     assert told["batch"] == 0
     assert {row["key"]: len(row["timers"]) for row in told["shown"]} == dict.fromkeys(range(5), 1)
@@ -142,7 +142,7 @@ def test_count_show_and_batch(ckpt: Ckpt, spark: Any) -> None:
 
 def test_csv_refuses_arrays_by_name(ckpt: Ckpt, spark: Any, tmp_path: Path) -> None:
     words = ("--shape", "initial-state", "--format", "csv", "--to", tmp_path / "out")
-    result = ckpt("export-state", "sample_checkpoints/tws-rocksdb-4.2", *words)
+    result = ckpt("export-state", "--engine", "spark", "sample_checkpoints/tws-rocksdb-4.2", *words)
     assert result.exit_code == 2
     assert "column recent (array)" in result.refusal()
     assert list(tmp_path.iterdir()) == []

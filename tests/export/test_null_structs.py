@@ -69,7 +69,18 @@ def test_they_are_apart_or_said_not_to_be(
 ) -> None:
     def back(shape: str, kind: str) -> tuple[Any, list[Any]]:
         target = tmp_path / f"{shape}-{kind}"
-        words = ("export-state", checkpoints[name], "--shape", shape, "--format", kind, "--to", target)
+        words = (
+            "export-state",
+            "--engine",
+            "spark",
+            checkpoints[name],
+            "--shape",
+            shape,
+            "--format",
+            kind,
+            "--to",
+            target,
+        )
         assert ckpt(*words).exit_code == 0
         told = json.loads((target / "_ckpt_export.json").read_text())
         from pyspark.sql.types import StructType
@@ -86,7 +97,7 @@ def test_they_are_apart_or_said_not_to_be(
             assert told["dropped"] == [{"path": name, "why": BLURRED}]
             leaves = [one["name"] for one in told["columns"] if one["path"].startswith(f"{name}.")]
             assert sorted((tuple(row[leaf] for leaf in leaves) for row in rows), key=repr) == [FULL, OF_NULLS, OF_NULLS]
-    told = ckpt("export-state", checkpoints[name], "--to", tmp_path / "new", "--plan").stdout
+    told = ckpt("export-state", "--engine", "spark", checkpoints[name], "--to", tmp_path / "new", "--plan").stdout
     assert f"{name}: {BLURRED.split(':')[0]}" in " ".join(told.split())
 
 

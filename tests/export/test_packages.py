@@ -35,7 +35,7 @@ def export(ckpt_process: Ckpt, folder: Path, *words: str) -> Run:
     (package / f"{package.parent.name}-{package.name}.pom").write_text(POM)
     target = ("--to", folder / "table", "--format", "delta", "--master", "local[1]")
     home = {"JAVA_TOOL_OPTIONS": f"-Duser.home={folder / 'home'}"}
-    return ckpt_process("export-state", SAMPLE, *target, *words, env=home, timeout=600)
+    return ckpt_process("export-state", "--engine", "spark", SAMPLE, *target, *words, env=home, timeout=600)
 
 
 def test_a_repository_with_the_pom_and_without_the_jar(ckpt_process: Ckpt, tmp_path: Path) -> None:

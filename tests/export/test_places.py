@@ -53,7 +53,9 @@ def test_awkward_names(sample: str, name: str, spark: Any, copy_of: CopyOf, unto
 def test_awkward_names_are_written_to_as_well(spark: Any, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     for number, name in enumerate(AWKWARD):
         target = tmp_path / f"{number}" / name / "a b%20ü"
-        result = ckpt("export-state", "sample_checkpoints/aggregation-hdfs-4.2", "--to", target, "--quiet")
+        result = ckpt(
+            "export-state", "--engine", "spark", "sample_checkpoints/aggregation-hdfs-4.2", "--to", target, "--quiet"
+        )
         assert result.exit_code == 0, result.stderr
         assert sorted(path.name for path in target.parent.iterdir()) == [target.name]
         assert (target / "_SUCCESS").is_file()

@@ -99,11 +99,11 @@ def test_a_remote_target_is_looked_at_through_ckpts_own_door(memory_uri: Upload,
     assert taken.exit_code == 2
     assert f"{uri} exists and is not an export" in taken.refusal()
     free = ckpt("export-state", AGGREGATION, "--to", f"{uri}-free", "--plan")
-    assert (free.exit_code, free.stderr) == (0, "")
+    assert (free.exit_code, free.stderr) == (0, "ckpt: with Spark: only Spark writes to remote places\n")
 
 
 def test_a_remote_target_that_cannot_be_looked_at_is_said_so(ckpt: Ckpt) -> None:
-    result = ckpt("export-state", AGGREGATION, "--to", "unheard-of://host/out", "--plan")
+    result = ckpt("export-state", AGGREGATION, "--engine", "spark", "--to", "unheard-of://host/out", "--plan")
     assert result.exit_code == 0
     assert result.stderr.startswith("ckpt: --to is checked only when Spark runs: unheard-of://")
     assert result.stderr.count("\n") == 1

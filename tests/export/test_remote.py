@@ -51,7 +51,7 @@ def test_hdfs(hdfs: HdfsCluster, spark: Any, ckpt: Ckpt, copy_of: CopyOf, tmp_pa
     """Spark comes with what it needs, so that the session of all tests will do."""
 
     def export(runs: list[list[str]]) -> list[Run]:
-        return [ckpt("export-state", *words) for words in runs]
+        return [ckpt("export-state", "--engine", "spark", *words) for words in runs]
 
     check(hdfs.upload, f"{hdfs.root}/exports/of state", {}, export, copy_of, tmp_path)
 

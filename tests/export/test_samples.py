@@ -118,7 +118,7 @@ def test_a_round_trip_of_everything_changes_nothing(
     for unit in units:
         needs(spark, unit)
     words = ["--all", "--to", tmp_path / "all", "--format", kind, "-o", "json"]
-    result = ckpt("export-state", f"sample_checkpoints/{sample}", *words)
+    result = ckpt("export-state", "--engine", "spark", f"sample_checkpoints/{sample}", *words)
     assert result.exit_code == 0, result.stderr
     counts = {one["to"].rpartition("/")[2]: one["rows"] for one in result.json()["exports"]}
     assert counts.keys() == {unit.folder for unit in units}
@@ -150,7 +150,7 @@ def test_a_round_trip_as_text_changes_nothing(
     target = tmp_path / "out"
     source = f"sample_checkpoints/{sample}"
 
-    result = ckpt("export-state", source, "--to", target, "--format", kind, *words, "-o", "json")
+    result = ckpt("export-state", "--engine", "spark", source, "--to", target, "--format", kind, *words, "-o", "json")
 
     assert result.exit_code == 0, result.stderr
     (told,) = result.json()["exports"]
@@ -158,7 +158,9 @@ def test_a_round_trip_as_text_changes_nothing(
     back = (
         spark.read.format(kind).option("header", True).schema(StructType.fromJson(manifest["schema"])).load(str(target))
     )
-    shown = ckpt("export-state", source, *words, "--show", "1000", "-o", "json").json()["exports"][0]["shown"]
+    shown = ckpt("export-state", "--engine", "spark", source, *words, "--show", "1000", "-o", "json").json()["exports"][
+        0
+    ]["shown"]
     assert sorted(json.dumps(row, sort_keys=True) for row in shown) == rows.content(back)
     assert back.count() == manifest["rows"] == told["rows"] == len(shown)
 
@@ -173,7 +175,9 @@ def test_the_session_of_the_caller_is_as_it_was(spark: Any) -> None:
 def test_a_session_that_is_active_elsewhere_is_used_and_not_stopped(spark: Any, ckpt: Ckpt) -> None:
     """Which session is active is a matter of threads; the one that there is belongs to somebody."""
     spark._jvm.org.apache.spark.sql.classic.SparkSession.clearActiveSession()
-    assert ckpt("export-state", "sample_checkpoints/aggregation-hdfs-4.2", "--count").exit_code == 0
+    assert (
+        ckpt("export-state", "--engine", "spark", "sample_checkpoints/aggregation-hdfs-4.2", "--count").exit_code == 0
+    )
     assert spark.range(3).count() == 3
 
 
@@ -271,7 +275,17 @@ def test_nothing_is_collected_before_it_is_asked_for(spark: Any) -> None:
 
 
 def test_all_writes_a_folder_for_each_unit(ckpt: Ckpt, spark: Any, tmp_path: Path) -> None:
-    result = ckpt("export-state", "sample_checkpoints/tws-rocksdb-4.2", "--all", "--to", tmp_path / "all", "-o", "json")
+    result = ckpt(
+        "export-state",
+        "--engine",
+        "spark",
+        "sample_checkpoints/tws-rocksdb-4.2",
+        "--all",
+        "--to",
+        tmp_path / "all",
+        "-o",
+        "json",
+    )
     assert result.exit_code == 0, result.stderr
     names = {path.name for path in (tmp_path / "all").iterdir() if path.is_dir()}
     variables = {"recent", "last", "recentTtl", "parity", "parityTtl", "rows"}
@@ -284,7 +298,7 @@ def test_all_writes_a_folder_for_each_unit(ckpt: Ckpt, spark: Any, tmp_path: Pat
     assert manifest["batch"] == 2
 
     words = ["--all", "--batch", "1", "--to", tmp_path / "all", "--mode", "overwrite"]
-    over = ckpt("export-state", "sample_checkpoints/tws-rocksdb-4.2", *words)
+    over = ckpt("export-state", "--engine", "spark", "sample_checkpoints/tws-rocksdb-4.2", *words)
     assert over.exit_code == 0, over.stderr
     assert json.loads((tmp_path / "all" / "_ckpt_export.json").read_text())["batch"] == 1
 
@@ -292,7 +306,7 @@ def test_all_writes_a_folder_for_each_unit(ckpt: Ckpt, spark: Any, tmp_path: Pat
 def test_a_change_feed_is_exported(ckpt: Ckpt, spark: Any, tmp_path: Path) -> None:
     """By the command: the rows of ``read_changes``, and a manifest that says of which batches."""
     words = ["--changes-from", "3", "--batch", "5", "--to", tmp_path / "changes"]
-    result = ckpt("export-state", "sample_checkpoints/aggregation-hdfs-4.2", *words)
+    result = ckpt("export-state", "--engine", "spark", "sample_checkpoints/aggregation-hdfs-4.2", *words)
     assert result.exit_code == 0, result.stderr
     manifest = json.loads((tmp_path / "changes" / "_ckpt_export.json").read_text())
     assert (manifest["changes_from"], manifest["batch"], manifest["rows"]) == (3, 5, 21)

@@ -38,7 +38,7 @@ def checkpoint(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_they_survive(checkpoint: str, spark: Any, ckpt: Ckpt, tmp_path: Path) -> None:
     for kind in ("parquet", "json"):
         target = tmp_path / kind
-        result = ckpt("export-state", checkpoint, "--to", target, "--format", kind)
+        result = ckpt("export-state", "--engine", "spark", checkpoint, "--to", target, "--format", kind)
         assert result.exit_code == 0, result.stderr
         schema = json.loads((target / "_ckpt_export.json").read_text())["schema"]
         back = spark.read.format(kind).schema(_struct(schema)).load(str(target))
@@ -73,7 +73,9 @@ def test_delta_and_csv_refuse_by_name_what_they_do_not_hold(checkpoint: str, ckp
         ("csv", "value_max (array): use --format parquet or --format delta or --format json"),
     ):
         for more in ([], ["--plan"]):
-            result = ckpt("export-state", checkpoint, "--to", tmp_path / "out", "--format", kind, *more)
+            result = ckpt(
+                "export-state", "--engine", "spark", checkpoint, "--to", tmp_path / "out", "--format", kind, *more
+            )
             assert result.exit_code == 2
             assert says in result.refusal()
     assert list(tmp_path.iterdir()) == []

@@ -26,7 +26,7 @@ SAMPLE = "sample_checkpoints/windowed-aggregation-hdfs-4.2"
 
 def test_the_manifest_says_exactly_which_state_this_is(ckpt: Ckpt, spark: Any, tmp_path: Path) -> None:
     target = tmp_path / "out"
-    result = ckpt("export-state", SAMPLE, "--to", target, "--batch", "5", "-o", "json")
+    result = ckpt("export-state", "--engine", "spark", SAMPLE, "--to", target, "--batch", "5", "-o", "json")
     assert result.exit_code == 0, result.stderr
     document = result.json()
     assert contract.disagreements(document, "export-state") == []
@@ -52,7 +52,7 @@ def test_a_delta_commit_carries_the_manifest_and_keeps_what_was(ckpt: Ckpt, spar
     target = tmp_path / "table"
     for batch, mode in ((3, "error"), (5, "overwrite")):
         words = ["--to", target, "--format", "delta", "--batch", str(batch), "--mode", mode]
-        result = ckpt("export-state", SAMPLE, *words)
+        result = ckpt("export-state", "--engine", "spark", SAMPLE, *words)
         assert result.exit_code == 0, result.stderr
     history = spark.sql(f"DESCRIBE HISTORY delta.`{target}`").orderBy("version").collect()
     assert [json.loads(row["userMetadata"])["batch"] for row in history] == [3, 5]
@@ -64,12 +64,12 @@ def test_a_delta_commit_carries_the_manifest_and_keeps_what_was(ckpt: Ckpt, spar
 
 def test_what_is_there_is_replaced_only_when_asked(ckpt: Ckpt, spark: Any, tmp_path: Path) -> None:
     target = tmp_path / "out"
-    assert ckpt("export-state", SAMPLE, "--to", target, "--batch", "2").exit_code == 0
-    again = ckpt("export-state", SAMPLE, "--to", target)
+    assert ckpt("export-state", "--engine", "spark", SAMPLE, "--to", target, "--batch", "2").exit_code == 0
+    again = ckpt("export-state", "--engine", "spark", SAMPLE, "--to", target)
     assert again.exit_code == 2
     assert "exists already: --mode overwrite replaces it" in again.refusal()
     assert json.loads((target / "_ckpt_export.json").read_text())["batch"] == 2
-    over = ckpt("export-state", SAMPLE, "--to", target, "--mode", "overwrite")
+    over = ckpt("export-state", "--engine", "spark", SAMPLE, "--to", target, "--mode", "overwrite")
     assert over.exit_code == 0, over.stderr
     manifest = json.loads((target / "_ckpt_export.json").read_text())
     assert manifest["batch"] == 9
@@ -80,7 +80,7 @@ def test_what_is_there_is_replaced_only_when_asked(ckpt: Ckpt, spark: Any, tmp_p
 def test_a_folder_that_was_not_exported_is_never_overwritten(ckpt: Ckpt, spark: Any, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_text("miaow")
-    result = ckpt("export-state", SAMPLE, "--to", tmp_path / "photos", "--mode", "overwrite")
+    result = ckpt("export-state", "--engine", "spark", SAMPLE, "--to", tmp_path / "photos", "--mode", "overwrite")
     assert result.exit_code == 2
     assert "not overwritten" in result.refusal()
     assert (tmp_path / "photos" / "cat.jpg").read_text() == "miaow"
@@ -100,10 +100,10 @@ def test_a_failed_export_leaves_nothing(mode: str, ckpt: Ckpt, spark: Any, copy_
     checkpoint = copy_of("aggregation-changelog-4.2")
     target = tmp_path / "out"
     if mode == "overwrite":
-        assert ckpt("export-state", checkpoint, "--to", target, "--batch", "1").exit_code == 0
+        assert ckpt("export-state", "--engine", "spark", checkpoint, "--to", target, "--batch", "1").exit_code == 0
     for changelog in (checkpoint / "state" / "0" / "1").glob("*.changelog"):
         spoil(changelog)
-    result = ckpt("export-state", checkpoint, "--to", target, "--batch", "4", "--mode", mode)
+    result = ckpt("export-state", "--engine", "spark", checkpoint, "--to", target, "--batch", "4", "--mode", mode)
     assert result.exit_code == 3
     assert "failed in Spark" in result.refusal()
     there = {path.name for path in tmp_path.iterdir()} - {"checkpoint"}
@@ -117,13 +117,15 @@ def test_all_or_nothing(ckpt: Ckpt, spark: Any, copy_of: CopyOf, tmp_path: Path)
     checkpoint = copy_of("dedup-aggregation-hdfs-4.2")
     for delta in (checkpoint / "state" / "1" / "1").glob("*.delta"):
         spoil(delta)
-    result = ckpt("export-state", checkpoint, "--all", "--to", tmp_path / "all")
+    result = ckpt("export-state", "--engine", "spark", checkpoint, "--all", "--to", tmp_path / "all")
     assert result.exit_code == 3, result.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
 
 
 def test_csv_refuses_what_it_cannot_hold_by_name(ckpt: Ckpt, spark: Any, tmp_path: Path) -> None:
-    result = ckpt("export-state", SAMPLE, "--to", tmp_path / "out", "--format", "csv", "--shape", "raw")
+    result = ckpt(
+        "export-state", "--engine", "spark", SAMPLE, "--to", tmp_path / "out", "--format", "csv", "--shape", "raw"
+    )
     assert result.exit_code == 2
     assert "column key (struct)" in result.refusal()
     assert list(tmp_path.iterdir()) == []
@@ -137,18 +139,22 @@ def test_a_table(ckpt: Ckpt, spark: Any, copy_of: CopyOf) -> None:
     name = "exported_state"
     before = {row["tableName"] for row in spark.sql("SHOW TABLES").collect()}
     try:
-        failed = ckpt("export-state", damaged, "--batch", "4", "--table", name)
+        failed = ckpt("export-state", "--engine", "spark", damaged, "--batch", "4", "--table", name)
         assert (failed.exit_code, "failed in Spark" in failed.refusal()) == (3, True)
         assert not spark.catalog.tableExists(name)
-        assert ckpt("export-state", SAMPLE, "--table", name).exit_code == 0
+        assert ckpt("export-state", "--engine", "spark", SAMPLE, "--table", name).exit_code == 0
         assert spark.table(name).count() == 14
-        again = ckpt("export-state", SAMPLE, "--table", name)
+        again = ckpt("export-state", "--engine", "spark", SAMPLE, "--table", name)
         assert again.exit_code == 2
         assert f"--table {name} exists already: --mode overwrite replaces it" in again.refusal()
-        failed = ckpt("export-state", damaged, "--batch", "4", "--table", name, "--mode", "overwrite")
+        failed = ckpt(
+            "export-state", "--engine", "spark", damaged, "--batch", "4", "--table", name, "--mode", "overwrite"
+        )
         assert failed.exit_code == 3
         assert spark.table(name).count() == 14
-        other = ckpt("export-state", SAMPLE, "--batch", "2", "--table", f"`{name}`", "--mode", "overwrite")
+        other = ckpt(
+            "export-state", "--engine", "spark", SAMPLE, "--batch", "2", "--table", f"`{name}`", "--mode", "overwrite"
+        )
         assert other.exit_code == 0, other.stderr
         assert spark.table(name).count() == ckpt_library.read_state(spark, str(ROOT / SAMPLE), batch=2).count() != 14
         assert {row["tableName"] for row in spark.sql("SHOW TABLES").collect()} == before | {name}
@@ -161,7 +167,7 @@ def test_a_table_is_not_put_into_a_checkpoint(ckpt: Ckpt, spark: Any, copy_of: C
     spark.sql(f"CREATE DATABASE inside LOCATION '{checkpoint}/warehouse'")
     try:
         before = trace(checkpoint)
-        refused = ckpt("export-state", checkpoint, "--table", "inside.t")
+        refused = ckpt("export-state", "--engine", "spark", checkpoint, "--table", "inside.t")
         assert trace(checkpoint) == before
     finally:
         spark.sql("DROP DATABASE inside")
@@ -171,7 +177,7 @@ def test_a_table_is_not_put_into_a_checkpoint(ckpt: Ckpt, spark: Any, copy_of: C
 
 def test_a_table_that_nobody_would_find_is_refused(tmp_path: Path) -> None:
     """Spark's own catalog ends with the session that the command starts."""
-    words = ["export-state", str(ROOT / SAMPLE), "--table", "t", "--master", "local[1]"]
+    words = ["export-state", "--engine", "spark", str(ROOT / SAMPLE), "--table", "t", "--master", "local[1]"]
     command = [sys.executable, "-m", "ckpt", *words]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 2, run.stderr
@@ -180,14 +186,14 @@ def test_a_table_that_nobody_would_find_is_refused(tmp_path: Path) -> None:
 
 
 def test_count_and_show_write_nothing(ckpt: Ckpt, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = ckpt("export-state", SAMPLE, "--count", "-o", "json").json()
+    counted = ckpt("export-state", "--engine", "spark", SAMPLE, "--count", "-o", "json").json()
     assert counted["exports"][0]["rows"] == 14
     assert contract.disagreements(counted, "export-state") == []
-    shown = ckpt("export-state", SAMPLE, "--show", "3", "-o", "json").json()
+    shown = ckpt("export-state", "--engine", "spark", SAMPLE, "--show", "3", "-o", "json").json()
     assert len(shown["exports"][0]["shown"]) == 3
     assert contract.disagreements(shown, "export-state") == []
-    assert ckpt("export-state", SAMPLE, "--count").stdout.startswith("14 rows in operator 0")
-    page = ckpt("export-state", SAMPLE, "--show", "3").stdout
+    assert ckpt("export-state", "--engine", "spark", SAMPLE, "--count").stdout.startswith("14 rows in operator 0")
+    page = ckpt("export-state", "--engine", "spark", SAMPLE, "--show", "3").stdout
     assert "key_window_start" in page
     assert len([line for line in page.splitlines() if "2023-11-14T" in line]) >= 3
 
@@ -210,7 +216,19 @@ def run(*words: str, env: dict[str, str] | None = None, timeout: float = 300) ->
 def test_an_interrupted_export_leaves_nothing_that_looks_whole(number: signal.Signals, tmp_path: Path) -> None:
     target = tmp_path / "out"
     started = subprocess.Popen(
-        [sys.executable, "-m", "ckpt", "export-state", SAMPLE, "--to", str(target), "--master", "local[1]"],
+        [
+            sys.executable,
+            "-m",
+            "ckpt",
+            "export-state",
+            "--engine",
+            "spark",
+            SAMPLE,
+            "--to",
+            str(target),
+            "--master",
+            "local[1]",
+        ],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -240,7 +258,7 @@ def test_an_interrupted_export_leaves_nothing_that_looks_whole(number: signal.Si
 
 
 def test_without_java(tmp_path: Path) -> None:
-    done = run("export-state", SAMPLE, "--count", env={"PATH": str(tmp_path), "JAVA_HOME": ""})
+    done = run("export-state", "--engine", "spark", SAMPLE, "--count", env={"PATH": str(tmp_path), "JAVA_HOME": ""})
     assert done.returncode == 3
     assert done.stderr == (
         "ckpt: Spark needs Java, and there is none on the PATH: install Java 17 or later and set JAVA_HOME\n"
@@ -252,7 +270,7 @@ def test_with_a_java_that_is_too_old(tmp_path: Path) -> None:
     java.parent.mkdir()
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.22\" 2024-01-16' >&2\n")
     java.chmod(0o755)
-    done = run("export-state", SAMPLE, "--count", env={"JAVA_HOME": str(tmp_path)})
+    done = run("export-state", "--engine", "spark", SAMPLE, "--count", env={"JAVA_HOME": str(tmp_path)})
     assert done.returncode == 3
     assert "needs Java 17 or later" in done.stderr
     assert "is Java 11" in done.stderr
@@ -287,7 +305,7 @@ def test_a_pyspark_that_is_too_old_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "pyspark-3.5.9.dist-info" / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: pyspark\nVersion: 3.5.9\n"
     )
-    done = run("export-state", SAMPLE, "--count", env={"PYTHONPATH": str(tmp_path)})
+    done = run("export-state", "--engine", "spark", SAMPLE, "--count", env={"PYTHONPATH": str(tmp_path)})
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == ("ckpt: pyspark 3.5.9 has no state reader that ckpt can use: pip install 'pyspark>=4.0.1'\n")
 
@@ -328,7 +346,9 @@ def test_where_renaming_is_copying_the_manifest_comes_last(spark: Any, tmp_path:
 
 
 def test_one_document_on_stdout_and_no_chatter(tmp_path: Path) -> None:
-    done = run("export-state", SAMPLE, "--to", str(tmp_path / "out"), "-o", "json", "--master", "local[1]")
+    done = run(
+        "export-state", "--engine", "spark", SAMPLE, "--to", str(tmp_path / "out"), "-o", "json", "--master", "local[1]"
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["exports"][0]["rows"] == 14
     lines = [line for line in done.stderr.splitlines() if line and "incubator modules" not in line]

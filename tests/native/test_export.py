@@ -185,14 +185,14 @@ def test_what_is_left_to_spark_is_refused(words: list[str], says: str, ckpt: Ckp
 
 
 def test_auto_plans_with_spark_what_is_left_to_it(ckpt: Ckpt, tmp_path: Path) -> None:
-    words = ["export-state", SAMPLE, "--engine", "auto", "--to", tmp_path / "out", "--plan", "-o", "json"]
+    words = ["export-state", SAMPLE, "--to", tmp_path / "out", "--plan", "-o", "json"]
     native = ckpt(*words)
     assert (native.json()["engine"], native.stderr) == ("native", "")
     spark = ckpt(*words, "--format", "csv")
     assert (spark.json()["engine"], spark.stderr) == ("spark", "ckpt: with Spark: the format csv is left to Spark\n")
     conf = ckpt(*words, "--conf", "a=b")
     assert conf.json()["engine"] == "spark"
-    assert ckpt(*words[:2], "--plan", "-o", "json").json()["engine"] == "spark"
+    assert ckpt(*words, "--engine", "spark").json()["engine"] == "spark"
 
 
 def auto(checkpoint: str | Path) -> Any:
