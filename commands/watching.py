@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from time import monotonic
 
 from ckpt.errors import CkptError
 from ckpt.verification import Estimate
@@ -11,6 +12,7 @@ from ckpt.verification import Estimate
 from .render.text import plural, size
 
 _WIDTH = 30
+_SURE = 3.0  # seconds after which the pace is known
 
 
 @contextmanager
@@ -22,13 +24,13 @@ def bar(*, quiet: bool, of: str = "tasks") -> Iterator[Callable[[int, int], None
     try:
         yield partial(_show, of)
     finally:
-        _write("\r" + " " * (_WIDTH + 30) + "\r")
+        _write("\r" + " " * (_WIDTH + 50) + "\r")
 
 
 def _show(of: str, done: int, total: int) -> None:
     full = _WIDTH * done // max(total, 1)
     shown = "#" * full + "." * (_WIDTH - full)
-    _write(f"\r  [{shown}] {done} of {total} {of} ")
+    _write(f"\r  [{shown}] {done} of {total} {of}   ")
 
 
 def _write(text: str) -> None:
@@ -43,7 +45,25 @@ def reading(*, quiet: bool) -> Iterator[tuple[Callable[[Estimate], None] | None,
         if watcher is None:
             yield None, None
             return
-        yield _tell, lambda done, total: watcher(done >> 20, -(-total >> 20))
+        began = monotonic()
+
+        def show(done: int, total: int) -> None:
+            _show(f"MiB{_time_left(monotonic() - began, done, total)}", _mib(done), _mib(total))
+
+        yield _tell, show
+
+
+def _mib(count: int) -> int:
+    """Rounded up, so that the last of them is that of all."""
+    return -(-count >> 20)
+
+
+def _time_left(seconds: float, done: int, total: int) -> str:
+    """``, 3 min left``, if the pace stays what it was; empty in the first and the last seconds."""
+    left = seconds * (total - done) / max(done, 1)
+    if seconds < _SURE or left < _SURE:
+        return ""
+    return f", {left / 60:.0f} min left" if left >= 90 else f", {left:.0f} s left"
 
 
 def _tell(estimate: Estimate) -> None:

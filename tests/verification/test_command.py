@@ -21,6 +21,7 @@ from ckpt.formats.checksums import of_lz4_block
 from ckpt.formats.lz4 import MAGIC
 from ckpt.inspection import inspect
 from ckpt.verification import Estimate, verify_state, workers
+from commands import watching
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.places import SAMPLE_NAMES, SAMPLES
@@ -71,6 +72,38 @@ def test_damage_in_the_middle_of_a_file_is_in_the_page_the_forecast_and_the_find
     assert contract.disagreements(told) == []
     assert told["restart"] == [one for one in document["restart"] if one["progress"] == "sync"]
     assert "CKPT302" in {one["code"] for one in told["findings"]}
+
+
+def test_whoever_watches_learns_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    times = iter((0.0, 1.0, 30.0, 60.0, 120.0))
+    monkeypatch.setattr(watching, "monotonic", lambda: next(times))
+    with watching.reading(quiet=False) as (told, watcher):
+        assert told is not None
+        assert watcher is not None
+        told(Estimate(2, 400 << 20))
+        for done in (1, 10 << 20, 200 << 20, (400 << 20) - 1):
+            watcher(done, 400 << 20)
+    said = [line.rstrip() for line in terminal.getvalue().split("\r")]
+    assert [line.partition("] ")[2] for line in said[1:5]] == [
+        "1 of 400 MiB",
+        "10 of 400 MiB, 20 min left",
+        "200 of 400 MiB, 60 s left",
+        "400 of 400 MiB",
+    ]
+    assert said[0] == "ckpt: 2 files to read, 400.0 MiB"
+    assert max(map(len, said)) < len(said[0]) + 50
+
+
+def test_a_step_is_named_where_only_the_forecast_is_bad(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of(DELTAS)
+    (checkpoint / "state/0/0/7.delta").mkdir()
+    run = ckpt("state", "verify", checkpoint)
+    assert run.exit_code == 0
+    assert "NO DAMAGE FOUND" in run.stdout
+    assert f"ckpt inspect {checkpoint} --deep" in " ".join(run.stdout.split())
 
 
 def test_what_only_older_batches_need_is_a_warning_and_the_next_start_resumes(ckpt: Ckpt, copy_of: CopyOf) -> None:
