@@ -25,8 +25,8 @@ from ckpt.state.folders import STATE
 from ckpt.state.units import StateUnit, UnitKind, state_units
 from ckpt.verification.contradictions import Held, contradictions, missing_rows
 
-MOST_BYTES = 128 << 20
-"""Bytes of state files whose rows are decoded: some seconds, where they are small rows, hardly compressed."""
+MOST_BYTES = 64 << 20
+"""Bytes of state files whose rows are decoded: a second or two of CPU, where they are small and hardly compressed."""
 
 _MOST_UNPACKED = 256 << 20  # bytes of a partition that are in memory
 

@@ -89,7 +89,7 @@ def _timers(timers: Held | None, index: Held | None) -> Iterator[str]:
     if lost:
         yield f"timers without an entry by time: {lost:,} (they never fire)"
     if stale:
-        yield f"entries by time without a timer: {stale:,} (they fire)"
+        yield f"entries by time without a timer: {stale:,} (once due, they fire in every batch)"
 
 
 def _expiring(variable: str, values: Held | None, index: Held) -> Iterator[str]:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 
 
 def compare(spark: Any, path: Path, *, initial: bool = True) -> int:
-    """Every unit, flat, and all state of each key; how many rows there were."""
+    """Every unit, flat, and all state of each key, and no damage; how many rows there were."""
     count = 0
     for unit in state_units(ckpt.open_checkpoint(str(path))):
         frame = ckpt.read_state(spark, str(path), **rows.choice(unit))
@@ -36,6 +36,8 @@ def compare(spark: Any, path: Path, *, initial: bool = True) -> int:
         table = ckpt.read_state_arrow(str(path), shape="initial-state")
         assert table.column_names == frame.columns
         assert in_no_order(table) == in_no_order(frame.toArrow())
+    verified = ckpt.verify_state(str(path), jobs=1)
+    assert (verified.damages, verified.unknown) == ((), ())
     return count
 
 
