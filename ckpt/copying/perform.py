@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ckpt.change.steps import Changed, sidecar
 from ckpt.checkpoint import METADATA
+from ckpt.copying.pieces import Pieces, is_large
 from ckpt.copying.selection import Selection, select
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.formats.metadata import parse_metadata
@@ -18,7 +19,7 @@ from ckpt.inspection import Inspection, inspect
 from ckpt.model import QueryMetadata
 from ckpt.reader import read_checkpoint
 from ckpt.sinks import shared_with_a_copy
-from ckpt.storage import ReadRequest, Storage, open_storage
+from ckpt.storage import Listing, ReadRequest, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_inside, local_path, spark_uri
 from ckpt.storage.open_writer import open_writer
@@ -28,8 +29,7 @@ Watcher = Callable[[int, int], None]
 """Called with the number of files written so far, and the number of all files."""
 
 _TRIES = 3  # how often a newer batch is taken because the query deleted files of the one before
-_AT_ONCE = 16  # files that are written to a remote place at a time
-_MOST_BYTES = 1 << 28  # and, about, how many bytes of them are held at a time
+_AT_ONCE = 8  # files that are written to a remote place at a time, of each at most ``PIECE`` bytes in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class _Writing:
     sizes: dict[str, int] = field(default_factory=dict)  # by path
     _folders: set[str] = field(default_factory=set)
 
-    def put(self, files: Mapping[str, bytes]) -> None:
+    def put(self, files: Mapping[str, bytes | Pieces]) -> None:
         """Write files, each with the time that it has in the original. Raises StorageError."""
         for path, data in files.items():
             self._make_folder(path.rpartition("/")[0])
@@ -143,12 +143,15 @@ class _Writing:
                 self.writer.discard_temporary(path)
                 self.writer.remove(path)
 
-    def _create(self, path: str, data: bytes) -> None:
+    def _create(self, path: str, data: bytes | Pieces) -> None:
         info = self.selection.listing.info(path)
         mtime = info.mtime_ms if info and self.local else None
         kept = None if mtime is None else Attributes(0o644, os.geteuid(), os.getegid(), mtime * 1_000_000)
         try:
-            self.writer.create(path, data, kept)
+            if isinstance(data, Pieces):
+                self.writer.create_from(path, data, kept)
+            else:
+                self.writer.create(path, data, kept)
         except AlreadyThere:
             del self.sizes[path]  # somebody else's, and not to be removed
             raise
@@ -175,11 +178,11 @@ def _copied(
     order = [
         path
         for path in selection.order(storage, sidecars=target.local)
-        if path in small or not selection.is_small(path)
+        if path in small or not selection.is_small(path) or is_large(selection.listing.info(path))
     ]
     small |= {**selection.changed, **(_with_new_id() if new_id else {})}
-    for group in _groups(order, selection, 1 if target.local else _AT_ONCE):
-        found = _read(storage, [path for path in group if path not in small])
+    for group in _groups(order, selection.last, 1 if target.local else _AT_ONCE):
+        found = _read(storage, selection.listing, [path for path in group if path not in small])
         writing.put({path: small[path] if path in small else found[path] for path in group})
         if watcher is not None:
             watcher(len(writing.sizes), len(order))
@@ -199,26 +202,24 @@ def _copied(
     )
 
 
-def _groups(order: Sequence[str], selection: Selection, many: int) -> Iterator[Sequence[str]]:
+def _groups(order: Sequence[str], last: str, many: int) -> Iterator[Sequence[str]]:
     """Files that are read and written together; the first, and the last with its checksums, are on their own."""
-    end = order.index(selection.last)
+    end = order.index(last)
     group: list[str] = []
-    size = 0
     for place, path in enumerate(order):
-        info = selection.listing.info(path)
-        size += info.size if info else 0
         group.append(path)
-        if len(group) == many or size > _MOST_BYTES or place == 0 or place >= end - 1:
+        if len(group) == many or place == 0 or place >= end - 1:
             yield group
-            group, size = [], 0
+            group = []
 
 
 def _small(selection: Selection, storage: Storage, *, sidecars: bool) -> dict[str, bytes]:
     """Logs and descriptions; without those of old batches that the query has deleted meanwhile, and any before these.
 
-    Raises NotFound where another one is gone, or StorageError.
+    Large ones, such as a compacted log of a file source, are left for later. Raises NotFound where another one is gone,
+    or StorageError.
     """
-    paths = [*selection.small(sidecars=sidecars)]
+    paths = [path for path in selection.small(sidecars=sidecars) if not is_large(selection.listing.info(path))]
     found: dict[str, bytes] = {}
     lost = -1
     for path, answer in zip(paths, storage.read_many([ReadRequest(path) for path in paths]), strict=True):
@@ -232,14 +233,16 @@ def _small(selection: Selection, storage: Storage, *, sidecars: bool) -> dict[st
     return {path: data for path, data in found.items() if (old := selection.old_batch(path)) is None or old > lost}
 
 
-def _read(storage: Storage, paths: Sequence[str]) -> dict[str, bytes]:
-    """Whole files. Raises NotFound, or StorageError."""
-    found = {}
-    for path, answer in zip(paths, storage.read_many([ReadRequest(path) for path in paths]), strict=True):
+def _read(storage: Storage, listing: Listing, paths: Sequence[str]) -> dict[str, bytes | Pieces]:
+    """Whole files, and large ones as they can be read. Raises NotFound, or StorageError."""
+    found: dict[str, bytes | Pieces] = {}
+    large = {path: info for path in paths if (info := listing.info(path)) and is_large(info)}
+    whole = [path for path in paths if path not in large]
+    for path, answer in zip(whole, storage.read_many([ReadRequest(path) for path in whole]), strict=True):
         if isinstance(answer, StorageError):
             raise answer
         found[path] = answer
-    return found
+    return found | {path: Pieces(storage, path, info) for path, info in large.items()}
 
 
 def _with_new_id() -> dict[str, bytes]:

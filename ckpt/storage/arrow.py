@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -94,19 +95,31 @@ class ArrowBackendWriter:
         self._join = join
         self._renames = file_system.type_name == "hdfs"
 
-    def put(self, path: str, data: bytes) -> None:
-        """Write a whole file."""
+    def put(self, path: str, pieces: Iterable[bytes]) -> None:
+        """Write a whole file. A stream that is given up is closed, which shows what it has: that is deleted."""
         if self._fs.get_file_info(self._join(path)).type != fs.FileType.NotFound:
             raise FileExistsError(path)
-        self.replace(path, data)
+        try:
+            self._write(path, pieces)
+        except BaseException:
+            with suppress(Exception):
+                self._fs.delete_file(self._join(self._place(path)))
+            raise
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a whole file, over another one too; on HDFS pyarrow deletes that just before the rename."""
-        place = temporary(path) if self._renames else path
-        with self._fs.open_output_stream(self._join(place)) as file:
-            file.write(data)
+        self._write(path, (data,))
+
+    def _write(self, path: str, pieces: Iterable[bytes]) -> None:
+        with self._fs.open_output_stream(self._join(self._place(path))) as file:
+            for piece in pieces:
+                file.write(piece)
         if self._renames:
-            self._fs.move(self._join(place), self._join(path))
+            self._fs.move(self._join(self._place(path)), self._join(path))
+
+    def _place(self, path: str) -> str:
+        """Where a file is written first."""
+        return temporary(path) if self._renames else path
 
     def delete(self, path: str) -> None:
         """Remove a file."""
@@ -158,7 +171,8 @@ AZURE_OPTIONS: Mapping[str, Callable[[str], object]] = {
 
 def s3(bucket: str, path: str, options: Options) -> ArrowBackend:
     """S3 and compatible storage. If no region is given, the bucket is asked (one request)."""
-    values = _typed("s3", options, S3_OPTIONS)
+    values: dict[str, Any] = {"background_writes": False}  # or a large file would wait in memory to be sent
+    values |= _typed("s3", options, S3_OPTIONS)
     endpoint = str(values.get("endpoint_override", ""))
     if "://" in endpoint:
         values["scheme"], _, values["endpoint_override"] = endpoint.partition("://")

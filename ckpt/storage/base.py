@@ -14,6 +14,8 @@ from ckpt.errors import StorageError
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
 
 
+PIECE = 1 << 22
+"""Bytes of a large file that are read, and written, at a time."""
 TEMPORARY = ".ckpt.tmp"
 """The ending of the names under which files are written before they are put in place; no log listing shows them."""
 

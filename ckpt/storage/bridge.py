@@ -8,7 +8,9 @@ one does (``isdir``, ``find``, and ``isfile`` before each read), loses most file
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import chain, islice
 from typing import Any
 
 import fsspec
@@ -16,7 +18,7 @@ from fsspec.asyn import AsyncFileSystem
 from fsspec.core import url_to_fs
 
 from ckpt.errors import StorageError, UsageError
-from ckpt.storage.base import FileInfo
+from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.remote import ListedItem
 from ckpt.storage.trouble import explain, short
 
@@ -90,18 +92,40 @@ class FsspecBackend:
 
 
 class FsspecBackendWriter:
-    """Writes through fsspec, by a conditional put where the file system has one."""
+    """Writes through fsspec, by a conditional put where the file system has one.
+
+    What comes in several pieces is written under a temporary name and renamed: many file systems show a file that is
+    being written.
+    """
 
     def __init__(self, file_system: fsspec.AbstractFileSystem, join: Callable[[str], str]) -> None:
         self._fs = file_system
         self._join = join
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write a whole file."""
-        full = self._join(path)
+        full, left = self._join(path), iter(pieces)
         self._fs.invalidate_cache()
         if self._fs.exists(full):
             raise FileExistsError(path)
+        first = list(islice(left, 2))
+        if len(first) < 2:
+            self._put_whole(full, b"".join(first))
+        else:
+            self._put_pieces(self._join(temporary(path)), full, chain(first, left))
+
+    def _put_pieces(self, unfinished: str, full: str, pieces: Iterable[bytes]) -> None:
+        try:
+            with self._fs.open(unfinished, "wb") as file:
+                for piece in pieces:
+                    file.write(piece)
+            self._fs.mv(unfinished, full)
+        except BaseException:
+            with suppress(Exception):
+                self._fs.rm_file(unfinished)
+            raise
+
+    def _put_whole(self, full: str, data: bytes) -> None:
         try:
             self._fs.pipe_file(full, data, mode="create")
         except (TypeError, NotImplementedError, ValueError):  # it knows no such mode
@@ -110,7 +134,7 @@ class FsspecBackendWriter:
     def replace(self, path: str, data: bytes) -> None:
         """Remove a file, and write it anew: not every file system shows a new one only when it is complete."""
         self.delete(path)
-        self.put(path, data)
+        self.put(path, (data,))
 
     def delete(self, path: str) -> None:
         """Remove a file."""

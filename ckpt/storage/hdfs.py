@@ -5,9 +5,11 @@ panics where a range begins past the end of a file.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 import hdfs_native
 
+from ckpt.errors import StorageError
 from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.remote import ListedItem
 
@@ -59,10 +61,12 @@ class HdfsBackendWriter:
         self._client = client
         self._join = join
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write a whole file."""
         try:
-            self._write(path, data, over=False)
+            self._write(path, pieces, over=False)
+        except StorageError:  # of what is read
+            raise
         except Exception:
             if self._is_there(path):
                 raise FileExistsError(path) from None
@@ -70,16 +74,18 @@ class HdfsBackendWriter:
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a whole file over another one, in one step of the name node."""
-        self._write(path, data, over=True)
+        self._write(path, (data,), over=True)
 
-    def _write(self, path: str, data: bytes, *, over: bool) -> None:
+    def _write(self, path: str, pieces: Iterable[bytes], *, over: bool) -> None:
         unfinished = self._join(temporary(path))
-        with self._client.create(unfinished, hdfs_native.WriteOptions(overwrite=True)) as file:
-            file.write(data)
         try:
+            with self._client.create(unfinished, hdfs_native.WriteOptions(overwrite=True)) as file:
+                for piece in pieces:
+                    file.write(piece)
             self._client.rename(unfinished, self._join(path), over)
-        except Exception:
-            self._client.delete(unfinished, False)
+        except BaseException:
+            with suppress(Exception):
+                self._client.delete(unfinished, False)
             raise
 
     def _is_there(self, path: str) -> bool:

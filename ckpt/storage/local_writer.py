@@ -11,7 +11,7 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from ckpt.errors import StorageError
@@ -65,18 +65,24 @@ class LocalWriter:
 
     def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
         """Write under a temporary name, flush, link into place, flush the folder."""
-        with self._written(path, data, attributes) as (unfinished, name, folder):
+        self.create_from(path, (data,), attributes)
+
+    def create_from(self, path: str, pieces: Iterable[bytes], attributes: Attributes | None = None) -> None:
+        """The same, piece by piece."""
+        with self._written(path, pieces, attributes) as (unfinished, name, folder):
             _put_in_place(unfinished, name, folder)
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
         """Write under a temporary name, flush, look at the file again, rename over it, flush the folder."""
-        with self._written(path, data, attributes) as (unfinished, name, folder):
+        with self._written(path, (data,), attributes) as (unfinished, name, folder):
             if _bytes_of(name, folder) != was:
                 raise changed(self._shown(path))
             os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
 
     @contextmanager
-    def _written(self, path: str, data: bytes, attributes: Attributes | None) -> Iterator[tuple[str, str, int]]:
+    def _written(
+        self, path: str, pieces: Iterable[bytes], attributes: Attributes | None
+    ) -> Iterator[tuple[str, str, int]]:
         """A file under its temporary name, which the caller gives its own; the temporary name is gone afterwards."""
         with self._folder(path) as (folder, name), self._trouble(path):
             unfinished = temporary(name)
@@ -85,7 +91,8 @@ class LocalWriter:
             handle = os.open(unfinished, _NEW_FILE, 0o644 if attributes is None else 0o600, dir_fd=folder)
             try:
                 try:
-                    _write_all(handle, data)
+                    for piece in pieces:
+                        _write_all(handle, piece)
                     if attributes is not None:
                         _set_attributes(handle, attributes)
                     os.fsync(handle)

@@ -53,8 +53,11 @@ class Backend(Protocol):
 class BackendWriter(Protocol):
     """What a backend can write; paths and errors are those of the backend."""
 
-    def put(self, path: str, data: bytes) -> None:
-        """Write a whole file, so that no reader sees a part of it. Raises FileExistsError if the name is taken."""
+    def put(self, path: str, pieces: Iterable[bytes]) -> None:
+        """Write a whole file, so that no reader sees a part of it; if ``pieces`` fails, none is there afterwards.
+
+        Raises FileExistsError if the name is taken.
+        """
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a whole file over one that is there; where it can, so that every reader sees one of the two."""

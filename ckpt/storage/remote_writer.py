@@ -4,11 +4,12 @@ How a file appears complete, and whether it is missing for a moment while it is 
 (``Backend.writer``). None has a lock that ends with the process, so a second change at the same time is not kept away.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 
 from ckpt.errors import NotFound, StorageError
-from ckpt.storage.base import one_line, temporary
+from ckpt.storage.base import PIECE, one_line, temporary
 from ckpt.storage.remote import Backend
 from ckpt.storage.trouble import explain
 from ckpt.storage.writer import AlreadyThere, Attributes, changed
@@ -44,13 +45,26 @@ class RemoteWriter:
 
     def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
         """Put the file and read it again: a store that lost a byte is noticed at once."""
+        self.create_from(path, (data,))
+
+    def create_from(self, path: str, pieces: Iterable[bytes], attributes: Attributes | None = None) -> None:
+        """The same, piece by piece."""
+        seen, size = sha256(), 0
+
+        def passing() -> Iterator[bytes]:
+            nonlocal size
+            for piece in pieces:
+                seen.update(piece)
+                size += len(piece)
+                yield piece
+
         with self._trouble(path):
             try:
-                self._writer.put(path, data)
+                self._writer.put(path, passing())
             except FileExistsError as error:
                 shown = self._shown(path)
                 raise AlreadyThere(f"{shown} exists already: it did not a moment ago") from error
-            self._must_be(path, data)
+            self._must_have(path, size, seen.digest())
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
         """Look at the file, put the new one over it, and read that again."""
@@ -58,10 +72,14 @@ class RemoteWriter:
             if self._backend.read(path, 0, None) != was:
                 raise changed(self._shown(path))
             self._writer.replace(path, data)
-            self._must_be(path, data)
+            self._must_have(path, len(data), sha256(data).digest())
 
-    def _must_be(self, path: str, data: bytes) -> None:
-        if self._backend.read(path, 0, None) != data:
+    def _must_have(self, path: str, size: int, digest: bytes) -> None:
+        """Read what was written, piece by piece. Raises StorageError where it is not that."""
+        found = sha256()
+        for offset in range(0, size + 1, PIECE):  # one byte more, if there is one
+            found.update(self._backend.read(path, offset, min(PIECE, size + 1 - offset)))
+        if found.digest() != digest:
             raise StorageError(f"{self._shown(path)} does not contain what was just written: check the storage first")
 
     def read(self, path: str) -> bytes:

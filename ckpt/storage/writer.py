@@ -4,6 +4,7 @@ Only ``ckpt.change`` may import this module (``pyproject.toml`` says so). No mom
 ``replace`` writes over one, if that still has the bytes that its caller has seen.
 """
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -46,6 +47,13 @@ class Writer(Protocol):
 
     def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
         """Write a whole file, durably, so that no reader ever sees a part of it. Raises AlreadyThere."""
+
+    def create_from(self, path: str, pieces: Iterable[bytes], attributes: Attributes | None = None) -> None:
+        """The same for a file of any size, of which some pieces are held at a time.
+
+        An error of ``pieces`` is passed on, and no file is there then; an object store may show a part of it before
+        that, for a moment.
+        """
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
         """Write a whole file over one that has the bytes ``was`` until then; where the storage can, in one moment."""

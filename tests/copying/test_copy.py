@@ -1,8 +1,11 @@
 """``ckpt copy`` without Spark: every sample, as of each batch, on other storage, killed and refused."""
 
+import filecmp
 import itertools
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -10,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from ckpt.copying import copy_checkpoint, select
+from ckpt.copying import copy_checkpoint, pieces, select
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.inspection import inspect
 from ckpt.reader import NotACheckpoint, read_checkpoint
-from ckpt.storage import open_storage
+from ckpt.storage import open_storage, remote_writer
 from ckpt.storage.local import LocalStorage
 from ckpt.versions import Progress
 from tests import contract
@@ -126,9 +129,18 @@ def test_a_file_that_is_owned_by_another_batch_is_no_part_of_it(copy_of: CopyOf,
 # Elsewhere.
 
 
+@pytest.fixture(params=["whole", "in pieces"])
+def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How much of a file is held at a time."""
+    if request.param == "in pieces":
+        monkeypatch.setattr(pieces, "PIECE", 100)
+        monkeypatch.setattr(remote_writer, "PIECE", 70)
+
+
+@pytest.mark.usefixtures("held")
 def test_there_and_back_through_another_storage(memory_uri: Upload, ckpt: Ckpt, tmp_path: Path) -> None:
     for sample in ("tws-rocksdb-4.2", "aggregation-format2-4.2", "kafka-4.2"):
-        here, there, back = tmp_path / sample / "a", f"memory://copies/{sample}", tmp_path / sample / "b"
+        here, there, back = tmp_path / sample / "a", f"memory://{tmp_path.name}/{sample}", tmp_path / sample / "b"
         here.parent.mkdir()
         copy_checkpoint(str(SAMPLES / sample), str(here))
         copy_checkpoint(str(here), there)
@@ -142,6 +154,7 @@ def test_there_and_back_through_another_storage(memory_uri: Upload, ckpt: Ckpt, 
 
 
 @pytest.mark.service
+@pytest.mark.usefixtures("held")
 def test_to_s3_and_back(s3: Any, ckpt: Ckpt, tmp_path: Path) -> None:
     uri = s3.upload(SAMPLES / "aggregation-changelog-4.2")
     bucket = uri.rpartition("/")[0]
@@ -156,6 +169,7 @@ def test_to_s3_and_back(s3: Any, ckpt: Ckpt, tmp_path: Path) -> None:
 
 
 @pytest.mark.service
+@pytest.mark.usefixtures("held")
 def test_to_hdfs_and_back(hdfs: Any, hdfs_uri: Upload, ckpt: Ckpt, tmp_path: Path) -> None:
     uri, _ = hdfs_uri(SAMPLES / "aggregation-format2-4.2")
     copy_checkpoint(uri, f"{uri}-copy")
@@ -298,6 +312,50 @@ def test_a_named_batch_whose_files_go_meanwhile_is_given_up(copy_of: CopyOf, tmp
     with pytest.raises(StorageError, match="deletes old files while it runs"):
         copy_checkpoint(str(checkpoint), str(tmp_path / "copy"), batch=7, watcher=watcher)
     assert files(tmp_path / "copy") == {}
+
+
+@pytest.mark.parametrize(("grow", "said"), [(0, "was written while it was copied"), (-3, "was written while")])
+def test_a_large_file_that_is_written_meanwhile_is_not_mixed(
+    grow: int, said: str, copy_of: CopyOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    file, read_range = checkpoint / "state/0/0/8.snapshot", LocalStorage.read_range
+
+    def writing(self: LocalStorage, path: str, offset: int, length: int) -> bytes:
+        if checkpoint / path == file and offset == 50:
+            file.write_bytes(bytes(file.stat().st_size + grow))
+        return read_range(self, path, offset, length)
+
+    monkeypatch.setattr(pieces, "PIECE", 50)
+    monkeypatch.setattr(LocalStorage, "read_range", writing)
+    with pytest.raises(StorageError, match=f"state/0/0/8.snapshot {said}"):
+        copy_checkpoint(str(checkpoint), str(tmp_path / "copy"))
+    assert files(tmp_path / "copy") == {}
+
+
+MEASURED = """
+from pathlib import Path
+from ckpt.copying import copy_checkpoint
+copy_checkpoint("{checkpoint}", "{to}")
+print(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")))
+"""
+
+
+@pytest.mark.slow
+def test_a_large_snapshot_is_not_held_in_memory(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Of 300 MB, the middle of it a hole; the sizes of state files are all that a copy asks of them, and their ends."""
+    checkpoint, to = copy_of("aggregation-hdfs-4.2"), tmp_path / "copy"
+    snapshot = checkpoint / "state/0/0/8.snapshot"
+    end = snapshot.read_bytes()[-21:]
+    with snapshot.open("rb+") as file:
+        file.truncate(300_000_000)
+        file.seek(0, os.SEEK_END)
+        file.write(end)
+    (checkpoint / "state/0/0/.8.snapshot.crc").unlink()
+    script = MEASURED.format(checkpoint=checkpoint, to=to)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert int(run.stdout) * 1024 < 100_000_000
+    assert filecmp.cmp(snapshot, to / "state/0/0/8.snapshot", shallow=False)
 
 
 @pytest.mark.parametrize("error", [StorageError("the disk is full"), KeyboardInterrupt()])

@@ -3,6 +3,7 @@
 import itertools
 import os
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
@@ -85,6 +86,27 @@ def test_creates_removes_and_never_overwrites(tree: Path, upload: Upload) -> Non
         assert paths(uri, options) == before
     writer.create("offsets/4", b"again")
     assert storage.read("offsets/4") == b"again"
+
+
+def test_a_file_that_comes_in_pieces_is_whole_or_not_there(tree: Path, upload: Upload) -> None:
+    uri, options = upload(tree)
+    writer = open_writer(uri, options)
+    before = paths(uri, options)
+    size = 100_000 if uri.startswith("gs:") else 1_000_000  # that emulator stalls after each chunk of 8 MiB
+    pieces = [bytes([number]) * size for number in range(15)]
+
+    def broken_off() -> Iterator[bytes]:
+        yield from pieces
+        raise StorageError("the source is gone")
+
+    with pytest.raises(StorageError, match=r"^the source is gone$"):
+        writer.create_from("offsets/6", broken_off())
+    assert paths(uri, options) == before
+    writer.create_from("offsets/4", iter(pieces))
+    assert open_storage(uri, options).read("offsets/4") == b"".join(pieces)
+    with pytest.raises(AlreadyThere, match=r"offsets/4 exists already"):
+        writer.create_from("offsets/4", iter(pieces))
+    assert paths(uri, options) == before | {"offsets/4"}
 
 
 def test_replaces_what_its_caller_has_seen_and_nothing_else(tree: Path, upload: Upload) -> None:
