@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ckpt.relocate import RelocationPlan
     from ckpt.relocate import relocate as relocate_checkpoint
     from ckpt.repair import RepairPlan, Strategy, repair_async
+    from ckpt.rewrite import Form, Rewrite, RewrittenUnit, rewrite_checkpoint
     from ckpt.spark.api import read_changes, read_initial_state, read_state
     from ckpt.spark.calls import Session, export_state, migrate_to_transform_with_state, verify_changelog
     from ckpt.spark.needs import SparkMissing
@@ -60,6 +61,7 @@ __all__ = [
     "ExportPart",
     "ExportPlan",
     "ExportRequest",
+    "Form",
     "Format",
     "Handoff",
     "HeavyKey",
@@ -80,6 +82,8 @@ __all__ = [
     "RepairPlan",
     "Replayed",
     "RewindPlan",
+    "Rewrite",
+    "RewrittenUnit",
     "Session",
     "Shape",
     "SkipPlan",
@@ -129,6 +133,7 @@ __all__ = [
     "repair_async",
     "repair_checkpoint",
     "rewind",
+    "rewrite_checkpoint",
     "set_offsets",
     "show_offsets",
     "show_state",
@@ -165,6 +170,7 @@ _LATER = {
     "ckpt.native.look": ("StateCount", "StateCounts", "StateRows", "count_state", "show_state"),
     "ckpt.relocate": ("RelocationPlan",),
     "ckpt.repair": ("RepairPlan", "Strategy", "repair_async"),
+    "ckpt.rewrite": ("Form", "Rewrite", "RewrittenUnit", "rewrite_checkpoint"),
     "ckpt.spark.api": ("read_changes", "read_initial_state", "read_state"),
     "ckpt.spark.calls": ("Session", "export_state", "migrate_to_transform_with_state", "verify_changelog"),
     "ckpt.spark.needs": ("SparkMissing",),

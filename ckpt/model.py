@@ -269,6 +269,7 @@ class RocksDBSnapshot:
     logs: tuple[tuple[str, int], ...]  # archived write-ahead logs: name under ``logs/`` and size in bytes
     num_keys: int | None  # None where the query did not count them
     column_families: Mapping[str, int]  # the number that begins each key of a family
+    internal_families: frozenset[str] = frozenset()  # those that Spark keeps for itself: their keys do not count
     version: int = 1  # of the entry: 2 in state store checkpoint format 2 of Spark 4.0
     local_names: Mapping[str, str] = field(
         default_factory=dict

@@ -34,6 +34,7 @@ MODULES = {
     "migrate": "migrate",
     "relocate": "relocate",
     "copy": "copy",
+    "rewrite": "rewrite",
 }
 """The commands, in the order of the help, and the module of each, which holds a function or Typer of the same name."""
 

@@ -101,6 +101,7 @@ COMMANDS = (
     "repair",
     "repair-async",
     "rewind",
+    "rewrite",
     "skip",
     "state count",
     "state diff",

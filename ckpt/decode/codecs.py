@@ -12,6 +12,7 @@ import pyarrow as pa
 import xxhash
 
 from ckpt.decode.trouble import TooLarge, Undecodable
+from ckpt.formats import lz4
 from ckpt.formats.lz4 import COMPRESSED, HEADER_LENGTH, BadBlock, block_header, checksum_of
 from ckpt.formats.pieces import Pieces
 
@@ -40,6 +41,21 @@ def decompressed(file: Iterator[bytes], codec: str, most: int = MOST_BYTES) -> b
     except (BadBlock, struct.error, pa.ArrowInvalid, OSError) as error:
         raise Undecodable(f"it cannot be decompressed with {codec}: {error}") from None
     return b"".join(pieces)
+
+
+def compressed(data: bytes) -> bytes:
+    """Bytes as ``LZ4BlockOutputStream`` writes them."""
+    return b"".join(_lz4_blocks(data)) + lz4.END
+
+
+def _lz4_blocks(data: bytes) -> Iterator[bytes]:
+    codec = pa.Codec("lz4_raw")
+    for at in range(0, len(data), lz4.BLOCK):
+        plain = data[at : at + lz4.BLOCK]
+        body = codec.compress(plain, asbytes=True)
+        method = COMPRESSED if len(body) < len(plain) else lz4.STORED
+        checksum = checksum_of(plain, xxhash.xxh32_intdigest)
+        yield lz4.block(method, body if method == COMPRESSED else plain, len(plain), checksum)
 
 
 def _lz4(file: Pieces) -> Iterator[bytes]:

@@ -43,10 +43,10 @@ def _hash(kind: Json, value: Any, seed: int) -> int:
     if name in ("float", "double"):
         return _floating(name, float(value), seed)
     if name in ("string", "binary"):
-        return _bytes(value.encode() if isinstance(value, str) else value, seed)
+        return hash_bytes(value.encode() if isinstance(value, str) else value, seed)
     if shape_of(kind) is Shape.SMALL_DECIMAL:
         return _long(unscaled(name, value), seed)
-    return _bytes(shortest(name, value), seed)
+    return hash_bytes(shortest(name, value), seed)
 
 
 def _floating(name: str, value: float, seed: int) -> int:
@@ -67,8 +67,11 @@ def _long(value: int, seed: int) -> int:
     return _finished(_mixed(_mixed(seed, value & _WORD), value >> 32 & _WORD), 8)
 
 
-def _bytes(data: bytes, seed: int) -> int:
-    """Words, then the last one to three bytes one by one, as signed numbers: not what Murmur3 does elsewhere."""
+def hash_bytes(data: bytes, seed: int) -> int:
+    """The hash of a string, a binary or a large decimal.
+
+    Words, then the last one to three bytes one by one, as signed numbers: not what Murmur3 does elsewhere.
+    """
     whole = len(data) // 4 * 4
     for (word,) in struct.iter_unpack("<i", data[:whole]):
         seed = _mixed(seed, word)

@@ -19,6 +19,9 @@ from ckpt.errors import CkptError
 
 _MERGE = re.compile(r"merge_operator=(?!(\{id=)?StringAppend(TEST)?Operator\b|nullptr)(.*)")
 
+CURRENT = "CURRENT"
+"""The file of a database that names its manifest."""
+
 
 @contextmanager
 def opened(folder: Path) -> Iterator["Snapshot"]:
@@ -26,10 +29,10 @@ def opened(folder: Path) -> Iterator["Snapshot"]:
 
     Raises Undecodable where RocksDB cannot open it, or with another merge operator than Spark's.
     """
-    if not (folder / "CURRENT").exists():
+    if not (folder / CURRENT).exists():
         yield Snapshot(None)
         return
-    rocksdict = _library()
+    rocksdict = library()
     for path in folder.glob("OPTIONS-*"):
         _make_harmless(path)
     try:
@@ -43,7 +46,8 @@ def opened(folder: Path) -> Iterator["Snapshot"]:
         database.close()
 
 
-def _library() -> Any:
+def library() -> Any:
+    """The package rocksdict. Raises NativeMissing."""
     try:
         import rocksdict
     except ImportError:

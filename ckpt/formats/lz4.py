@@ -11,7 +11,7 @@ MAGIC = b"LZ4Block"
 HEADER_LENGTH = 21
 STORED, COMPRESSED = 0x10, 0x20  # upper half of the token: how the data of the block is stored
 _LARGEST_BLOCK = 1 << 25  # lz4-java's own limit
-_BLOCK = 1 << 15  # spark.io.compression.lz4.blockSize
+BLOCK = 1 << 15  # spark.io.compression.lz4.blockSize
 _LEVEL = 5  # lower half of the token: 2**(10 + 5) bytes in a block
 _SEED = 0x9747B28C  # LZ4BlockOutputStream.DEFAULT_SEED
 _CHECKSUM_BITS = 0x0FFFFFFF  # lz4-java's StreamingXXHash32.asChecksum drops the uppermost four
@@ -71,8 +71,8 @@ def first_block(data: bytes) -> bytes:
 
 def stored(data: bytes) -> bytes:
     """A complete stream that holds some bytes as they are."""
-    blocks = [data[at : at + _BLOCK] for at in range(0, len(data), _BLOCK)]
-    return b"".join(_block(one, checksum_of(one)) for one in blocks) + _block(b"", 0)
+    blocks = [data[at : at + BLOCK] for at in range(0, len(data), BLOCK)]
+    return b"".join(block(STORED, one, len(one), checksum_of(one)) for one in blocks) + END
 
 
 def checksum_of(block: bytes, hashed: Callable[[bytes, int], int] | None = None) -> int:
@@ -80,8 +80,13 @@ def checksum_of(block: bytes, hashed: Callable[[bytes, int], int] | None = None)
     return (hashed or xxhash32)(block, _SEED) & _CHECKSUM_BITS
 
 
-def _block(data: bytes, checksum: int) -> bytes:
-    return MAGIC + struct.pack("<Biii", STORED | _LEVEL, len(data), len(data), checksum) + data
+def block(method: int, body: bytes, length: int, checksum: int) -> bytes:
+    """One block: ``body`` is what ``length`` bytes are stored as."""
+    return MAGIC + struct.pack("<Biii", method | _LEVEL, len(body), length, checksum) + body
+
+
+END = block(STORED, b"", 0, 0)
+"""The empty block at the end of a stream."""
 
 
 def xxhash32(data: bytes, seed: int = _SEED) -> int:

@@ -144,11 +144,20 @@ def _parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
             logs=_files(value.get("logFiles"), "dfsLogFileName"),
             num_keys=keys if type(keys) is int and keys >= 0 else None,
             column_families=_families(value.get("columnFamilyMapping")),
+            internal_families=_internal(value.get("columnFamilyTypeMap")),
             version=_VERSIONS[version],
             local_names=_local_names(value.get("sstFiles")),
         )
     except (ValueError, TypeError, KeyError, RecursionError):
         return Unreadable(path, Fault.BAD_JSON, "its metadata entry is not the JSON that Spark writes")
+
+
+def _internal(value: Json) -> frozenset[str]:
+    return (
+        frozenset(name for name, internal in value.items() if internal is True)
+        if isinstance(value, dict)
+        else frozenset()
+    )
 
 
 def _files(value: Json, name_key: str) -> tuple[tuple[str, int], ...]:

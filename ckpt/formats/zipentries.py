@@ -14,6 +14,7 @@ _LOCAL, _DESCRIPTOR = b"PK\x03\x04", b"PK\x07\x08"
 _STORED, _DEFLATED = 0, 8
 _ENCRYPTED, _SIZES_FOLLOW = 1, 8
 _FED, _PIECE = 1 << 16, 1 << 20  # bytes that are unpacked at a time, and that they unpack to at most
+_NO_TABLES = b'"sstFiles":[]'
 _NAME = re.compile(rb"metadata|CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d{6,}|\d{6,}\.(log|sst)|archive/\d{6,}\.log")
 
 
@@ -29,6 +30,8 @@ def check_zip(data: bytes) -> int:
             found[name] = content
     except struct.error:
         raise Corrupt("one of its entries is cut off") from None
+    if found.keys() == {b"metadata"} and _NO_TABLES in found[b"metadata"]:
+        return at  # an empty store: RocksDB makes the database then
     missing = {b"metadata", b"CURRENT"} - found.keys()
     if missing:
         raise Corrupt(f"it has no entry called {min(missing).decode()}")

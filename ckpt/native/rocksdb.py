@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ckpt.decode.changes import Overlay, Pairs, changes_of
 from ckpt.decode.codecs import decompressed
-from ckpt.decode.rocksdb import Snapshot, opened
+from ckpt.decode.rocksdb import CURRENT, Snapshot, opened
 from ckpt.decode.trouble import Undecodable
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.rocksdb import read_whole_zip
@@ -38,26 +38,32 @@ def store(files: StoreFiles) -> Iterator["RocksDBStore"]:
             folder = Path(stack.enter_context(temporary()))
             try:
                 recorded = _unpack(files, path, folder)
+                if recorded.ssts and not (folder / CURRENT).exists():
+                    raise Undecodable(f"it has no entry {CURRENT}")
                 snapshot = stack.enter_context(opened(folder))
             except (Undecodable, *_NOT_A_ZIP) as error:
                 raise files.refused(path, error) from None
         families = recorded.column_families if recorded else {}
-        yield RocksDBStore(files, snapshot, families)
+        internal = recorded.internal_families if recorded else frozenset()
+        yield RocksDBStore(files, snapshot, families, internal)
 
 
 class RocksDBStore:
     """One version of one store in one partition."""
 
-    def __init__(self, files: StoreFiles, snapshot: Snapshot, families: Mapping[str, int]) -> None:
+    def __init__(
+        self, files: StoreFiles, snapshot: Snapshot, families: Mapping[str, int], internal: frozenset[str]
+    ) -> None:
         self.files = files
+        self.families = families  # and the number of each
+        self.internal = internal  # those that Spark keeps for itself
         self._snapshot = snapshot
-        self._families = families
 
     def number(self, family: str | None) -> bytes:
         """What the keys of a column family begin with: nothing in a store without families."""
         if family is None:
             return b""
-        number = self._families.get(family)
+        number = self.families.get(family)
         if number is None or not 0 <= number < 1 << 16:
             raise self.files.refused(
                 self.files.snapshot or self.files.place.folder, f"it has no column family {family}"
@@ -109,7 +115,7 @@ def _unpack(files: StoreFiles, path: str, folder: Path) -> RocksDBSnapshot:
             if not _IN_A_ZIP.fullmatch(entry.filename):
                 raise Undecodable("it contains a file that Spark does not put there")
             content = archive.read(entry)
-            if entry.filename == "CURRENT" and not _CURRENT.fullmatch(content):
+            if entry.filename == CURRENT and not _CURRENT.fullmatch(content):
                 raise Undecodable("its entry CURRENT does not name a manifest")
             (folder / entry.filename).write_bytes(content)
     root = local_path(files.storage.uri) if files.storage.local else None

@@ -1,0 +1,186 @@
+"""What is to be written: the form of the state, checked against what ckpt can write, and the files around it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from ckpt import settings
+from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
+from ckpt.copying import Selection
+from ckpt.export.reading import Chosen
+from ckpt.formats.statefiles import LZ4
+from ckpt.inspection import Inspection, inspect
+from ckpt.model import Operator, Provider, Store
+from ckpt.native.files import context_of
+from ckpt.rewrite.logs import CannotRewrite, commit_with, offsets_with, operator_with
+from ckpt.state.folders import STATE
+from ckpt.state.units import StateUnit
+
+CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: settings.ROCKSDB_PROVIDER}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How state is kept."""
+
+    provider: Provider
+    partitions: int
+    version: int  # state store checkpoint format: 1, or 2 with unique ids
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenUnit:
+    """A part of the state, and how much there is of it."""
+
+    unit: StateUnit
+    rows: int | None  # that were written; None where it is only planned
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A new checkpoint, planned or written."""
+
+    inspection: Inspection  # of the old one
+    into: str
+    batch: int
+    old: Form
+    new: Form
+    query_id: str | None  # in the new one
+    new_id: bool
+    units: tuple[RewrittenUnit, ...] = ()
+    refused: str | None = None  # why nothing was written
+    written: bool = False
+    files: int = 0
+    bytes: int = 0
+
+    @property
+    def changed(self) -> Mapping[str, str]:
+        """The settings that the new checkpoint has, where they differ: of the session for the format, else recorded."""
+        old, new = _settings(self.old), _settings(self.new)
+        return {name: value for name, value in new.items() if value != old[name]}
+
+
+def _settings(form: Form) -> dict[str, str]:
+    return {
+        settings.PROVIDER_CLASS: CLASSES.get(form.provider, ""),
+        settings.SHUFFLE_PARTITIONS: str(form.partitions),
+        settings.CHECKPOINT_FORMAT: str(form.version),
+    }
+
+
+def planned(
+    chosen: Chosen,
+    selection: Selection,
+    into: str,
+    provider: str | None,
+    partitions: int | None,
+    version: int | None,
+    *,
+    new_id: bool,
+) -> Rewrite:
+    """What is to be written; ``refused`` says why it cannot be. Raises CannotRewrite where the old form is unknown."""
+    context = context_of(chosen)
+    if context.shuffle_partitions is None or context.provider not in CLASSES:
+        raise CannotRewrite(f"{chosen.checkpoint.uri}: its offsets do not record how its state is kept")
+    old = Form(context.provider, context.shuffle_partitions, 2 if context.unique_ids else 1)
+    to = Provider(provider) if provider else old.provider
+    new = Form(to, partitions or old.partitions, version or (old.version if to is Provider.ROCKSDB else 1))
+    units = [RewrittenUnit(unit, None, new.partitions) for unit in chosen.units if not unit.shown_elsewhere]
+    return Rewrite(
+        inspection=inspect(chosen.checkpoint),
+        into=into,
+        batch=selection.batch,
+        old=old,
+        new=new,
+        query_id=str(uuid4()) if new_id else chosen.checkpoint.query_id,
+        new_id=new_id,
+        units=tuple(units),
+        refused=next(_reasons(chosen, old, new), None),
+    )
+
+
+def _reasons(chosen: Chosen, old: Form, new: Form) -> Iterator[str]:
+    """Why such state is not written in the new form."""
+    recorded = chosen.recorded
+    if recorded.get(settings.ROW_CHECKSUM, "false") == "true":
+        yield f"{settings.ROW_CHECKSUM} is on, and ckpt writes no such checksums"
+    if (codec := context_of(chosen).codec) not in (None, LZ4):
+        yield f"state is compressed with {codec}, and ckpt writes lz4 only"
+    if new.partitions != old.partitions and recorded.get(settings.ENCODING_FORMAT) == "avro":
+        yield "state is encoded as Avro, of which ckpt does not read all keys; so it leaves rows in their partitions"
+    if new.provider is Provider.HDFS and new.version != 1:
+        yield "state store checkpoint format 2 is one of RocksDB only"
+    if new.partitions != old.partitions and recorded.get(settings.STRICT_DISTRIBUTION) != "true":
+        yield (
+            "the query began before Spark 3.3, which may spread rows by a part of their key; so ckpt leaves them in "
+            "their partitions"
+        )
+    for operator, store in stores_of(chosen):
+        if store.column_families and new.provider is Provider.HDFS:
+            yield f"operator {operator.id} ({operator.name}) keeps column families, which only RocksDB has"
+        if any("Ts" in family.name and family.name.endswith("ToValues") for family in store.column_families):
+            yield f"operator {operator.id} is a join of state format 4, which ckpt does not write"
+        if operator.name is None and new != old:
+            yield (
+                f"operator {operator.id} has no metadata, so that ckpt cannot tell how its rows are kept: let the "
+                "query run one batch with Spark 4 first"
+            )
+
+
+def stores_of(chosen: Chosen) -> Iterator[tuple[Operator, Store]]:
+    """Every store of every operator, in the order of Spark's metadata."""
+    for operator in chosen.checkpoint.state.operators if chosen.checkpoint.state else ():
+        yield from ((operator, store) for store in operator.stores)
+
+
+@dataclass(slots=True)
+class SmallFiles:
+    """Logs and descriptions of the new checkpoint."""
+
+    chosen: Chosen
+    selection: Selection
+    found: Rewrite
+    ids: dict[int, list[list[str]]] = field(default_factory=dict)  # format 2: of state files that were written
+
+    @property
+    def first(self) -> str:
+        """Is written first: with it, and without ``last``, a start fails."""
+        return f"{OFFSETS}/{self.selection.batch}"
+
+    @property
+    def last(self) -> str:
+        """Is written last."""
+        return self.selection.last
+
+    def file(self, path: str) -> bytes:
+        """One of them as it is to be. Raises CannotRewrite, NotFound, StorageError."""
+        data = self.selection.changed.get(path) or self.chosen.storage.read(path)
+        folder, _, name = path.rpartition("/")
+        if folder == OFFSETS:
+            recorded = _settings(self.found.new)
+            del recorded[settings.CHECKPOINT_FORMAT]  # which is the session's
+            return offsets_with(path, data, recorded)
+        if folder == COMMITS:
+            return commit_with(path, data, self.ids or None)
+        if "_metadata" in folder and name != "schema":
+            return operator_with(path, data, self.found.new.partitions)
+        if path == METADATA and self.found.new_id:
+            return json.dumps({"id": self.found.query_id}, separators=(",", ":")).encode()
+        return data
+
+    def paths(self) -> Iterator[str]:
+        """Those beside ``first`` and ``last``: a batch that is planned keeps its range, and sources their logs."""
+        checkpoint, batch = self.chosen.checkpoint, self.selection.batch
+        if checkpoint.offsets.latest is not None and checkpoint.offsets.latest > batch:
+            yield f"{OFFSETS}/{checkpoint.offsets.latest}"
+        yield from (path for path, _ in checkpoint.listing.walk(SOURCES) if not path.rpartition("/")[2].startswith("."))
+        newest: dict[str, str] = {}
+        for path in self.selection.first:
+            folder = path.rpartition("/")[0]
+            if folder.endswith("/_metadata/v2"):
+                newest[folder] = max(newest.get(folder, path), path, key=lambda one: int(one.rpartition("/")[2]))
+            elif path != self.last and (path in (METADATA, f"{COMMITS}/{batch}") or folder.startswith(f"{STATE}/")):
+                yield path
+        yield from newest.values()

@@ -1,0 +1,121 @@
+"""One version of a store in one partition, as a snapshot that needs no other file: what a start loads first.
+
+HDFS-backed: ``V.snapshot`` (``HDFSBackedStateStoreProvider.writeSnapshotFile``). RocksDB: ``V.zip`` of a database that
+RocksDB itself made (``RocksDBFileManager.zipToDfsFile``), its SST file below ``SSTs/``; an empty store is a zip with
+the entry ``metadata`` alone, for Spark creates the database then.
+"""
+
+import json
+import struct
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+from ckpt.decode.codecs import compressed
+from ckpt.decode.rocksdb import library
+from ckpt.model import Json
+from ckpt.rewrite.stores import Families, Pair
+from ckpt.state.folders import SSTS
+
+_LENGTH = struct.Struct(">i")
+_TABLE_FORMAT = 5  # rocksdb.formatVersion, the newest that every Spark reads
+_BLOOM_BITS, _BLOCK_BYTES = 10, 4096  # as Spark's own options
+_NOT_ROCKSDB = "rocksdict-config.json"  # which rocksdict puts beside the files of RocksDB
+_THEN = (1980, 1, 1, 0, 0, 0)  # of zip entries: the same rows are the same bytes
+
+
+def hdfs_snapshot(pairs: Sequence[Pair]) -> bytes:
+    """The file of an HDFS-backed store: records, then an int of -1."""
+    return compressed(b"".join(_records(pairs)) + _LENGTH.pack(-1))
+
+
+def _records(pairs: Sequence[Pair]) -> Iterator[bytes]:
+    for key, value in pairs:
+        yield from (_LENGTH.pack(len(key)), key, _LENGTH.pack(len(value)), value)
+
+
+@dataclass(frozen=True, slots=True)
+class RocksDBFiles:
+    """A zip, and the SST files that it names, by the names that they have below ``SSTs/``."""
+
+    zip: bytes
+    ssts: dict[str, bytes]
+
+    def below(self, folder: str, stem: str) -> dict[str, bytes]:
+        """All of them by path; the zip, which names the others, is last."""
+        return {f"{folder}/{SSTS}/{name}": data for name, data in self.ssts.items()} | {
+            f"{folder}/{stem}.zip": self.zip
+        }
+
+
+def rocksdb_snapshot(pairs: Sequence[Pair], families: Families) -> RocksDBFiles:
+    """The files of a RocksDB store. Raises NativeMissing without rocksdict."""
+    named = {number.to_bytes(2, "little"): name in families.internal for name, number in families.numbers.items()}
+    internal = sum(named.get(key[:2], False) for key, _ in pairs) if named else 0
+    named_ssts: list[Json] = []
+    described: dict[str, Json] = {"sstFiles": named_ssts, "numKeys": len(pairs) - internal, "numInternalKeys": internal}
+    if named:
+        described |= {
+            "columnFamilyMapping": dict(families.numbers),
+            "columnFamilyTypeMap": {name: name in families.internal for name in families.numbers},
+            "maxColumnFamilyId": max(families.numbers.values()),
+        }
+    if not pairs:
+        return RocksDBFiles(_zip({}, described), {})
+    with TemporaryDirectory(prefix="ckpt-rewrite-") as folder:
+        made = _database(Path(folder), sorted(pairs))
+        ssts: dict[str, bytes] = {}
+        others: dict[str, bytes] = {}
+        for file in sorted(made.iterdir()):
+            if file.suffix == ".sst":
+                name = f"{file.stem}-{uuid4()}.sst"
+                ssts[name] = file.read_bytes()
+                named_ssts.append({"localFileName": file.name, "dfsSstFileName": name, "sizeBytes": len(ssts[name])})
+            elif file.name != _NOT_ROCKSDB:
+                others[file.name] = file.read_bytes()
+    return RocksDBFiles(_zip(others, described), ssts)
+
+
+def _zip(files: dict[str, bytes], described: Json) -> bytes:
+    out = BytesIO()
+    text = "v1\n" + json.dumps(described, separators=(",", ":"))
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in [*files.items(), ("metadata", text.encode())]:
+            archive.writestr(zipfile.ZipInfo(name, _THEN), data, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def _database(folder: Path, pairs: Sequence[Pair]) -> Path:
+    """A checkpoint of a database that has these keys, in order; its log is empty."""
+    rocksdict = library()
+    options = _options(rocksdict)
+    table = folder / "rows.sst"
+    writer = rocksdict.SstFileWriter(options)
+    writer.open(str(table))
+    for key, value in pairs:
+        writer[key] = value
+    writer.finish()
+    database = rocksdict.Rdict(str(folder / "database"), options=options)
+    try:
+        database.ingest_external_file([str(table)])
+        rocksdict.Checkpoint(database).create_checkpoint(str(folder / "made"))
+    finally:
+        database.close()
+    return folder / "made"
+
+
+def _options(rocksdict: Any) -> Any:
+    table = rocksdict.BlockBasedOptions()
+    table.set_format_version(_TABLE_FORMAT)
+    table.set_bloom_filter(_BLOOM_BITS, False)
+    table.set_block_size(_BLOCK_BYTES)
+    options = rocksdict.Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.set_block_based_table_factory(table)
+    options.set_compression_type(rocksdict.DBCompressionType.lz4())
+    return options

@@ -1,0 +1,103 @@
+"""What ``ckpt rewrite`` says: what is written, and how the query goes on."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ckpt.migrate.provider import PROVIDER_NAMES
+from ckpt.rewrite import Rewrite
+from ckpt.settings import CHECKPOINT_FORMAT
+from ckpt.shell import quoted_path
+
+from ..exits import Exit
+from .blocks import Block, Command, Heading, Headline, Item, Page, Table, Tone, bullets, page_of
+from .document import Document, checkpoint_entry, tool
+from .page import title
+from .rows import unit_entry
+from .text import plural, size
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteReport:
+    """A new checkpoint; ``source`` is the old one as it was typed."""
+
+    found: Rewrite
+    source: str
+
+    @property
+    def exit(self) -> Exit:
+        """Whether it can be written."""
+        return Exit.FAILED if self.found.refused else Exit.OK
+
+    def document(self) -> Document:
+        """All of it."""
+        found = self.found
+        return {
+            "ckpt": tool(),
+            "checkpoint": {**checkpoint_entry(found.inspection), "path": self.source},
+            "into": found.into,
+            "batch": found.batch,
+            "provider": found.new.provider,
+            "partitions": found.new.partitions,
+            "format_version": found.new.version,
+            "query_id": found.query_id,
+            "new_id": found.new_id,
+            "settings": dict(found.changed),
+            "units": [
+                {"unit": unit_entry(one.unit), "rows": one.rows, "partitions": one.partitions} for one in found.units
+            ],
+            "refused": found.refused,
+            "written": found.written,
+            "files": found.files,
+            "bytes": found.bytes,
+        }
+
+    def page(self) -> Page:
+        """What became of it, what there is, and what to do with it."""
+        parts = (self._refused,) if self.found.refused else (self._headline, self._units, self._settings, self._next)
+        return page_of(title(self.found.inspection), *(part() for part in parts))
+
+    def _refused(self) -> Iterator[Block]:
+        yield Headline("CANNOT BE WRITTEN by ckpt", Tone.ERROR)
+        yield from bullets([self.found.refused or ""])
+
+    def _headline(self) -> Iterator[Block]:
+        found = self.found
+        form = f"{PROVIDER_NAMES[found.new.provider]}, {plural(found.new.partitions, 'partition')}"
+        if found.written:
+            how = f"{plural(found.files, 'file')}, {size(found.bytes)}; read again, and equal"
+            yield Headline(f"WRITTEN to {found.into}: the state of batch {found.batch}, {form} ({how})", Tone.GOOD)
+        else:
+            yield Headline(f"PLANNED: the state of batch {found.batch} into {found.into}, {form}", Tone.WARNING)
+
+    def _units(self) -> Iterator[Block]:
+        rows = [(one.unit.label, "" if one.rows is None else plural(one.rows, "row")) for one in self.found.units]
+        yield Heading("State", "")
+        yield Table(tuple(rows))
+
+    def _settings(self) -> Iterator[Block]:
+        found = self.found
+        yield Heading(
+            "Settings", "recorded in the new checkpoint, whatever the session says" if found.changed else "as they were"
+        )
+        yield from bullets(f"{name} = {value}" for name, value in found.changed.items() if name != CHECKPOINT_FORMAT)
+        if CHECKPOINT_FORMAT in found.changed or found.new.version > 1:
+            yield from bullets(
+                [f"{CHECKPOINT_FORMAT} = {found.new.version}: set it in the session, Spark does not record it"]
+            )
+
+    def _next(self) -> Iterator[Block]:
+        found = self.found
+        if not found.written:
+            yield Item("the same without --plan", 10, "Next")
+            return
+        sinks = (
+            "It has a query id of its own: a Delta table takes it for another query."
+            if found.new_id
+            else "It has the query id of the old one, and batch ids continue: sinks take it for the same query."
+        )
+        yield Item(
+            f"stop the query, and start it with this checkpointLocation; never start it on the old one again. {sinks}",
+            10,
+            "Next",
+        )
+        yield Command(f"ckpt inspect {quoted_path(found.into)}")

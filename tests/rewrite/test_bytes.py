@@ -1,0 +1,66 @@
+"""Keys as bytes: which partition Spark's hash names for many at once, and rows taken apart and put together."""
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ckpt.decode import cells
+from ckpt.decode.codecs import compressed, decompressed
+from ckpt.decode.encode import encoded
+from ckpt.decode.murmur3 import partition_of
+from ckpt.decode.spread import partitions_of
+from ckpt.decode.types import arrow_type
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "boolean": st.booleans(),
+    "byte": st.integers(-(2**7), 2**7 - 1),
+    "integer": st.integers(-(2**31), 2**31 - 1),
+    "long": st.integers(-(2**63), 2**63 - 1),
+    "float": st.floats(width=32),
+    "double": st.floats(),
+    "string": st.text(),
+    "binary": st.binary(),
+    "decimal(9,2)": st.decimals(-(10**6), 10**6, places=2),
+    "decimal(38,4)": st.decimals(-(10**20), 10**20, places=4),
+}
+COLUMNS = st.sampled_from(sorted(VALUES)).flatmap(
+    lambda kind: st.tuples(st.just(kind), st.lists(st.none() | VALUES[kind], min_size=3, max_size=9))
+)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(COLUMNS, st.integers(1, 300))
+def test_many_keys_are_where_each_of_them_is(column: tuple[str, list[Any]], partitions: int) -> None:
+    """`tests/native/test_spread.py` compares those of one key with what Spark answered."""
+    kind, values = column
+    array = pa.array(values, arrow_type(kind))
+    found = partitions_of([(kind, array.slice(1))], len(values) - 1, partitions)
+    assert found.tolist() == [partition_of([(kind, value)], partitions) for value in values[1:]]
+
+
+FIELDS = st.lists(
+    st.sampled_from(["integer", "long", "string", "binary", "decimal(9,2)", "decimal(38,4)"]).flatmap(
+        lambda kind: st.tuples(st.just(kind), st.none() | VALUES[kind])
+    ),
+    min_size=2,
+    max_size=70,
+)
+
+
+@given(FIELDS, st.data())
+def test_a_row_of_two_parts_is_what_spark_makes_of_both(fields: list[tuple[str, Any]], data: st.DataObject) -> None:
+    """`tests/native` compares `encoded` with bytes of Spark."""
+    count, kinds = data.draw(st.integers(1, len(fields) - 1)), [kind for kind, _ in fields]
+    row, first, rest = encoded(fields), encoded(fields[:count]), encoded(fields[count:])
+    assert row is not None
+    assert first is not None
+    assert rest is not None
+    assert cells.split(row, kinds, count) == (first, rest)
+    assert cells.joined(first, rest, kinds, count) == row
+
+
+@given(st.binary(max_size=100_000) | st.integers(0, 100_000).map(bytes))
+def test_what_is_compressed_is_read_again(data: bytes) -> None:
+    assert decompressed(iter([compressed(data)]), "lz4") == data

@@ -1,0 +1,46 @@
+"""A real query continues on a rewritten checkpoint as on the old one: the same rows, and in the end equal state."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.rewrite.continuing import Case, found
+from tests.spark.live import EVERY_CASE
+
+pytestmark = pytest.mark.spark
+
+LIVE = (
+    Case("session-window-changelog-4.2", "hdfs", 3),
+    Case("dedup-aggregation-hdfs-4.2", "rocksdb", 5),
+    Case("join-v3-changelog-4.2", None, 1, 2),
+)
+"""Both directions, and both formats; with `CKPT_TEST_ALL=1` all, transformWithState included."""
+SAMPLES = (
+    "aggregation-hdfs-4.2",
+    "aggregation-format2-4.2",
+    "aggregation-rocksdb-4.2",
+    "dedup-aggregation-hdfs-4.2",
+    "dedup-hdfs-4.0",
+    "join-changelog-4.2",
+    "join-v3-changelog-4.2",
+    "limit-hdfs-4.2",
+    "pandas-with-state-changelog-4.2",
+    "session-window-changelog-4.2",
+    "tws-event-time-changelog-4.2",
+    "windowed-aggregation-hdfs-4.2",
+)
+EVERY = [
+    Case(sample, *form)
+    for sample in SAMPLES
+    for form in (("rocksdb", None), ("hdfs", None), (None, 3), ("rocksdb", 5, 1), ("rocksdb", 1, 2))
+]
+
+
+@pytest.mark.parametrize("case", EVERY if EVERY_CASE else LIVE, ids=lambda case: case.name)
+def test_it_continues_as_on_the_old_one(case: Case, spark: Any, tmp_path: Path) -> None:
+    told = found(spark, case, tmp_path)
+    if "refused" in told:
+        pytest.skip(told["refused"])
+    assert any(told["old"]["state"].values())
+    assert told["new"] == told["old"]

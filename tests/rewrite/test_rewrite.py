@@ -1,0 +1,149 @@
+"""``ckpt rewrite`` without Spark: the same rows, each in the partition where Spark looks for it, or a refusal."""
+
+import itertools
+import json
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt
+from ckpt.versions import Progress
+from tests.conftest import Ckpt, CopyOf
+from tests.places import SAMPLE_NAMES, SAMPLES
+from tests.repair.killing import killed
+
+FORMS: list[dict[str, Any]] = [
+    {},
+    {"partitions": 1},
+    {"partitions": 5},
+    {"provider": "hdfs"},
+    {"provider": "rocksdb", "partitions": 3},
+    {"provider": "rocksdb", "format_version": 2},
+]
+STATEFUL = [name for name in SAMPLE_NAMES if not name.startswith("damaged") and (SAMPLES / name / "state").is_dir()]
+QUICK = ("limit-hdfs-4.2", "session-window-changelog-4.2", "tws-event-time-changelog-4.2")
+
+
+def state(checkpoint: Path) -> dict[str, list[str]]:
+    """Every row of every unit."""
+    found = {}
+    for unit in ckpt.state_units(ckpt.open_checkpoint(str(checkpoint))):
+        if not unit.shown_elsewhere:
+            part: ckpt.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
+            part["timers"] = unit.kind == "timers"
+            found[unit.label] = sorted(map(str, ckpt.read_state_arrow(str(checkpoint), **part).to_pylist()))
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize(
+    "sample", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in STATEFUL]
+)
+def test_every_row_is_there_and_where_spark_looks_for_it(sample: str, form: dict[str, Any], tmp_path: Path) -> None:
+    made = ckpt.rewrite_checkpoint(str(SAMPLES / sample), str(tmp_path / "new"), **form)
+    if made.refused:
+        assert not (tmp_path / "new").exists()
+        assert refusable(sample, form), made.refused
+        return
+    assert state(tmp_path / "new") == state(SAMPLES / sample)
+    assert ckpt.verify_state(str(tmp_path / "new")).damages == ()
+    folders = {int(folder.name) for folder in (tmp_path / "new/state/0").glob("[0-9]*")}
+    assert folders == set(range(1 if sample.startswith("limit") else made.new.partitions))
+
+
+def refusable(sample: str, form: dict[str, Any]) -> bool:
+    """What cannot be written: column families without RocksDB, old state without metadata, and what is not known."""
+    families = sample.startswith(("tws", "join-v3", "join-v4"))
+    rocksdb = "hdfs" not in sample or form.get("provider") == "rocksdb"
+    return (
+        (families and form.get("provider") == "hdfs")
+        or sample.startswith("join-v4")
+        or (sample.startswith("tws-avro") and "partitions" in form)
+        or sample.endswith("3.5")
+        or ("format_version" in form and not rocksdb)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "session-window-changelog-4.2", "join-changelog-4.2"])
+def test_there_and_back_again(sample: str, tmp_path: Path) -> None:
+    """Other providers and numbers of partitions, one after the other, and then as at first."""
+    at, before = SAMPLES / sample, state(SAMPLES / sample)
+    forms: list[dict[str, Any]] = [{"provider": "rocksdb"}, {"provider": "hdfs"}]
+    for number, form in enumerate([*forms, *({"partitions": count} for count in (5, 1, 200, 2))]):
+        into = tmp_path / str(number)
+        assert ckpt.rewrite_checkpoint(str(at), str(into), **form).written
+        assert state(into) == before
+        at = into
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", ["limit-hdfs-4.2", "aggregation-rocksdb-4.2"])
+def test_a_crash_leaves_nothing_that_starts(sample: str, tmp_path: Path) -> None:
+    old, new = SAMPLES / sample, tmp_path / "new"
+    for at in itertools.count(1):
+        shutil.rmtree(new, ignore_errors=True)
+        if not killed(at, partial(ckpt.rewrite_checkpoint, str(old), str(new), partitions=2)):
+            break
+        if any((new / "offsets").glob("[0-9]*")):
+            starts = ckpt.inspect(ckpt.open_checkpoint(str(new))).forecasts
+            runs = any(one.outcome.runs for one in starts if one.progress is Progress.SYNC)
+            assert not runs or state(new) == state(old)
+    assert at > 20
+    assert ckpt.inspect(ckpt.open_checkpoint(str(new))).sound
+
+
+def test_a_batch_that_is_planned_keeps_its_range(copy_of: CopyOf, tmp_path: Path) -> None:
+    """A sink may have written it."""
+    checkpoint = copy_of("aggregation-killed-hdfs-4.0")
+    made = ckpt.rewrite_checkpoint(str(checkpoint), str(tmp_path / "new"), provider="rocksdb")
+    old, new = (ckpt.inspect(ckpt.open_checkpoint(str(one))) for one in (checkpoint, tmp_path / "new"))
+    assert made.written
+    assert {f.spark: f.sources for f in new.counted if f.outcome.runs}
+    assert [(f.batch_id, f.sources) for f in new.counted] == [(f.batch_id, f.sources) for f in old.counted]
+    planned = json.loads((tmp_path / f"new/offsets/{made.batch + 1}").read_text().split("\n")[1])["conf"]
+    assert planned["spark.sql.streaming.stateStore.providerClass"].endswith("RocksDBStateStoreProvider")
+
+
+def test_an_id_of_its_own(tmp_path: Path) -> None:
+    made = ckpt.rewrite_checkpoint(str(SAMPLES / "limit-hdfs-4.2"), str(tmp_path / "new"), new_id=True)
+    written = json.loads((tmp_path / "new/metadata").read_text())["id"]
+    assert made.query_id == written != ckpt.open_checkpoint(str(SAMPLES / "limit-hdfs-4.2")).query_id
+
+
+def test_a_plan_writes_nothing_and_a_full_folder_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:
+    words = ("rewrite", SAMPLES / "aggregation-hdfs-4.2", "--into", tmp_path / "new", "--partitions", 3)
+    planned = ckpt(*words, "--plan", "-o", "json")
+    assert (planned.exit_code, planned.json()["written"], (tmp_path / "new").exists()) == (0, False, False)
+    assert ckpt(*words).exit_code == 0
+    again = ckpt(*words)
+    assert again.exit_code == 3
+    assert again.stderr.count("\n") == 1
+    assert ckpt("inspect", tmp_path / "new").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("sample", "words", "told"),
+    [
+        ("tws-rocksdb-4.2", ("--provider", "hdfs"), "column families"),
+        ("aggregation-hdfs-3.5", ("--partitions", "3"), "no metadata"),
+        ("aggregation-hdfs-4.2", ("--format-version", "2"), "RocksDB only"),
+        ("join-v4-changelog-4.3", (), "state format 4"),
+    ],
+)
+def test_what_is_not_written_is_refused_by_name(
+    sample: str, words: tuple[str, ...], told: str, ckpt: Ckpt, tmp_path: Path
+) -> None:
+    run = ckpt("rewrite", SAMPLES / sample, "--into", tmp_path / "new", *words)
+    assert (run.exit_code, told in " ".join(run.stdout.split())) == (3, True)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("place", [".", "inside"])
+def test_it_is_not_written_into_itself(place: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("limit-hdfs-4.2")
+    run = ckpt("rewrite", checkpoint, "--into", checkpoint / place)
+    assert run.exit_code == 2
