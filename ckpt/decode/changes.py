@@ -5,6 +5,7 @@ list. 3 and 4 begin with the lineage of state store checkpoint format 2.
 """
 
 import struct
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -88,70 +89,85 @@ Pairs: TypeAlias = list[tuple[bytes, bytes]]
 """Keys and their values."""
 
 
+class Removed:
+    """Ranges of keys that were removed, one after the other: which was the last that had a key."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._starts = [b""]  # of stretches of keys, in their order
+        self._last = [0]  # for each the number of its last range; 0: none
+
+    def add(self, first: bytes, end: bytes) -> None:
+        """Another range, without its end."""
+        if first >= end:
+            return
+        self.count += 1
+        start, stop = bisect_left(self._starts, first), bisect_right(self._starts, end)
+        self._starts[start:stop], self._last[start:stop] = [first, end], [self.count, self._last[stop - 1]]
+
+    def last(self, key: bytes) -> int:
+        """The number of the last range that has the key, counted from 1; 0 for none."""
+        return self._last[bisect_right(self._starts, key) - 1]
+
+
+class _Said(NamedTuple):
+    """What changelogs say of a key."""
+
+    after: int  # how many ranges had been removed before
+    value: bytes | None  # None: the key was removed
+    appended: bool = False  # to what the snapshot has, if it has the key
+
+
 @dataclass(slots=True)
 class Overlay:
     """What changelogs say of keys, to be laid over a snapshot."""
 
     delimiter: bytes  # what the store's merge operator puts between elements
-    values: dict[bytes, bytes | None] = field(default_factory=dict)  # None: the key was removed
-    appended: dict[bytes, bytes] = field(default_factory=dict)  # to what the snapshot has, if it has the key
-    ranges: list[tuple[bytes, bytes]] = field(default_factory=list)  # of keys that were removed: from, to (without)
+    said: dict[bytes, _Said] = field(default_factory=dict)
+    removed: Removed = field(default_factory=Removed)
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Take the records of the next changelog."""
         for action, key, value in changes:
             match action:
                 case Action.PUT:
-                    self.values[key] = value
-                    self.appended.pop(key, None)
+                    self.said[key] = _Said(self.removed.count, value)
                 case Action.DELETE:
-                    self.values[key] = None
-                    self.appended.pop(key, None)
+                    self.said[key] = _Said(self.removed.count, None)
                 case Action.MERGE:
                     self._append(key, value)
                 case Action.DELETE_RANGE:
-                    self._remove(key, value)
+                    self.removed.add(key, value)
 
     def _append(self, key: bytes, value: bytes) -> None:
-        if key in self.values:
-            before = self.values[key]
-            self.values[key] = value if before is None else before + self.delimiter + value
-        elif self._is_removed(key):
-            self.values[key] = value
+        last, before = self.removed.last(key), self.said.get(key)
+        if before is None or before.after < last:
+            self.said[key] = _Said(self.removed.count, value, appended=not last)
         else:
-            before = self.appended.get(key)
-            self.appended[key] = value if before is None else before + self.delimiter + value
-
-    def _remove(self, first: bytes, end: bytes) -> None:
-        self.ranges.append((first, end))
-        for known in (self.values, self.appended):
-            for key in [key for key in known if first <= key < end]:
-                del known[key]
-
-    def _is_removed(self, key: bytes) -> bool:
-        return any(first <= key < end for first, end in self.ranges)
+            own = value if before.value is None else before.value + self.delimiter + value
+            self.said[key] = _Said(self.removed.count, own, before.appended)
 
     def over(self, snapshot: Iterable[Pairs], prefix: bytes) -> Iterator[Pairs]:
         """The pairs of a snapshot as they are after all changes, and then those of new keys.
 
         Of new keys only those that begin with ``prefix``.
         """
-        if not (self.values or self.appended or self.ranges):
+        if not (self.said or self.removed.count):
             yield from snapshot
             return
         seen: set[bytes] = set()
         for pairs in snapshot:
             changed = [(key, self.value(key, value)) for key, value in pairs]
-            seen.update(key for key, _ in pairs if key in self.values or key in self.appended)
+            seen.update(key for key, _ in pairs if key in self.said)
             yield [(key, value) for key, value in changed if value is not None]
-        new = [*self.values.items(), *self.appended.items()]
-        yield [(key, value) for key, value in new if value is not None and key not in seen and key.startswith(prefix)]
+        new = [(key, self.value(key, None)) for key in self.said if key not in seen and key.startswith(prefix)]
+        yield [(key, value) for key, value in new if value is not None]
 
     def value(self, key: bytes, before: bytes | None) -> bytes | None:
         """What a key's value is after all changes; None where the key is not there."""
-        if key in self.values:
-            return self.values[key]
-        if key in self.appended:
-            own = self.appended[key]
-            return own if before is None else before + self.delimiter + own
-        return None if self._is_removed(key) else before
+        said, last = self.said.get(key), self.removed.last(key)
+        if said is None or said.after < last:
+            return None if last else before
+        if said.value is None or before is None or not said.appended:
+            return said.value
+        return before + self.delimiter + said.value

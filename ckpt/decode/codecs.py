@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import xxhash
 
-from ckpt.decode.trouble import TooLarge, Undecodable
+from ckpt.decode.trouble import WITH_SPARK, TooLarge, Undecodable
 from ckpt.formats import lz4
 from ckpt.formats.lz4 import COMPRESSED, HEADER_LENGTH, BadBlock, block_header, checksum_of
 from ckpt.formats.pieces import Pieces
 
-MOST_BYTES = 4 << 30
-"""The largest file, unpacked, that is read into memory."""
+MOST_BYTES = 1 << 30
+"""How much of a partition is unpacked into memory, which then takes three to four times as much."""
 
 _SNAPPY = b"\x82SNAPPY\x00"
 _PIECE = 1 << 22
@@ -36,7 +36,7 @@ def decompressed(file: Iterator[bytes], codec: str, most: int = MOST_BYTES) -> b
         for piece in unpack(Pieces(file)):
             total += len(piece)
             if total > most:
-                raise TooLarge(f"it unpacks to more than {most:,} bytes, too much to be read without Spark")
+                raise TooLarge(f"it unpacks to more than {most:,} bytes, too much for memory: {WITH_SPARK}")
             pieces.append(piece)
     except (BadBlock, struct.error, pa.ArrowInvalid, OSError) as error:
         raise Undecodable(f"it cannot be decompressed with {codec}: {error}") from None

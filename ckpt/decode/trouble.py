@@ -2,6 +2,8 @@
 
 from ckpt.errors import CkptError
 
+WITH_SPARK = "ckpt export-state --engine spark reads it"
+
 
 class Undecodable(CkptError):
     """Bytes of state that are damaged, or of a kind that ckpt does not know; the text says which."""

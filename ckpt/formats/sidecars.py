@@ -9,8 +9,10 @@ Spark (``ChecksumCheckpointFileManager``, any file system, next to state files):
 """
 
 import json
+import sys
+from array import array
 from dataclasses import dataclass
-from struct import pack, unpack
+from struct import pack, unpack_from
 from zlib import crc32
 
 from ckpt.formats.extract import fields_of, long_field, text_field
@@ -28,7 +30,7 @@ class HadoopChecksums:
     """One ``.N.crc``."""
 
     bytes_per_checksum: int
-    values: tuple[int, ...]  # unsigned CRC32 of each piece
+    values: "array[int]"  # unsigned CRC32 of each piece
 
     def match(self, data: bytes) -> bool:
         """Whether these are the checksums of ``data``."""
@@ -45,8 +47,8 @@ class SparkChecksum:
     timestamp_ms: int
 
 
-def _checksums(data: bytes, piece: int) -> tuple[int, ...]:
-    return tuple(crc32(data[start : start + piece]) for start in range(0, len(data), piece))
+def _checksums(data: bytes, piece: int) -> "array[int]":
+    return array("I", (crc32(data[start : start + piece]) for start in range(0, len(data), piece)))
 
 
 def hadoop_sidecar_name(name: str) -> str:
@@ -105,10 +107,13 @@ def parse_hadoop_sidecar(raw: bytes) -> HadoopChecksums:
         raise Damaged(Fault.BAD_BINARY, "it does not start like Hadoop's checksum files")
     if len(raw) < 8 or len(raw) % 4:
         raise Damaged(Fault.BAD_BINARY, "the checksum file is truncated")
-    piece, *values = unpack(f">i{len(raw) // 4 - 2}I", raw[len(_MAGIC) :])
+    (piece,) = unpack_from(">i", raw, len(_MAGIC))
     if piece <= 0:
         raise Damaged(Fault.BAD_BINARY, f"it counts {piece} bytes per checksum")
-    return HadoopChecksums(piece, tuple(values))
+    values = array("I", raw[8:])
+    if sys.byteorder == "little":
+        values.byteswap()
+    return HadoopChecksums(piece, values)
 
 
 @tolerant

@@ -16,7 +16,7 @@ from ckpt.decode.unsafe import structs_of
 from ckpt.export.reading import Chosen
 from ckpt.model import Provider
 from ckpt.native import hdfs, rocksdb
-from ckpt.native.files import StoreFiles, files_of
+from ckpt.native.files import StoreFiles, fitting
 from ckpt.native.layout import Layout
 from ckpt.state.units import StateUnit
 
@@ -39,7 +39,7 @@ def entries_of(
     chosen: Chosen, unit: StateUnit, layout: Layout, only: int | None = None
 ) -> Generator[Entries, None, None]:
     """Everything that is stored for a unit, or in one partition. Raises Undecodable, StateDamaged and StorageError."""
-    for files in files_of(chosen, unit.operator, layout.store, only):
+    for files in fitting(chosen, unit.operator, layout.store, only):
         yield from entries_in(files, unit, layout)
 
 
@@ -50,7 +50,7 @@ def entries_in(files: StoreFiles, unit: StateUnit, layout: Layout) -> Generator[
 
 def entry_of(chosen: Chosen, unit: StateUnit, layout: Layout, only: int, key: bytes) -> Iterator[Entries]:
     """What is stored for one key, in the one partition where it can be; ``key`` is the bytes of its row."""
-    for files in files_of(chosen, unit.operator, layout.store, only):
+    for files in fitting(chosen, unit.operator, layout.store, only):
         if unit.provider is Provider.HDFS:
             found = hdfs.row_with(files, key)
             if found is not None:

@@ -19,7 +19,7 @@ from ckpt.export.targets import MANIFEST, ExportTarget, check_what_is_there, loc
 from ckpt.model import Json
 from ckpt.native import shapes
 from ckpt.native.batches import columns_of, raw_batches, shaped
-from ckpt.native.files import files_of
+from ckpt.native.files import files_of, fitting
 from ckpt.native.layout import layout_of
 from ckpt.native.parquet import ParquetFile, spark_schema
 from ckpt.native.parquet import why_not as parquet_why_not
@@ -49,7 +49,8 @@ def why_not(plan: ExportPlan, chosen: Chosen) -> str | None:
     for part in _parts(plan, chosen):
         if part.reading.schema is None:
             return f"{part.unit.label}: its state schema cannot be read"
-        layout_of(chosen, part.unit)
+        for _ in fitting(chosen, part.unit.operator, layout_of(chosen, part.unit).store):
+            pass  # it raises
         why = parquet_why_not(part.schema) if plan.target.path is not None else None
         if why is not None:
             return f"{part.unit.label}: {why}"

@@ -1,14 +1,15 @@
 """Which files hold the state of a batch: one ``StoreFiles`` for each store in each partition."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ckpt.decode.codecs import MOST_BYTES
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import WITH_SPARK, TooLarge, Undecodable
 from ckpt.errors import CkptError
 from ckpt.export.choose import StateDamaged
 from ckpt.export.reading import Chosen
 from ckpt.formats.statefiles import Lineage, parse_lineage
+from ckpt.model import Provider, StateFileKind
 from ckpt.settings import ROW_CHECKSUM
 from ckpt.state.chains import Chain, WantedVersion, chain_to
 from ckpt.state.context import Context
@@ -50,6 +51,14 @@ class StoreFiles:
         own = 0 if snapshot is None else self.place.snapshot(snapshot).size
         return own + sum(self.place.log(log).size for log in self.chain.logs)
 
+    def must_fit(self) -> None:
+        """Raise TooLarge where the files that are held in memory are larger than what may be."""
+        logs = sum(self.place.log(log).size for log in self.chain.logs)
+        held = self.size if self.place.names.log_kind is StateFileKind.DELTA else logs
+        if held > self.most:
+            why = f"its files have {held:,} bytes, and not more than {self.most:,} are unpacked into memory"
+            raise self.refused(self.place.folder, TooLarge(f"{why}: {WITH_SPARK}"))
+
     def pieces(self, path: str) -> Iterator[bytes]:
         """A file of it, from its beginning, read as it is asked for."""
         at = 0
@@ -87,6 +96,18 @@ def files_of(chosen: Chosen, operator: int, store: str, only: int | None = None)
                 f"{chosen.checkpoint.uri}: files of version {target.version} are missing in {place.folder}"
             )
         yield StoreFiles(place, chain, chosen.storage, context.codec or "lz4")
+
+
+def fitting(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
+    """The same, none of which is too large for memory. Raises TooLarge: of HDFS-backed stores before any is read."""
+    found: Iterable[StoreFiles] = files_of(chosen, operator, store, only)
+    if chosen.units[0].provider is Provider.HDFS:
+        found = list(found)
+        for files in found:
+            files.must_fit()
+    for files in found:
+        files.must_fit()
+        yield files
 
 
 def context_of(chosen: Chosen) -> Context:

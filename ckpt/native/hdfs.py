@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ckpt.decode.codecs import decompressed
 from ckpt.decode.records import Records, newest, records_of, with_key
 from ckpt.decode.rows import Rows, rows_at
-from ckpt.decode.trouble import TooLarge, Undecodable
+from ckpt.decode.trouble import WITH_SPARK, TooLarge, Undecodable
 from ckpt.native.files import MOST_ROWS, StoreFiles
 
 
@@ -44,5 +44,7 @@ def _records(files: StoreFiles) -> list[Records]:
         except Undecodable as error:
             raise files.refused(path, error) from None
         if sum(len(one.data) for one in found) > files.most:
-            raise files.refused(path, TooLarge(f"its partition has more than {files.most:,} bytes"))
+            raise files.refused(
+                path, TooLarge(f"its partition unpacks to more than {files.most:,} bytes: {WITH_SPARK}")
+            )
     return found

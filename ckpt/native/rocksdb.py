@@ -13,7 +13,7 @@ from pathlib import Path
 from ckpt.decode.changes import Overlay, Pairs, changes_of
 from ckpt.decode.codecs import decompressed
 from ckpt.decode.rocksdb import CURRENT, Snapshot, opened
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import WITH_SPARK, TooLarge, Undecodable
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.rocksdb import read_whole_zip
 from ckpt.model import RocksDBSnapshot, Unreadable
@@ -87,10 +87,14 @@ class RocksDBStore:
             raise self.files.refused(self.files.snapshot or self.files.place.folder, error) from None
 
     def _overlay(self, delimiter: bytes) -> Overlay:
-        overlay = Overlay(delimiter)
+        overlay, total = Overlay(delimiter), 0
         for path in self.files.logs:
             try:
-                overlay.apply(changes_of(decompressed(self.files.pieces(path), self.files.codec, self.files.most)))
+                data = decompressed(self.files.pieces(path), self.files.codec, self.files.most)
+                total += len(data)
+                if total > self.files.most:
+                    raise TooLarge(f"its changelogs unpack to more than {self.files.most:,} bytes: {WITH_SPARK}")
+                overlay.apply(changes_of(data))
             except Undecodable as error:
                 raise self.files.refused(path, error) from None
         return overlay

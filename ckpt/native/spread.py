@@ -16,7 +16,7 @@ from ckpt.export.reading import Chosen, Question, choose
 from ckpt.model import Json, Provider
 from ckpt.native import shapes
 from ckpt.native.batches import columns_of, raw_batches, shaped
-from ckpt.native.files import StoreFiles, files_of
+from ckpt.native.files import StoreFiles, fitting
 from ckpt.native.layout import layout_of
 from ckpt.native.temporary import temporary
 from ckpt.processes import Work, can_share, in_order
@@ -73,7 +73,7 @@ def side_by_side(
     """
     if jobs is not None and jobs < 1:
         raise UsageError("`jobs` has to be 1 or more")
-    found = list(files_of(chosen, unit.operator, layout_of(chosen, unit).store))
+    found = list(fitting(chosen, unit.operator, layout_of(chosen, unit).store))
     count = _processes(chosen, unit, found, jobs or os.cpu_count() or 1)
     if count == 1:
         return None

@@ -26,7 +26,7 @@ from ckpt.state.units import StateUnit
 
 _KEYS = 50  # of a partition: of files that were swapped, nearly all are wrong
 _LOGS = 5  # how many of the newest deltas or changelogs are opened to find a key
-_LARGEST = 64 << 20  # bytes of a file that is decompressed for that
+_LARGEST = 64 << 20  # bytes of a file that is decompressed for that, and of what comes of it
 _OF_KEYS = ("key", "user_map_key")
 
 
@@ -76,13 +76,13 @@ def _one_by_one(files: StoreFiles, layout: Layout) -> Iterator[StoreFiles]:
     Only snapshots have the numbers of column families.
     """
     names = files.place.names
+    files = replace(files, most=_LARGEST)
     for log in files.chain.logs[: -_LOGS - 1 : -1] if layout.family is None else ():
         if files.place.log(log).size <= _LARGEST:
             yield replace(files, chain=Chain(None, (log,)))
     snapshot = files.chain.snapshot
-    if snapshot is not None and (
-        names.snapshot_kind is StateFileKind.ZIP or files.place.snapshot(snapshot).size <= _LARGEST
-    ):
+    zipped = names.snapshot_kind is StateFileKind.ZIP  # of remote ones all SST files would be fetched again
+    if snapshot is not None and (files.storage.local if zipped else files.place.snapshot(snapshot).size <= _LARGEST):
         yield replace(files, chain=Chain(snapshot, ()))
 
 

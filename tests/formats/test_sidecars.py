@@ -1,3 +1,5 @@
+from array import array
+
 import pytest
 
 from ckpt.formats.sidecars import (
@@ -31,7 +33,7 @@ def test_hadoop_checksums_match_what_they_were_built_from_and_nothing_else(size)
 
 def test_another_number_of_bytes_per_checksum():
     record = parse_hadoop_sidecar(".7.crc", b"crc\0\0\0\0\2" + b"\xb1\xf7\x40\xb4" * 2)
-    assert record == HadoopChecksums(2, (0xB1F740B4, 0xB1F740B4))
+    assert record == HadoopChecksums(2, array("I", (0xB1F740B4, 0xB1F740B4)))
 
 
 @pytest.mark.parametrize(

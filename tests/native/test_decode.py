@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -132,6 +133,16 @@ def test_changes_over_a_snapshot_are_those_of_a_plain_store(
     found = [pair for some in overlay.over([seen[:1], seen[1:]], prefix) for pair in some]
     assert len(dict(found)) == len(found)
     assert dict(found) == {key: value for key, value in expected.items() if key.startswith(prefix)}
+
+
+def test_many_ranges_take_no_longer_than_as_many_keys() -> None:
+    keys, began = [b"%06d" % number for number in range(30_000)], time.process_time()
+    overlay = Overlay(b",")
+    for key in keys:
+        overlay.apply([Change(Action.PUT, key, b"1"), Change(Action.DELETE_RANGE, key, key + b"\0")])
+    snapshot = [[(key, b"2") for key in keys], [(b"~", b"2")]]
+    assert [pair for some in overlay.over(snapshot, b"") for pair in some] == [(b"~", b"2")]
+    assert time.process_time() - began < 5
 
 
 def changelog(version: int, changes: Sequence[Change]) -> bytes:

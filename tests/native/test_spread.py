@@ -74,6 +74,18 @@ def test_a_refusal_is_the_one_of_one_process(copy_of: CopyOf) -> None:
         ckpt.count_state(str(checkpoint), jobs=0)
 
 
+def test_what_does_not_fit_into_memory_is_refused_before_it_is_read(copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    file = checkpoint / "state/0/1/9.delta"
+    data = file.read_bytes()
+    with file.open("wb") as sparse:
+        sparse.seek(1 << 30)
+        sparse.write(data)
+    (file.parent / ".9.delta.crc").unlink()
+    with pytest.raises(CkptError, match=r"state/0/1 .* its files have 1,073,.* --engine spark reads it"):
+        ckpt.count_state(str(checkpoint))
+
+
 def test_what_only_this_process_sees_is_read_in_it(copy_of: CopyOf) -> None:
     import fsspec
 
