@@ -17,7 +17,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -70,54 +69,62 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as temporary:
         folder = Path(asked.folder or temporary)
         for provider in PROVIDERS:
-            checkpoints = {keys: made(folder, provider, keys) for keys in (asked.keys // 10, asked.keys)}
-            for row in _rows(provider, checkpoints, Path(temporary), asked.pairs):
+            few, many = ((keys, made(folder, provider, keys)) for keys in (asked.keys // 10, asked.keys))
+            for row in _rows(provider, few, many, Path(temporary), asked.pairs):
                 print(row, flush=True)
 
 
-def _rows(provider: str, checkpoints: dict[int, Path], temporary: Path, times: int) -> Iterator[str]:
+def _rows(provider: str, few: tuple[int, Path], many: tuple[int, Path], temporary: Path, times: int) -> Iterator[str]:
     """One key, everything, and what each key takes of few and of many."""
-    each = []
-    for keys, checkpoint in checkpoints.items():
-        one = _look_up(checkpoint, keys, times)
-        yield (
-            f"one key of {keys:,}, {provider}, against pyspark\n"
-            f"    wall {1 / one.wall:.0f}   CPU {1 / one.cpu:.0f}   (at least 40; 0.5 s of CPU)   {_took(one)}"
-        )
-        every, inside = _export(checkpoint, keys, temporary, times)
-        yield (
-            f"{keys:,} keys, {provider}, to Parquet, against spark-submit\n"
-            f"    wall {1 / every.wall:.1f}   CPU {1 / every.cpu:.1f}   (at least 5)   {_took(every)}\n"
-            "    without Spark's session wall {:.1f}   CPU {:.1f}   (at least 1.5)".format(*inside)
-        )
-        each.append(1e6 * (every.least_cpu[0] - one.least_cpu[0]) / keys)
-    yield "    CPU per key, without that of a look-up: {:.2f} us in a tenth, {:.2f} us in all".format(*each)
-
-
-def _look_up(checkpoint: Path, keys: int, times: int) -> Pairs:
+    keys, checkpoint = many
     key = f"user-{keys * 2 // 3:010}"
-    ours = [str(CKPT), "state", "show", str(checkpoint), "--key", f"{COLUMN}={key}", "-o", "json"]
-    rows = json.loads(subprocess.run(ours, capture_output=True, check=True).stdout)["rows"]
-    assert [row["value_count"] for row in rows] == [1]
-    return by_turns(ours, [sys.executable, "-c", LOOK_UP, str(checkpoint), key], times)
+    _must_find(checkpoint, key)
+    one = by_turns(_look_up(checkpoint, key), [sys.executable, "-c", LOOK_UP, str(checkpoint), key], times)
+    yield (
+        f"one key of {keys:,}, {provider}, against pyspark\n"
+        f"    wall {1 / one.wall:.0f}   CPU {1 / one.cpu:.0f}   (at least 40; 0.5 s of CPU)   {_took(one)}"
+    )
+    every, inside = _exports(checkpoint, keys, temporary, times)
+    yield (
+        f"{keys:,} keys, {provider}, to Parquet, against spark-submit\n"
+        f"    wall {1 / every.wall:.1f}   CPU {1 / every.cpu:.1f}   (at least 5)   {_took(every)}\n"
+        "    without Spark's session wall {:.1f}   CPU {:.1f}   (at least 1.5)".format(*inside)
+    )
+    export, look = _export(checkpoint, temporary / "all"), _look_up(checkpoint, key)
+    tenth = _export(few[1], temporary / "tenth")
+    least = [by_turns(command, look, times).least_cpu for command in (export, tenth)]
+    each = [1e6 * (all_of_it - start) / some for (all_of_it, start), some in zip(least, (keys, few[0]), strict=True)]
+    yield "    CPU per key, without that of a look-up: {:.2f} us; in a tenth of it {:.2f} us".format(*each)
 
 
-def _export(checkpoint: Path, keys: int, temporary: Path, times: int) -> tuple[Pairs, tuple[float, float]]:
+def _look_up(checkpoint: Path, key: str) -> Command:
+    return [str(CKPT), "state", "show", str(checkpoint), "--key", f"{COLUMN}={key}", "-o", "json"]
+
+
+def _must_find(checkpoint: Path, key: str) -> None:
+    rows = json.loads(subprocess.run(_look_up(checkpoint, key), capture_output=True, check=True).stdout)["rows"]
+    if [row["value_count"] for row in rows] != [1]:
+        raise RuntimeError(f"{checkpoint.name}: {key} has the rows {rows}")
+
+
+def _export(checkpoint: Path, to: Path) -> Command:
+    return [str(CKPT), "export-state", str(checkpoint), "--engine", "native", "--mode", "overwrite", "--to", str(to)]
+
+
+def _exports(checkpoint: Path, keys: int, temporary: Path, times: int) -> tuple[Pairs, tuple[float, float]]:
     """Export and script; and the same without the start and end of the script's session."""
     to, theirs, took, script = (temporary / name for name in ("ours", "theirs", "took", "script.py"))
     script.write_text(EXPORT)
-    ours = [str(CKPT), "export-state", str(checkpoint), "--engine", "native", "--mode", "overwrite", "--to", str(to)]
     submit: Command = [str(SUBMIT), str(script), str(checkpoint), str(theirs), str(took)]
-    pairs = by_turns(ours, submit, times)
+    pairs = by_turns(_export(checkpoint, to), submit, times)
     for written in (to, theirs):
         rows = sum(pq.read_metadata(path).num_rows for path in written.glob("*.parquet"))
         if rows != keys:
             raise RuntimeError(f"{written.name}: {rows:,} rows of {keys:,} keys")
-        shutil.rmtree(written)
-    inside = [tuple(map(float, line.split())) for line in took.read_text().splitlines()][1:]
+    runs = [tuple(map(float, line.split())) for line in took.read_text().splitlines()][-times:]
     took.unlink()
-    runs = list(zip(inside, pairs.ours, strict=True))
-    return pairs, (median(one[0] / run.wall for one, run in runs), median(one[1] / run.cpu for one, run in runs))
+    both = list(zip(runs, pairs.ours, strict=True))
+    return pairs, (median(wall / run.wall for (wall, _), run in both), median(cpu / run.cpu for (_, cpu), run in both))
 
 
 def _took(pairs: Pairs) -> str:

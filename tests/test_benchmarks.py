@@ -57,6 +57,21 @@ def test_verifying_a_few_bytes_runs_too(tmp_path):
 
 @INSTALLED
 @pytest.mark.spark
+def test_state_of_few_keys_is_measured_too(tmp_path):
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    lines = rows_of(tmp_path, "state.py", "--keys", "200", "--pairs", "1")
+    assert [line for line in lines if not line.startswith(" ")] == [
+        row
+        for provider in ("RocksDB", "HDFS-backed")
+        for row in (
+            f"one key of 200, {provider}, against pyspark",
+            f"200 keys, {provider}, to Parquet, against spark-submit",
+        )
+    ]
+
+
+@INSTALLED
+@pytest.mark.spark
 def test_exports_of_few_keys_run_too(tmp_path):
     pytest.importorskip("pyspark", reason="pyspark is not installed")
     lines = rows_of(tmp_path, "export.py", "--keys", "200", "--pairs", "1", "--providers", "RocksDB")
