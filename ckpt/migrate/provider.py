@@ -1,15 +1,17 @@
-"""``ckpt migrate provider``: from one state store provider to another, which takes a new query and a new checkpoint.
+"""``ckpt migrate provider``: from one state store provider to another, which takes a new checkpoint.
 
 Spark continues with the provider that the offset log records, whatever the session says (class ``OffsetSeqMetadata``,
-``setSessionConf``; measured in both directions on 4.2), and nothing turns the files of one into those of the other. The
-one door by which state comes into a new checkpoint is the initial state of transformWithState, which runs on RocksDB
-only (``TransformWithStateExec``). What a way is called here follows from what the tests of this project show.
+``setSessionConf``; measured in both directions on 4.2), and has nothing that turns the files of one into those of the
+other. ``ckpt rewrite`` does, and the same query continues. State that it does not write can only come into a new query,
+as initial state of transformWithState, which runs on RocksDB only (``TransformWithStateExec``). What a way is called
+here follows from what the tests of this project show.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ckpt.checkpoint import Checkpoint
 from ckpt.errors import CkptError
 from ckpt.export.choose import Wanted
 from ckpt.export.confs import PROVIDER_CLASSES
@@ -20,6 +22,8 @@ from ckpt.migrate.variables import Family, family_of
 from ckpt.model import Kind, Provider
 from ckpt.settings import PROVIDER_CLASS
 from ckpt.shell import quoted_path
+from ckpt.state.rewritable import Form, why_not
+from ckpt.state.units import state_units
 
 PROVIDER_NAMES = {
     Provider.HDFS: "HDFS-backed",
@@ -48,6 +52,7 @@ class MoveOutcome(StrEnum):
 class Carry(StrEnum):
     """How far state of an operator can be taken to the other provider."""
 
+    AS_IT_IS = "as-it-is"  # ckpt writes it for the other provider, and the same query continues with it
     GOES_ON = "goes-on"  # a new query continues with it; shown by tests against an uninterrupted query
     STATE_ONLY = "state-only"  # it can be loaded; whether a new query then answers the same is not shown
     NONE = "none"
@@ -59,7 +64,7 @@ class OperatorMove:
 
     operator: int
     name: str | None  # Spark before 4.0 does not record it
-    family: Family
+    family: Family | None  # None: the same query continues, whatever it is
     carry: Carry
     why: str
 
@@ -81,6 +86,7 @@ class ProviderMove:
     outcome: MoveOutcome
     operators: tuple[OperatorMove, ...] = ()
     refused: str | None = None
+    rewritable: bool = False  # the same query can continue: ``ckpt rewrite``
 
     @property
     def provider(self) -> Provider | None:
@@ -173,6 +179,12 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
     if checkpoint.state.provider is Provider.UNKNOWN:
         why = "neither the logs nor the files say which state store provider wrote the state"
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
+    if not any(_why_not_rewritten(checkpoint, to)):
+        same = tuple(
+            OperatorMove(shape.id, shape.name, None, Carry.AS_IT_IS, "its rows are taken over byte for byte")
+            for shape in checkpoint.state.operators
+        )
+        return ProviderMove(handoff, to, MoveOutcome.POSSIBLE, same, rewritable=True)
     question = Question(uri, Wanted(), all_units=True, batch=handoff.batch)
     try:
         shapes = [plan.shape for plan in plan_initial_states(question, storage_options)]
@@ -185,6 +197,20 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
         why = f"its sources cannot be continued: {handoff.refused}"
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, operators, why)
     return ProviderMove(handoff, to, MoveOutcome.POSSIBLE, operators)
+
+
+def _why_not_rewritten(checkpoint: Checkpoint, to: ToProvider) -> Iterator[str]:
+    """Why ckpt does not write this state for the other provider, or cannot load it."""
+    latest, state = checkpoint.offsets.readable(checkpoint.offsets.latest), checkpoint.state
+    if latest is None or latest.metadata is None or state is None:
+        yield "its offsets record no settings"
+        return
+    old = Form(state.provider, 0, state.format_version)
+    yield from why_not(state, latest.metadata.conf, old, Form(Provider(to), 0, 1))
+    newest = checkpoint.commits.latest
+    for unit in state_units(checkpoint):
+        if not any(first <= (newest or 0) <= last for first, last in unit.readable_batches):
+            yield f"{unit.label} cannot be loaded"
 
 
 def _moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]:
@@ -205,6 +231,9 @@ def _moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]
 
 def _steps(move: ProviderMove) -> Iterator[Advice]:
     path = move.handoff.inspection.checkpoint.uri
+    if move.rewritable:
+        yield from _rewriting(move, path)
+        return
     new = path.rstrip("/").rpartition("/")[2] + f"-on-{move.to}"
     settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
     yield Advice("stop the old query, with no batch left uncommitted (ckpt inspect)")
@@ -217,6 +246,14 @@ def _steps(move: ProviderMove) -> Iterator[Advice]:
     yield Advice("start it", f"python {quoted_path(new + '/start.py')}")
     yield Advice("check that its checkpoint says State rocksdb: ckpt inspect NEW_CHECKPOINT")
     yield Advice("to go back: the old checkpoint is unchanged, start the old query again")
+
+
+def _rewriting(move: ProviderMove, path: str) -> Iterator[Advice]:
+    new = path.rstrip("/").rpartition("/")[2] + f"-on-{move.to}"
+    yield Advice("stop the query")
+    command = f"ckpt rewrite {quoted_path(path)} --into {quoted_path(new)} --provider {move.to}"
+    yield Advice("write its state for the other provider, into a new checkpoint", command)
+    yield Advice(f"start the same query with {new} as its checkpointLocation, and never on the old one again")
 
 
 def _alternatives(move: ProviderMove) -> Iterator[Advice]:

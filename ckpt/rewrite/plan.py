@@ -9,24 +9,15 @@ from ckpt import settings
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
 from ckpt.copying import Selection
 from ckpt.export.reading import Chosen
-from ckpt.formats.statefiles import LZ4
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Operator, Provider, Store
 from ckpt.native.files import context_of
 from ckpt.rewrite.logs import CannotRewrite, commit_with, offsets_with, operator_with
 from ckpt.state.folders import STATE
+from ckpt.state.rewritable import Form, why_not
 from ckpt.state.units import StateUnit
 
 CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: settings.ROCKSDB_PROVIDER}
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How state is kept."""
-
-    provider: Provider
-    partitions: int
-    version: int  # state store checkpoint format: 1, or 2 with unique ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,36 +88,8 @@ def planned(
         query_id=str(uuid4()) if new_id else chosen.checkpoint.query_id,
         new_id=new_id,
         units=tuple(units),
-        refused=next(_reasons(chosen, old, new), None),
+        refused=next(why_not(chosen.checkpoint.state, chosen.recorded, old, new), None),
     )
-
-
-def _reasons(chosen: Chosen, old: Form, new: Form) -> Iterator[str]:
-    """Why such state is not written in the new form."""
-    recorded = chosen.recorded
-    if recorded.get(settings.ROW_CHECKSUM, "false") == "true":
-        yield f"{settings.ROW_CHECKSUM} is on, and ckpt writes no such checksums"
-    if (codec := context_of(chosen).codec) not in (None, LZ4):
-        yield f"state is compressed with {codec}, and ckpt writes lz4 only"
-    if new.partitions != old.partitions and recorded.get(settings.ENCODING_FORMAT) == "avro":
-        yield "state is encoded as Avro, of which ckpt does not read all keys; so it leaves rows in their partitions"
-    if new.provider is Provider.HDFS and new.version != 1:
-        yield "state store checkpoint format 2 is one of RocksDB only"
-    if new.partitions != old.partitions and recorded.get(settings.STRICT_DISTRIBUTION) != "true":
-        yield (
-            "the query began before Spark 3.3, which may spread rows by a part of their key; so ckpt leaves them in "
-            "their partitions"
-        )
-    for operator, store in stores_of(chosen):
-        if store.column_families and new.provider is Provider.HDFS:
-            yield f"operator {operator.id} ({operator.name}) keeps column families, which only RocksDB has"
-        if any("Ts" in family.name and family.name.endswith("ToValues") for family in store.column_families):
-            yield f"operator {operator.id} is a join of state format 4, which ckpt does not write"
-        if operator.name is None and new != old:
-            yield (
-                f"operator {operator.id} has no metadata, so that ckpt cannot tell how its rows are kept: let the "
-                "query run one batch with Spark 4 first"
-            )
 
 
 def stores_of(chosen: Chosen) -> Iterator[tuple[Operator, Store]]:

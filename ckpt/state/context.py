@@ -34,10 +34,7 @@ class Context:
     @property
     def codec(self) -> str | None:
         """How deltas and changelogs are compressed, by Spark's short name; None where it is not recorded."""
-        codec = self.conf.get(settings.COMPRESSION_CODEC)
-        if codec is None:
-            return None
-        return LZ4 if codec.endswith("LZ4CompressionCodec") else codec.lower()
+        return codec_of(self.conf)
 
     @property
     def shuffle_partitions(self) -> int | None:
@@ -62,6 +59,14 @@ class Context:
         if len(there) != 1 and len(ids) != 1:
             return None
         return WantedVersion(version, there[0] if there else ids[0])
+
+
+def codec_of(conf: Mapping[str, str]) -> str | None:
+    """The codec that settings name, by Spark's short name."""
+    codec = conf.get(settings.COMPRESSION_CODEC)
+    if codec is None:
+        return None
+    return LZ4 if codec.endswith("LZ4CompressionCodec") else codec.lower()
 
 
 def context_of(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Context:

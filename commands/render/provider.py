@@ -15,6 +15,7 @@ from .document import Document, checkpoint_entry, tool
 from .page import title
 
 _CARRIES = {
+    Carry.AS_IT_IS: "CONTINUES in the same query",
     Carry.GOES_ON: "CONTINUES in a new query",
     Carry.STATE_ONLY: "ITS STATE CAN BE LOADED by a new query",
     Carry.NONE: "NOT POSSIBLE",
@@ -81,7 +82,12 @@ def _headline(found: ProviderMove) -> Iterator[Block]:
     said, tone = {
         MoveOutcome.ALREADY: (f"ALREADY SO: its state is {to}", Tone.GOOD),
         MoveOutcome.NOTHING: ("NOTHING TO MOVE: there is no state here", Tone.GOOD),
-        MoveOutcome.POSSIBLE: (f"NOT ON THIS CHECKPOINT, but a new query on {to} can be given its state", Tone.WARNING),
+        MoveOutcome.POSSIBLE: (
+            f"POSSIBLE in a new checkpoint: ckpt writes its state for {to}, and the same query continues"
+            if found.rewritable
+            else f"NOT ON THIS CHECKPOINT, but a new query on {to} can be given its state",
+            Tone.WARNING,
+        ),
         MoveOutcome.NO_WAY: (
             f"NOT POSSIBLE for its state from {of} to {to}: {lost[0].why if lost else ''}",
             Tone.ERROR,
@@ -89,7 +95,7 @@ def _headline(found: ProviderMove) -> Iterator[Block]:
         MoveOutcome.REFUSED: (f"NO ANSWER: {as_options(found.refused or '')}", Tone.ERROR),
     }[found.outcome]
     yield Headline(said, tone)
-    yield from bullets(found.handoff.doubts if found.outcome is MoveOutcome.POSSIBLE else ())
+    yield from bullets(found.handoff.doubts if found.outcome is MoveOutcome.POSSIBLE and not found.rewritable else ())
 
 
 def _why(found: ProviderMove) -> Iterator[Block]:
@@ -114,13 +120,18 @@ def _operators(found: ProviderMove) -> Iterator[Block]:
 
 def _label(one: OperatorMove) -> str:
     name = f" ({one.name})" if one.name else ""
-    return f"operator {one.operator}{name}, {one.family}"
+    return f"operator {one.operator}{name}" + (f", {one.family}" if one.family else "")
 
 
 def _how(found: ProviderMove) -> Iterator[Block]:
     for place, step in enumerate(found.steps, 1):
         if place == 1:
-            yield Heading("How", "with initial state and a handoff, to its own checkpoint")
+            how = (
+                "with a new checkpoint"
+                if found.rewritable
+                else "with initial state and a handoff, to its own checkpoint"
+            )
+            yield Heading("How", how)
         yield Item(step.what, 5, f"  {place}. ")
         if step.command:
             yield Command(step.command, 5)
@@ -141,7 +152,7 @@ def _next(found: ProviderMove) -> Iterator[Block]:
     said, todo = {
         MoveOutcome.ALREADY: ("nothing to do", ""),
         MoveOutcome.NOTHING: ("nothing to do", ""),
-        MoveOutcome.POSSIBLE: ("stop the old query, then", command),
+        MoveOutcome.POSSIBLE: ("stop the query, then", command),
         MoveOutcome.NO_WAY: (
             "choose among what remains; its state as data",
             f"ckpt export-state {path} --all --to DIR",

@@ -1,0 +1,48 @@
+"""Which state ckpt can write in another form: by another provider, in other partitions, in the other format."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ckpt import settings
+from ckpt.formats.statefiles import LZ4
+from ckpt.model import Operator, Provider, StateInventory
+from ckpt.state.context import codec_of
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How state is kept."""
+
+    provider: Provider
+    partitions: int
+    version: int  # state store checkpoint format: 1, or 2 with unique ids
+
+
+def why_not(state: StateInventory | None, recorded: Mapping[str, str], old: Form, new: Form) -> Iterator[str]:
+    """Why state is not written in a new form; nothing where it can be. ``recorded`` are the settings of the offsets."""
+    respread = new.partitions != old.partitions
+    if recorded.get(settings.ROW_CHECKSUM, "false") == "true":
+        yield f"{settings.ROW_CHECKSUM} is on, and ckpt writes no such checksums"
+    if (codec := codec_of(recorded)) not in (None, LZ4):
+        yield f"state is compressed with {codec}, and ckpt writes lz4 only"
+    if respread and recorded.get(settings.ENCODING_FORMAT) == "avro":
+        yield "state is encoded as Avro, of which ckpt does not read all keys; so it leaves rows in their partitions"
+    if new.provider is Provider.HDFS and new.version != 1:
+        yield "state store checkpoint format 2 is one of RocksDB only"
+    if respread and recorded.get(settings.STRICT_DISTRIBUTION) != "true":
+        yield (
+            "the query began before Spark 3.3, which may spread rows by a part of their key; so ckpt leaves them in "
+            "their partitions"
+        )
+    for operator in state.operators if state else ():
+        yield from _of_operator(operator, old, new)
+
+
+def _of_operator(operator: Operator, old: Form, new: Form) -> Iterator[str]:
+    families = [family.name for store in operator.stores for family in store.column_families]
+    if families and new.provider is Provider.HDFS:
+        yield f"operator {operator.id} ({operator.name}) keeps column families, which only RocksDB has"
+    if any("Ts" in name and name.endswith("ToValues") for name in families):
+        yield f"operator {operator.id} is a join of state format 4, which ckpt does not write"
+    if operator.name is None and new != old:
+        yield f"operator {operator.id} has no metadata (Spark before 4.0): ckpt cannot tell how its rows are kept"
