@@ -7,9 +7,10 @@ from functools import partial
 from itertools import islice
 
 from ckpt.change.plan import STOP_FIRST, NoWay, Replay
-from ckpt.change.steps import Step
-from ckpt.checkpoint import Checkpoint
+from ckpt.change.steps import Step, writing
+from ckpt.checkpoint import COMMITS, Checkpoint
 from ckpt.fixes import read_again
+from ckpt.fixes.commit_again import commit_again
 from ckpt.fixes.tidy import Tidied
 from ckpt.inspection import Inspection
 from ckpt.repair import Strategy, plan_repair
@@ -28,6 +29,7 @@ class WayName(StrEnum):
 
     TIDY = "tidy"  # remove or write again what blocks a start; no batch runs again
     FILL = "fill"  # write the offsets that asynchronous progress tracking left out, as `repair-async` does
+    WRITE_COMMIT = "write-commit"  # write the newest commit as it was, where its checksums prove that
     RUN_AGAIN = "run-again"  # go back, and run the next batch again over its range
     READ_AGAIN = "read-again"  # a stateless query reads the rows of its newest batches again, in a new batch
     PLAN_AGAIN = "plan-again"  # go back, and plan the next batch anew
@@ -89,6 +91,16 @@ def _fill(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> Dra
     return Draft(
         WayName.FILL, plan.why, cost if replay else Cost.NOTHING, plan.steps, len(replay), replay, plan.warnings
     )
+
+
+def _write_commit(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> Draft | None:
+    known = commit_again(found.checkpoint, storage)
+    if known is None:
+        return None
+    batch, data = known
+    path = f"{COMMITS}/{batch}"
+    steps = tuple(writing(storage, found.checkpoint.listing, path, data))
+    return Draft(WayName.WRITE_COMMIT, f"{path} is written as its checksums say that it was", Cost.NOTHING, steps)
 
 
 def _read_again(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> Draft | None:
@@ -154,6 +166,7 @@ def _as_draft(plan: RewindPlan, replayed: Replayed) -> Draft:
 
 DRAFTERS: dict[WayName, Drafter] = {
     WayName.FILL: _fill,
+    WayName.WRITE_COMMIT: _write_commit,
     WayName.RUN_AGAIN: partial(_back, Replayed.SAME),
     WayName.READ_AGAIN: _read_again,
     WayName.PLAN_AGAIN: partial(_back, Replayed.NEW),

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from ckpt.change.steps import Step, removals, unread_removals, writing
-from ckpt.checkpoint import METADATA, Checkpoint
+from ckpt.change.steps import Step, removals, sidecar, unread_removals, writing
+from ckpt.checkpoint import COMMITS, METADATA, Checkpoint
 from ckpt.errors import UsageError, argument
-from ckpt.model import DamageKind, QueryMetadata
+from ckpt.model import DamageKind, QueryMetadata, Unreadable
 from ckpt.storage import Storage
 from ckpt.ways.beyond import state_above
 
@@ -44,7 +44,7 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
 
     """
     listing = checkpoint.listing
-    sidecars = [Step(path, storage.read(path), None) for path in (*checkpoint.stale_sidecars, *_orphans(checkpoint))]
+    sidecars = [Step(path, storage.read(path), None) for path in (*_stale(checkpoint), *_orphans(checkpoint))]
     every = (
         Tidied("write metadata", tuple(_metadata(checkpoint, storage, query_id))),
         Tidied("remove names that Spark takes for batches", tuple(removals(storage, listing, _odd_names(checkpoint)))),
@@ -81,6 +81,14 @@ def _schemas(checkpoint: Checkpoint) -> Iterator[str]:
     for damage in checkpoint.state.damages if checkpoint.state else ():
         if damage.kind is DamageKind.BAD_SCHEMA and damage.path.endswith(_SCHEMA):
             yield damage.path
+
+
+def _stale(checkpoint: Checkpoint) -> Iterator[str]:
+    """Checksums of other content; those of a newest commit that cannot be read may tell what it was."""
+    commits = checkpoint.commits
+    lost = isinstance(commits.entries.get(commits.latest or 0), Unreadable)
+    kept = sidecar(f"{COMMITS}/{commits.latest}") if lost else None
+    return (path for path in checkpoint.stale_sidecars if path != kept)
 
 
 def _orphans(checkpoint: Checkpoint) -> Iterator[str]:

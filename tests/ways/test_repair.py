@@ -6,10 +6,16 @@ from pathlib import Path
 import pytest
 
 from ckpt.change.apply import Receipt
+from ckpt.change.plan import NoWay
 from ckpt.fixes.choices import Cost, WayName
+from ckpt.fixes.commit_again import commit_again
 from ckpt.fixes.repair import LOST_ID, WaysPlan, repair_checkpoint
+from ckpt.reader import read_checkpoint
+from ckpt.storage import open_storage
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
+from tests.places import SAMPLE_NAMES
+from tests.remedies import remove
 from tests.repair.doing import facts
 from tests.repair.test_command import after_next
 from tests.spark.damage import DAMAGED
@@ -190,3 +196,53 @@ def test_a_way_that_is_not_there_is_bad_usage(ckpt: Ckpt, copy_of: CopyOf) -> No
     run = ckpt("repair", copy_of("damaged-missing-sst"), "--choose", "read-again")
     assert run.exit_code == 2
     assert "run-again, plan-again" in run.refusal()
+
+
+LOGGED = sorted(one for one in SAMPLE_NAMES if not one.startswith(("damaged", "continuous", "async")))
+
+
+@pytest.mark.parametrize("sample", LOGGED)
+def test_an_emptied_commit_is_written_as_it_was_or_not_at_all(sample: str, copy_of: CopyOf, tmp_path: Path) -> None:
+    top = copy_of(sample)
+    newest = max((int(path.name) for path in (top / "commits").glob("[0-9]*")), default=0)
+    file = top / "commits" / str(newest)
+    was, checksums = file.read_bytes(), (top / "commits" / f".{newest}.crc").read_bytes()
+    file.write_bytes(b"")
+    (way,) = [way for way in plan_of(top).ways if way.name is WayName.WRITE_COMMIT]
+    if sample.startswith("tws"):
+        assert "CKPT305" in str(way.plan.refused), "it was moved, and finds no schema"
+        return
+    assert (way.recommended, way.cost) == (True, Cost.NOTHING)
+    assert repaired(top, WayName.WRITE_COMMIT, tmp_path / "backup").applied
+    assert (file.read_bytes(), (top / "commits" / f".{newest}.crc").read_bytes()) == (was, checksums)
+
+
+def test_a_watermark_that_moved_is_taken_from_the_offsets_of_the_next_batch(copy_of: CopyOf) -> None:
+    top = copy_of("windowed-aggregation-hdfs-4.2")
+    moved = 4  # the watermark of batch 4 is not that of batch 3
+    was = (top / "commits" / str(moved)).read_bytes()
+    for batch in range(moved + 1, 10):
+        remove(top / "commits" / str(batch))
+        remove(top / "offsets" / str(batch + 1))
+    (top / "commits" / str(moved)).write_bytes(b"")
+    assert commit_again(read_checkpoint(open_storage(str(top)), batches=0), open_storage(str(top))) == (moved, was)
+    remove(top / "offsets" / str(moved + 1))
+    with pytest.raises(NoWay, match="its watermark was another, and stands nowhere else"):
+        commit_again(read_checkpoint(open_storage(str(top)), batches=0), open_storage(str(top)))
+
+
+def test_a_commit_that_is_not_established_is_not_written(copy_of: CopyOf) -> None:
+    sample, newest = "aggregation-format2-4.2", 7
+    alone, twice = copy_of(sample, to="alone"), copy_of(sample, to="twice")
+    (alone / "commits" / f".{newest}.crc").unlink()
+    partition = twice / "state" / "0" / "1"
+    (written,) = partition.glob(f"{newest + 1}_*.changelog")
+    written.with_name(f"{newest + 1}_{QUERY_ID}.changelog").write_bytes(written.read_bytes())
+    for top, said in ((alone, "commits/.7.crc, which would prove"), (twice, "state/0/1 has 2 files of version 8")):
+        (top / "commits" / str(newest)).write_bytes(b"")
+        refused, recommended = (
+            next(way for way in plan_of(top).ways if is_it(way))
+            for is_it in (lambda way: way.name is WayName.WRITE_COMMIT, lambda way: way.recommended)
+        )
+        assert said in str(refused.plan.refused)
+        assert recommended.name is WayName.RUN_AGAIN

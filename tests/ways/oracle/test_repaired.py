@@ -35,6 +35,11 @@ def _empty_commit(top: Path) -> None:
     (top / "commits" / str(LAST)).write_text("")
 
 
+def _empty_commit_alone(top: Path) -> None:
+    remove(top / "commits" / str(LAST))
+    _empty_commit(top)
+
+
 def _commit_ahead(top: Path) -> None:
     remove(top / "offsets" / str(LAST))
 
@@ -52,7 +57,8 @@ def _logs_cut_by_hand(top: Path) -> None:
 
 DAMAGES: dict[str, tuple[Damage, str, int, bool]] = {
     "empty offsets": (_empty_offsets, "plan-again", LAST - 1, False),
-    "empty commit": (_empty_commit, "run-again", LAST - 1, True),
+    "empty commit": (_empty_commit, "write-commit", LAST, False),
+    "empty commit without checksums": (_empty_commit_alone, "run-again", LAST - 1, True),
     "commit ahead": (_commit_ahead, "plan-again", LAST - 1, False),
     "newest state lost": (_newest_state_lost, "run-again", LAST - 1, True),
     "logs cut by hand": (_logs_cut_by_hand, "tidy", LAST - 2, False),
@@ -62,6 +68,7 @@ DAMAGES: dict[str, tuple[Damage, str, int, bool]] = {
 
 SOME = {
     (HDFS, "commit ahead"),
+    (HDFS, "empty commit without checksums"),
     (HDFS, "logs cut by hand"),
     (CHANGELOG, "empty offsets"),
     (FORMAT2, "empty commit"),
