@@ -13,5 +13,5 @@ class NativeMissing(CkptError, ImportError):
     """Something that reading state without Spark needs is not installed."""
 
 
-if find_spec("numpy") is None or find_spec("xxhash") is None:
+if any(find_spec(name) is None for name in ("google_crc32c", "numpy", "xxhash")):
     raise NativeMissing("reading state without Spark needs more packages: pip install 'spark-ckpt[native]'")

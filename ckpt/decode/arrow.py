@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import LeftToSpark, Undecodable
 
 _SMALL = 1 << 31  # bytes that offsets of 32 bits reach
 
@@ -77,7 +77,7 @@ def offsets(counts: Any) -> Any:
     """Where the elements of each list begin, and where those of the last end."""
     ends = np.cumsum(counts)
     if len(ends) and ends[-1] >= _SMALL:
-        raise Undecodable("the arrays of one batch have too many elements")
+        raise LeftToSpark("the arrays of one batch have too many elements")
     return whole(pa.int32(), np.concatenate([[0], ends]).astype(np.int32))
 
 

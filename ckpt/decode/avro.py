@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.decode.trouble import Undecodable, Unfit
+from ckpt.decode.trouble import LeftToSpark, Undecodable, Unfit
 from ckpt.decode.types import arrow_type
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import Json
@@ -28,7 +28,7 @@ def structs_of(kind: Json, blobs: Sequence[bytes], what: str, header: bytes = VE
     rows = []
     for blob in blobs:
         if not blob.startswith(header):
-            raise Undecodable(f"a row of {what} was written with another schema than the first")
+            raise LeftToSpark(f"a row of {what} was written with another schema than the first")
         reader = _Reader(blob, len(header))
         try:
             rows.append(reader.record(fields))
@@ -77,7 +77,7 @@ class _Reader:
         name = (
             kind if isinstance(kind, str) else f"{kind.get('type') if isinstance(kind, dict) else kind}, as it is here,"
         )
-        raise Undecodable(f"ckpt does not read values of type {name} that are encoded as Avro")
+        raise LeftToSpark(f"ckpt does not read values of type {name} that are encoded as Avro")
 
     def _blocks(self) -> Iterator[int]:
         """A turn for each element: blocks of some elements, up to an empty one."""

@@ -1,30 +1,17 @@
-"""Changelogs of RocksDB state (Spark ``StateStoreChangelogWriter``), and what they make of a snapshot.
-
-Versions 1 and 3 put or remove keys. Versions 2 and 4 name what each record does, and may merge: append an element to a
-list. 3 and 4 begin with the lineage of state store checkpoint format 2.
-"""
+"""The records of changelogs (``ckpt.formats.changelogs``), and what they make of a snapshot."""
 
 import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-from ckpt.decode.trouble import Undecodable
-from ckpt.formats.javautf import EndsEarly, read_utf
+from ckpt.decode.trouble import LeftToSpark, Undecodable
+from ckpt.formats.changelogs import TYPED, Action, UnknownVersion, beginning
+from ckpt.formats.javautf import EndsEarly
 
 _LENGTH = struct.Struct(">i")
 _END = 0
-
-
-class Action(IntEnum):
-    """What a record does; the value is its type byte (Spark ``RecordType``)."""
-
-    PUT = 1
-    DELETE = 16
-    MERGE = 17
-    DELETE_RANGE = 32
 
 
 class Change(NamedTuple):
@@ -38,21 +25,12 @@ class Change(NamedTuple):
 def changes_of(data: bytes) -> Iterator[Change]:
     """The records of a changelog that is decompressed. Raises Undecodable where they do not lead to its end mark."""
     try:
-        version, at = _version(data)
-        yield from _typed(data, at) if version in (2, 4) else _plain(data, at)
+        version, _, at = beginning(data)
+        yield from _typed(data, at) if version in TYPED else _plain(data, at)
+    except UnknownVersion as name:
+        raise LeftToSpark(f"ckpt does not know changelogs of version {name}") from None
     except (struct.error, IndexError, EndsEarly):
         raise Undecodable("it ends in the middle of a record") from None
-
-
-def _version(data: bytes) -> tuple[int, int]:
-    """The version of a changelog, and where its records begin: version 1 does not name itself."""
-    if data[:3] != b"\0\2v":
-        return 1, 0
-    text, at = read_utf(data, 0)
-    if text not in ("v2", "v3", "v4"):
-        raise Undecodable(f"ckpt does not know changelogs of version {text}")
-    version = int(text[1:])
-    return version, at if version == 2 else read_utf(data, at)[1]
 
 
 def _plain(data: bytes, at: int) -> Iterator[Change]:
@@ -72,7 +50,7 @@ def _typed(data: bytes, at: int) -> Iterator[Change]:
         try:
             action = Action(kind)
         except ValueError:
-            raise Undecodable(f"ckpt does not know records of type {kind} in a changelog") from None
+            raise LeftToSpark(f"ckpt does not know records of type {kind} in a changelog") from None
         key, at = _bytes(data, at + 5, _LENGTH.unpack_from(data, at + 1)[0])
         (length,) = _LENGTH.unpack_from(data, at)
         value, at = (b"", at + 4) if action is Action.DELETE else _bytes(data, at + 4, length)

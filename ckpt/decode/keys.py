@@ -14,7 +14,7 @@ import numpy as np
 
 from ckpt.decode.arrow import fixed, structs
 from ckpt.decode.rows import rows_of
-from ckpt.decode.trouble import Undecodable, Unfit
+from ckpt.decode.trouble import LeftToSpark, Undecodable, Unfit
 from ckpt.decode.types import FIXED, arrow_type
 from ckpt.decode.unsafe import columns_of
 from ckpt.formats.types import named_fields
@@ -49,7 +49,7 @@ def keys_of(kind: Json, encoder: Json, blobs: Sequence[bytes], row: Row | None =
             first, rest = _two_parts(blobs)
             columns = [*read(fields[:count], first, False), *read(fields[count:], rest, True)]
         case _ if row is not None:
-            raise Undecodable(f"ckpt does not read keys of the encoder {encoder} that are encoded as Avro")
+            raise LeftToSpark(f"ckpt does not read keys of the encoder {encoder} that are encoded as Avro")
         case {"keyStateEncoderType": "RangeKeyScanStateEncoderSpec", "orderingOrdinals": list(ordinals)}:
             columns = _ordered(fields, [one for one in ordinals if isinstance(one, int)], blobs)
         case {"keyStateEncoderType": "TimestampAsPrefixKeyStateEncoderSpec"}:
@@ -59,7 +59,7 @@ def keys_of(kind: Json, encoder: Json, blobs: Sequence[bytes], row: Row | None =
             rest = [blob[:-_LONG] for blob in blobs]
             columns = [*_row(fields[:-1], rest), _times(fields[-1][1], [blob[-_LONG:] for blob in blobs])]
         case _:
-            raise Undecodable(f"ckpt does not know the key encoder {encoder}")
+            raise LeftToSpark(f"ckpt does not know the key encoder {encoder}")
     return structs([name for name, _ in fields], columns, len(blobs))
 
 
@@ -94,7 +94,7 @@ def _ordered(fields: list[tuple[str, Json]], ordinals: list[int], blobs: Sequenc
 def _comparable(name: str, kind: Json, column: Any) -> Any:
     """A column that was written so that its bytes compare as its values do: a marker, and the value big-endian."""
     if not isinstance(kind, str) or kind not in FIXED:
-        raise Undecodable(f"ckpt does not know how key.{name} of type {kind} orders keys")
+        raise LeftToSpark(f"ckpt does not know how key.{name} of type {kind} orders keys")
     dtype = FIXED[kind][0]
     width = 1 + dtype.itemsize
     blobs = column.to_pylist()

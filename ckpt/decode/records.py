@@ -42,6 +42,15 @@ class Records:
 
 def records_of(data: bytes) -> Records:
     """The records of a file that is decompressed. Raises Undecodable where they do not lead to its end mark."""
+    starts, key_size, value_size = lengths_of(data)
+    if (key_size % WORD).any() or (value_size[value_size >= 0] % WORD).any() or (value_size < -1).any():
+        raise Undecodable("the length of a row is no multiple of 8 bytes")
+    key_at = (starts + 1) * _INT
+    return Records(data, key_at, key_size, key_at + key_size + _INT, value_size)
+
+
+def lengths_of(data: bytes) -> tuple[Any, Any, Any]:
+    """Where each record begins, counted in ints, and the bytes of its key and value. Raises as ``records_of`` does."""
     ints = array("i")
     ints.frombytes(memoryview(data)[: len(data) // _INT * _INT])
     ints.byteswap()
@@ -52,10 +61,7 @@ def records_of(data: bytes) -> Records:
     lengths = np.frombuffer(ints, np.int32)
     key_size = lengths[starts].astype(np.int64)
     value_size = lengths[starts + 1 + key_size // _INT].astype(np.int64)
-    if (key_size % WORD).any() or (value_size[value_size >= 0] % WORD).any() or (value_size < -1).any():
-        raise Undecodable("the length of a row is no multiple of 8 bytes")
-    key_at = (starts + 1) * _INT
-    return Records(data, key_at, key_size, key_at + key_size + _INT, value_size)
+    return starts, key_size, value_size
 
 
 def _starts(ints: Any) -> Any:

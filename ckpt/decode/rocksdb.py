@@ -14,10 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from ckpt.decode import NativeMissing
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import LeftToSpark, Undecodable
 from ckpt.errors import CkptError
 
-_MERGE = re.compile(r"merge_operator=(?!(\{id=)?StringAppend(TEST)?Operator\b|nullptr)(.*)")
+_SECTION = re.compile(r'\[(Version|DBOptions|CFOptions "default"|TableOptions/BlockBasedTable "default")\]')
+_VERSIONS = re.compile(r"(rocksdb|options_file)_version=[\d.]+")
+_KNOWN = {
+    "merge_operator": re.compile(r"nullptr|StringAppend(TEST)?Operator|\{id=StringAppend(TEST)?Operator;[^/]*\}"),
+    "comparator": re.compile(r"leveldb\.BytewiseComparator"),
+    "table_factory": re.compile(r"BlockBasedTable"),
+}
+"""The options without which keys and values would be others, and their values that ckpt knows."""
 
 CURRENT = "CURRENT"
 """The file of a database that names its manifest."""
@@ -34,7 +41,7 @@ def opened(folder: Path) -> Iterator["Snapshot"]:
         return
     rocksdict = library()
     for path in folder.glob("OPTIONS-*"):
-        _make_harmless(path)
+        _keep_what_matters(path)
     try:
         options, _ = rocksdict.Options.load_latest(str(folder))
         database = rocksdict.Rdict(str(folder), options=options, access_type=rocksdict.AccessType.read_only())
@@ -55,14 +62,17 @@ def library() -> Any:
     return rocksdict
 
 
-def _make_harmless(path: Path) -> None:
-    """Of the options, keep none that names a path: RocksDB would open it."""
+def _keep_what_matters(path: Path) -> None:
+    """Of the options, keep those that say how to read: others name paths, and RocksDB would open them."""
     kept = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        unknown = _MERGE.fullmatch(line.strip())
-        if unknown:
-            raise Undecodable(f"ckpt does not know its merge operator {unknown[3]}")
-        if "/" not in line.partition("=")[2]:
+    for line in map(str.strip, path.read_text(encoding="utf-8", errors="replace").splitlines()):
+        name, _, value = line.partition("=")
+        known = _KNOWN.get(name)
+        if line.startswith("[") and not _SECTION.fullmatch(line):
+            raise LeftToSpark(f"ckpt does not know the section {line} of its options")
+        if known and not known.fullmatch(value):
+            raise LeftToSpark(f"ckpt does not know its {name} {value}")
+        if known or line.startswith("[") or _VERSIONS.fullmatch(line):
             kept.append(line)
     path.write_text("\n".join(kept) + "\n", encoding="utf-8")
 

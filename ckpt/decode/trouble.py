@@ -15,3 +15,11 @@ class Unfit(Undecodable):
 
 class TooLarge(Undecodable):
     """Files that unpack to more than is held in memory."""
+
+
+class LeftToSpark(Undecodable):
+    """State of a kind that ckpt does not know, and Spark may; the text says which, and how to have Spark read it."""
+
+    def __init__(self, kind: str) -> None:
+        """Say how to have it read, once."""
+        super().__init__(kind if kind.endswith(WITH_SPARK) else f"{kind}: {WITH_SPARK}")

@@ -7,7 +7,7 @@ from enum import Enum, auto
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import LeftToSpark
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 
@@ -54,7 +54,7 @@ class Shape(Enum):
 
 
 def shape_of(kind: Json) -> Shape:
-    """How values of a type are stored. Raises Undecodable for a type that ckpt does not decode."""
+    """How values of a type are stored. Raises LeftToSpark for a type that ckpt does not decode."""
     if isinstance(kind, dict):
         return shape_of(kind.get("sqlType")) if kind.get("type") == "udt" else Shape.NESTED
     simple = {"void": Shape.NULL, "null": Shape.NULL, "boolean": Shape.BOOLEAN, "binary": Shape.TEXT}
@@ -68,7 +68,7 @@ def shape_of(kind: Json) -> Shape:
         return Shape.TEXT
     if _DECIMAL.fullmatch(name):
         return Shape.SMALL_DECIMAL if precision(name)[0] <= _MOST_DIGITS_OF_A_LONG else Shape.LARGE_DECIMAL
-    raise Undecodable(f"ckpt does not decode the type {name}")
+    raise LeftToSpark(f"ckpt does not decode the type {name}")
 
 
 def width_of(kind: Json) -> int:
@@ -111,7 +111,7 @@ def arrow_type(kind: Json) -> pa.DataType:
     """The Arrow type of a type of Spark.
 
     Intervals of years and months are int32 (months), other ANSI intervals duration[us], a variant is a struct of value
-    and metadata. Raises Undecodable for a type that ckpt does not decode.
+    and metadata. Raises LeftToSpark for a type that ckpt does not decode.
     """
     match kind:
         case {"type": "struct"}:
@@ -137,4 +137,4 @@ def arrow_type(kind: Json) -> pa.DataType:
             return pa.decimal128(*precision(str(kind)))
     if kind == "interval":
         return pa.month_day_nano_interval()
-    raise Undecodable(f"ckpt does not decode the type {kind}")
+    raise LeftToSpark(f"ckpt does not decode the type {kind}")

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ckpt.decode.arrow import booleans, fixed, lists, offsets, spread, structs, texts
 from ckpt.decode.rows import WORD, Rows
-from ckpt.decode.trouble import Undecodable, Unfit
+from ckpt.decode.trouble import LeftToSpark, Undecodable, Unfit
 from ckpt.decode.types import FIXED, Shape, arrow_type, own_type, shape_of, width_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
@@ -109,7 +109,7 @@ def _pointed(kind: Json, rows: Rows, places: Any, sizes: Any, what: str) -> Any:
             return lists(*_elements(element, inner, what))
         case {"type": "map", "keyType": key, "valueType": value}:
             return _maps(key, value, inner, what)
-    raise Undecodable(f"{what} is of a type that ckpt does not decode")
+    raise LeftToSpark(f"{what} is of a type that ckpt does not decode")
 
 
 def _large_decimals(kind: Json, raw: Any, starts: Any, sizes: Any, what: str) -> Any:

@@ -8,10 +8,11 @@ record with its type, 0 at the end. v2 to v4 begin with their version, v3 and v4
 import re
 import struct
 
+from ckpt.formats.changelogs import TYPED, Action, beginning
+
 _VERSION = re.compile(rb"\x00\x02v([2-4])")
 _LENGTH = struct.Struct(">i").unpack_from
-_PUT, _DELETE, _MERGE, _DELETE_RANGE = 1, 16, 17, 32  # RecordType of Spark
-_TYPES = frozenset({_PUT, _DELETE, _MERGE, _DELETE_RANGE})
+_TYPES = frozenset(Action)
 
 
 def last_bytes(head: bytes) -> bytes:
@@ -22,12 +23,9 @@ def last_bytes(head: bytes) -> bytes:
 
 def records_end(data: bytes) -> int | None:
     """Where the record that ends a file ends, in its decompressed data; None where the records do not lead to one."""
-    version = _VERSION.match(data)
-    at = version.end() if version else 0
     try:
-        if version and version[1] in b"34":
-            at += 2 + int(struct.unpack_from(">H", data, at)[0])
-        return _typed(data, at) if version and version[1] in b"24" else _plain(data, at)
+        version, _, at = beginning(data)
+        return _typed(data, at) if version in TYPED else _plain(data, at)
     except (struct.error, IndexError, ValueError):
         return None
 

@@ -5,7 +5,6 @@ token, compressed length, decompressed length, checksum; the ints little-endian)
 """
 
 import struct
-from collections.abc import Callable
 
 MAGIC = b"LZ4Block"
 HEADER_LENGTH = 21
@@ -75,9 +74,9 @@ def stored(data: bytes) -> bytes:
     return b"".join(block(STORED, one, len(one), checksum_of(one)) for one in blocks) + END
 
 
-def checksum_of(block: bytes, hashed: Callable[[bytes, int], int] | None = None) -> int:
-    """The checksum of a block's plain bytes; ``hashed`` computes xxHash32 with a seed, if not this module."""
-    return (hashed or xxhash32)(block, _SEED) & _CHECKSUM_BITS
+def checksum_of(block: bytes) -> int:
+    """The checksum of a block's plain bytes."""
+    return xxhash32(block) & _CHECKSUM_BITS
 
 
 def block(method: int, body: bytes, length: int, checksum: int) -> bytes:

@@ -48,11 +48,15 @@ class _BadZip(ValueError):
     """The text says why."""
 
 
+class _LargeMetadata(_BadZip):
+    """Not read: it is larger than anything Spark writes."""
+
+
 def parse_zip_tail(path: str, tail: bytes, size: int) -> RocksDBSnapshot | NeedsMore | Unreadable:
     """Read a zip's ``metadata`` entry from the last bytes of the file, which has ``size`` bytes in all.
 
     An Unreadable of fault EMPTY has zero bytes; INCOMPLETE lacks its central directory, as a file that was cut off
-    does; the others have a ``metadata`` entry that cannot be read.
+    does; TOO_LARGE has a ``metadata`` entry that is larger than ckpt reads; the others have one that cannot be read.
     """
     if size == 0 or not tail:
         return Unreadable(path, Fault.EMPTY, "the file is empty")
@@ -70,11 +74,13 @@ def parse_zip_tail(path: str, tail: bytes, size: int) -> RocksDBSnapshot | Needs
         if entry.offset < base:
             return NeedsMore(entry.offset)
         content = _content(tail, entry, base)
+    except _LargeMetadata:
+        return Unreadable(path, Fault.TOO_LARGE, f"its metadata entry has more than {_LARGEST_METADATA:,} bytes")
     except _BadZip as error:
         return Unreadable(path, Fault.BAD_BINARY, str(error))
     except (struct.error, zlib.error):
         return Unreadable(path, Fault.BAD_BINARY, "its zip structure cannot be followed")
-    return _parse_metadata(path, content)
+    return parse_metadata(path, content)
 
 
 def _find_entry(directory: bytes) -> _Entry:
@@ -100,7 +106,9 @@ def _content(tail: bytes, entry: _Entry, base: int) -> bytes:
     name, extra = struct.unpack_from("<HH", tail, at + 26)
     start = at + 30 + name + extra
     data = tail[start : start + entry.compressed]
-    if len(data) < entry.compressed or entry.decompressed > _LARGEST_METADATA:
+    if entry.decompressed > _LARGEST_METADATA:
+        raise _LargeMetadata
+    if len(data) < entry.compressed:
         raise _BadZip("its metadata entry is truncated")
     if entry.method == _STORED:
         return data
@@ -129,7 +137,7 @@ def _inflated(data: bytes, start: int, keep: int) -> tuple[bytes, int, int]:
     return kept, length, len(data) - len(inflater.unused_data) if inflater.eof or length > LARGEST_ZIP else -1
 
 
-def _parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
+def parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
     """Read the entry itself: a version line and JSON."""
     version, _, text = content.partition(b"\n")
     if version not in _VERSIONS:
@@ -228,4 +236,4 @@ def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
         return Unreadable(path, Fault.BAD_BINARY, "its zip structure cannot be followed")
     if content is None:
         return Unreadable(path, Fault.INCOMPLETE, "it has no entry called metadata")
-    return _parse_metadata(path, content)
+    return parse_metadata(path, content)

@@ -21,7 +21,7 @@ from ckpt.formats.checksums import (
 
 FOOTER = 53  # bytes: checksum type, two handles padded to 40, format version, magic number
 _MAGIC = 0x88E241B785F4CFF7
-_VERSIONS, _NEWER_VERSIONS = range(2, 6), range(6, 8)
+_VERSIONS, _NEWER_VERSIONS = range(2, 6), range(6, 32)
 _TRAILER = 5  # type of compression, checksum
 _CHECKSUM = struct.Struct("<I").unpack_from
 _LARGEST_BLOCK = 64 << 20  # bytes of an index when it is decompressed

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from ckpt.formats.javautf import read_utf
-from ckpt.formats.lz4 import HEADER_LENGTH, MAGIC, BadBlock, block_ends, first_block
+from ckpt.formats.changelogs import beginning
+from ckpt.formats.heads import first_bytes
+from ckpt.formats.lz4 import HEADER_LENGTH, MAGIC, BadBlock, block_ends
 from ckpt.formats.sidecars import shown_name
 from ckpt.model import StateFileKind
 
@@ -118,21 +119,27 @@ class Lineage:
     items: tuple[tuple[int, str], ...]
 
 
-def parse_lineage(head: bytes) -> Lineage | None:
+def parse_lineage(head: bytes, codec: str = LZ4) -> Lineage | None:
     """Read the lineage that a changelog v3 or v4 begins with (Spark ``StateStoreChangelogWriterV3``), if it has one.
 
     ``head`` is the beginning of the file, at least its first block. None for a changelog without lineage, another
     codec, or bytes that cannot be decoded.
     """
     try:
-        block = first_block(head)
-        version, text_at = read_utf(block, 0)
-        if version not in ("v3", "v4"):
+        return lineage_of(first_bytes(head, codec))
+    except BadBlock:
+        return None
+
+
+def lineage_of(data: bytes) -> Lineage | None:
+    """The same of decompressed bytes."""
+    try:
+        text = beginning(data).lineage
+        if text is None:
             return None
-        text, _ = read_utf(block, text_at)
         found = json.loads(text)
         items = [(item["version"], item["checkpointUniqueId"]) for item in found]
-    except (BadBlock, struct.error, ValueError, KeyError, TypeError, RecursionError):
+    except (struct.error, ValueError, KeyError, TypeError, RecursionError):
         return None
     if type(found) is not list or not all(type(v) is int and type(i) is str for v, i in items):
         return None

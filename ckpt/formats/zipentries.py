@@ -16,33 +16,38 @@ _ENCRYPTED, _SIZES_FOLLOW = 1, 8
 _FED, _PIECE = 1 << 16, 1 << 20  # bytes that are unpacked at a time, and that they unpack to at most
 _NO_TABLES = b'"sstFiles":[]'
 _NAME = re.compile(rb"metadata|CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d{6,}|\d{6,}\.(log|sst)|archive/\d{6,}\.log")
+_MANIFEST = re.compile(rb"MANIFEST-\d{6,}")
 
 
-def check_zip(data: bytes) -> int:
-    """Compare every entry with its CRC-32 and its sizes, and say where the last one ends. Raises Corrupt."""
-    at, found, unpacked = 0, dict[bytes, bytes](), 0
+class TooLarge(ValueError):
+    """Entries that are larger than ckpt unpacks; the text says so."""
+
+
+def read_zip(data: bytes) -> tuple[dict[str, bytes], int]:
+    """Every entry, compared with its CRC-32 and its sizes, and where the last one ends. Raises Corrupt or TooLarge."""
+    at, found, unpacked = 0, dict[str, bytes](), 0
     try:
         while data[at : at + 4] == _LOCAL:
-            name, content, length, at = _entry(data, at, LARGEST_ZIP - unpacked)
-            unpacked += length
-            if not _NAME.fullmatch(name) or name in found:
+            name, content, at = _entry(data, at, LARGEST_ZIP - unpacked)
+            unpacked += len(content)
+            if not _NAME.fullmatch(name) or name.decode() in found:
                 raise Corrupt(f"the entry that ends at byte {at:,} is called {ascii(name[:50])[1:]}")
-            found[name] = content
+            found[name.decode()] = content
     except struct.error:
         raise Corrupt("one of its entries is cut off") from None
-    if found.keys() == {b"metadata"} and _NO_TABLES in found[b"metadata"]:
-        return at  # an empty store: RocksDB makes the database then
-    missing = {b"metadata", b"CURRENT"} - found.keys()
+    if found.keys() == {"metadata"} and _NO_TABLES in found["metadata"]:
+        return found, at  # an empty store: RocksDB makes the database then
+    missing = {"metadata", "CURRENT"} - found.keys()
     if missing:
-        raise Corrupt(f"it has no entry called {min(missing).decode()}")
-    manifest = found[b"CURRENT"].rstrip(b"\n")
-    if manifest not in found:
+        raise Corrupt(f"it has no entry called {min(missing)}")
+    manifest = found["CURRENT"].rstrip(b"\n")
+    if not _MANIFEST.fullmatch(manifest) or manifest.decode() not in found:
         raise Corrupt(f"it has no entry called {ascii(manifest[:50])[2:-1]}, which CURRENT names")
-    return at
+    return found, at
 
 
-def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int, int]:
-    """Name, first bytes and length of the entry whose header is at ``at``, and where it ends."""
+def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
+    """Name and content of the entry whose header is at ``at``, and where it ends."""
     _, flags, method, _, checksum, packed, length, name_length, extra = struct.unpack_from("<HHHIIIIHH", data, at + 4)
     name = data[at + 30 : at + 30 + name_length]
     start = at + 30 + name_length + extra
@@ -52,9 +57,10 @@ def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int, int]:
     if method == _STORED:
         end = start + packed
         content = data[start:end]
-        seen, found = len(content), zlib.crc32(content)
+        if len(content) > room:
+            raise _too_large(place)
     else:
-        content, seen, found, end = _inflated(data, start, room, place)
+        content, end = _inflated(data, start, room, place)
     packed_seen = end - start
     if flags & _SIZES_FOLLOW:
         end += 4 if data[end : end + 4] == _DESCRIPTOR else 0
@@ -62,15 +68,15 @@ def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int, int]:
         end += 12
     if end > len(data):
         raise Corrupt(f"{place} is cut off")
-    if (found, packed_seen, seen) != (checksum, packed, length):
+    if (zlib.crc32(content), packed_seen, len(content)) != (checksum, packed, length):
         raise Corrupt(f"{place} does not match its checksum")
-    return name, content, seen, end
+    return name, content, end
 
 
-def _inflated(data: bytes, start: int, room: int, place: str) -> tuple[bytes, int, int, int]:
-    """The first bytes, the length and the CRC-32 of a deflated entry, and where it ends."""
+def _inflated(data: bytes, start: int, room: int, place: str) -> tuple[bytes, int]:
+    """A deflated entry, and where it ends."""
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-    kept, length, checksum, todo, at = b"", 0, 0, b"", start
+    pieces, length, todo, at = [], 0, b"", start
     try:
         while not inflater.eof:
             if not todo:
@@ -78,13 +84,16 @@ def _inflated(data: bytes, start: int, room: int, place: str) -> tuple[bytes, in
                 at += len(todo)
             piece = inflater.decompress(todo, _PIECE)
             todo = inflater.unconsumed_tail
-            kept = kept or piece[:64]
+            pieces.append(piece)
             length += len(piece)
-            checksum = zlib.crc32(piece, checksum)
             if length > room:
-                raise Corrupt(f"{place} unpacks to more than {LARGEST_ZIP:,} bytes in all")
+                raise _too_large(place)
             if not piece and not todo and at >= len(data) and not inflater.eof:
                 raise Corrupt(f"{place} is cut off")
     except zlib.error:
         raise Corrupt(f"{place} cannot be unpacked") from None
-    return kept, length, checksum, at - len(inflater.unused_data)
+    return b"".join(pieces), at - len(inflater.unused_data)
+
+
+def _too_large(place: str) -> TooLarge:
+    return TooLarge(f"with {place} it unpacks to more than {LARGEST_ZIP:,} bytes")

@@ -167,6 +167,7 @@ def _shorter(kind: str) -> Sequence[str]:
     return tuple(f"decimal({length - 10},{scale})" for length in range(digits, 49 if digits == 38 else digits + 1))
 
 
+_MOMENTS = (("n", "double"), ("avg", "double"), ("m2", "double"))
 _EITHER = "of all rows, or of those that are not NULL: no buffer says which"
 TABLE = (
     Aggregate(
@@ -212,9 +213,11 @@ TABLE = (
     Aggregate("sum", (("sum", "double"),), "of float or double", fold_sum, "None", lambda _: _FLOATS),
     Aggregate("max", (("max", _ANY),), "the largest that is not NULL", fold_max, "None", _itself),
     Aggregate("min", (("min", _ANY),), "the smallest that is not NULL", fold_min, "None", _itself),
+    Aggregate("", (*_MOMENTS, ("m3", "double"), ("m4", "double")), "kurtosis, of which ckpt knows only the buffers"),
+    Aggregate("", (*_MOMENTS, ("m3", "double")), "skewness, of which ckpt knows only the buffers"),
     Aggregate(
         "stddev_samp",
-        (("n", "double"), ("avg", "double"), ("m2", "double")),
+        _MOMENTS,
         "of stddev or variance, _samp or _pop: they differ in the result only",
         fold_moments,
         "0.0, 0.0, 0.0",

@@ -4,23 +4,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ckpt.decode.codecs import MOST_BYTES
-from ckpt.decode.trouble import WITH_SPARK, TooLarge, Undecodable
+from ckpt.decode.trouble import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
 from ckpt.errors import CkptError
 from ckpt.export.choose import StateDamaged
 from ckpt.export.reading import Chosen
-from ckpt.formats.statefiles import Lineage, parse_lineage
+from ckpt.formats.statefiles import LZ4, Lineage
 from ckpt.model import Provider, StateFileKind
 from ckpt.settings import ROW_CHECKSUM
 from ckpt.state.chains import Chain, WantedVersion, chain_to
 from ckpt.state.context import Context
 from ckpt.state.folders import StorePartition, find_operators
+from ckpt.state.lineages import read_lineages
+from ckpt.state.steps import run
 from ckpt.storage import Storage
 
 MOST_ROWS = 1 << 16
 """Rows of a batch."""
 
 _PIECE = 8 << 20  # bytes that are read at a time
-_HEAD = 1 << 16  # bytes of a changelog that surely have its first block, with the lineage
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class StoreFiles:
     chain: Chain
     storage: Storage
     codec: str
+    checksums: bool  # of each row, in it
     most: int = MOST_BYTES  # bytes of a file, or all files of an HDFS-backed store, that are unpacked into memory
 
     @property
@@ -75,9 +77,8 @@ class StoreFiles:
 def files_of(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
     """The files of a store, partition by partition, or of one. Raises StateDamaged where some are missing."""
     context = context_of(chosen)
-    if chosen.recorded.get(ROW_CHECKSUM, "false") == "true":
-        raise Undecodable(f"{chosen.checkpoint.uri}: {ROW_CHECKSUM} is on, and ckpt does not read rows with checksums")
     provider = chosen.units[0].provider
+    checksums = chosen.recorded.get(ROW_CHECKSUM, "false") == "true"
     folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, provider)}
     for _, place in sorted(folders[operator].stores.get(store, {}).items()):
         if context.shuffle_partitions is not None and place.partition >= context.shuffle_partitions:
@@ -90,12 +91,13 @@ def files_of(chosen: Chosen, operator: int, store: str, only: int | None = None)
                 f"{chosen.checkpoint.uri}: the logs do not say which version of {place.folder} belongs to batch "
                 f"{chosen.moment.batch}"
             )
-        chain = chain_to(place.names, target, _lineage(chosen.storage, place, target))
+        codec = context.codec or LZ4
+        chain = chain_to(place.names, target, _lineage(chosen.storage, place, target, codec))
         if not chain.complete:
             raise StateDamaged(
                 f"{chosen.checkpoint.uri}: files of version {target.version} are missing in {place.folder}"
             )
-        yield StoreFiles(place, chain, chosen.storage, context.codec or "lz4")
+        yield StoreFiles(place, chain, chosen.storage, codec, checksums)
 
 
 def fitting(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
@@ -122,10 +124,12 @@ def context_of(chosen: Chosen) -> Context:
     )
 
 
-def _lineage(storage: Storage, place: StorePartition, target: WantedVersion) -> Lineage | None:
-    """Format 2: which files lead to a version, as its changelog says."""
+def _lineage(storage: Storage, place: StorePartition, target: WantedVersion, codec: str) -> Lineage | None:
+    """Format 2: which files lead to a version, as its changelog says. Raises Undecodable where that cannot be read."""
+    found = run(read_lineages({place: target}, codec), storage.read_many).get(place)
     this = (target.version, target.unique_id)
-    if target.unique_id is None or this in place.names.snapshots or this not in place.names.logs:
-        return None
-    path = f"{place.folder}/{place.names.logs[this]}"
-    return parse_lineage(storage.read_range(path, 0, _HEAD))
+    if found is None and this[1] is not None and this not in place.names.snapshots and this in place.names.logs:
+        files = StoreFiles(place, Chain(None, (this,)), storage, codec, checksums=False)
+        why = LeftToSpark(f"ckpt cannot read in it which files lead to it (its codec is {codec})")
+        raise files.refused(files.logs[0], why)
+    return found

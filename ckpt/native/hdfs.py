@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ckpt.decode.checked import plain_file
 from ckpt.decode.codecs import decompressed
 from ckpt.decode.records import Records, newest, records_of, with_key
 from ckpt.decode.rows import Rows, rows_at
@@ -40,7 +41,8 @@ def _records(files: StoreFiles) -> list[Records]:
     found: list[Records] = []
     for path in _paths(files):
         try:
-            found.append(records_of(decompressed(files.pieces(path), files.codec, files.most)))
+            data = decompressed(files.pieces(path), files.codec, files.most)
+            found.append(records_of(plain_file(data) if files.checksums else data))
         except Undecodable as error:
             raise files.refused(path, error) from None
         if sum(len(one.data) for one in found) > files.most:

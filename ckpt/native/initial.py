@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.decode.arrow import fixed, lists, structs, whole
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import LeftToSpark
 from ckpt.decode.types import arrow_type
 from ckpt.export.columns import Holds
 from ckpt.export.gather import InitialColumn
@@ -153,7 +153,7 @@ def _ranks(array: Any, name: str) -> Iterator[Any]:
     elif pa.types.is_null(array.type):
         return
     elif pa.types.is_nested(array.type):
-        raise Undecodable(f"ckpt does not know how Spark orders {name}, whose keys contain arrays or maps")
+        raise LeftToSpark(f"ckpt does not know how Spark orders {name}, whose keys contain arrays or maps")
     else:
         array = array.cast(pa.int8()) if pa.types.is_boolean(array.type) else array
         ranks: Any = np.zeros(len(array), np.int64)

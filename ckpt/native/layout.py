@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ckpt import settings
 from ckpt.decode.keys import no_prefix, prefix
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.trouble import LeftToSpark, Undecodable
 from ckpt.export.reading import Chosen
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE
@@ -70,7 +70,7 @@ def _of_family(chosen: Chosen, operator: Operator, store: Store, family: ColumnF
         raise Undecodable(f"{uri}: its state schema does not say how keys of {name} are encoded")
     avro = bool(operator.variables) and chosen.recorded.get(settings.ENCODING_FORMAT) == "avro"
     if avro and family.evolved:
-        raise Undecodable(f"{uri}: the schema of {name} has changed, and ckpt does not read Avro rows of older ones")
+        raise LeftToSpark(f"{uri}: the schema of {name} has changed, and ckpt does not read Avro rows of older ones")
     lists = (variable.name for variable in operator.variables if variable.kind == "ListState")
     return Layout(
         store=store.name,

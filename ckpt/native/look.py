@@ -70,7 +70,7 @@ def show_state(
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
         key: Columns of the key, with or without ``key_``, and their values as text: dates and times in ISO 8601 (UTC),
-            binaries in hexadecimal.
+            binaries in base64.
         limit: How many rows at most.
         part: Which part of the state.
 

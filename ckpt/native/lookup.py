@@ -1,5 +1,6 @@
 """Keys that are looked for: what was typed, as values of the key's columns, and in which partition they can be."""
 
+import base64
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -99,7 +100,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "boolean": _boolean,
     "date": lambda text: (date.fromisoformat(text) - date(1970, 1, 1)).days,
     "decimal": Decimal,
-    "binary": bytes.fromhex,
+    "binary": lambda text: base64.b64decode(text, validate=True),
 }
 
 

@@ -18,7 +18,8 @@ from ckpt.formats.types import fields_of
 from ckpt.model import Json
 from ckpt.versions import NEWEST
 
-_ALIKE = frozenset({"boolean", "integer", "long", "float", "double", "string", "binary", "date", "timestamp"})
+_ALIKE = frozenset({"boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary", "date"})
+_ALIKE |= {"timestamp", "timestamp_ntz"}
 _NESTED = frozenset({"array", "map", "struct"})
 _NOTHING: Json = {}
 
@@ -47,12 +48,12 @@ def why_not(schema: Json) -> str | None:
     """Why Parquet of a StructType is left to Spark; None where it was compared with Spark's, and is the same."""
     if not fields_of(schema):
         return "no column is known without Spark"
-    left = sorted(name for name in set(type_names(schema)) - _ALIKE - _NESTED if not _is_large_decimal(name))
+    left = sorted(name for name in set(type_names(schema)) - _ALIKE - _NESTED if not _is_decimal(name))
     return f"Parquet of the type {left[0]} is left to Spark" if left else None
 
 
-def _is_large_decimal(name: str) -> bool:
-    return name.startswith("decimal") and shape_of(name) is Shape.LARGE_DECIMAL
+def _is_decimal(name: str) -> bool:
+    return name.startswith("decimal") and shape_of(name) in (Shape.SMALL_DECIMAL, Shape.LARGE_DECIMAL)
 
 
 class ParquetFile:
@@ -67,6 +68,7 @@ class ParquetFile:
             compression="snappy",
             use_deprecated_int96_timestamps="timestamp" in set(type_names(schema)),
             store_schema=False,
+            store_decimal_as_integer=True,
         )
         text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
         footer = {"org.apache.spark.sql.parquet.row.metadata": text, "org.apache.spark.version": f"{NEWEST}.0"}

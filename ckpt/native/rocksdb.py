@@ -2,30 +2,29 @@
 
 import os
 import re
-import struct
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from io import BytesIO
 from pathlib import Path
+from tempfile import gettempdir
 
 from ckpt.decode.changes import Overlay, Pairs, changes_of
+from ckpt.decode.checked import plain_changes, plain_value
 from ckpt.decode.codecs import decompressed
 from ckpt.decode.rocksdb import CURRENT, Snapshot, opened
-from ckpt.decode.trouble import WITH_SPARK, TooLarge, Undecodable
+from ckpt.decode.trouble import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
+from ckpt.errors import CkptError
+from ckpt.formats import zipentries
+from ckpt.formats.checksums import Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
-from ckpt.formats.rocksdb import read_whole_zip
+from ckpt.formats.rocksdb import parse_metadata
 from ckpt.model import RocksDBSnapshot, Unreadable
 from ckpt.native.files import MOST_ROWS, StoreFiles
 from ckpt.native.temporary import temporary
 from ckpt.state.folders import SSTS
 from ckpt.storage.locations import local_path
 
-_IN_A_ZIP = re.compile(r"metadata|CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d+|\d+\.log")
+_IN_A_ZIP = re.compile(r"CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d+|\d+\.log")
 _SST = re.compile(r"\d+\.sst")
-_CURRENT = re.compile(rb"MANIFEST-\d+\n")
-_NOT_A_ZIP = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, struct.error)
 
 
 @contextmanager
@@ -35,14 +34,19 @@ def store(files: StoreFiles) -> Iterator["RocksDBStore"]:
         path = files.snapshot
         recorded, snapshot = None, Snapshot(None)
         if path is not None:
-            folder = Path(stack.enter_context(temporary()))
             try:
+                folder = Path(stack.enter_context(temporary()))
                 recorded = _unpack(files, path, folder)
                 if recorded.ssts and not (folder / CURRENT).exists():
                     raise Undecodable(f"it has no entry {CURRENT}")
                 snapshot = stack.enter_context(opened(folder))
-            except (Undecodable, *_NOT_A_ZIP) as error:
+            except Undecodable as error:
                 raise files.refused(path, error) from None
+            except OSError as error:
+                raise CkptError(
+                    f"the temporary folder {gettempdir()} cannot take the files of a snapshot: "
+                    f"{error.strerror}; TMPDIR names another one"
+                ) from None
         families = recorded.column_families if recorded else {}
         internal = recorded.internal_families if recorded else frozenset()
         yield RocksDBStore(files, snapshot, families, internal)
@@ -63,18 +67,20 @@ class RocksDBStore:
         """What the keys of a column family begin with: nothing in a store without families."""
         if family is None:
             return b""
-        number = self.families.get(family)
+        path, number = self.files.snapshot, self.families.get(family)
+        if path is None:
+            why = f"without a snapshot nothing says which number the column family {family} has"
+            raise self.files.refused(self.files.place.folder, why)
         if number is None or not 0 <= number < 1 << 16:
-            raise self.files.refused(
-                self.files.snapshot or self.files.place.folder, f"it has no column family {family}"
-            )
+            raise self.files.refused(path, f"it has no column family {family}")
         return number.to_bytes(2, "little")
 
     def batches(self, prefix: bytes, delimiter: bytes) -> Iterator[Pairs]:
         """The keys that begin with a prefix, and their values, some at a time."""
         overlay = self._overlay(delimiter)
         try:
-            yield from overlay.over(self._snapshot.batches(MOST_ROWS, prefix), prefix)
+            for pairs in overlay.over(self._snapshot.batches(MOST_ROWS, prefix), prefix):
+                yield self._plain(pairs, delimiter)
         except Undecodable as error:
             raise self.files.refused(self.files.snapshot or self.files.place.folder, error) from None
 
@@ -82,9 +88,15 @@ class RocksDBStore:
         """The value of one key; None where it is not there."""
         overlay = self._overlay(delimiter)
         try:
-            return overlay.value(key, self._snapshot.value(key))
+            found = overlay.value(key, self._snapshot.value(key))
+            return None if found is None else self._plain([(key, found)], delimiter)[0][1]
         except Undecodable as error:
             raise self.files.refused(self.files.snapshot or self.files.place.folder, error) from None
+
+    def _plain(self, pairs: Pairs, delimiter: bytes) -> Pairs:
+        if not self.files.checksums:
+            return pairs
+        return [(key, plain_value(key, value, delimiter)) for key, value in pairs]
 
     def _overlay(self, delimiter: bytes) -> Overlay:
         overlay, total = Overlay(delimiter), 0
@@ -94,7 +106,8 @@ class RocksDBStore:
                 total += len(data)
                 if total > self.files.most:
                     raise TooLarge(f"its changelogs unpack to more than {self.files.most:,} bytes: {WITH_SPARK}")
-                overlay.apply(changes_of(data))
+                changes = changes_of(data)
+                overlay.apply(plain_changes(changes) if self.files.checksums else changes)
             except Undecodable as error:
                 raise self.files.refused(path, error) from None
         return overlay
@@ -102,33 +115,45 @@ class RocksDBStore:
 
 def _unpack(files: StoreFiles, path: str, folder: Path) -> RocksDBSnapshot:
     """Put a database together: what the zip contains, and the SST files that it names."""
-    data = files.storage.read_range(path, 0, LARGEST_ZIP + 1)
-    if len(data) > LARGEST_ZIP:
-        raise Undecodable(f"it has more than {LARGEST_ZIP:,} bytes")
-    recorded = read_whole_zip(path, data)
+    entries = _entries(files, path)
+    recorded = parse_metadata(path, entries.pop("metadata"))
     if isinstance(recorded, Unreadable):
         raise Undecodable(recorded.reason)
     if recorded.logs:
-        raise Undecodable("it has archived write-ahead logs, which ckpt does not read")
+        raise LeftToSpark("it has archived write-ahead logs, which ckpt does not read")
     if set(recorded.local_names.values()) != {name for name, _ in recorded.ssts}:
         raise Undecodable("its metadata entry does not name its SST files as Spark does")
-    with zipfile.ZipFile(BytesIO(data)) as archive:
-        if sum(entry.file_size for entry in archive.infolist()) > LARGEST_ZIP:
-            raise Undecodable(f"it unpacks to more than {LARGEST_ZIP:,} bytes")
-        for entry in archive.infolist():
-            if not _IN_A_ZIP.fullmatch(entry.filename):
-                raise Undecodable("it contains a file that Spark does not put there")
-            content = archive.read(entry)
-            if entry.filename == CURRENT and not _CURRENT.fullmatch(content):
-                raise Undecodable("its entry CURRENT does not name a manifest")
-            (folder / entry.filename).write_bytes(content)
+    for name, content in entries.items():
+        if not _IN_A_ZIP.fullmatch(name):
+            raise Undecodable("it contains a file that Spark does not put there")
+        (folder / name).write_bytes(content)
     root = local_path(files.storage.uri) if files.storage.local else None
     for local, name in recorded.local_names.items():
         if not _SST.fullmatch(local) or "/" in name or name.startswith("."):
             raise Undecodable("its metadata entry names an SST file as Spark does not")
         there = f"{files.place.folder}/{SSTS}/{name}"
         if root is not None:
-            os.symlink(os.path.abspath(f"{root}/{there}"), folder / local)
+            _link(os.path.abspath(f"{root}/{there}"), folder / local)
         else:
-            (folder / local).write_bytes(files.storage.read(there))
+            with (folder / local).open("wb") as copy:
+                copy.writelines(files.pieces(there))
     return recorded
+
+
+def _entries(files: StoreFiles, path: str) -> dict[str, bytes]:
+    data = files.storage.read_range(path, 0, LARGEST_ZIP + 1)
+    if len(data) > LARGEST_ZIP:
+        raise LeftToSpark(f"it has more than {LARGEST_ZIP:,} bytes")
+    try:
+        return zipentries.read_zip(data)[0]
+    except zipentries.TooLarge as error:
+        raise LeftToSpark(str(error)) from None
+    except Corrupt as error:
+        raise Undecodable(str(error)) from None
+
+
+def _link(path: str, link: Path) -> None:
+    """Have RocksDB read a file of the checkpoint where it is, if it is one: a named pipe would block it."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise Undecodable(f"{os.path.basename(path)}, which it names, is no file")
+    os.symlink(path, link)

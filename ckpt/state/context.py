@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from ckpt import settings
 from ckpt.checkpoint import Log
-from ckpt.formats.statefiles import LZ4
 from ckpt.model import CommitLog, OffsetLog, Provider
 from ckpt.state.chains import WantedVersion
 from ckpt.state.folders import StorePartition
@@ -66,7 +65,7 @@ def codec_of(conf: Mapping[str, str]) -> str | None:
     codec = conf.get(settings.COMPRESSION_CODEC)
     if codec is None:
         return None
-    return LZ4 if codec.endswith("LZ4CompressionCodec") else codec.lower()
+    return codec.rpartition(".")[2].lower().removesuffix("compressioncodec")
 
 
 def context_of(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Context:

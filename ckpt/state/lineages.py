@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from ckpt.formats.statefiles import Lineage, parse_lineage
+from ckpt.formats.heads import HEAD
+from ckpt.formats.statefiles import LZ4, Lineage, parse_lineage
 from ckpt.state.chains import WantedVersion
 from ckpt.state.folders import StorePartition
 from ckpt.state.steps import Step
@@ -12,19 +13,19 @@ _HEAD = 1 << 16
 """Bytes from the beginning of a changelog that surely hold its first block, with the lineage."""
 
 
-def read_lineages(targets: Mapping[StorePartition, WantedVersion]) -> Step[dict[StorePartition, Lineage]]:
+def read_lineages(targets: Mapping[StorePartition, WantedVersion], codec: str) -> Step[dict[StorePartition, Lineage]]:
     """Read the lineage that the changelog of the wanted version begins with, unless there is a zip."""
     asked: dict[StorePartition, ReadRequest] = {}
     for place, (version, unique_id) in ((p, (t.version, t.unique_id)) for p, t in targets.items()):
         this = (version, unique_id)
         if unique_id is not None and this not in place.names.snapshots and this in place.names.logs:
-            asked[place] = ReadRequest(f"{place.folder}/{place.names.logs[this]}", 0, _HEAD)
+            asked[place] = ReadRequest(f"{place.folder}/{place.names.logs[this]}", 0, _HEAD if codec == LZ4 else HEAD)
     if not asked:
         return {}
     answers = yield list(asked.values())
     found = {}
     for place, answer in zip(asked, answers, strict=True):
-        lineage = parse_lineage(answer) if isinstance(answer, bytes) else None
+        lineage = parse_lineage(answer, codec) if isinstance(answer, bytes) else None
         if lineage is not None:
             found[place] = lineage
     return found

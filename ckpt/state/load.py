@@ -62,7 +62,7 @@ def load_stores(
 
     ``seen`` is what is known of files of which every byte was read.
     """
-    lineages = yield from read_lineages(targets)
+    lineages = yield from read_lineages(targets, codec)
     known: dict[tuple[StoreNames, WantedVersion], Chain] = {}
     chains: dict[StorePartition, Chain] = {}
     for place, target in targets.items():

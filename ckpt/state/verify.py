@@ -148,7 +148,7 @@ def _judge_whole(file: StateFile, content: Answer, found: _Verdicts) -> None:
         found.unknown.add(file.path)
         return
     of_zip = file.kind is StateFileKind.ZIP
-    verdict = _judge_zip(file, content, found.snapshots) if of_zip else _judge_stream(content)
+    verdict = _judge_zip(file, content, found) if of_zip else _judge_stream(content)
     if verdict is not None:
         found.wrong[file.path] = verdict
 
@@ -166,16 +166,19 @@ def _judge_stream(content: bytes) -> Verdict | None:
             return Verdict(DamageKind.UNREADABLE, "it does not start like a compressed file of Spark")
 
 
-def _judge_zip(file: StateFile, content: bytes, snapshots: dict[str, RocksDBSnapshot]) -> Verdict | None:
+def _judge_zip(file: StateFile, content: bytes, seen: _Verdicts) -> Verdict | None:
     """Judge a RocksDB zip: by its central directory, or entry by entry as Spark reads it."""
     found = parse_zip_tail(file.path, content, len(content))
     if isinstance(found, RocksDBSnapshot):
-        snapshots[file.path] = found
+        seen.snapshots[file.path] = found
         return None
     streamed = read_whole_zip(file.path, content)
     if isinstance(streamed, RocksDBSnapshot):
-        snapshots[file.path] = streamed
+        seen.snapshots[file.path] = streamed
         return Verdict(DamageKind.ODD_END, "its end is not that of a complete zip, but all its entries are there")
+    if Fault.TOO_LARGE in (streamed.fault, None if isinstance(found, NeedsMore) else found.fault):
+        seen.unknown.add(file.path)
+        return None
     if isinstance(found, NeedsMore) or found.fault is Fault.INCOMPLETE:
         if not content.startswith(b"PK"):
             return Verdict(DamageKind.UNREADABLE, "it is not a zip", _NO_ENTRIES)

@@ -20,7 +20,7 @@ from ckpt.formats.sidecars import (
 from ckpt.formats.sidecars import parse_spark_sidecar as parse_spark
 from ckpt.formats.sst import FOOTER, CorruptData, UnknownTable, check_footer, check_sst
 from ckpt.formats.statefiles import CHECKSUM, LZ4
-from ckpt.formats.zipentries import check_zip
+from ckpt.formats.zipentries import TooLarge, read_zip
 from ckpt.model import DamageKind, StateFileKind
 from ckpt.state import NeededFile, Verdict
 from ckpt.storage import Storage
@@ -110,7 +110,7 @@ class _File:
             return Outcome(unknown=True)
 
         def check(data: bytes) -> None:
-            self._compared_by_hadoop = check_zip(data)
+            self._compared_by_hadoop = read_zip(data)[1]
 
         return self._whole(check)
 
@@ -125,7 +125,7 @@ class _File:
         by_hadoop = self._by_hadoop()
         try:
             check(data)
-        except UnknownTable:
+        except (UnknownTable, TooLarge):
             return Outcome(unknown=True)
         except CorruptData as error:
             return Outcome(Verdict(DamageKind.UNREADABLE if by_hadoop else DamageKind.BAD_BLOCK, str(error), by_hadoop))

@@ -62,6 +62,14 @@ def test_where_one_is_not_told_the_logic_is_the_user_s(buffers: list[tuple[str, 
     assert f"        - {kept.meaning}" in code
 
 
+@pytest.mark.parametrize(("more", "name"), [(("m3",), "skewness"), (("m3", "m4"), "kurtosis")])
+def test_more_moments_are_no_stddev(more: tuple[str, ...], name: str) -> None:
+    found = plan_of(SUM, *((buffer, "double", False) for buffer in ("n", "avg", "m2", *more)))
+    assert [kept.name for kept in found.aggregates] == ["sum", "n_1"]
+    assert name in found.aggregates[1].meaning
+    assert "stddev" not in processor_code(found)
+
+
 def test_every_aggregate_of_the_table_is_told_in_one_query() -> None:
     found = plan_of(*BUFFERS)
     assert found.folds

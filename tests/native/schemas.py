@@ -1,4 +1,4 @@
-"""Random schemas and rows of them, as SQL that every Spark from 4.1 on understands; the same ones each time."""
+"""Random schemas and rows of them, as SQL that a version of Spark understands; the same ones each time."""
 
 from __future__ import annotations
 
@@ -39,6 +39,30 @@ SPECIAL: dict[str, Callable[[Random], str]] = {
 }
 """Only as columns: Arrow as Spark writes it has no intervals of months that pyarrow reads."""
 
+LATER: dict[str, Callable[[Random], str]] = {
+    f"TIME({digits})": lambda r: f"'{r.choice(['00:00:00', '12:34:56', '23:59:59'])}'" for digits in range(7)
+}
+"""Since Spark 4.1."""
+
+VALUES = SIMPLE | SPECIAL | LATER
+
+
+@dataclass(frozen=True)
+class Types:
+    """What schemas are made of."""
+
+    simple: tuple[str, ...] = tuple(SIMPLE)
+    special: tuple[str, ...] = tuple(SPECIAL)
+
+    @staticmethod
+    def of(spark: str) -> Types:
+        """The types that a version has."""
+        older = spark == "3.5"
+        simple = [name for name in SIMPLE if not (older and "COLLATE" in name)]
+        special = [name for name in SPECIAL if not (older and name == "VARIANT")]
+        return Types((*simple, *(LATER if spark >= "4.1" else ())), tuple(special))
+
+
 KEYS = ("INT", "BIGINT", "STRING", "DATE", "DECIMAL(19,3)")  # of maps
 
 
@@ -52,23 +76,24 @@ class Case:
     @property
     def readable(self) -> list[str]:
         """The columns as expressions whose values are the same in Arrow."""
-        return [_readable(kind, f"c{place}") for place, kind in enumerate(self.kinds)]
+        return [f"{readable(kind, f'c{place}')} AS c{place}" for place, kind in enumerate(self.kinds)]
 
 
 NO_VARIANT = b"\x11none"
 """What stands for a variant that is NULL, which Arrow as Spark writes it cannot hold: the text ``none``."""
 
 
-def _readable(kind: str, name: str) -> str:
+def readable(kind: str, name: str) -> str:
+    """A column as an expression whose values are the same in Arrow."""
     if kind == "VARIANT":
-        return f"coalesce({name}, parse_json('\"none\"')) AS {name}"
+        return f"coalesce({name}, parse_json('\"none\"'))"
     if kind == "INTERVAL YEAR TO MONTH":
-        return f"CAST(extract(YEAR FROM {name}) * 12 + extract(MONTH FROM {name}) AS INT) AS {name}"
+        return f"CAST(extract(YEAR FROM {name}) * 12 + extract(MONTH FROM {name}) AS INT)"
     if kind == "INTERVAL":
         months = f"CAST(extract(YEAR FROM {name}) * 12 + extract(MONTH FROM {name}) AS INT)"
         time = f"(extract(HOUR FROM {name}) * 60 + extract(MINUTE FROM {name})) * 60 + extract(SECOND FROM {name})"
         days = f"CAST(extract(DAY FROM {name}) AS INT)"
-        return f"IF({name} IS NULL, NULL, array({months}, {days}, CAST(({time}) * 1000000 AS BIGINT))) AS {name}"
+        return f"IF({name} IS NULL, NULL, array({months}, {days}, CAST(({time}) * 1000000 AS BIGINT)))"
     return name
 
 
@@ -80,29 +105,29 @@ def cases(count: int, seed: int = 20261122) -> list[Case]:
 
 def _case(random: Random) -> Case:
     columns = random.choice([1, 2, 3, 5, 8, 70])
-    kinds = tuple(_kind(random, 0) for _ in range(columns))
+    kinds = tuple(kind_of(random, Types()) for _ in range(columns))
     rows = []
     for _ in range(random.choice([1, 3, 6])):
-        rows.append("(" + ", ".join(f"CAST({_value(random, kind)} AS {kind})" for kind in kinds) + ")")
+        rows.append("(" + ", ".join(f"{cast(random, kind)}" for kind in kinds) + ")")
     names = ", ".join(f"c{place}" for place in range(columns))
     return Case(kinds, f"SELECT * FROM VALUES {', '.join(rows)} AS t({names})")
 
 
-def _kind(random: Random, depth: int) -> str:
+def kind_of(random: Random, types: Types, depth: int = 0) -> str:
+    """A type, which may have others inside."""
     choice = random.random()
     if depth == 0 and choice < 0.12:
-        return random.choice(list(SPECIAL))
+        return random.choice(types.special)
     if depth < 3 and choice < 0.45:
         match random.choice(["struct", "array", "map"]):
             case "struct":
-                return (
-                    f"STRUCT<{', '.join(f'f{n}: {_kind(random, depth + 1)}' for n in range(random.choice([1, 2, 4])))}>"
-                )
+                count = random.choice([1, 2, 4])
+                return f"STRUCT<{', '.join(f'f{n}: {kind_of(random, types, depth + 1)}' for n in range(count))}>"
             case "array":
-                return f"ARRAY<{_kind(random, depth + 1)}>"
+                return f"ARRAY<{kind_of(random, types, depth + 1)}>"
             case _:
-                return f"MAP<{random.choice(KEYS)}, {_kind(random, depth + 1)}>"
-    return random.choice(list(SIMPLE))
+                return f"MAP<{random.choice(KEYS)}, {kind_of(random, types, depth + 1)}>"
+    return random.choice(types.simple)
 
 
 def _parts(inner: str) -> list[str]:
@@ -125,14 +150,14 @@ def _value(random: Random, kind: str) -> str:
     match name:
         case "STRUCT":
             fields = [part.partition(": ")[::2] for part in _parts(inner)]
-            return "named_struct(" + ", ".join(f"'{n}', {_cast(random, k)}" for n, k in fields) + ")"
+            return "named_struct(" + ", ".join(f"'{n}', {cast(random, k)}" for n, k in fields) + ")"
         case "ARRAY":
-            return "array(" + ", ".join(_cast(random, inner) for _ in range(_length(random, inner))) + ")"
+            return "array(" + ", ".join(cast(random, inner) for _ in range(_length(random, inner))) + ")"
         case "MAP":
             key, value = _parts(inner)
             keys = sorted({SIMPLE[key](random) for _ in range(random.choice([0, 1, 3]))})
-            return "map(" + ", ".join(f"CAST({k} AS {key}), {_cast(random, value)}" for k in keys) + ")"
-    return (SPECIAL | SIMPLE)[kind](random)
+            return "map(" + ", ".join(f"CAST({k} AS {key}), {cast(random, value)}" for k in keys) + ")"
+    return VALUES[kind](random)
 
 
 def _length(random: Random, kind: str) -> int:
@@ -140,5 +165,6 @@ def _length(random: Random, kind: str) -> int:
     return random.choice([0, 1, 3] if "<" in kind else [0, 1, 3, 65])
 
 
-def _cast(random: Random, kind: str) -> str:
+def cast(random: Random, kind: str) -> str:
+    """A value of a type, or NULL."""
     return f"CAST({_value(random, kind)} AS {kind})"

@@ -15,13 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckpt.decode import avro
-from ckpt.decode.changes import Action, Change, Overlay, changes_of
+from ckpt.decode.changes import Change, Overlay, changes_of
 from ckpt.decode.codecs import decompressed
 from ckpt.decode.records import newest, records_of, with_key
 from ckpt.decode.rows import rows_of
 from ckpt.decode.trouble import Undecodable
 from ckpt.decode.types import arrow_type
 from ckpt.decode.unsafe import structs_of
+from ckpt.formats.changelogs import Action
 from ckpt.formats.lz4 import stored
 from ckpt.formats.types import array_of, struct_of
 

@@ -15,6 +15,7 @@ from ckpt.versions import Spark
 from tests.conftest import Ckpt
 from tests.export import rows
 from tests.export.test_samples import _of_other_columns
+from tests.native.test_live import run
 from tests.places import SAMPLES
 
 pytestmark = pytest.mark.spark
@@ -27,6 +28,37 @@ def test_samples(sample: str, spark: Any, ckpt: Ckpt, tmp_path: Path) -> None:
             pytest.skip(f"Spark {spark.version} cannot read it")
     words = ["export-state", SAMPLES / sample, "--all"]
     compare(words, spark, ckpt, tmp_path)
+
+
+COLUMNS = {
+    "b": "value % 2 = 0",
+    "ti": "CAST(value - 3 AS TINYINT)",
+    "si": "CAST(-value AS SMALLINT)",
+    "d5": "CAST(value / 7 AS DECIMAL(5, 2))",
+    "d9": "CAST(-value AS DECIMAL(9, 0))",
+    "d18": "CAST(value * 100000 AS DECIMAL(18, 4))",
+    "d20": "CAST(value * 100000 AS DECIMAL(20, 4))",
+    "ntz": "CAST(timestamp AS TIMESTAMP_NTZ)",
+    "nested": "array(named_struct('s', CAST(value AS SMALLINT), 'd', CAST(value AS DECIMAL(7, 1))))",
+    "old": "DATE'1500-01-01'",
+    "m": "map(CAST(value AS TINYINT), TIMESTAMP_NTZ'1500-01-01 00:00:00')",
+}
+
+
+def test_types(spark: Any, ckpt: Ckpt, tmp_path: Path) -> None:
+    """Keys and values of types that no sample has, and NULL of each."""
+    from pyspark.sql import functions as F
+
+    def query(source: Any) -> Any:
+        keys = [
+            F.expr(f"IF(value = 4, NULL, {sql})").alias(f"k_{name}") for name, sql in COLUMNS.items() if name != "m"
+        ]
+        values = {name: F.expr(f"IF(value % 5 = 0, NULL, {sql})") for name, sql in COLUMNS.items()}
+        columns = source.select(*keys, *(column.alias(name) for name, column in values.items()))
+        grouped = columns.groupBy(*(f"k_{name}" for name in COLUMNS if name != "m"))
+        return grouped.agg(*(F.first(name).alias(f"first_{name}") for name in COLUMNS))
+
+    compare(["export-state", run(spark, tmp_path / "ck", query, {}), "--all"], spark, ckpt, tmp_path)
 
 
 def compare(words: list[Any], spark: Any, ckpt: Ckpt, tmp_path: Path) -> None:

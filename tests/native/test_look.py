@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import ckpt as library
 from ckpt.errors import UsageError
+from ckpt.export.columns import Column, Columns
 from ckpt.native.look import count_state, show_state
+from ckpt.native.lookup import key_parts
+from ckpt.native.plain import plain
 from ckpt.state.units import StateUnit, UnitKind, state_units
 from tests import contract
 from tests.conftest import Ckpt
@@ -82,6 +86,16 @@ def test_another_batch_has_other_rows(ckpt: Ckpt) -> None:
     words = ("state", "show", SAMPLES / "aggregation-changelog-4.2", "--key", "key_key=0", "-o", "json")
     counts = [ckpt(*words, "--batch", str(batch)).json()["rows"][0]["value_count"] for batch in range(3)]
     assert counts == [2, 3, 5]
+
+
+def test_a_binary_key_is_typed_as_it_is_shown() -> None:
+    columns = Columns((Column("key_x", ("key", "x"), (0, 0), "binary"),), ())
+    for value in (b"", b"\0\xff\xfe", bytes(range(256))):
+        (shown,) = plain(pa.array([value], pa.binary()))
+        (part,) = key_parts(columns, {"x": str(shown)})
+        assert part.value == value
+    with pytest.raises(UsageError, match="ab! is no binary for key_x"):
+        key_parts(columns, {"x": "ab!"})
 
 
 def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:

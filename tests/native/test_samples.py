@@ -13,13 +13,17 @@ from typing import Any
 import pytest
 
 import ckpt
+from ckpt.decode.codecs import decompressed
 from ckpt.errors import CkptError, UsageError
 from ckpt.native.batches import columns_of
 from ckpt.state.units import StateUnit, UnitKind, state_units
 from tests.conftest import CopyOf
 from tests.export import rows
+from tests.native import batches
 from tests.native.values import rows_of
 from tests.places import ROOT, SAMPLES
+
+RECORDED: dict[str, Any] = json.loads(batches.RECORD.read_text())
 
 
 def units() -> list[Any]:
@@ -89,6 +93,76 @@ def test_every_readable_batch_has_the_known_answer(sample: str) -> None:
         table = read(sample, unit, batch=batch)
         counted = sum(table["value_count"].to_pylist()), sum(table["value_sum"].to_pylist())
         assert counted == (10 * (batch + 1), sum(range(10 * (batch + 1))))
+
+
+@pytest.mark.parametrize("sample", batches.READ_BY)
+def test_every_batch_has_the_rows_of_spark(sample: str) -> None:
+    recorded = RECORDED[sample]["units"]
+    assert RECORDED[sample]["spark"].startswith(batches.READ_BY[sample])
+    for unit, batch in batches.units_and_batches(sample):
+        found = batches.summary(rows_of(read(sample, unit, shape="raw", batch=batch)))
+        assert found == recorded[unit.label].pop(str(batch)), (unit.label, batch)
+    assert not any(recorded.values())
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("sample", ["aggregation-rocksdb-4.2", "join-changelog-4.2"])
+def test_this_spark_reads_what_is_recorded(sample: str, spark: Any) -> None:
+    for unit, batch in batches.units_and_batches(sample):
+        if batch % 3 == 1:
+            recorded = json.loads(batches.RECORD.read_text())[sample]["units"][unit.label]
+            assert batches.ask(spark, sample, unit, batch) == recorded[str(batch)]
+
+
+@pytest.mark.parametrize(
+    ("sample", "codec", "named"),
+    [
+        ("aggregation-format2-4.2", "snappy", "snappy"),
+        ("join-format2-4.3", "zstd", "zstd"),
+        ("join-format2-4.3", "snappy", "org.apache.spark.io.SnappyCompressionCodec"),
+        ("tws-format2-4.3", "zstd", "org.apache.spark.io.ZStdCompressionCodec"),
+    ],
+)
+def test_the_lineage_of_format_2_is_read_in_every_codec(sample: str, codec: str, named: str, copy_of: CopyOf) -> None:
+    """Without it a changelog alone would be taken for all of the state."""
+    copy = in_another_codec(copy_of(sample), codec, named)
+    compared = 0
+    for unit, batch in batches.units_and_batches(sample):
+        whole = read(sample, unit, batch=batch)
+        assert ckpt.read_state_arrow(str(copy), batch=batch, **rows.choice(unit)).equals(whole)
+        compared += whole.num_rows
+    assert compared > 20
+
+
+def in_another_codec(checkpoint: Path, codec: str, named: str) -> Path:
+    """Have all changelogs compressed in another way."""
+    import pyarrow as pa
+
+    for path in checkpoint.rglob("*.changelog"):
+        data = decompressed(iter([path.read_bytes()]), "lz4")
+        packed = pa.compress(data, codec, asbytes=True)
+        header = b"\x82SNAPPY\0\0\0\0\1\0\0\0\1" + len(packed).to_bytes(4, "big")
+        path.write_bytes(header + packed if codec == "snappy" else packed)
+        path.with_name(f"{path.name}.crc").unlink()
+    for path in (checkpoint / "offsets").glob("[0-9]*"):
+        path.write_text(path.read_text().replace('compression.codec":"lz4"', f'compression.codec":"{named}"'))
+    return checkpoint
+
+
+def codes(checkpoint: Path) -> set[str]:
+    found = ckpt.inspect(ckpt.open_checkpoint(str(checkpoint)))
+    return {one.finding.diagnosis.code for one in found.findings}
+
+
+@pytest.mark.parametrize("codec", ["zstd", "snappy"])
+def test_a_missing_file_of_the_lineage_is_seen_in_every_codec(codec: str, copy_of: CopyOf) -> None:
+    checkpoint = in_another_codec(copy_of("join-format2-4.3"), codec, codec)
+    assert "CKPT301" not in codes(checkpoint)
+    (gone,) = checkpoint.glob("state/0/0/left-keyWithIndexToValue/3_*.changelog")
+    gone.unlink()
+    assert "CKPT301" in codes(checkpoint)
+    with pytest.raises(CkptError, match="CKPT301"):
+        ckpt.read_state_arrow(str(checkpoint), side="left")
 
 
 def test_the_partition_is_kept_on_request() -> None:

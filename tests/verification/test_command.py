@@ -192,7 +192,7 @@ def test_a_codec_without_checksums_is_unknown_unless_a_file_beside_it_tells(code
 
 
 def test_a_bomb_is_refused(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    """A zip of 300 kB that unpacks to 300 MB: it is damage, in little time and memory."""
+    """A zip of 300 kB that unpacks to 300 MB is not unpacked: what it contains is unknown."""
     checkpoint = copy_of("aggregation-rocksdb-4.2")
     path = max((checkpoint / "state/0/0").glob("*.zip"), key=lambda one: int(one.stem))
     content = io.BytesIO()
@@ -201,11 +201,12 @@ def test_a_bomb_is_refused(ckpt: Ckpt, copy_of: CopyOf) -> None:
             large = info.filename.startswith("OPTIONS")
             after.writestr(info, bytes(300 << 20) if large else before.read(info), zipfile.ZIP_DEFLATED)
     path.write_bytes(content.getvalue())
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     began = time.process_time()
     document = ckpt("state", "verify", checkpoint, "--jobs", "1", "-o", "json").json()
     assert time.process_time() - began < 3
-    assert [one["path"] for one in document["damages"]] == [str(path.relative_to(checkpoint))]
-    assert "unpacks to more than" in document["damages"][0]["detail"]
+    assert document["damages"] == []
+    assert document["unknown"] == [str(path.relative_to(checkpoint))]
 
 
 def large(to: Path) -> Path:
