@@ -115,14 +115,16 @@ def select(storage: Storage, to: str, batch: int | None = None) -> Selection:
     """
     checkpoint = read_checkpoint(storage, batches=0)
     chosen = _chosen(checkpoint, batch)
-    gone = unread_removals(checkpoint.listing, beyond(checkpoint, chosen))
+    planned = _is_planned(checkpoint, chosen)
+    gone = unread_removals(checkpoint.listing, beyond(checkpoint, chosen, keep_planned=planned))
     view = Changed(storage, checkpoint.listing, gone)
     found = read_checkpoint(view, batches=0)
     promised, changed = _relocated(view, found, to)
     _must_start(promised, chosen)
-    before = f"{OFFSETS}/{chosen - 1}"
+    top = chosen + planned
+    before = f"{OFFSETS}/{top - 1}"
     last = before if found.listing.info(before) is not None else f"{COMMITS}/{chosen}"
-    small = tuple(_small(found, chosen, last))
+    small = tuple(_small(found, chosen, top, last))
     return Selection(chosen, found.listing, promised, changed, small, _chain(found, view), last)
 
 
@@ -157,6 +159,14 @@ def _chosen(checkpoint: Checkpoint, batch: int | None) -> int:
     return batch
 
 
+def _is_planned(checkpoint: Checkpoint, batch: int) -> bool:
+    """Whether the batch after the newest committed one is planned: a sink may have its rows, so it keeps its range."""
+    offsets = checkpoint.offsets
+    return (
+        offsets.latest == batch + 1 and batch == checkpoint.commits.latest and offsets.readable(batch + 1) is not None
+    )
+
+
 def _must_start(found: Inspection, batch: int) -> None:
     """Raise CannotCopy where no start would continue from the copy."""
     starts = [f for f in found.counted if f.outcome.runs and f.batch_id == batch + 1]
@@ -172,13 +182,13 @@ def _must_start(found: Inspection, batch: int) -> None:
     )
 
 
-def _small(checkpoint: Checkpoint, batch: int, last: str) -> Iterator[str]:
-    """Logs and descriptions, what a running query deletes soonest first; ``offsets/<batch>`` is the first of all.
+def _small(checkpoint: Checkpoint, batch: int, top: int, last: str) -> Iterator[str]:
+    """Logs and descriptions, what a running query deletes soonest first; ``offsets/<top>`` is the first of all.
 
     With it, and without ``last``, a start fails whatever else is there.
     """
     listing = checkpoint.listing
-    order = [f"{OFFSETS}/{batch}", last, f"{COMMITS}/{batch}"]
+    order = [f"{OFFSETS}/{top}", last, f"{OFFSETS}/{batch}", f"{COMMITS}/{batch}"]
     for folder in (COMMITS, OFFSETS):
         log = checkpoint.commits if folder == COMMITS else checkpoint.offsets
         order += [f"{folder}/{i}" for i in reversed(log.ids)]

@@ -110,7 +110,7 @@ class SmallFiles:
     @property
     def first(self) -> str:
         """Is written first: with it, and without ``last``, a start fails."""
-        return f"{OFFSETS}/{self.selection.batch}"
+        return self.selection.first[0]
 
     @property
     def last(self) -> str:
@@ -134,16 +134,14 @@ class SmallFiles:
         return data
 
     def paths(self) -> Iterator[str]:
-        """Those beside ``first`` and ``last``: a batch that is planned keeps its range, and sources their logs."""
-        checkpoint, batch = self.chosen.checkpoint, self.selection.batch
-        if checkpoint.offsets.latest is not None and checkpoint.offsets.latest > batch:
-            yield f"{OFFSETS}/{checkpoint.offsets.latest}"
-        yield from (path for path, _ in checkpoint.listing.walk(SOURCES) if not path.rpartition("/")[2].startswith("."))
+        """Those beside ``first`` and ``last``, which are the offsets of the newest two batches."""
         newest: dict[str, str] = {}
         for path in self.selection.first:
             folder = path.rpartition("/")[0]
             if folder.endswith("/_metadata/v2"):
                 newest[folder] = max(newest.get(folder, path), path, key=lambda one: int(one.rpartition("/")[2]))
-            elif path != self.last and (path in (METADATA, f"{COMMITS}/{batch}") or folder.startswith(f"{STATE}/")):
+            elif path != self.last and (path == METADATA or folder.startswith((f"{SOURCES}/", f"{STATE}/"))):
                 yield path
         yield from newest.values()
+        if self.last != (commit := f"{COMMITS}/{self.selection.batch}"):
+            yield commit

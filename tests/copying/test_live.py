@@ -71,10 +71,10 @@ def test_a_copy_of_a_running_query_continues_exactly(store: str, spark: Any, tmp
         wait_for(original, done.batch + 3)
     assert newest(copy) == done.batch < newest(original)
 
-    end = (done.batch + 1) * 10
-    read = [*range(end)]
+    planned = (copy / "offsets" / str(done.batch + 1)).exists()
+    read = [*range((done.batch + 1) * 10)]
     for number in range(3):
-        last = range(end + number * 20, end + number * 20 + 20)
+        last = range(len(read), len(read) + (10 if planned and not number else 20))
         read += last
         ran = run(spark, lambda session: counts(session, 20), copy, store=store, mode="update", conf=BUSY)
         assert ran == {done.batch + 1 + number: counted(read, last)}

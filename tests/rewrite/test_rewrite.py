@@ -81,7 +81,7 @@ def test_there_and_back_again(sample: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sample", ["limit-hdfs-4.2", "aggregation-rocksdb-4.2"])
+@pytest.mark.parametrize("sample", ["limit-hdfs-4.2", "aggregation-killed-changelog-4.3"])
 def test_a_crash_leaves_nothing_that_starts(sample: str, tmp_path: Path) -> None:
     old, new = SAMPLES / sample, tmp_path / "new"
     for at in itertools.count(1):
