@@ -12,6 +12,9 @@ _ATOMIC = re.compile(
     r"|time(\(\d+\))?|(geometry|geography)(\(.*\))?"
 )
 
+_FIELDS = ({"name", "type"}, {"name", "nullable", "type"}, {"metadata", "name", "nullable", "type"})
+"""What a field of a StructType has in JSON."""
+
 
 def fields_of(kind: Json) -> list[Json] | None:
     """The fields of a StructType; None for anything else."""
@@ -71,17 +74,25 @@ def strange_type(kind: Json) -> str | None:
     match kind:
         case str(name):
             return None if _ATOMIC.fullmatch(name) else f"no type of Spark is called {quoted(name)}"
-        case {"type": "struct", "fields": list(fields)}:
-            kinds = [field.get("type") if isinstance(field, dict) else None for field in fields]
-        case {"type": "array", "elementType": element}:
+        case {"type": "struct", "fields": list(fields), **others} if not others and all(map(_is_field, fields)):
+            kinds = [field.get("type") for field in fields if isinstance(field, dict)]
+        case {"type": "array", "elementType": element, "containsNull": bool(), **others} if not others:
             kinds = [element]
-        case {"type": "map", "keyType": key, "valueType": value}:
+        case {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": bool(), **others} if not others:
             kinds = [key, value]
         case {"type": "udt"}:
             kinds = []
         case _:
-            return "a type in it lacks what Spark looks for"
+            return "a type in it lacks what Spark looks for, or has more"
     return next((strange for one in kinds if (strange := strange_type(one)) is not None), None)
+
+
+def _is_field(field: Json) -> bool:
+    """Whether it has what ``DataType.parseStructField`` looks for, and nothing else."""
+    if not isinstance(field, dict) or field.keys() not in _FIELDS:
+        return False
+    named, nullable = isinstance(field["name"], str), isinstance(field.get("nullable", True), bool)
+    return named and nullable and isinstance(field.get("metadata", {}), dict)
 
 
 def repeated_field(kind: Json) -> str | None:

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from ckpt.storage import open_storage
 from ckpt.verification import verify_state
 from ckpt.verification.one_file import Outcome, check_file
 from tests.places import SAMPLE_NAMES, SAMPLES
+from tests.verification import judge
 from tests.verification.damage import KINDS, Damage, damages, same_content, state_files, uncovered
 
 STATEFUL = [name for name in SAMPLE_NAMES if (SAMPLES / name / "state").is_dir()]
@@ -58,6 +60,29 @@ def test_damage_is_seen(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_all_damage_is_seen(tmp_path: Path) -> None:
     _see_all_but_uncovered(2_000, tmp_path)
+
+
+@pytest.mark.slow
+def test_what_makes_spark_fail_or_read_otherwise_is_seen(tmp_path: Path) -> None:
+    """Spark is the judge: it was asked about each of the 2,000 damages (``judge.py``)."""
+    answers = judge.recorded()
+    assert len(answers) == judge.COUNT
+    harmful = [damage for damage, answer in zip(damages(judge.COUNT), answers, strict=True) if answer in judge.HARMFUL]
+    assert len(harmful) > judge.COUNT // 2
+    missed = [damage for damage in harmful if _checked(damage, tmp_path) == Outcome()]
+    assert len(missed) <= len(harmful) // 100, missed
+
+
+@pytest.mark.spark
+def test_spark_still_judges_so(spark: Any, tmp_path: Path) -> None:
+    """Without damaged streams on which it fails: on some of them the JVM runs out of memory, and ends."""
+    asked = judge.Judge(spark, tmp_path)
+    answers = judge.recorded()
+    kinds = [(damage.path.suffix, answer) for damage, answer in zip(damages(judge.COUNT), answers, strict=True)]
+    asked_of = {(suffix, answer) for suffix, answer in kinds if answer != judge.FAILS or suffix in (".sst", ".zip")}
+    chosen = {kinds.index(kind) for kind in asked_of}  # the first of each kind of file with each answer
+    found = {number: asked.asks(damage) for number, damage in enumerate(damages(max(chosen) + 1)) if number in chosen}
+    assert found == {number: answers[number] for number in chosen}
 
 
 def test_every_kind_of_file_is_damaged() -> None:

@@ -130,6 +130,31 @@ def _described() -> Iterator[Case]:
         yield Case(f"flipped-{name}-stale-crc", sample, (dict(damage) | {"keep_crc": True},), "aggregation")
 
 
+_DESCRIPTIONS: tuple[tuple[str, str, int], ...] = (
+    ("aggregation-hdfs-3.5", f"{P0}/_metadata/schema", 6),
+    ("aggregation-changelog-4.2", f"{P0}/_metadata/schema", 6),
+    ("join-changelog-4.2", f"{P0}/left-keyWithIndexToValue/_metadata/schema", 4),
+    ("tws-rocksdb-4.2", "state/0/_stateSchema/default/[0-9]*", 6),
+    ("aggregation-changelog-4.2", "state/0/_metadata/metadata", 6),
+    ("tws-rocksdb-4.2", "state/0/_metadata/v2/[0-9]*", 4),
+)
+"""A sample, files that describe its state, and how many damages of one byte."""
+
+
+def _in_descriptions() -> Iterator[Case]:
+    """As on a storage without hidden checksums: nothing but what they say shows that they were changed."""
+    for sample, pattern, count in _DESCRIPTIONS:
+        rng = Random(f"{SEED}-{sample}-{pattern}")
+        root = SAMPLES / sample
+        files = sorted(root.glob(pattern)) if root.is_dir() else []
+        for number in range(count if files else 0):
+            file = rng.choice(files)
+            at = rng.randrange(file.stat().st_size)
+            damage = flip(str(file.relative_to(root)), at, _pattern(rng, 1), keep_crc=False)
+            kind = "schema" if "chema" in pattern else "metadata"
+            yield Case(f"flipped-{sample}-{kind}-{number:02}", sample, (*HOMES[sample], damage), QUERIES[sample])
+
+
 def cases() -> Iterator[Case]:
     """Every case of this module."""
     yield from _random()
@@ -142,3 +167,4 @@ def cases() -> Iterator[Case]:
     yield from _ends()
     yield from _older()
     yield from _described()
+    yield from _in_descriptions()
