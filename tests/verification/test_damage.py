@@ -75,7 +75,7 @@ def test_what_makes_spark_fail_or_read_otherwise_is_seen(tmp_path: Path) -> None
 
 @pytest.mark.spark
 def test_spark_still_judges_so(spark: Any, tmp_path: Path) -> None:
-    """Without damaged streams on which it fails: on some of them the JVM runs out of memory, and ends."""
+    """Without damaged streams on which it fails: on one of them the JVM ended."""
     asked = judge.Judge(spark, tmp_path)
     answers = judge.recorded()
     kinds = [(damage.path.suffix, answer) for damage, answer in zip(damages(judge.COUNT), answers, strict=True)]
