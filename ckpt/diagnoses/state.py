@@ -23,8 +23,8 @@ STATE_SST_MISSING = Diagnosis(
     "sst-file-missing-or-damaged",
     ERROR,
     "A RocksDB snapshot names an SST file that is missing, whose size differs from the recorded one, or that does not "
-    "match its checksums. Where only a block of data is damaged, Spark fails when it looks up a key in it; where it goes "
-    "through all keys it silently stops there, and leaves out the rest.",
+    "match its checksums. Where only a block of data is damaged, Spark fails when it looks up a key in it; where it "
+    "goes through all keys it silently stops there, and leaves out the rest.",
     REPAIR,
 )
 STATE_FOLDER_MISSING = Diagnosis(
