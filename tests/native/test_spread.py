@@ -47,6 +47,12 @@ def test_rows_and_their_order_are_those_of_one_process(
     assert list(folder.iterdir()) == []
 
 
+def test_small_state_is_read_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(spread, "in_order", None)
+    assert ckpt.read_state_arrow(str(SAMPLES / "aggregation-hdfs-4.2"), jobs=8).num_rows == 7
+
+
 def test_an_export_has_the_files_of_one_process(tmp_path: Path) -> None:
     path, found = str(SAMPLES / "aggregation-rocksdb-4.2"), []
     for jobs in (1, 2):
