@@ -37,6 +37,7 @@ def test_the_row_is_what_inspect_says(sample: str, ckpt: Ckpt, copy_of: CopyOf) 
     assert says == "nothing" or says.strip("`") in {e[: len(says.strip("`"))] for e in errors if e}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", ROWS)
 def test_the_fix_of_the_row_is_the_one_that_helps(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     _, _, _, fix, rows, _ = ROWS[sample]

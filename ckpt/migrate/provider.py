@@ -161,7 +161,7 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
 
     >>> found = ckpt.move_provider("sample_checkpoints/aggregation-hdfs-4.2", ckpt.ToProvider.ROCKSDB)
     >>> found.outcome.value, [one.carry.value for one in found.operators]
-    ('possible', ['goes-on'])
+    ('possible', ['as-it-is'])
 
     """
     handoff = hand_off(uri, storage_options)

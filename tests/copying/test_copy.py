@@ -69,6 +69,7 @@ def test_every_sample_is_copied_as_published(sample: str, ckpt: Ckpt, tmp_path: 
     assert any(one["batch_id"] == document["batch"] + 1 for one in inspected["restart"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", BROKEN, "aggregation-format2-4.2", "file-source-4.2"])
 def test_as_of_an_earlier_batch_nothing_later_is_there(sample: str, tmp_path: Path) -> None:
     state_of = read_checkpoint(open_storage(str(SAMPLES / sample))).state

@@ -93,6 +93,7 @@ def test_random_bytes(parse, raw):
     check(parse("some/path", raw))
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(PARSERS), st.sampled_from([b"v1\n", b"v2\n", b"v3\n{", b"crc\0", b"\0v1\n"]), st.text(max_size=200)
 )

@@ -84,6 +84,7 @@ def test_files_that_cannot_be_looked_into_are_counted(ckpt: Ckpt, copy_of: CopyO
     assert "all of them loadable, but of 2 files the ends do not say" in told
 
 
+@pytest.mark.slow
 def test_a_machine_without_java_sees_the_files_and_is_told_that_state_was_not_compared(
     ckpt_process: Ckpt, copy_of: CopyOf
 ) -> None:

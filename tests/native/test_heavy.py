@@ -16,6 +16,7 @@ from tests.native.test_samples import units
 from tests.places import SAMPLES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sample", "unit"), units())
 def test_every_key_of_every_unit(sample: str, unit: StateUnit) -> None:
     path, choice = str(SAMPLES / sample), rows.choice(unit)

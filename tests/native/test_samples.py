@@ -95,6 +95,7 @@ def test_every_readable_batch_has_the_known_answer(sample: str) -> None:
         assert counted == (10 * (batch + 1), sum(range(10 * (batch + 1))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", batches.READ_BY)
 def test_every_batch_has_the_rows_of_spark(sample: str) -> None:
     recorded = RECORDED[sample]["units"]

@@ -26,6 +26,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return temporary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sample", "part", "shape"),
     [

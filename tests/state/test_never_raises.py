@@ -1,5 +1,6 @@
 """Whatever lies in ``state/``, taking stock of it ends with an inventory."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +69,7 @@ CONF = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     st.dictionaries(PATHS, CONTENTS, max_size=14),

@@ -201,6 +201,7 @@ def test_a_way_that_is_not_there_is_bad_usage(ckpt: Ckpt, copy_of: CopyOf) -> No
 LOGGED = sorted(one for one in SAMPLE_NAMES if not one.startswith(("damaged", "continuous", "async")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", LOGGED)
 def test_an_emptied_commit_is_written_as_it_was_or_not_at_all(sample: str, copy_of: CopyOf, tmp_path: Path) -> None:
     top = copy_of(sample)
