@@ -91,7 +91,8 @@ class RewriteReport:
             yield Item("the same without --plan", 10, "Next")
             return
         sinks = (
-            "It has a query id of its own: a Delta table takes it for another query."
+            "It has a query id of its own: a Delta table takes it for another query, and has a batch twice that was "
+            "planned and that the old query has written."
             if found.new_id
             else "It has the query id of the old one, and batch ids continue: sinks take it for the same query."
         )
