@@ -10,6 +10,7 @@ from ckpt.export.request import Action, Engine, ExportRequest
 from ckpt.export.targets import Format, Mode, Shape
 from ckpt.secrets import masked
 from ckpt.spark.calls import export_state as export
+from ckpt.spark.engines import under_spark_submit
 
 from . import options
 from .arguments import as_options
@@ -114,7 +115,7 @@ def export_state(
         found = export(request, options.pairs("--storage-option", storage_option), with_spark)
     if found.plan.unseen is not None and not quiet:
         _note(f"`to` is checked only when Spark runs: {found.plan.unseen}")
-    if found.not_native is not None and not quiet:
+    if found.not_native is not None and not quiet and not under_spark_submit():  # which joins both streams
         _note(f"with Spark: {found.not_native}")
     emit(ExportReport(found), output)
 

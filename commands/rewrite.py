@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+import ckpt
 from ckpt.migrate import ToProvider
-from ckpt.rewrite import rewrite_checkpoint
 
 from . import options
 from .render.rewriting import RewriteReport
@@ -44,7 +44,7 @@ def rewrite(
     """
     given = options.pairs("--storage-option", storage_option)
     with interruptible(), bar(quiet=quiet, of="stores") as watcher:
-        found = rewrite_checkpoint(
+        found = ckpt.rewrite_checkpoint(
             checkpoint,
             into,
             given,

@@ -159,7 +159,13 @@ def test_every_module_can_be_imported_without_extras(plain: Path, tmp_path: Path
     assert "no commands" in printed
     refused = [line for line in printed if line.startswith("refused")]
     assert all(line.endswith("pip install 'spark-ckpt[native]'") for line in refused)
-    assert {line.split()[1].split(".")[1] for line in refused} <= {"decode", "native", "formats", "verification"}
+    assert {line.split()[1].split(".")[1] for line in refused} <= {
+        "decode",
+        "native",
+        "formats",
+        "rewrite",
+        "verification",
+    }
 
 
 def test_a_setting_of_spark_is_spelled_in_one_module() -> None:

@@ -52,12 +52,17 @@ def _by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None) -> Sta
         return str(error)
 
 
+def under_spark_submit() -> bool:
+    """Whether this process was started by ``spark-submit``."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 def _reasons(request: ExportRequest, given: bool) -> Iterator[str]:
     """Why a request is left to Spark, whatever is in the checkpoint."""
     if given:
         yield "`master`, `confs` or a session is given, which only Spark uses"
     if request.engine is Engine.AUTO:
-        if "PYSPARK_GATEWAY_PORT" in os.environ:
+        if under_spark_submit():
             yield "this runs under spark-submit"
         if _session_is_active():
             yield "a Spark session is active"

@@ -176,9 +176,8 @@ def _judge_zip(file: StateFile, content: bytes, seen: _Verdicts) -> Verdict | No
     if isinstance(streamed, RocksDBSnapshot):
         seen.snapshots[file.path] = streamed
         return Verdict(DamageKind.ODD_END, "its end is not that of a complete zip, but all its entries are there")
-    if Fault.TOO_LARGE in (streamed.fault, None if isinstance(found, NeedsMore) else found.fault):
-        seen.unknown.add(file.path)
-        return None
+    if streamed.fault is Fault.TOO_LARGE:
+        return Verdict(DamageKind.UNREADABLE, streamed.reason)
     if isinstance(found, NeedsMore) or found.fault is Fault.INCOMPLETE:
         if not content.startswith(b"PK"):
             return Verdict(DamageKind.UNREADABLE, "it is not a zip", _NO_ENTRIES)

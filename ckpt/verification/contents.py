@@ -17,13 +17,13 @@ from ckpt.errors import CkptError
 from ckpt.export.reading import Chosen
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
+from ckpt.native.contradictions import Held, contradictions, missing_rows
 from ckpt.native.entries import entries_in
 from ckpt.native.files import StoreFiles, files_of
 from ckpt.native.layout import Layout, layout_of, layouts_of
 from ckpt.state.chains import Chain
 from ckpt.state.folders import STATE
 from ckpt.state.units import StateUnit, UnitKind, state_units
-from ckpt.verification.contradictions import Held, contradictions, missing_rows
 
 MOST_BYTES = 64 << 20
 """Bytes of state files whose rows are decoded: a second or two of CPU, where they are small and hardly compressed."""

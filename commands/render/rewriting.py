@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ckpt.migrate.provider import PROVIDER_NAMES
-from ckpt.rewrite import Rewrite
 from ckpt.settings import CHECKPOINT_FORMAT
 from ckpt.shell import quoted_path
 
@@ -15,12 +15,15 @@ from .page import title
 from .rows import unit_entry
 from .text import plural, size
 
+if TYPE_CHECKING:
+    from ckpt.rewrite import Rewrite
+
 
 @dataclass(frozen=True, slots=True)
 class RewriteReport:
     """A new checkpoint; ``source`` is the old one as it was typed."""
 
-    found: Rewrite
+    found: "Rewrite"
     source: str
 
     @property
