@@ -11,6 +11,10 @@ ROOT = Path(__file__).parents[1]
 SAMPLES = made.complete()
 """All samples: those in the repository, and the damaged ones that are made from them."""
 SAMPLE_NAMES = sorted(folder.name for folder in SAMPLES.iterdir())
+EACH_SAMPLE = [
+    pytest.param(name, marks=pytest.mark.slow if name.startswith("damaged-") else ()) for name in SAMPLE_NAMES
+]
+"""The same as parameters, for what looks at every sample: the damaged ones are not for each edit."""
 HERE = SAMPLES.parent
 """The folder in which tests run ckpt, so that `sample_checkpoints/...` is any sample."""
 ANSWERS = Path(__file__).parent / "golden" / "inspect"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests import contract
 from tests.conftest import OUTPUTS, Ckpt, CopyOf, Run, command
-from tests.places import GOLDENS, ROOT, SAMPLE_NAMES, SAMPLES, golden_checkpoints
+from tests.places import EACH_SAMPLE, GOLDENS, ROOT, SAMPLES, golden_checkpoints
 
 Facts = tuple[Any, ...]
 
@@ -37,7 +37,7 @@ def inspect_every_way(ckpt: Ckpt, path: Path) -> None:
         assert ckpt("inspect", path, *words).exit_code in (0, 1)
 
 
-@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+@pytest.mark.parametrize("sample", EACH_SAMPLE)
 def test_inspecting_changes_nothing_of_a_sample(sample: str, ckpt: Ckpt) -> None:
     before = facts(SAMPLES / sample)
     inspect_every_way(ckpt, SAMPLES / sample)

@@ -13,7 +13,7 @@ import pytest
 from ckpt.handoff import file_path
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.places import ROOT, SAMPLE_NAMES, SAMPLES
+from tests.places import EACH_SAMPLE, ROOT, SAMPLES
 from tests.remedies import remove
 from tests.repair.test_command import everything
 
@@ -22,7 +22,7 @@ def document(ckpt: Ckpt, checkpoint: object, *words: object) -> Any:
     return ckpt("handoff", checkpoint, "-o", "json", *words).json()
 
 
-@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+@pytest.mark.parametrize("sample", EACH_SAMPLE)
 def test_every_sample_is_told_as_published_and_left_alone(sample: str, ckpt: Ckpt) -> None:
     before = everything(SAMPLES / sample)
     run = ckpt("handoff", f"sample_checkpoints/{sample}", "-o", "json", "--snippet", "python")

@@ -8,7 +8,7 @@ import pytest
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.migrate.runbook import as_switched
-from tests.places import SAMPLE_NAMES, SAMPLES
+from tests.places import EACH_SAMPLE, SAMPLES
 from tests.repair.test_command import everything
 
 EXIT = {"already": 0, "nothing": 0, "switched": 0, "ready": 1, "partly": 1, "not-yet": 1, "refused": 3}
@@ -18,7 +18,7 @@ def document(ckpt: Ckpt, checkpoint: object, *words: str) -> Any:
     return ckpt("migrate", "changelog", checkpoint, "-o", "json", *words).json()
 
 
-@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+@pytest.mark.parametrize("sample", EACH_SAMPLE)
 @pytest.mark.parametrize("words", [("--to", "on"), ("--to", "off", "--verify", "--files-only")], ids=" ".join)
 def test_every_sample_is_told_as_published_and_left_alone(sample: str, words: tuple[str, ...], ckpt: Ckpt) -> None:
     before = everything(SAMPLES / sample)

@@ -8,7 +8,7 @@ import pytest
 
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.places import SAMPLE_NAMES
+from tests.places import EACH_SAMPLE
 from tests.remedies import remove
 from tests.repair.doing import facts
 from tests.repair.test_command import after_next
@@ -23,7 +23,7 @@ def written(ckpt: Ckpt, checkpoint: object, to: Path, **offset: Any) -> Path:
     return to
 
 
-@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+@pytest.mark.parametrize("sample", EACH_SAMPLE)
 def test_every_sample_is_exported_as_published_and_imported_unchanged(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(sample)
     before = facts(checkpoint)

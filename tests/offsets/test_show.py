@@ -7,7 +7,7 @@ import pytest
 
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.places import SAMPLE_NAMES, SAMPLES
+from tests.places import EACH_SAMPLE, SAMPLES
 from tests.remedies import remove
 from tests.repair.doing import facts
 
@@ -22,7 +22,7 @@ def logged(sample: str, batch: int) -> list[Any]:
     return [None if line == "-" else json.loads(line[line.index("{") :] if "{" in line else line) for line in lines]
 
 
-@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+@pytest.mark.parametrize("sample", EACH_SAMPLE)
 def test_every_sample_is_told_as_published_and_left_alone(sample: str, ckpt: Ckpt) -> None:
     before = facts(SAMPLES / sample)
     run = ckpt("offsets", "show", f"sample_checkpoints/{sample}", "-o", "json")

@@ -8,7 +8,7 @@ import pytest
 from ckpt.formats.sidecars import build_hadoop_sidecar
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.places import SAMPLE_NAMES
+from tests.places import EACH_SAMPLE, SAMPLE_NAMES
 from tests.repair.test_command import after_next, everything
 from tests.spark.samples import ORIGIN
 
@@ -20,7 +20,7 @@ def metadata_files(checkpoint: Path) -> list[Path]:
     return sorted(checkpoint.glob("state/*/_metadata/v2/[0-9]*"))
 
 
-@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+@pytest.mark.parametrize("sample", EACH_SAMPLE)
 def test_a_plan_changes_nothing_and_is_told_as_published(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(sample)
     before = everything(checkpoint)

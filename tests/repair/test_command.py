@@ -10,7 +10,7 @@ import pytest
 
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.places import SAMPLE_NAMES
+from tests.places import EACH_SAMPLE
 from tests.repair.doing import GAP, NOW
 
 
@@ -30,7 +30,7 @@ def after_next(page: str) -> list[str]:
     return shlex.split(line)[1:]
 
 
-@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+@pytest.mark.parametrize("sample", EACH_SAMPLE)
 def test_a_plan_changes_nothing_and_is_told_as_published(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(sample)
     before = everything(checkpoint)

@@ -24,7 +24,7 @@ FORMS: list[dict[str, Any]] = [
     {"provider": "rocksdb", "format_version": 2},
 ]
 STATEFUL = [name for name in SAMPLE_NAMES if not name.startswith("damaged") and (SAMPLES / name / "state").is_dir()]
-QUICK = ("limit-hdfs-4.2", "session-window-changelog-4.2", "tws-event-time-changelog-4.2")
+QUICK = ("limit-hdfs-4.2", "session-window-changelog-4.2")
 
 
 def state(checkpoint: Path) -> dict[str, list[str]]:

@@ -24,7 +24,7 @@ from ckpt.verification import Estimate, verify_state, workers
 from commands import watching
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.places import SAMPLE_NAMES, SAMPLES
+from tests.places import EACH_SAMPLE, SAMPLES
 from tests.repair.doing import facts
 
 DELTAS, SNAPSHOTS = "aggregation-hdfs-3.5", "aggregation-changelog-4.2"
@@ -36,7 +36,7 @@ def flip(path: Path, at: int, bits: int = 0xFF) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("name", SAMPLE_NAMES)
+@pytest.mark.parametrize("name", EACH_SAMPLE)
 def test_the_document_is_as_published_and_nothing_is_written(name: str, ckpt: Ckpt) -> None:
     before = facts(SAMPLES / name)
     run = ckpt("state", "verify", f"sample_checkpoints/{name}", "-o", "json")

@@ -162,6 +162,7 @@ def test_enough_is_asked() -> None:
     assert len(rewound) >= 90
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.name)
 def test_auto_is_the_way_that_reads_least_again(case: Case, tmp_path: Path) -> None:
     checkpoint = repairing.damaged(case, tmp_path)
