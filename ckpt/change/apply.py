@@ -17,7 +17,7 @@ from ckpt.storage import Listing, Storage
 from ckpt.storage.base import one_line
 from ckpt.storage.writer import Attributes, Writer
 
-_COARSE_MS = 20  # how far the time that a file system gives a file may lag behind the clock
+_COARSE_MS = 20  # a file system may give a file a time that is this much too early
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,35 +1,31 @@
 """``ckpt copy`` as one call: what is selected is read, written elsewhere, and checked there."""
 
-import json
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ckpt.change.steps import Changed, sidecar
 from ckpt.checkpoint import METADATA
 from ckpt.copying.pieces import Pieces, is_large
+from ckpt.copying.placing import AT_ONCE, Placing, check_apart, incomplete, open_new, options_for
 from ckpt.copying.selection import Selection, select
-from ckpt.errors import CkptError, NotFound, StorageError, UsageError
-from ckpt.formats.metadata import parse_metadata
+from ckpt.errors import NotFound, StorageError
+from ckpt.formats.metadata import build_metadata, parse_metadata
 from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import QueryMetadata
 from ckpt.reader import read_checkpoint
 from ckpt.sinks import shared_with_a_copy
 from ckpt.storage import Listing, ReadRequest, Storage, open_storage
-from ckpt.storage.base import one_line
-from ckpt.storage.locations import is_inside, local_path, spark_uri
-from ckpt.storage.open_writer import open_writer
-from ckpt.storage.writer import AlreadyThere, Attributes, Writer
+from ckpt.storage.locations import spark_uri
+from ckpt.storage.writer import Attributes
 
 Watcher = Callable[[int, int], None]
 """Called with the number of files written so far, and the number of all files."""
 
 _TRIES = 3  # how often a newer batch is taken because the query deleted files of the one before
-_AT_ONCE = 8  # files that are written to a remote place at a time, of each at most ``PIECE`` bytes in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,128 +72,69 @@ def copy_checkpoint(
     (9, False, True)
 
     """
-    if is_inside(to, uri) or is_inside(uri, to):
-        raise UsageError(f"{one_line(to)} is inside the checkpoint, or the checkpoint in it: name another folder")
+    check_apart(uri, to)
     options = storage_options or {}
-    storage, target = open_storage(uri, _for(uri, options)), open_storage(to, _for(to, options))
-    writer = open_writer(to, _for(to, options))
+    storage, new = open_storage(uri, options_for(uri, options)), open_new(to, options)
     for attempt in range(_TRIES):
         selection = select(storage, to, batch)
         if not attempt:
-            _make_empty(writer, target)
-        writing = _Writing(selection, writer, target.local)
+            new.make_empty()
+        placing = replace(new, attributes=partial(_attributes, selection, local=new.storage.local), sizes={})
         try:
-            return _copied(selection, storage, writing, target, to, new_id=new_id, watcher=watcher)
+            return _copied(selection, storage, placing, to, new_id=new_id, watcher=watcher)
         except NotFound as error:
-            writing.discard()
+            placing.discard()
             if batch is not None or attempt == _TRIES - 1:
                 raise StorageError(
                     f"{error}: the query deletes old files while it runs; copy a newer batch, or stop it first"
                 ) from error
         except BaseException:
-            writing.discard()
+            placing.discard()
             raise
     raise AssertionError
 
 
-def _for(place: str, given: Mapping[str, str]) -> Mapping[str, str]:
-    """A local folder takes no storage options."""
-    return {} if local_path(place) is not None else given
-
-
-def _make_empty(writer: Writer, target: Storage) -> None:
-    """Create the folder; one that holds no file will do. Raises StorageError."""
-    try:
-        writer.make_root()
-    except AlreadyThere:
-        if target.list_tree().files:
-            raise
-
-
-@dataclass
-class _Writing:
-    """One attempt: what it has written, so that it can be removed."""
-
-    selection: Selection
-    writer: Writer
-    local: bool
-    sizes: dict[str, int] = field(default_factory=dict)  # by path
-    _folders: set[str] = field(default_factory=set)
-
-    def put(self, files: Mapping[str, bytes | Pieces]) -> None:
-        """Write files, each with the time that it has in the original. Raises StorageError."""
-        for path, data in files.items():
-            self._make_folder(path.rpartition("/")[0])
-            self.sizes[path] = len(data)
-        if len(files) < 2:
-            for path, data in files.items():
-                self._create(path, data)
-            return
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ckpt-copy") as pool:
-            list(pool.map(self._create, files, files.values()))
-
-    def discard(self) -> None:
-        """Remove everything that was written; what keeps a start from it goes last."""
-        for path in reversed(self.sizes):
-            with suppress(CkptError):
-                self.writer.discard_temporary(path)
-                self.writer.remove(path)
-
-    def _create(self, path: str, data: bytes | Pieces) -> None:
-        info = self.selection.listing.info(path)
-        mtime = info.mtime_ms if info and self.local else None
-        kept = None if mtime is None else Attributes(0o644, os.geteuid(), os.getegid(), mtime * 1_000_000)
-        try:
-            if isinstance(data, Pieces):
-                self.writer.create_from(path, data, kept)
-            else:
-                self.writer.create(path, data, kept)
-        except AlreadyThere:
-            del self.sizes[path]  # somebody else's, and not to be removed
-            raise
-
-    def _make_folder(self, path: str) -> None:
-        if path and path not in self._folders:
-            self._make_folder(path.rpartition("/")[0])
-            self.writer.make_folder(path)
-            self._folders.add(path)
+def _attributes(selection: Selection, path: str, *, local: bool) -> Attributes | None:
+    """A local file is its owner's only, and has the time that it has in the original."""
+    info = selection.listing.info(path)
+    mtime = info.mtime_ms if info and local else None
+    return None if mtime is None else Attributes(0o644, os.geteuid(), os.getegid(), mtime * 1_000_000)
 
 
 def _copied(
     selection: Selection,
     storage: Storage,
-    writing: _Writing,
-    target: Storage,
+    placing: Placing,
     to: str,
     *,
     new_id: bool,
     watcher: Watcher | None,
 ) -> CheckpointCopy:
     """Read, write and check. Raises NotFound where the query has deleted a file meanwhile, or CkptError."""
-    small = _small(selection, storage, sidecars=target.local)  # at once
+    local = placing.storage.local
+    small = _small(selection, storage, sidecars=local)  # at once
     order = [
         path
-        for path in selection.order(storage, sidecars=target.local)
+        for path in selection.order(storage, sidecars=local)
         if path in small or not selection.is_small(path) or is_large(selection.listing.info(path))
     ]
     small |= {**selection.changed, **(_with_new_id() if new_id else {})}
-    for group in _groups(order, selection.last, 1 if target.local else _AT_ONCE):
+    for group in _groups(order, selection.last, 1 if local else AT_ONCE):
         found = _read(storage, selection.listing, [path for path in group if path not in small])
-        writing.put({path: small[path] if path in small else found[path] for path in group})
+        placing.put({path: small[path] if path in small else found[path] for path in group})
         if watcher is not None:
-            watcher(len(writing.sizes), len(order))
-    _check(selection, writing, target, to)
+            watcher(len(placing.sizes), len(order))
+    _check(selection, placing, to)
     metadata = parse_metadata(METADATA, small[METADATA]) if METADATA in small else None
     query_id = metadata.query_id if isinstance(metadata, QueryMetadata) else None
-    written = writing.sizes
     return CheckpointCopy(
         selection.inspection,
         to,
         selection.batch,
         query_id,
         new_id,
-        len(written),
-        sum(written.values()),
+        len(placing.sizes),
+        sum(placing.sizes.values()),
         shared_with_a_copy(new_id=new_id),
     )
 
@@ -246,22 +183,19 @@ def _read(storage: Storage, listing: Listing, paths: Sequence[str]) -> dict[str,
 
 
 def _with_new_id() -> dict[str, bytes]:
-    """``metadata`` of another query (Spark class ``StreamMetadata``), and its checksums."""
-    data = json.dumps({"id": str(uuid.uuid4())}, separators=(",", ":")).encode()
+    """``metadata`` of another query, and its checksums."""
+    data = build_metadata(str(uuid.uuid4()))
     return {METADATA: data, sidecar(METADATA): build_hadoop_sidecar(data)}
 
 
-def _check(selection: Selection, writing: _Writing, target: Storage, to: str) -> None:
+def _check(selection: Selection, placing: Placing, to: str) -> None:
     """Whether the copy is complete, and starts as the original would. Raises StorageError."""
-    there = {path: info.size for path, info in target.list_tree().walk()}
-    wrong = next(
-        (path for path in sorted(writing.sizes.keys() | there) if writing.sizes.get(path) != there.get(path)), None
-    )
-    problem = None if wrong is None else f"{wrong} is not as it was written: something else is writing there"
+    target = placing.storage
     found = inspect(read_checkpoint(Changed(target, target.list_tree(), uri=spark_uri(to))))
     starts = [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in found.forecasts]
     promised = [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in selection.inspection.forecasts]
+    problem = placing.problem()
     if problem is None and starts != promised:
         problem = "a start would not continue from it as from the original"
     if problem is not None:
-        raise StorageError(f"{one_line(to)}: the copy is not complete, and was removed: {problem}")
+        raise incomplete(to, "the copy", problem)

@@ -1,5 +1,8 @@
 """Which files make a checkpoint as of batch B: the logs up to B, and what leads to state version B + 1.
 
+If B is the newest committed batch and the next one is planned, the copy has its offsets, and its state as far as it is
+there: a sink may have its rows.
+
 A query that runs meanwhile adds files of later batches, which are left out, and deletes old ones. Files of a later
 state version would be loaded later instead of the right ones (see ``ckpt.ways.beyond``).
 """
@@ -43,7 +46,7 @@ class Selection:
     inspection: Inspection  # of the copy, as it is to be
     changed: Mapping[str, bytes]  # operator metadata, which names schemas by absolute path: as it is in the copy
     first: tuple[str, ...]  # small files, in the order in which they are read: the query may delete them soon
-    chain: tuple[StateFile, ...]  # state files that lead to version batch + 1
+    chain: tuple[StateFile, ...]  # that lead to state version batch + 1, and those of batch + 2 if that one is planned
     last: str  # is written last: without it no start takes the copy for a checkpoint that is complete
 
     def small(self, *, sidecars: bool) -> Iterator[str]:
@@ -115,13 +118,12 @@ def select(storage: Storage, to: str, batch: int | None = None) -> Selection:
     """
     checkpoint = read_checkpoint(storage, batches=0)
     chosen = _chosen(checkpoint, batch)
-    planned = _is_planned(checkpoint, chosen)
-    gone = unread_removals(checkpoint.listing, beyond(checkpoint, chosen, keep_planned=planned))
+    top = chosen + _is_planned(checkpoint, chosen)
+    gone = unread_removals(checkpoint.listing, beyond(checkpoint, top))
     view = Changed(storage, checkpoint.listing, gone)
     found = read_checkpoint(view, batches=0)
     promised, changed = _relocated(view, found, to)
     _must_start(promised, chosen)
-    top = chosen + planned
     before = f"{OFFSETS}/{top - 1}"
     last = before if found.listing.info(before) is not None else f"{COMMITS}/{chosen}"
     small = tuple(_small(found, chosen, top, last))
@@ -205,7 +207,11 @@ def _is_hidden(path: str) -> bool:
 
 
 def _chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
-    """The state files that a start after the batch reads, snapshots first."""
+    """The state files that a start after the batch reads, snapshots first, and those that a planned batch has written.
+
+    A sink that has the planned batch passes over it (``ckpt.sinks``): its state is not computed again, and the batch
+    after it reads what is there.
+    """
     context = context_of(checkpoint.offsets, checkpoint.commits)
     targets = {
         place: target
@@ -220,4 +226,6 @@ def _chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
         if load.chain.snapshot is not None:
             files.append(load.place.snapshot(load.chain.snapshot))
         files += map(load.place.log, load.chain.logs)
+        files += (load.place.snapshot(one) for one in load.place.names.snapshots if one[0] > load.target.version)
+        files += (load.place.log(one) for one in load.place.names.logs if one[0] > load.target.version)
     return tuple(sorted(files, key=lambda file: (file.kind is not StateFileKind.ZIP, file.version)))

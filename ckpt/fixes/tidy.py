@@ -4,7 +4,6 @@ Measured: Spark writes a state schema that is not there byte for byte again, mis
 ``metadata`` that holds a UUID.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
@@ -12,6 +11,7 @@ from uuid import UUID
 from ckpt.change.steps import Step, removals, sidecar, unread_removals, writing
 from ckpt.checkpoint import COMMITS, METADATA, Checkpoint
 from ckpt.errors import UsageError, argument
+from ckpt.formats.metadata import build_metadata
 from ckpt.model import DamageKind, QueryMetadata, Unreadable
 from ckpt.storage import Storage
 from ckpt.ways.beyond import state_above
@@ -68,8 +68,7 @@ def _metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | None) ->
         raise UsageError(f"{argument('query_id', query_id)} is no UUID, as Spark's query ids are") from None
     if isinstance(checkpoint.metadata, QueryMetadata):
         raise UsageError(f"{argument('query_id', query_id)}: {METADATA} holds the id {checkpoint.query_id} already")
-    data = json.dumps({"id": text}, separators=(",", ":")).encode()
-    yield from writing(storage, checkpoint.listing, METADATA, data)
+    yield from writing(storage, checkpoint.listing, METADATA, build_metadata(text))
 
 
 def _odd_names(checkpoint: Checkpoint) -> Iterator[str]:

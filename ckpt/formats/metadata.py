@@ -5,6 +5,8 @@ ids that are no UUID; the query itself (``StreamExecution``) then wants a UUID. 
 replacement characters (``InputStreamReader``), unlike the logs.
 """
 
+import json
+
 from ckpt.formats.extract import fields_of, text_field
 from ckpt.formats.text import Damaged, json_of, tolerant
 from ckpt.model import Fault, QueryMetadata
@@ -20,3 +22,8 @@ def parse_metadata(raw: bytes) -> QueryMetadata:
     if query_id is None:
         raise Damaged(Fault.BAD_JSON, "the id in it is null")
     return QueryMetadata(query_id)
+
+
+def build_metadata(query_id: str) -> bytes:
+    """``metadata`` of a query, as Spark writes it."""
+    return json.dumps({"id": query_id}, separators=(",", ":")).encode()

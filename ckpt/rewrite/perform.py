@@ -1,18 +1,20 @@
 """``ckpt rewrite`` as one call: a new checkpoint with the same state, kept by another provider or in other partitions.
 
-The new one has the offsets and the commit of the newest committed batch, the offsets of a batch that is planned after
-it, and one snapshot of each store in each partition: state version batch + 1. It lacks what no start looks for.
+The new one has the offsets and the commit of the newest committed batch, and one snapshot of each store in each
+partition: state version batch + 1. It lacks what no start looks for. A batch that is planned and not committed is
+refused: a sink that has its rows passes over it, and its state would be missing.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from uuid import uuid4
 
 from ckpt import settings
 from ckpt.change.steps import Changed
+from ckpt.checkpoint import COMMITS, OFFSETS
 from ckpt.copying import select
-from ckpt.errors import CkptError, StorageError, UsageError
+from ckpt.copying.placing import Placing, check_apart, incomplete, open_new, options_for
+from ckpt.errors import StorageError, UsageError
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
 from ckpt.formats.statefiles import DEFAULT_STORE
@@ -26,11 +28,8 @@ from ckpt.rewrite.snapshots import hdfs_snapshot, rocksdb_snapshot
 from ckpt.rewrite.spreading import is_single
 from ckpt.rewrite.stores import Families, Moving
 from ckpt.state.folders import STATE
-from ckpt.storage import Storage, open_storage
 from ckpt.storage.base import one_line
-from ckpt.storage.locations import is_inside, local_path, spark_uri
-from ckpt.storage.open_writer import open_writer
-from ckpt.storage.writer import AlreadyThere, Writer
+from ckpt.storage.locations import spark_uri
 
 Watcher = Callable[[int, int], None]
 """Called with the number of stores written so far, and the number of all stores."""
@@ -76,27 +75,21 @@ def rewrite_checkpoint(
     (9, 5, [7])
 
     """
-    if is_inside(into, uri) or is_inside(uri, into):
-        raise UsageError(f"{one_line(into)} is inside the checkpoint, or the checkpoint in it: name another folder")
-    if partitions is not None and partitions < 1:
-        raise UsageError("`partitions`: at least one")
-    if format_version not in (None, 1, 2):
-        raise UsageError("`format_version`: 1 or 2")
-    if provider not in (None, Provider.HDFS, Provider.ROCKSDB):
-        raise UsageError(f"`provider={provider!r}`: {Provider.HDFS} or {Provider.ROCKSDB}")
+    check_apart(uri, into)
+    _check_form(provider, partitions, format_version)
     options = storage_options or {}
-    chosen = choose(Question(uri, Wanted(), all_units=True), _for(uri, options))
+    chosen = choose(Question(uri, Wanted(), all_units=True), options_for(uri, options))
     selection = select(chosen.storage, into, chosen.moment.batch)
     found = planned(chosen, selection, into, provider, partitions, format_version, new_id=new_id)
     if plan or found.refused:
         return found
-    target, writer = open_storage(into, _for(into, options)), open_writer(into, _for(into, options))
-    _make_empty(writer, target)
-    placing = _Placing(writer)
+    placing = open_new(into, options)
+    placing.make_empty()
     try:
         _write(chosen, SmallFiles(chosen, selection, found), placing, watcher)
-        _check(found, target, placing)
+        _check(found, placing)
         rows = _counted(uri, found, options)
+        _check_at_rest(chosen)
     except BaseException:
         placing.discard()
         raise
@@ -104,63 +97,27 @@ def rewrite_checkpoint(
     return replace(found, units=units, written=True, files=len(placing.sizes), bytes=sum(placing.sizes.values()))
 
 
-def _for(place: str, given: Mapping[str, str]) -> Mapping[str, str]:
-    """A local folder takes no storage options."""
-    return {} if local_path(place) is not None else given
+def _check_form(provider: str | None, partitions: int | None, format_version: int | None) -> None:
+    """Raise UsageError where it is none."""
+    if partitions is not None and partitions < 1:
+        raise UsageError("`partitions`: at least one")
+    if format_version not in (None, 1, 2):
+        raise UsageError("`format_version`: 1 or 2")
+    if provider not in (None, Provider.HDFS, Provider.ROCKSDB):
+        raise UsageError(f"`provider={provider!r}`: {Provider.HDFS} or {Provider.ROCKSDB}")
 
 
-def _make_empty(writer: Writer, target: Storage) -> None:
-    """Create the folder; one that holds no file will do. Raises StorageError."""
-    try:
-        writer.make_root()
-    except AlreadyThere:
-        if target.list_tree().files:
-            raise
-
-
-@dataclass(slots=True)
-class _Placing:
-    """The files that were written, so that they can be removed."""
-
-    writer: Writer
-    sizes: dict[str, int] = field(default_factory=dict)  # by path
-    _folders: set[str] = field(default_factory=set)
-
-    def put(self, path: str, data: bytes) -> None:
-        """Write a file, and the folders that it is in. Raises StorageError."""
-        self._make_folder(path.rpartition("/")[0])
-        self.sizes[path] = len(data)
-        try:
-            self.writer.create(path, data)
-        except AlreadyThere:
-            del self.sizes[path]  # somebody else's, and not to be removed
-            raise
-
-    def discard(self) -> None:
-        """Remove everything, the last first."""
-        for path in reversed(self.sizes):
-            with suppress(CkptError):
-                self.writer.discard_temporary(path)
-                self.writer.remove(path)
-
-    def _make_folder(self, path: str) -> None:
-        if path and path not in self._folders:
-            self._make_folder(path.rpartition("/")[0])
-            self.writer.make_folder(path)
-            self._folders.add(path)
-
-
-def _write(chosen: Chosen, small: SmallFiles, placing: _Placing, watcher: Watcher | None) -> None:
+def _write(chosen: Chosen, small: SmallFiles, placing: Placing, watcher: Watcher | None) -> None:
     """All files, in the order in which no crash leaves what a start takes for complete. Raises CkptError."""
-    placing.put(small.first, small.file(small.first))
+    placing.put({small.first: small.file(small.first)})
     stores = list(stores_of(chosen))
     for done, (operator, store) in enumerate(stores, 1):
         for path, data in _state(chosen, operator, store, small):
-            placing.put(path, data)
+            placing.put({path: data})
         if watcher is not None:
             watcher(done, len(stores))
     for path in (*small.paths(), small.last):
-        placing.put(path, small.file(path))
+        placing.put({path: small.file(path)})
 
 
 def _state(chosen: Chosen, operator: Operator, store: Store, small: SmallFiles) -> Iterator[tuple[str, bytes]]:
@@ -192,28 +149,35 @@ def _state(chosen: Chosen, operator: Operator, store: Store, small: SmallFiles) 
             yield from rocksdb_snapshot(pairs, families).below(folder, name).items()
 
 
-def _check(found: Rewrite, target: Storage, placing: _Placing) -> None:
+def _check(found: Rewrite, placing: Placing) -> None:
     """Whether the new checkpoint starts as the old one. Raises StorageError."""
-    there = {path: info.size for path, info in target.list_tree().walk()}
-    wrong = next(
-        (path for path in sorted(there.keys() | placing.sizes) if there.get(path) != placing.sizes.get(path)), None
-    )
-    problem = None if wrong is None else f"{wrong} is not as it was written: something else is writing there"
+    target = placing.storage
     now = inspect(read_checkpoint(Changed(target, target.list_tree(), uri=spark_uri(found.into))))
     before, after = (
         {f.spark: (f.batch_id, f.sources) for f in one.counted if f.outcome.runs} for one in (found.inspection, now)
     )
     same = all(start == before.get(spark, start) and start[0] == found.batch + 1 for spark, start in after.items())
+    problem = placing.problem()
     if problem is None and not (after and same):
         problem = "a start would not continue from it as from the old one"
     if problem is not None:
-        raise StorageError(f"{one_line(found.into)}: the new checkpoint is not complete, and was removed: {problem}")
+        raise incomplete(found.into, "the new checkpoint", problem)
+
+
+def _check_at_rest(chosen: Chosen) -> None:
+    """Raise StorageError where the query has run meanwhile: a sink has batches then that the new one would run anew."""
+    logs = [chosen.checkpoint.listing.in_folder(folder) for folder in (OFFSETS, COMMITS)]
+    now = [chosen.storage.list_level(folder).files for folder in (OFFSETS, COMMITS)]
+    if [set(names) for names in logs] != [set(names) for names in now]:
+        raise StorageError(
+            f"{chosen.checkpoint.uri}: the query runs, and has planned a batch meanwhile: stop it, and write again"
+        )
 
 
 def _counted(uri: str, found: Rewrite, options: Mapping[str, str]) -> dict[str, int]:
     """The rows of each unit in the new checkpoint, read again. Raises StorageError where the old one has others."""
-    old = count_state(uri, _for(uri, options), batch=found.batch)
-    new = count_state(found.into, _for(found.into, options))
+    old = count_state(uri, options_for(uri, options), batch=found.batch)
+    new = count_state(found.into, options_for(found.into, options))
     before, after = ({one.unit.label: one.rows for one in counts.units} for counts in (old, new))
     if before != after:
         raise StorageError(

@@ -1,14 +1,15 @@
 """What is to be written: the form of the state, checked against what ckpt can write, and the files around it."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from uuid import uuid4
 
 from ckpt import settings
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
 from ckpt.copying import Selection
 from ckpt.export.reading import Chosen
+from ckpt.formats.metadata import build_metadata
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Operator, Provider, Store
 from ckpt.native.files import context_of
@@ -88,8 +89,19 @@ def planned(
         query_id=str(uuid4()) if new_id else chosen.checkpoint.query_id,
         new_id=new_id,
         units=tuple(units),
-        refused=next(why_not(chosen.checkpoint.state, chosen.recorded, old, new), None),
+        refused=next(chain(_uncommitted(chosen), why_not(chosen.checkpoint.state, chosen.recorded, old, new)), None),
     )
+
+
+def _uncommitted(chosen: Chosen) -> Iterator[str]:
+    """A batch that is planned. A sink may have its rows, and nothing here says so: only the query knows its state."""
+    planned_batch, done = chosen.checkpoint.offsets.latest, chosen.checkpoint.commits.latest
+    if planned_batch is not None and planned_batch != done:
+        yield (
+            f"batch {planned_batch} is planned and not committed. Start the query with the trigger availableNow, which "
+            f"ends with a commit; or take the plan back: ckpt rewind to batch {done} with a new range, which says what "
+            "that means for its sink"
+        )
 
 
 def stores_of(chosen: Chosen) -> Iterator[tuple[Operator, Store]]:
@@ -130,7 +142,7 @@ class SmallFiles:
         if "_metadata" in folder and name != "schema":
             return operator_with(path, data, self.found.new.partitions)
         if path == METADATA and self.found.new_id:
-            return json.dumps({"id": self.found.query_id}, separators=(",", ":")).encode()
+            return build_metadata(str(self.found.query_id))
         return data
 
     def paths(self) -> Iterator[str]:

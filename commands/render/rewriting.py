@@ -1,4 +1,4 @@
-"""What ``ckpt rewrite`` says: what is written, and how the query goes on."""
+"""What ``ckpt rewrite`` says: what is written, and how the query continues."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -94,13 +94,14 @@ class RewriteReport:
             yield Item("the same without --plan", 10, "Next")
             return
         sinks = (
-            "It has a query id of its own: a Delta table takes it for another query, and has a batch twice that was "
-            "planned and that the old query has written."
+            "It has a query id of its own: a Delta table takes it for another query."
             if found.new_id
             else "It has the query id of the old one, and batch ids continue: sinks take it for the same query."
         )
         yield Item(
-            f"stop the query, and start it with this checkpointLocation; never start it on the old one again. {sinks}",
+            f"start the query with this checkpointLocation, and never on the old one again. If it has run on the old "
+            f"one after batch {found.batch}, write this one anew first: sinks that remember batch ids would drop rows. "
+            f"{sinks}",
             10,
             "Next",
         )

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+import ckpt
 from tests.rewrite.continuing import Case, found
+from tests.sinks.stateful import BATCHES, NUMBERS, Numbers
 from tests.spark.live import EVERY_CASE
 
 pytestmark = pytest.mark.spark
@@ -44,3 +46,21 @@ def test_it_continues_as_on_the_old_one(case: Case, spark: Any, tmp_path: Path) 
         pytest.skip(told["refused"])
     assert any(told["old"]["state"].values())
     assert told["new"] == told["old"]
+
+
+@pytest.mark.parametrize("sink", ["parquet", "delta"])
+def test_a_sink_has_every_row_once(sink: str, spark: Any, tmp_path: Path) -> None:
+    """The query is started on the new checkpoint as the page says: no row twice, and none dropped by the sink."""
+    query, place = Numbers(spark, tmp_path, sink), tmp_path / "query"
+    for batch in range(BATCHES):
+        query.add(batch)
+    assert query.start(place) == ""
+    (place / "checkpoint").rename(tmp_path / "old")
+
+    made = ckpt.rewrite_checkpoint(str(tmp_path / "old"), str(place / "checkpoint"), provider="rocksdb", partitions=3)
+    assert made.written
+    query.add(0)
+    query.add(BATCHES)
+
+    assert query.start(place) == ""
+    assert query.times(place) == dict.fromkeys(range(NUMBERS), 1)

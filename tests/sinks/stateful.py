@@ -25,10 +25,10 @@ Answer = dict[str, Any]
 
 
 class Numbers:
-    """Numbers without duplicates, a file of them in each batch, as Parquet files."""
+    """Numbers without duplicates, a file of them in each batch, as Parquet files or in a Delta table."""
 
-    def __init__(self, spark: Any, folder: Path) -> None:
-        self._spark, self._folder = spark.newSession(), folder
+    def __init__(self, spark: Any, folder: Path, sink: str = "parquet") -> None:
+        self._spark, self._folder, self._sink = spark.newSession(), folder, sink
         self._spark.conf.set("spark.sql.shuffle.partitions", "1")
 
     def add(self, batch: int) -> None:
@@ -39,7 +39,7 @@ class Numbers:
         """Run it to the end, or one batch into nothing; what it failed with."""
         rows = self._spark.readStream.schema("id LONG").option("maxFilesPerTrigger", "1").json(str(self._folder / "in"))
         writer = rows.dropDuplicates(["id"]).writeStream.option("checkpointLocation", str(place / "checkpoint"))
-        to = writer.format("noop") if noop else writer.format("parquet").option("path", str(place / "out"))
+        to = writer.format("noop") if noop else writer.format(self._sink).option("path", str(place / "out"))
         try:
             (to.trigger(once=True) if noop else to.trigger(availableNow=True)).start().awaitTermination(300)
         except Exception as error:
@@ -57,7 +57,7 @@ class Numbers:
 
     def times(self, place: Path) -> dict[int, int]:
         """How often each number is in the output."""
-        rows = self._spark.read.parquet(str(place / "out")).collect()
+        rows = self._spark.read.format(self._sink).load(str(place / "out")).collect()
         return dict(sorted(Counter(row.id for row in rows).items()))
 
 

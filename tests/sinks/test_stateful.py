@@ -1,18 +1,21 @@
 """A stateful query goes back by a batch: the sink passes over it, and one start into noop computes its state.
 
-Recorded on every Spark (`record.py`), and run on the installed one.
+Recorded on every Spark (`record.py`), and run on the installed one. A copy has the state of a planned batch with it.
 """
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ckpt.copying import copy_checkpoint
 from tests.oracle.answers import VERSIONS
+from tests.remedies import remove
 from tests.sinks.record import read
-from tests.sinks.stateful import BATCHES, NUMBERS, Numbers, followed, gone_back
+from tests.sinks.stateful import BATCHES, NEWEST, NUMBERS, Numbers, followed, gone_back
 
 
 @pytest.mark.parametrize("minor", VERSIONS)
@@ -34,3 +37,23 @@ def test_one_start_into_noop_brings_the_state_back(spark: Any, tmp_path: Path) -
     assert f"/state/0/0/{BATCHES}.delta" in answer["at once"]
     assert answer["noop"] == answer["then"] == ""
     assert answer["times"] == [1] * NUMBERS
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("sink", ["parquet", "delta"])
+def test_a_copy_of_a_query_that_was_killed_before_its_commit(sink: str, spark: Any, tmp_path: Path) -> None:
+    """The sink has the planned batch and passes over it: its state has to be in the copy."""
+    query, place = Numbers(spark, tmp_path, sink), tmp_path / "query"
+    for batch in range(BATCHES):
+        query.add(batch)
+    assert query.start(place) == ""
+    remove(place / "checkpoint" / "commits" / str(NEWEST))
+
+    assert copy_checkpoint(str(place / "checkpoint"), str(tmp_path / "copy")).batch == NEWEST - 1
+    shutil.rmtree(place / "checkpoint")
+    (tmp_path / "copy").rename(place / "checkpoint")
+    query.add(BATCHES)
+    query.add(NEWEST)
+
+    assert query.start(place) == ""
+    assert query.times(place) == dict.fromkeys(range(NUMBERS), 1)

@@ -1,0 +1,98 @@
+"""A folder that is filled with a new checkpoint, file by file, and emptied again if that fails."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from ckpt.copying.pieces import Pieces
+from ckpt.errors import CkptError, StorageError, UsageError
+from ckpt.storage import Storage, open_storage
+from ckpt.storage.base import one_line
+from ckpt.storage.locations import is_inside, local_path
+from ckpt.storage.open_writer import open_writer
+from ckpt.storage.writer import AlreadyThere, Attributes, Writer
+
+AT_ONCE = 8  # files that are written to a remote place at a time, of each at most ``PIECE`` bytes in memory
+
+
+@dataclass
+class Placing:
+    """One attempt: what it has written, so that it can be removed."""
+
+    storage: Storage
+    writer: Writer
+    attributes: Callable[[str], Attributes | None] = lambda path: None
+    sizes: dict[str, int] = field(default_factory=dict)  # by path
+    _folders: set[str] = field(default_factory=set)
+
+    def make_empty(self) -> None:
+        """Create the folder; one that holds no file will do. Raises StorageError."""
+        try:
+            self.writer.make_root()
+        except AlreadyThere:
+            if self.storage.list_tree().files:
+                raise
+
+    def put(self, files: Mapping[str, bytes | Pieces]) -> None:
+        """Write files, and the folders that they are in; several at a time. Raises StorageError."""
+        for path, data in files.items():
+            self._make_folder(path.rpartition("/")[0])
+            self.sizes[path] = len(data)
+        if len(files) < 2:
+            for path, data in files.items():
+                self._create(path, data)
+            return
+        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="ckpt-copy") as pool:
+            list(pool.map(self._create, files, files.values()))
+
+    def discard(self) -> None:
+        """Remove everything that was written; what keeps a start from it goes last."""
+        for path in reversed(self.sizes):
+            with suppress(CkptError):
+                self.writer.discard_temporary(path)
+                self.writer.remove(path)
+
+    def problem(self) -> str | None:
+        """What is there beside the files that were written, or instead of one. Raises StorageError."""
+        there = {path: info.size for path, info in self.storage.list_tree().walk()}
+        wrong = sorted(path for path in there.keys() | self.sizes if there.get(path) != self.sizes.get(path))
+        return f"{wrong[0]} is not as it was written: something else is writing there" if wrong else None
+
+    def _create(self, path: str, data: bytes | Pieces) -> None:
+        try:
+            if isinstance(data, Pieces):
+                self.writer.create_from(path, data, self.attributes(path))
+            else:
+                self.writer.create(path, data, self.attributes(path))
+        except AlreadyThere:
+            del self.sizes[path]  # somebody else's, and not to be removed
+            raise
+
+    def _make_folder(self, path: str) -> None:
+        if path and path not in self._folders:
+            self._make_folder(path.rpartition("/")[0])
+            self.writer.make_folder(path)
+            self._folders.add(path)
+
+
+def check_apart(checkpoint: str, new: str) -> None:
+    """Raise UsageError where one of two places is inside the other."""
+    if is_inside(new, checkpoint) or is_inside(checkpoint, new):
+        raise UsageError(f"{one_line(new)} is inside the checkpoint, or the checkpoint in it: name another folder")
+
+
+def options_for(place: str, given: Mapping[str, str]) -> Mapping[str, str]:
+    """A local folder takes no storage options."""
+    return {} if local_path(place) is not None else given
+
+
+def open_new(place: str, given: Mapping[str, str]) -> Placing:
+    """Where a new checkpoint is to be. Raises StorageError, UsageError."""
+    options = options_for(place, given)
+    return Placing(open_storage(place, options), open_writer(place, options))
+
+
+def incomplete(place: str, what: str, problem: str) -> StorageError:
+    """It is not what it should be."""
+    return StorageError(f"{one_line(place)}: {what} is not complete, and was removed: {problem}")
