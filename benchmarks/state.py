@@ -68,7 +68,7 @@ def main() -> None:
     print("how many times as long the other takes: the middle one of several pairs of runs, taken by turns\n")
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as temporary:
         folder = Path(asked.folder or temporary)
-        for provider in PROVIDERS:
+        for provider in asked.providers:
             few, many = ((keys, made(folder, provider, keys)) for keys in (asked.keys // 10, asked.keys))
             for row in _rows(provider, few, many, Path(temporary), asked.pairs):
                 print(row, flush=True)
@@ -136,6 +136,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure state without Spark against Spark, side by side.")
     parser.add_argument("--keys", type=int, default=2_000_000, help="keys of state, and a tenth of it (2,000,000)")
     parser.add_argument("--pairs", type=int, default=5, help="pairs of runs that count (5)")
+    parser.add_argument("--providers", nargs="+", choices=PROVIDERS, default=list(PROVIDERS), help="of state (both)")
     parser.add_argument("--folder", help="where checkpoints are made and stay, for another run (default: temporary)")
     return parser.parse_args()
 

@@ -32,6 +32,10 @@ def rewrite(
             "--format-version", min=1, max=2, metavar="1|2", help="State store checkpoint format. Default: as it is."
         ),
     ] = None,
+    drop_keys: Annotated[
+        str | None,
+        typer.Option("--drop-keys", metavar="FILE", help='Leave out these keys: lines such as {"user": "x"}.'),
+    ] = None,
     new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW a query id of its own.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written.")] = False,
     storage_option: options.StorageOption = None,
@@ -51,6 +55,7 @@ def rewrite(
             provider=provider,
             partitions=partitions,
             format_version=format_version,
+            drop_keys=drop_keys or (),
             new_id=new_id,
             plan=plan,
             watcher=watcher,

@@ -55,19 +55,20 @@ def key_parts(columns: Columns, given: Mapping[str, str]) -> tuple[KeyPart, ...]
         column = known.get(name) or known.get(_KEY + name)
         if column is None:
             raise UsageError(f"`key`: there is no {name} in the key; it has {', '.join(known)}")
-        found.append(KeyPart(column, _value(column, text)))
+        found.append(KeyPart(column, typed(column.name, column.type, text)))
     return tuple(found)
 
 
-def _value(column: Column, text: str) -> Any:
-    name = str(column.type).partition("(")[0]
+def typed(column: str, kind: Json, text: str) -> Any:
+    """A value as it was typed, as one of a type: dates in days, times in microseconds since 1970. Raises UsageError."""
+    name = str(kind).partition("(")[0]
     parse = _PARSERS.get(name)
-    if parse is None or not isinstance(column.type, str):
-        raise UsageError(f"`key`: {column.name} cannot be looked up by its type")
+    if parse is None or not isinstance(kind, str):
+        raise UsageError(f"`key`: {column} cannot be looked up by its type")
     try:
         value = parse(text)
         if isinstance(value, Decimal):
-            unscaled(column.type, value)
+            unscaled(kind, value)
         if name in _INTEGERS and not -(1 << 8 * _INTEGERS[name] - 1) <= value < 1 << 8 * _INTEGERS[name] - 1:
             raise OverflowError
         if name == "float":
@@ -76,7 +77,7 @@ def _value(column: Column, text: str) -> Any:
             value.encode()
         return value
     except (ValueError, InvalidOperation, OverflowError):
-        raise UsageError(f"`key`: {text} is no {name} for {column.name}") from None
+        raise UsageError(f"`key`: {text} is no {name} for {column}") from None
 
 
 def _boolean(text: str) -> bool:

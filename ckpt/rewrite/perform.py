@@ -5,7 +5,7 @@ partition: state version batch + 1. It lacks what no start looks for. A batch th
 refused: a sink that has its rows passes over it, and its state would be missing.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from uuid import uuid4
 
@@ -18,16 +18,20 @@ from ckpt.errors import StorageError, UsageError
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
 from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.formats.types import named_fields, type_named
 from ckpt.inspection import inspect
 from ckpt.model import Operator, Provider, Store
+from ckpt.native.batches import raw_batches
 from ckpt.native.files import files_of
-from ckpt.native.look import count_state
+from ckpt.native.spread import rows_in
 from ckpt.reader import read_checkpoint
-from ckpt.rewrite.plan import Rewrite, SmallFiles, planned, stores_of
+from ckpt.rewrite.dropping import NOTHING, Dropping, Key, read_keys
+from ckpt.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, planned, stores_of
 from ckpt.rewrite.snapshots import hdfs_snapshot, rocksdb_snapshot
 from ckpt.rewrite.spreading import is_single
 from ckpt.rewrite.stores import Families, Moving
 from ckpt.state.folders import STATE
+from ckpt.state.units import StateUnit
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import spark_uri
 
@@ -43,6 +47,7 @@ def rewrite_checkpoint(
     provider: str | None = None,
     partitions: int | None = None,
     format_version: int | None = None,
+    drop_keys: str | Iterable[Key] = (),
     new_id: bool = False,
     plan: bool = False,
     watcher: Watcher | None = None,
@@ -59,6 +64,9 @@ def rewrite_checkpoint(
         provider: ``hdfs`` or ``rocksdb``; by default as it is.
         partitions: The new number of shuffle partitions; by default as it is.
         format_version: The state store checkpoint format, 1 or 2; by default as it is. Sessions must be set to it.
+        drop_keys: Keys that are left out, with everything that operators keep for them: columns of the grouping key and
+            their values as text, as of ``show_state``, None for NULL; or the path of a file of such JSON objects, one
+            in a line. Operators that have no such columns keep all.
         new_id: Give the new checkpoint a query id of its own.
         plan: Only say what would be written.
         watcher: Called with the number of stores written so far, and the number of all stores.
@@ -78,9 +86,10 @@ def rewrite_checkpoint(
     check_apart(uri, into)
     _check_form(provider, partitions, format_version)
     options = storage_options or {}
+    keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
     chosen = choose(Question(uri, Wanted(), all_units=True), options_for(uri, options))
     selection = select(chosen.storage, into, chosen.moment.batch)
-    found = planned(chosen, selection, into, provider, partitions, format_version, new_id=new_id)
+    found = planned(chosen, selection, into, provider, partitions, format_version, keys, new_id=new_id)
     if plan or found.refused:
         return found
     placing = open_new(into, options)
@@ -88,12 +97,11 @@ def rewrite_checkpoint(
     try:
         _write(chosen, SmallFiles(chosen, selection, found), placing, watcher)
         _check(found, placing)
-        rows = _counted(uri, found, options)
+        units = tuple(_counted(chosen, found, options))
         _check_at_rest(chosen)
     except BaseException:
         placing.discard()
         raise
-    units = tuple(replace(one, rows=rows[one.unit.label]) for one in found.units)
     return replace(found, units=units, written=True, files=len(placing.sizes), bytes=sum(placing.sizes.values()))
 
 
@@ -132,6 +140,7 @@ def _state(chosen: Chosen, operator: Operator, store: Store, small: SmallFiles) 
         places=1 if is_single(operator, store) else new.partitions,
         avro=recorded.get(settings.ENCODING_FORMAT) == "avro" and bool(operator.variables),
         delimiter=b"," if recorded.get(settings.MERGE_OPERATOR, "1") == "1" else b"",
+        dropping=small.found.droppings.get(operator.id, NOTHING),
     )
     families = Families()
     parts = moving.moved(files_of(chosen, operator.id, store.name), families)
@@ -174,13 +183,32 @@ def _check_at_rest(chosen: Chosen) -> None:
         )
 
 
-def _counted(uri: str, found: Rewrite, options: Mapping[str, str]) -> dict[str, int]:
-    """The rows of each unit in the new checkpoint, read again. Raises StorageError where the old one has others."""
-    old = count_state(uri, options_for(uri, options), batch=found.batch)
-    new = count_state(found.into, options_for(found.into, options))
-    before, after = ({one.unit.label: one.rows for one in counts.units} for counts in (old, new))
-    if before != after:
-        raise StorageError(
-            f"{one_line(found.into)}: the new checkpoint has other rows than the old one, and was removed"
-        )
-    return after
+def _counted(chosen: Chosen, found: Rewrite, options: Mapping[str, str]) -> Iterator[RewrittenUnit]:
+    """The rows of each unit in both checkpoints, read again. Raises StorageError where the new one has others."""
+    made = choose(Question(found.into, Wanted(), all_units=True), options_for(found.into, options))
+    there = {unit.label: unit for unit in made.units}
+    for one in found.units:
+        dropping = found.droppings.get(one.unit.operator)
+        before, dropped = _rows(chosen, one.unit, dropping)
+        after, forgotten = _rows(made, there[one.unit.label], dropping)
+        if after != before - dropped or forgotten:
+            raise StorageError(
+                f"{one_line(found.into)}: the new checkpoint has other rows than it should, and was removed"
+            )
+        yield replace(one, rows=after, dropped=dropped if dropping and dropping.values else None)
+
+
+def _rows(chosen: Chosen, unit: StateUnit, dropping: Dropping | None) -> tuple[int, int]:
+    """How many there are, and how many of them have keys that are left out."""
+    if dropping is None or not dropping.values:
+        return rows_in(chosen, unit), 0
+    rows = dropped = 0
+    for batch in raw_batches(chosen, unit):
+        key = batch.column("key")
+        columns = [
+            (name, kind, part)
+            for (name, kind), part in zip(named_fields(type_named(unit.schema, "key")), key.flatten(), strict=True)
+        ]
+        rows += batch.num_rows
+        dropped += int(dropping.dropped(columns, batch.num_rows).sum())
+    return rows, dropped

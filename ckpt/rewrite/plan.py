@@ -1,6 +1,6 @@
 """What is to be written: the form of the state, checked against what ckpt can write, and the files around it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from uuid import uuid4
@@ -13,7 +13,9 @@ from ckpt.formats.metadata import build_metadata
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Operator, Provider, Store
 from ckpt.native.files import context_of
+from ckpt.rewrite.dropping import Dropping, Key, check_known, dropping_for
 from ckpt.rewrite.logs import CannotRewrite, commit_with, offsets_with, operator_with
+from ckpt.rewrite.stores import columns_of
 from ckpt.state.folders import STATE
 from ckpt.state.rewritable import Form, why_not
 from ckpt.state.units import StateUnit
@@ -28,6 +30,7 @@ class RewrittenUnit:
     unit: StateUnit
     rows: int | None  # that were written; None where it is only planned
     partitions: int
+    dropped: int | None = None  # rows that were left out; likewise, and where no key can be one of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Rewrite:
     written: bool = False
     files: int = 0
     bytes: int = 0
+    droppings: Mapping[int, Dropping] = field(default_factory=dict)  # by operator
 
     @property
     def changed(self) -> Mapping[str, str]:
@@ -69,10 +73,14 @@ def planned(
     provider: str | None,
     partitions: int | None,
     version: int | None,
+    keys: Sequence[Key],
     *,
     new_id: bool,
 ) -> Rewrite:
-    """What is to be written; ``refused`` says why it cannot be. Raises CannotRewrite where the old form is unknown."""
+    """What is to be written; ``refused`` says why it cannot be.
+
+    Raises CannotRewrite, Undecodable: The old form is unknown; UsageError: There are no such keys.
+    """
     context = context_of(chosen)
     if context.shuffle_partitions is None or context.provider not in CLASSES:
         raise CannotRewrite(f"{chosen.checkpoint.uri}: its offsets do not record how its state is kept")
@@ -89,8 +97,23 @@ def planned(
         query_id=str(uuid4()) if new_id else chosen.checkpoint.query_id,
         new_id=new_id,
         units=tuple(units),
-        refused=next(chain(_uncommitted(chosen), why_not(chosen.checkpoint.state, chosen.recorded, old, new)), None),
+        droppings=_droppings(chosen, keys) if keys else {},
+        refused=next(
+            chain(
+                _uncommitted(chosen),
+                why_not(chosen.checkpoint.state, chosen.recorded, old, new),
+                _unread_keys(chosen) if keys else (),
+            ),
+            None,
+        ),
     )
+
+
+def _droppings(chosen: Chosen, keys: Sequence[Key]) -> dict[int, Dropping]:
+    columns = {operator.id: columns_of(operator, store) for operator, store in reversed([*stores_of(chosen)])}
+    labels = {unit.operator: f"operator {unit.operator} ({unit.operator_name})" for unit in chosen.units}
+    check_known(keys, {labels[one]: kinds for one, kinds in sorted(columns.items())})
+    return {one: dropping_for(kinds, keys) for one, kinds in columns.items()}
 
 
 def _uncommitted(chosen: Chosen) -> Iterator[str]:
@@ -102,6 +125,12 @@ def _uncommitted(chosen: Chosen) -> Iterator[str]:
             f"ends with a commit; or take the plan back: ckpt rewind to batch {done} with a new range, which says what "
             "that means for its sink"
         )
+
+
+def _unread_keys(chosen: Chosen) -> Iterator[str]:
+    """Why keys cannot be left out."""
+    if chosen.recorded.get(settings.ENCODING_FORMAT) == "avro":
+        yield "state is encoded as Avro, of which ckpt does not read all keys; so it leaves none out"
 
 
 def stores_of(chosen: Chosen) -> Iterator[tuple[Operator, Store]]:

@@ -4,6 +4,7 @@ Measured: every key of all samples with operator metadata lies where this says (
 """
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -17,6 +18,27 @@ from ckpt.model import Json, Operator, Store
 Path: TypeAlias = tuple[int, ...]
 """Places of a field in structs inside each other."""
 
+
+@dataclass(frozen=True, slots=True)
+class GroupingKey:
+    """Which part of a stored key is the key of the operator: the first columns of a struct in it."""
+
+    at: Path  # the struct; () is the key itself
+    count: int | None = None  # None: all of its columns
+
+    def kinds(self, kind: Json) -> list[tuple[str, Json]]:
+        """Names and types of its columns; ``kind`` is the type of the stored key."""
+        for place in self.at:
+            kind = list(named_fields(kind))[place][1]
+        return list(named_fields(kind))[: self.count]
+
+    def columns(self, kind: Json, keys: Any) -> list[tuple[str, Json, Any]]:
+        """The same, with Arrow arrays; ``keys`` is an array of structs."""
+        for place in self.at:
+            keys = _plain(keys.flatten()[place])
+        return [(name, own, _plain(part)) for (name, own), part in zip(self.kinds(kind), keys.flatten(), strict=False)]
+
+
 _WHOLE_KEY = frozenset(
     {
         "applyInPandasWithState",
@@ -28,6 +50,7 @@ _WHOLE_KEY = frozenset(
 )
 _VARIABLES = ("transformWithStateExec", "transformWithStateInPandasExec", "transformWithStateInPySparkExec")
 _LIMIT = "globalLimit"
+_WHOLE, _WITHOUT_LAST = GroupingKey(()), GroupingKey((), -1)  # of a session its start, of a join's row its index
 
 
 def is_single(operator: Operator, store: Store) -> bool:
@@ -35,55 +58,50 @@ def is_single(operator: Operator, store: Store) -> bool:
     return operator.name == _LIMIT or not (store.column_families or fields_of(store.key_schema))
 
 
-def spread_by(operator: str | None, store: str, family: str | None, key: Json, maps: Collection[str]) -> list[Path]:
+def grouping_key(operator: str | None, store: str, family: str | None, maps: Collection[str]) -> GroupingKey:
     """The columns whose hash says in which partition a row is. Raises Undecodable where that is not known.
 
     Args:
         operator: The name that operator metadata records.
         store: The name of the store.
         family: The column family, where the store has any.
-        key: The key schema, a StructType in Spark's JSON.
         maps: The names of the variables that are maps.
 
     """
-    whole: list[Path] = [(place,) for place in range(len(fields_of(key) or ()))]
     name = family or DEFAULT_COLUMN_FAMILY
     match operator:
         case "symmetricHashJoin":
             stored = f"{store} {name}"
             if "keyWithIndexToValue" in stored:
-                return whole[:-1]
+                return _WITHOUT_LAST
             if "keyToNumValues" in stored:
-                return whole
+                return _WHOLE
         case "sessionWindowStateStoreSaveExec":
-            return whole[:-1]
+            return _WITHOUT_LAST
         case _ if operator in _VARIABLES:
-            return _of_variable(name, whole, maps)
+            return _of_variable(name, maps)
         case _ if operator in _WHOLE_KEY:
-            return whole
+            return _WHOLE
     raise Undecodable(
         f"ckpt does not know how {operator or 'an operator without metadata'} spreads the rows of {store}"
     )
 
 
-def _of_variable(family: str, whole: list[Path], maps: Collection[str]) -> list[Path]:
+def _of_variable(family: str, maps: Collection[str]) -> GroupingKey:
     """Of a family of transformWithState: a variable, or what Spark keeps beside it."""
     if family.startswith("$ttl_"):
-        return [(1, 0)] if family.removeprefix("$ttl_") in maps else [(1,)]
+        return GroupingKey((1, 0) if family.removeprefix("$ttl_") in maps else (1,))
     if family.endswith("_timestampToKey"):
-        return [(1,)]
+        return GroupingKey((1,))
     if family.endswith("_keyToTimestamp") or family in maps:
-        return [(0,)]
-    return whole
+        return GroupingKey((0,))
+    return _WHOLE
 
 
-def partitions_for(kind: Json, keys: Any, paths: Iterable[Path], partitions: int) -> Any:
-    """The partition of each key, as an int64 array; ``keys`` is an array of structs. Raises Undecodable."""
-    columns = [_at(kind, keys, path) for path in paths]
-    return partitions_of(columns, len(keys), partitions)
+def partitions_for(columns: Iterable[tuple[str, Json, Any]], rows: int, partitions: int) -> Any:
+    """The partition of each row, as an int64 array, by the columns of its grouping key. Raises Undecodable."""
+    return partitions_of(((kind, array) for _, kind, array in columns), rows, partitions)
 
 
-def _at(kind: Json, array: Any, path: Path) -> tuple[Json, Any]:
-    for place in path:
-        kind, array = list(named_fields(kind))[place][1], array.flatten()[place]
-    return kind, array if not isinstance(array, pa.ChunkedArray) else array.combine_chunks()
+def _plain(array: Any) -> Any:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

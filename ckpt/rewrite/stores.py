@@ -4,6 +4,7 @@ No value is decoded; of keys only what decides the partition. HDFS-backed stores
 before each and the first columns of some keys as a row of their own (``PrefixKeyScanStateEncoder``).
 """
 
+import itertools
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +15,13 @@ from ckpt.decode.keys import keys_of, no_prefix, prefix
 from ckpt.decode.rows import VERSION, Rows, rows_of
 from ckpt.decode.trouble import Undecodable
 from ckpt.decode.unsafe import structs_of
+from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.native import hdfs, rocksdb
 from ckpt.native.files import StoreFiles
-from ckpt.rewrite.spreading import partitions_for, spread_by
+from ckpt.rewrite.dropping import Column, Dropping
+from ckpt.rewrite.spreading import GroupingKey, grouping_key, is_single, partitions_for
 
 Pair: TypeAlias = tuple[bytes, bytes]
 _INT = struct.Struct("<i")
@@ -73,6 +76,7 @@ class Moving:
     places: int  # partitions of the new store: one, where all rows are in partition 0 whatever their number is
     avro: bool
     delimiter: bytes
+    dropping: Dropping
 
     def kept(self, family: str | None) -> Kept:
         """What a family holds. Raises Undecodable where the state schema does not describe it."""
@@ -100,20 +104,25 @@ class Moving:
         partition: int,
         families: Families,
     ) -> None:
+        if not pairs:
+            return
+        spread = self.places > 1 and self.partitions is not None
+        columns = self._columns(family, pairs) if spread or self.dropping.values else []
+        places = itertools.repeat(min(partition, self.places - 1))
+        if spread and self.partitions is not None:
+            places = iter(partitions_for(columns, len(pairs), self.partitions).tolist())
         number = b"" if family is None else families.numbers[family].to_bytes(2, "little")
-        for place, (key, value) in zip(self._places(family, pairs, partition), pairs, strict=True):
-            found[place].append(self._converted(number + key, value))
+        dropped = self.dropping.dropped(columns, len(pairs)).tolist()
+        for place, (key, value), leave_out in zip(places, pairs, dropped, strict=False):
+            if not leave_out:
+                found[place].append(self._converted(number + key, value))
 
-    def _places(self, family: str | None, pairs: list[Pair], partition: int) -> list[int]:
-        """The new partition of each row."""
-        if self.places == 1 or self.partitions is None or not pairs:
-            return [min(partition, self.places - 1)] * len(pairs)
+    def _columns(self, family: str | None, pairs: list[Pair]) -> list[Column]:
+        """The grouping key of each row."""
         kept = self.kept(family)
-        maps = [variable.name for variable in self.operator.variables if variable.kind == _MAP]
-        paths = spread_by(self.operator.name, self.store.name, family, kept.key, maps)
-        keys = kept.keys([key for key, _ in pairs], self.old)
-        found: list[int] = partitions_for(kept.key, keys, paths, self.partitions).tolist()
-        return found
+        return _grouping(self.operator, self.store, family).columns(
+            kept.key, kept.keys([key for key, _ in pairs], self.old)
+        )
 
     def _converted(self, key: bytes, value: bytes) -> Pair:
         """A row of a store without families, if the provider changes."""
@@ -123,6 +132,20 @@ class Moving:
         if self.new is Provider.ROCKSDB:
             return _to_rocksdb(kept, key), VERSION + value
         return _to_hdfs(kept, key), value[len(VERSION) :]
+
+
+def columns_of(operator: Operator, store: Store) -> list[tuple[str, Json]]:
+    """Names and types of an operator's grouping key, as one of its stores has them. Raises Undecodable."""
+    if is_single(operator, store):
+        return []
+    named = [family for family in store.column_families if family.name != DEFAULT_COLUMN_FAMILY]
+    name, key = (named[0].name, named[0].key_schema) if named else (None, store.key_schema)
+    return _grouping(operator, store, name).kinds(key)
+
+
+def _grouping(operator: Operator, store: Store, family: str | None) -> GroupingKey:
+    maps = [variable.name for variable in operator.variables if variable.kind == _MAP]
+    return grouping_key(operator.name, store.name, family, maps)
 
 
 def _to_rocksdb(kept: Kept, key: bytes) -> bytes:

@@ -16,7 +16,7 @@ from .rows import unit_entry
 from .text import plural, size
 
 if TYPE_CHECKING:
-    from ckpt.rewrite import Rewrite
+    from ckpt.rewrite import Rewrite, RewrittenUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,13 @@ class RewriteReport:
             "new_id": found.new_id,
             "settings": dict(found.changed),
             "units": [
-                {"unit": unit_entry(one.unit), "rows": one.rows, "partitions": one.partitions} for one in found.units
+                {
+                    "unit": unit_entry(one.unit),
+                    "rows": one.rows,
+                    "partitions": one.partitions,
+                    "dropped": one.dropped,
+                }
+                for one in found.units
             ],
             "refused": found.refused,
             "written": found.written,
@@ -73,9 +79,17 @@ class RewriteReport:
             yield Headline(f"PLANNED: the state of batch {found.batch} into {found.into}, {form}", Tone.WARNING)
 
     def _units(self) -> Iterator[Block]:
-        rows = [(one.unit.label, "" if one.rows is None else plural(one.rows, "row")) for one in self.found.units]
+        rows = [(one.unit.label, self._rows(one)) for one in self.found.units]
         yield Heading("State", "")
         yield Table(tuple(rows))
+
+    def _rows(self, one: "RewrittenUnit") -> str:
+        dropping = self.found.droppings.get(one.unit.operator)
+        if dropping is not None and not dropping.values:
+            kept = "its key has no such columns: nothing is left out"
+            return kept if one.rows is None else f"{plural(one.rows, 'row')}; {kept}"
+        left_out = "" if one.dropped is None else f", and {plural(one.dropped, 'row')} left out"
+        return "" if one.rows is None else plural(one.rows, "row") + left_out
 
     def _settings(self) -> Iterator[Block]:
         found = self.found
