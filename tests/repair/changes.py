@@ -1,7 +1,9 @@
 """A plan of every command that changes a checkpoint, and the checkpoint that it is for."""
 
+import os
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +18,20 @@ from ckpt.ways.skip import plan_skip
 from tests.places import SAMPLES
 from tests.repair.gaps import Gap
 
+
+@dataclass(frozen=True)
+class Emptied:
+    """A sample of which one file lost its bytes; its hidden checksum file is as it was."""
+
+    sample: str
+    path: str
+
+    def build(self, to: Path) -> None:
+        """Make it in a new folder."""
+        shutil.copytree(SAMPLES / self.sample, to)
+        os.truncate(to / self.path, 0)
+
+
 Planner = Callable[[Storage], ChangePlan]
 FILL, REWIND = (partial(plan_repair, strategy=strategy) for strategy in (Strategy.FILL, Strategy.REWIND))
 
@@ -24,7 +40,7 @@ def _offsets(to: str, storage: Storage) -> ChangePlan:
     return set_offsets(storage.uri, to=to)[0]
 
 
-CHANGES: dict[str, tuple[Gap | str, Planner]] = {
+CHANGES: dict[str, tuple[Gap | Emptied | str, Planner]] = {
     "a sample": ("async-kafka-4.2", FILL),
     "no checksums": (Gap((0, 7), (0, 7)), FILL),
     "unreadable predecessor": (
@@ -43,6 +59,7 @@ CHANGES: dict[str, tuple[Gap | str, Planner]] = {
     "rewind with state": ("aggregation-hdfs-4.3", partial(plan_rewind, to_batch=0, replayed=Replayed.NEW)),
     "repair that tidies and rewinds": ("damaged-missing-sst", plan_repairs),
     "repair that reads again": (Gap((0, 1, 2), (0, 1, 2), {"offsets/2": "empty"}, checksums=True), plan_repairs),
+    "repair that writes a commit": (Emptied("aggregation-format2-4.2", "commits/7"), plan_repairs),
     "skip": ("aggregation-killed-changelog-4.3", plan_skip),
     "rewind of a file source": ("file-source-4.2", partial(plan_rewind, to_batch=9, replayed=Replayed.NEW)),
     "offsets": ("kafka-4.2", partial(_offsets, '{"orders":{"0":46,"1":49}}')),
@@ -56,10 +73,10 @@ CHANGES: dict[str, tuple[Gap | str, Planner]] = {
 def built(change: str, to: Path) -> tuple[Path, Planner]:
     """The checkpoint of a change in a new folder, and its planner."""
     of, planner = CHANGES[change]
-    if isinstance(of, Gap):
-        of.build(to)
-    else:
+    if isinstance(of, str):
         shutil.copytree(SAMPLES / of, to)
+    else:
+        of.build(to)
     return to, planner
 
 
