@@ -93,21 +93,25 @@ def unread_removals(listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
 
 
 def writing(storage: Storage, listing: Listing, path: str, data: bytes, source: str | None = None) -> Iterator[Step]:
-    """Steps that write a file, with checksums where its neighbours have them.
+    """Steps that write a file, with checksums where its neighbours have them; a replaced file keeps those that fit.
 
     ``source`` is the file that ``data`` is a copy of; a new file takes over its owner and permissions. Raises
     StorageError.
     """
     checksums = sidecar(path)
     must_fit(listing, (checksums, path))
-    like = source if listing.info(path) is None else path
-    if listing.info(checksums) is not None:
-        yield Step(checksums, storage.read(checksums), None)
-    yield Step(path, storage.read(path) if listing.info(path) is not None else None, data, source, like)
+    checked = storage.read(checksums) if listing.info(checksums) is not None else None
+    was, wanted = storage.read(path) if listing.info(path) is not None else None, build_hadoop_sidecar(data)
+    if was is not None and checked == wanted:
+        yield Step(path, was, data, source, path)
+        return
+    if checked is not None:
+        yield Step(checksums, checked, None)
+    like = source if was is None else path
+    yield Step(path, was, data, source, like)
     folder = path.rpartition("/")[0]
     if any(name.startswith(".") and name.endswith(".crc") for name in listing.in_folder(folder)):
-        like = like if listing.info(checksums) is None else checksums
-        yield Step(checksums, None, build_hadoop_sidecar(data), like=like)
+        yield Step(checksums, None, wanted, like=like if checked is None else checksums)
 
 
 def creating(listing: Listing, path: str, data: bytes, like: str, source: str | None = None) -> Iterator[Step]:
