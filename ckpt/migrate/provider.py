@@ -250,7 +250,14 @@ def _steps(move: ProviderMove) -> Iterator[Advice]:
 
 def _rewriting(move: ProviderMove, path: str) -> Iterator[Advice]:
     new = path.rstrip("/").rpartition("/")[2] + f"-on-{move.to}"
-    yield Advice("stop the query, with no batch left uncommitted (ckpt inspect)")
+    checkpoint = move.handoff.inspection.checkpoint
+    if checkpoint.offsets.latest != checkpoint.commits.latest:
+        yield Advice(
+            f"start the query once more with the trigger availableNow, which ends with a commit: batch "
+            f"{checkpoint.offsets.latest} is planned and not committed, and ckpt rewrite refuses that"
+        )
+    else:
+        yield Advice("stop the query, with no batch left uncommitted (ckpt inspect)")
     command = f"ckpt rewrite {quoted_path(path)} --into {quoted_path(new)} --provider {move.to}"
     yield Advice("write its state for the other provider, into a new checkpoint", command)
     yield Advice(f"start the same query with {new} as its checkpointLocation, and never on the old one again")

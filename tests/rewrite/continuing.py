@@ -51,7 +51,7 @@ def found(spark: Any, case: Case, folder: Path) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for name, form in (("old", made.old), ("new", made.new)):
         rows = [_run(spark, case.sample, folder / name, form) for _ in range(BATCHES)]
-        told[name] = {"rows": rows, "state": _state(folder / name)}
+        told[name] = {"rows": rows, "state": state(folder / name)}
     return told
 
 
@@ -77,7 +77,7 @@ def _run(spark: Any, sample: str, checkpoint: Path, form: ckpt.Form) -> dict[int
     return seen
 
 
-def _state(checkpoint: Path) -> dict[str, list[str]]:
+def state(checkpoint: Path) -> dict[str, list[str]]:
     """Every row of every unit."""
     found = {}
     for unit in ckpt.state_units(ckpt.open_checkpoint(str(checkpoint))):
