@@ -129,7 +129,8 @@ def test_every_command_and_option_says_what_it_does(app: Any) -> None:
 def test_restart_md_explains_every_outcome_and_version() -> None:
     page = read(DOCS / "restart.md")
     assert [word for word in Outcome if f"| `{word}` |" not in page] == []
-    assert [word for word in Spark if word not in page] == []
+    first = page.split("\n\n")[1]
+    assert [word for word in Spark if not re.search(rf"\b{re.escape(word)}\b(?!\.\d)", first)] == []
 
 
 def test_restart_md_has_a_numbered_paragraph_for_every_rule() -> None:

@@ -16,7 +16,7 @@ from tests.places import SAMPLES
 RECORD: dict[str, Any] = json.loads(matrix.RECORD.read_text())
 
 
-@pytest.mark.parametrize("version", ["4.0", "4.1", "4.2", "4.3"])
+@pytest.mark.parametrize("version", RECORD)
 def test_every_unit_is_read_but_those_that_need_a_later_spark(version: str) -> None:
     assert RECORD[version]["spark"].startswith(version)
     told = RECORD[version]["units"]
@@ -32,7 +32,7 @@ def test_every_unit_is_read_but_those_that_need_a_later_spark(version: str) -> N
     assert told == {}
 
 
-@pytest.mark.parametrize("version", ["4.0", "4.1", "4.2", "4.3"])
+@pytest.mark.parametrize("version", RECORD)
 def test_initial_state_is_read_wherever_all_its_units_are(version: str) -> None:
     told = RECORD[version]["initial"]
     for sample in rows.ANSWERS:

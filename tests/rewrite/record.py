@@ -94,7 +94,8 @@ def cases(minor: str) -> list[Case]:
 
 def ask(minor: str, python: str, some: Iterable[Case], folder: Path) -> dict[str, Any]:
     """What became of each case on both checkpoints."""
-    chosen, told, newest = [*some], {}, {}
+    chosen, newest = [*some], {}
+    told: dict[str, Any] = {}
     for _ in range(STARTS):
         ran = _run(python, folder, [_of(case, case.store, folder / case.name / "made", None) for case in chosen])
     for case in chosen:
