@@ -5,9 +5,6 @@ from typing import Annotated
 import typer
 
 from ckpt.copying import copy_checkpoint
-from ckpt.errors import UsageError
-from ckpt.storage.base import one_line
-from ckpt.storage.locations import is_in_memory
 
 from . import options
 from .render.copying import CopyReport
@@ -34,8 +31,7 @@ def copy(
     The query may run meanwhile; CHECKPOINT is only read. Exit status: 0 copied, 2 bad usage, 3 could not do it.
     """
     given = options.pairs("--storage-option", storage_option)
-    if is_in_memory(to):
-        raise UsageError(f"{one_line(to)} is gone when ckpt ends: name a folder that stays")
+    options.check_stays(to)
     with interruptible(), bar(quiet=quiet, of="files") as watcher:
         done = copy_checkpoint(checkpoint, to, given, batch=batch, new_id=new_id, watcher=watcher)
     emit(CopyReport(done, checkpoint), output)

@@ -13,6 +13,7 @@ import typer
 from ckpt.errors import UsageError
 from ckpt.findings import Asked
 from ckpt.storage.base import one_line
+from ckpt.storage.locations import is_in_memory
 from ckpt.versions import Spark
 
 from .report import Output
@@ -67,6 +68,12 @@ def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[s
             raise UsageError(f"{option}: {one_line(key)} is given twice")
         given[key] = value
     return given
+
+
+def check_stays(place: str) -> None:
+    """Raise UsageError for a place that is gone with this process."""
+    if is_in_memory(place):
+        raise UsageError(f"{one_line(place)} is gone when ckpt ends: name a folder that stays")
 
 
 def spark_version(word: str) -> Spark:

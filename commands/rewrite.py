@@ -47,6 +47,7 @@ def rewrite(
     CHECKPOINT is only read; starts no JVM. Exit status: 0 written or planned, 2 bad usage, 3 could not do it.
     """
     given = options.pairs("--storage-option", storage_option)
+    options.check_stays(into)
     with interruptible(), bar(quiet=quiet, of="stores") as watcher:
         found = ckpt.rewrite_checkpoint(
             checkpoint,

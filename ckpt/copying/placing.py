@@ -30,8 +30,12 @@ class Placing:
         """Create the folder; one that holds no file will do. Raises StorageError."""
         try:
             self.writer.make_root()
-        except AlreadyThere:
-            if self.storage.list_tree().files:
+        except AlreadyThere as error:
+            try:
+                holds_any = bool(self.storage.list_tree().files)
+            except CkptError:  # a file, a link that leads nowhere
+                raise error from None
+            if holds_any:
                 raise
 
     def put(self, files: Mapping[str, bytes | Pieces]) -> None:

@@ -59,12 +59,13 @@ def key_parts(columns: Columns, given: Mapping[str, str]) -> tuple[KeyPart, ...]
     return tuple(found)
 
 
-def typed(column: str, kind: Json, text: str) -> Any:
+def typed(column: str, kind: Json, text: str, argument: str = "key") -> Any:
     """A value as it was typed, as one of a type: dates in days, times in microseconds since 1970. Raises UsageError."""
     name = str(kind).partition("(")[0]
     parse = _PARSERS.get(name)
     if parse is None or not isinstance(kind, str):
-        raise UsageError(f"`key`: {column} cannot be looked up by its type")
+        shown = kind.get("type") if isinstance(kind, dict) else kind
+        raise UsageError(f"`{argument}`: {column} cannot be looked up by its type, {shown}")
     try:
         value = parse(text)
         if isinstance(value, Decimal):
@@ -77,7 +78,7 @@ def typed(column: str, kind: Json, text: str) -> Any:
             value.encode()
         return value
     except (ValueError, InvalidOperation, OverflowError):
-        raise UsageError(f"`key`: {text} is no {name} for {column}") from None
+        raise UsageError(f"`{argument}`: {text} is no {name} for {column}") from None
 
 
 def _boolean(text: str) -> bool:

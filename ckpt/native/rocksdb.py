@@ -5,21 +5,19 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import gettempdir
 
 from ckpt.decode.changes import Overlay, Pairs, changes_of
 from ckpt.decode.checked import plain_changes, plain_value
 from ckpt.decode.codecs import decompressed
 from ckpt.decode.rocksdb import CURRENT, Snapshot, opened
 from ckpt.decode.trouble import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
-from ckpt.errors import CkptError
 from ckpt.formats import zipentries
 from ckpt.formats.checksums import Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.rocksdb import parse_metadata
 from ckpt.model import RocksDBSnapshot, Unreadable
 from ckpt.native.files import MOST_ROWS, StoreFiles
-from ckpt.native.temporary import temporary
+from ckpt.native.temporary import no_room, temporary
 from ckpt.state.folders import SSTS
 from ckpt.storage.locations import local_path
 
@@ -43,10 +41,7 @@ def store(files: StoreFiles) -> Iterator["RocksDBStore"]:
             except Undecodable as error:
                 raise files.refused(path, error) from None
             except OSError as error:
-                raise CkptError(
-                    f"the temporary folder {gettempdir()} cannot take the files of a snapshot: "
-                    f"{error.strerror}; TMPDIR names another one"
-                ) from None
+                raise no_room(str(error.strerror)) from None
         families = recorded.column_families if recorded else {}
         internal = recorded.internal_families if recorded else frozenset()
         yield RocksDBStore(files, snapshot, families, internal)

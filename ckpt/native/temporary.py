@@ -7,7 +7,17 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from ckpt.errors import CkptError
+
 _PREFIX = "ckpt-state-"
+
+
+def no_room(reason: str) -> CkptError:
+    """Files of a snapshot cannot be put there."""
+    return CkptError(
+        f"the temporary folder {tempfile.gettempdir()} cannot take the files of a snapshot: {reason}; TMPDIR names "
+        "another one"
+    )
 
 
 @contextmanager

@@ -5,8 +5,9 @@ their counts, and variables, timers and TTL indexes of transformWithState.
 """
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,13 +26,19 @@ Column: TypeAlias = tuple[str, Json, Any]
 """Name, type in Spark's JSON, Arrow array."""
 
 _PREFIX = "key_"  # of the flat shape
+_NAN, _OTHER = object(), object()
+
+
+Values: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Dropping:
     """Which rows of one operator are left out."""
 
-    values: Mapping[tuple[str, ...], frozenset[tuple[Any, ...]]]  # by the names of the columns that have them
+    values: Mapping[tuple[str, ...], Mapping[Values, Sequence[int]]]
+    """By the names of columns, then by their values: the places of the keys that have them."""
+    seen: set[int] = field(default_factory=set)  # the places of those keys that a row has had
 
     def dropped(self, columns: Iterable[Column], rows: int) -> Any:
         """Whether each of some rows is left out, as a boolean array of numpy; other columns are passed over."""
@@ -39,7 +46,10 @@ class Dropping:
         found: Any = np.zeros(rows, bool)
         for names, wanted in self.values.items():
             there = zip(*(_comparable(leaves[name]) for name in names), strict=True)
-            found |= np.fromiter(map(wanted.__contains__, there), bool, rows)
+            for row, keys in enumerate(map(wanted.get, there)):
+                if keys is not None:
+                    found[row] = True
+                    self.seen.update(keys)
         return found
 
 
@@ -51,23 +61,43 @@ def dropping_for(kinds: Iterable[tuple[str, Json]], keys: Iterable[Key]) -> Drop
 
     Raises UsageError for a value that its column cannot have.
     """
-    columns = dict(leaf_types(kinds))
-    found: dict[tuple[str, ...], set[tuple[Any, ...]]] = {}
-    for key in keys:
-        named = [(known, text) for name, text in key.items() if (known := _known(name, columns))]
-        if len(named) == len(key):
-            values = tuple(_value(name, columns[name], text) for name, text in named)
-            found.setdefault(tuple(name for name, _ in named), set()).add(values)
-    return Dropping({names: frozenset(values) for names, values in found.items()})
+    columns = list(leaf_types(kinds))
+    types = dict(columns)
+    found: dict[tuple[str, ...], dict[Values, list[int]]] = {}
+    for place, key in enumerate(keys):
+        named = _named(key, types)
+        if named is not None:
+            values = tuple(_value(name, types[name], text) for name, text in named.items())
+            found.setdefault(tuple(named), {}).setdefault(values, []).append(place)
+    for name in {name for names in found for name in names}:
+        if sum(name == one for one, _ in columns) > 1:
+            raise UsageError(f"`drop_keys`: two columns of the key are called {name}")
+    return Dropping(found)
 
 
 def check_known(keys: Iterable[Key], operators: Mapping[str, Sequence[tuple[str, Json]]]) -> None:
     """Raise UsageError for a key that no operator can have; ``operators`` are labels and columns of grouping keys."""
     known = {label: dict(leaf_types(kinds)) for label, kinds in operators.items()}
     for key in keys:
-        if not any(all(_known(name, columns) for name in key) for columns in known.values()):
+        if not key or all(_named(key, columns) is None for columns in known.values()):
             there = "; ".join(f"{label}: {', '.join(columns) or 'none'}" for label, columns in known.items())
             raise UsageError(f"`drop_keys`: no operator has the columns {', '.join(key)} in its key; there are {there}")
+
+
+def _named(key: Key, columns: Mapping[str, Json]) -> dict[str, str | None] | None:
+    """The columns that are meant, and their values; None where one of them is not there.
+
+    Raises UsageError where one is given with ``key_`` and without.
+    """
+    found: dict[str, str | None] = {}
+    for name, text in key.items():
+        known = next((one for one in (name, name.removeprefix(_PREFIX)) if one in columns), None)
+        if known is None:
+            return None
+        if known in found:
+            raise UsageError(f"`drop_keys`: a key has two values of {known}")
+        found[known] = text
+    return found
 
 
 def leaf_types(kinds: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
@@ -90,7 +120,7 @@ def read_keys(path: str) -> list[Key]:
         if not line.strip():
             continue
         try:
-            one = json.loads(line, parse_float=str, parse_int=str)
+            one = json.loads(line, object_pairs_hook=_once, parse_float=str, parse_int=str, parse_constant=str)
         except (ValueError, RecursionError):
             one = None
         if not isinstance(one, dict) or not one or any(isinstance(value, dict | list) for value in one.values()):
@@ -101,22 +131,32 @@ def read_keys(path: str) -> list[Key]:
     return found
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. Raises ValueError where it has a name twice, of which JSON would take the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
+
+
 def _text(value: Any) -> str | None:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _known(name: str, columns: Mapping[str, Json]) -> str | None:
-    """The column that is meant, with or without ``key_``."""
-    return next((one for one in (name, name.removeprefix(_PREFIX)) if one in columns), None)
-
-
 def _value(name: str, kind: Json, text: str | None) -> Any:
-    return _comparable(pa.array([None if text is None else typed(name, kind, text)], arrow_type(kind)))[0]
+    return _comparable(pa.array([None if text is None else typed(name, kind, text, "drop_keys")], arrow_type(kind)))[0]
 
 
 def _comparable(array: Any) -> list[Any]:
-    """Values of Python; times as numbers, for they may be outside of Python's years."""
-    return list((array.cast(pa.int64()) if pa.types.is_timestamp(array.type) else array).to_pylist())
+    """Values that are equal where Spark's are: NaN is, and dates and times may be outside of Python's years."""
+    kind = array.type
+    if pa.types.is_nested(kind):
+        return [None if one else _OTHER for one in array.is_null().to_pylist()]  # none of them can be typed
+    if pa.types.is_floating(kind):
+        return [_NAN if math.isnan(one) else one for one in array.to_pylist()]
+    if pa.types.is_temporal(kind) and kind != pa.month_day_nano_interval():
+        array = array.view(f"int{kind.bit_width}")
+    return list(array.to_pylist())
 
 
 def _leaves(columns: Iterable[Column]) -> Iterator[Column]:

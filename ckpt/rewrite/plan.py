@@ -49,7 +49,14 @@ class Rewrite:
     written: bool = False
     files: int = 0
     bytes: int = 0
+    keys: tuple[Key, ...] = ()  # that are left out
     droppings: Mapping[int, Dropping] = field(default_factory=dict)  # by operator
+
+    @property
+    def unseen(self) -> tuple[Key, ...]:
+        """Keys to be left out that no row had."""
+        seen = set[int]().union(*(one.seen for one in self.droppings.values()))
+        return tuple(key for place, key in enumerate(self.keys) if self.written and place not in seen)
 
     @property
     def changed(self) -> Mapping[str, str]:
@@ -97,6 +104,7 @@ def planned(
         query_id=str(uuid4()) if new_id else chosen.checkpoint.query_id,
         new_id=new_id,
         units=tuple(units),
+        keys=tuple(keys),
         droppings=_droppings(chosen, keys) if keys else {},
         refused=next(
             chain(

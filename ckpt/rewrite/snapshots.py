@@ -12,15 +12,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
 from ckpt.decode.codecs import compressed
 from ckpt.decode.rocksdb import library
 from ckpt.model import Json
+from ckpt.native.temporary import no_room, temporary
 from ckpt.rewrite.stores import Families, Pair
 from ckpt.state.folders import SSTS
+from ckpt.storage.base import one_line
 
 _LENGTH = struct.Struct(">i")
 _TABLE_FORMAT = 5  # rocksdb.formatVersion, the newest that every Spark reads
@@ -54,7 +55,7 @@ class RocksDBFiles:
 
 
 def rocksdb_snapshot(pairs: Sequence[Pair], families: Families) -> RocksDBFiles:
-    """The files of a RocksDB store. Raises NativeMissing without rocksdict."""
+    """The files of a RocksDB store, whose keys differ. Raises CkptError: the temporary folder is full."""
     named = {number.to_bytes(2, "little"): name in families.internal for name, number in families.numbers.items()}
     internal = sum(named.get(key[:2], False) for key, _ in pairs) if named else 0
     named_ssts: list[Json] = []
@@ -67,17 +68,15 @@ def rocksdb_snapshot(pairs: Sequence[Pair], families: Families) -> RocksDBFiles:
         }
     if not pairs:
         return RocksDBFiles(_zip({}, described), {})
-    with TemporaryDirectory(prefix="ckpt-rewrite-") as folder:
-        made = _database(Path(folder), sorted(pairs))
-        ssts: dict[str, bytes] = {}
-        others: dict[str, bytes] = {}
-        for file in sorted(made.iterdir()):
-            if file.suffix == ".sst":
-                name = f"{file.stem}-{uuid4()}.sst"
-                ssts[name] = file.read_bytes()
-                named_ssts.append({"localFileName": file.name, "dfsSstFileName": name, "sizeBytes": len(ssts[name])})
-            elif file.name != _NOT_ROCKSDB:
-                others[file.name] = file.read_bytes()
+    ssts: dict[str, bytes] = {}
+    others: dict[str, bytes] = {}
+    for name, data in _database_files(sorted(pairs)):
+        if name.endswith(".sst"):
+            own = f"{name.removesuffix('.sst')}-{uuid4()}.sst"
+            ssts[own] = data
+            named_ssts.append({"localFileName": name, "dfsSstFileName": own, "sizeBytes": len(data)})
+        else:
+            others[name] = data
     return RocksDBFiles(_zip(others, described), ssts)
 
 
@@ -90,9 +89,19 @@ def _zip(files: dict[str, bytes], described: Json) -> bytes:
     return out.getvalue()
 
 
-def _database(folder: Path, pairs: Sequence[Pair]) -> Path:
-    """A checkpoint of a database that has these keys, in order; its log is empty."""
+def _database_files(pairs: Sequence[Pair]) -> list[tuple[str, bytes]]:
+    """Names and contents of the files of a database that has these keys, which are in order. Raises CkptError."""
     rocksdict = library()
+    try:
+        with temporary() as folder:
+            made = _database(rocksdict, Path(folder), pairs)
+            return [(file.name, file.read_bytes()) for file in sorted(made.iterdir()) if file.name != _NOT_ROCKSDB]
+    except Exception as error:  # rocksdict raises nothing more special
+        raise no_room(one_line(str(error))) from None
+
+
+def _database(rocksdict: Any, folder: Path, pairs: Sequence[Pair]) -> Path:
+    """A checkpoint of the database, whose log is empty."""
     options = _options(rocksdict)
     table = folder / "rows.sst"
     writer = rocksdict.SstFileWriter(options)

@@ -94,6 +94,11 @@ class Moving:
         for one in files:
             for family, pairs in _stored(one, self.old, families, self.delimiter):
                 self._spread(found, family, pairs, one.place.partition, families)
+        if any(len({key for key, _ in pairs}) < len(pairs) for pairs in found):
+            raise Undecodable(
+                f"operator {self.operator.id} keeps a key in two partitions, and Spark uses the row in one of them; "
+                "ckpt state verify says in which it should not be"
+            )
         return found
 
     def _spread(

@@ -8,6 +8,8 @@ from ckpt.formats.statefiles import LZ4
 from ckpt.model import Operator, Provider, StateInventory
 from ckpt.state.context import codec_of
 
+_MOST_PARTITIONS = 100_000  # each is a folder, and in memory
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -21,6 +23,8 @@ class Form:
 def why_not(state: StateInventory | None, recorded: Mapping[str, str], old: Form, new: Form) -> Iterator[str]:
     """Why state is not written in a new form; nothing where it can be. ``recorded`` are the settings of the offsets."""
     respread = new.partitions != old.partitions
+    if new.partitions > _MOST_PARTITIONS:
+        yield f"{new.partitions:,} partitions: ckpt writes at most {_MOST_PARTITIONS:,}"
     if recorded.get(settings.ROW_CHECKSUM, "false") == "true":
         yield f"{settings.ROW_CHECKSUM} is on, and ckpt writes no such checksums"
     if (codec := codec_of(recorded)) not in (None, LZ4):

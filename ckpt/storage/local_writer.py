@@ -53,8 +53,11 @@ class LocalWriter:
         with self._trouble(""):
             if os.path.lexists(self._root):
                 raise AlreadyThere(f"{self._shown('')} exists already: name a folder that does not")
+            above = os.path.dirname(os.path.abspath(self._root))
+            if not os.path.isdir(above):
+                raise StorageError(f"{self._shown('')} cannot be written: create {one_line(above)} first")
             os.mkdir(self._root, 0o700)
-            _flush_folder(os.path.dirname(os.path.abspath(self._root)))
+            _flush_folder(above)
 
     def make_folder(self, path: str) -> None:
         """Create the folder with the usual permissions; the root keeps others out."""

@@ -1,5 +1,6 @@
 """What ``ckpt rewrite`` says: what is written, and how the query continues."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from ckpt.settings import CHECKPOINT_FORMAT
 from ckpt.shell import quoted_path
 
 from ..exits import Exit
-from .blocks import Block, Command, Heading, Headline, Item, Page, Table, Tone, bullets, page_of
+from .blocks import Block, Command, Heading, Headline, Item, Page, Table, Tone, bullets, more, page_of
 from .document import Document, checkpoint_entry, tool
 from .page import title
 from .rows import unit_entry
@@ -17,6 +18,8 @@ from .text import plural, size
 
 if TYPE_CHECKING:
     from ckpt.rewrite import Rewrite, RewrittenUnit
+
+_SHOWN = 5  # keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class RewriteReport:
                 }
                 for one in found.units
             ],
+            "unseen_keys": [dict(key) for key in found.unseen],
             "refused": found.refused,
             "written": found.written,
             "files": found.files,
@@ -82,6 +86,11 @@ class RewriteReport:
         rows = [(one.unit.label, self._rows(one)) for one in self.found.units]
         yield Heading("State", "")
         yield Table(tuple(rows))
+        if unseen := self.found.unseen:
+            shown = [json.dumps(dict(key), ensure_ascii=False) for key in unseen[:_SHOWN]]
+            yield Item(f"no row has {len(unseen):,} of the {plural(len(self.found.keys), 'key')} to be left out:", 2)
+            yield from bullets(shown)
+            yield from more(len(unseen) - _SHOWN)
 
     def _rows(self, one: "RewrittenUnit") -> str:
         dropping = self.found.droppings.get(one.unit.operator)

@@ -183,6 +183,9 @@ def test_to_hdfs_and_back(hdfs: Any, hdfs_uri: Upload, ckpt: Ckpt, tmp_path: Pat
         (("{checkpoint}/..",), 2, "is inside the checkpoint"),
         (("{checkpoint}",), 2, "is inside the checkpoint"),
         (("{full}",), 3, "exists already"),
+        (("{full}/x",), 3, "exists already: name a folder that does not"),
+        (("{nowhere}",), 3, "exists already: name a folder that does not"),
+        (("{new}/copy",), 3, "/new/copy cannot be written: create {new} first"),
         (("memory://copy",), 2, "memory://copy is gone when ckpt ends: name a folder that stays"),
         (("{new}", "--batch", 77), 3, "batch 77 has no offsets and commit that can be read; the oldest that can be"),
         (("{new}", "--storage-option", "a"), 2, "write it as key=value"),
@@ -194,11 +197,13 @@ def test_what_is_refused(
     checkpoint, full = copy_of("stateless-4.2"), tmp_path / "full"
     full.mkdir()
     full.joinpath("x").touch()
-    places = {"checkpoint": checkpoint, "full": full, "new": tmp_path / "new"}
+    nowhere = tmp_path / "link"
+    nowhere.symlink_to(tmp_path / "gone")
+    places = {"checkpoint": checkpoint, "full": full, "new": tmp_path / "new", "nowhere": nowhere}
     before = facts(tmp_path)
     run = ckpt("copy", checkpoint, *(str(word).format(**places) for word in words))
     assert run.exit_code == code
-    assert said in run.refusal()
+    assert said.format(**places) in run.refusal()
     shutil.rmtree(tmp_path / "new", ignore_errors=True)
     after = facts(tmp_path)
     assert {path: of for path, of in after.items() if path in before} == before

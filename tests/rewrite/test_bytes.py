@@ -1,8 +1,13 @@
 """Keys as bytes: which partition Spark's hash names for many at once, and rows taken apart and put together."""
 
+import os
+import resource
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +17,9 @@ from ckpt.decode.encode import encoded
 from ckpt.decode.murmur3 import partition_of
 from ckpt.decode.spread import partitions_of
 from ckpt.decode.types import arrow_type
+from ckpt.errors import CkptError
+from ckpt.rewrite.snapshots import rocksdb_snapshot
+from ckpt.rewrite.stores import Families
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "boolean": st.booleans(),
@@ -64,3 +72,16 @@ def test_a_row_of_two_parts_is_what_spark_makes_of_both(fields: list[tuple[str, 
 @given(st.binary(max_size=100_000) | st.integers(0, 100_000).map(bytes))
 def test_what_is_compressed_is_read_again(data: bytes) -> None:
     assert decompressed(iter([compressed(data)]), "lz4") == data
+
+
+def test_a_full_temporary_folder_has_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RocksDB reports it as it does everything."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(CkptError, match=r"^the temporary folder .* cannot take .*: File too large; TMPDIR names"):
+            rocksdb_snapshot([(b"\0key", os.urandom(1 << 16))], Families())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.iterdir())

@@ -4,9 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import ckpt
+from ckpt.decode.types import arrow_type
+from ckpt.formats.types import array_of, struct_of
+from ckpt.model import Json
+from ckpt.rewrite.dropping import dropping_for
 from tests.conftest import Ckpt
 from tests.places import SAMPLES
 from tests.rewrite.test_rewrite import STATEFUL
@@ -63,13 +68,58 @@ def test_an_operator_without_such_a_column_keeps_all(ckpt: Ckpt, tmp_path: Path)
     )
     assert run.exit_code == 0, run.stderr
     assert [one["dropped"] for one in run.json()["units"]] == [None, 2]
+    assert run.json()["unseen_keys"] == [{"key": None}]
+
+
+def test_a_page_names_keys_that_no_row_has(ckpt: Ckpt, tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text('{"key": 2}\n{"key": 222}\n{"key_key": 2}\n')
+    run = ckpt("rewrite", SAMPLES / "aggregation-hdfs-4.2", "--into", tmp_path / "new", "--drop-keys", file)
+    page = " ".join(run.stdout.split())
+    assert "6 rows, and 1 row left out" in page
+    assert 'no row has 1 of the 3 keys to be left out: - {"key": "222"}' in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "text", "left_out"),
+    [
+        ("double", [float("nan"), 0.0, -0.0, None], "NaN", [0]),
+        ("float", [float("nan"), 0.0, -0.0, None], "-0.0", [1, 2]),
+        ("float", [0.1, 0.1000001], "0.1", [0]),
+        ("double", [float("inf"), float("-inf")], "-Infinity", [1]),
+        ("date", [2**31 - 1, -(2**31), 0, None], "1970-01-01", [2]),
+        ("timestamp", [2**63 - 1, -(2**63), 0, None], "1970-01-01T01:00:00+01:00", [2]),
+        ("timestamp_ntz", [2**63 - 1, 0, None], "1970-01-01", [1]),
+        ("time(6)", [1_000, None], None, [1]),
+        (array_of("long"), [[1], None, []], None, [1]),
+        ("boolean", [True, False, None], "false", [1]),
+        ("binary", [b"\0\xff", b""], "AP8=", [0]),
+        ("string", ["e\u0301", "\u00e9", "\u00e9 "], "\u00e9", [1]),
+    ],
+)
+def test_a_value_is_left_out_as_spark_compares_it(
+    kind: Json, values: list[Any], text: str | None, left_out: list[int]
+) -> None:
+    column = pa.array(values, arrow_type(kind))
+    found = dropping_for([("k", kind)], [{"k": text}]).dropped([("k", kind, column)], len(column))
+    assert found.nonzero()[0].tolist() == left_out
+
+
+def test_a_column_that_may_be_either_of_two_is_refused() -> None:
+    kinds = [("a", struct_of([("b", "long")])), ("a_b", "long"), ("c", "long")]
+    with pytest.raises(ckpt.UsageError, match="two columns of the key are called a_b"):
+        dropping_for(kinds, [{"a_b": "1"}])
+    assert dropping_for(kinds, [{"c": "1"}]).values
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ('{"user": 1}', "no operator has the columns user in its key; there are operator 0 (stateStoreSave): key"),
-        ('{"key": "x"}', "x is no long for key"),
+        ('{"key": "x"}', "--drop-keys: x is no long for key"),
+        ('{"key": NaN}', "NaN is no long for key"),
+        ('{"key": 1, "key_key": 2}', "a key has two values of key"),
+        ('{"key": 1, "key": 2}', "line 1 is no JSON object"),
         ("key=1", "line 1 is no JSON object of columns and values"),
         ('{"key": 1}\n{}', "line 2 is no JSON object"),
         ("", "there is no key in it"),

@@ -148,6 +148,7 @@ def test_a_plan_writes_nothing_and_a_full_folder_is_refused(ckpt: Ckpt, tmp_path
         ("aggregation-hdfs-3.5", ("--partitions", "3"), "no metadata"),
         ("aggregation-hdfs-4.2", ("--format-version", "2"), "RocksDB only"),
         ("join-v4-changelog-4.3", (), "state format 4"),
+        ("aggregation-hdfs-4.2", ("--partitions", "2147483647"), "2,147,483,647 partitions"),
     ],
 )
 def test_what_is_not_written_is_refused_by_name(
@@ -163,3 +164,18 @@ def test_it_is_not_written_into_itself(place: str, ckpt: Ckpt, copy_of: CopyOf) 
     checkpoint = copy_of("limit-hdfs-4.2")
     run = ckpt("rewrite", checkpoint, "--into", checkpoint / place)
     assert run.exit_code == 2
+
+
+def test_it_is_not_written_where_it_is_gone_at_once(ckpt: Ckpt) -> None:
+    run = ckpt("rewrite", SAMPLES / "limit-hdfs-4.2", "--into", "memory://new")
+    assert (run.exit_code, run.refusal()) == (2, "ckpt: memory://new is gone when ckpt ends: name a folder that stays")
+
+
+@pytest.mark.parametrize("provider", ["hdfs", "rocksdb"])
+def test_a_key_in_two_partitions_is_not_written_twice(provider: str, copy_of: CopyOf, tmp_path: Path) -> None:
+    damaged = copy_of("aggregation-hdfs-4.2")
+    shutil.rmtree(damaged / "state/0/1")
+    shutil.copytree(damaged / "state/0/0", damaged / "state/0/1")
+    with pytest.raises(ckpt.CkptError, match="operator 0 keeps a key in two partitions"):
+        ckpt.rewrite_checkpoint(str(damaged), str(tmp_path / "new"), provider=provider, partitions=3)
+    assert not [path for path in (tmp_path / "new").rglob("*") if path.is_file()]
