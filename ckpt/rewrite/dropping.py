@@ -153,7 +153,7 @@ def _comparable(array: Any) -> list[Any]:
     if pa.types.is_nested(kind):
         return [None if one else _OTHER for one in array.is_null().to_pylist()]  # none of them can be typed
     if pa.types.is_floating(kind):
-        return [_NAN if math.isnan(one) else one for one in array.to_pylist()]
+        return [_NAN if one is not None and math.isnan(one) else one for one in array.to_pylist()]
     if pa.types.is_temporal(kind) and kind != pa.month_day_nano_interval():
         array = array.view(f"int{kind.bit_width}")
     return list(array.to_pylist())
