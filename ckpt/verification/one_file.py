@@ -7,6 +7,7 @@ from zlib import crc32
 from ckpt.errors import StorageError
 from ckpt.formats.blockstream import LeadsOutside, Stream
 from ckpt.formats.checksums import Corrupt, crc32c
+from ckpt.formats.foldedcrc import folded
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.logrecords import last_bytes, records_end
 from ckpt.formats.pieces import Pieces
@@ -195,10 +196,13 @@ class _File:
     def _compare_hidden(self, piece: memoryview, recorded: HadoopChecksums) -> None:
         """Pieces of a file begin where those of Hadoop do: both sizes are powers of two."""
         size = recorded.bytes_per_checksum
-        first = self._read // size
+        first, whole = self._read // size, len(piece) // size
+        of_whole, rest = recorded.values[first : first + whole], piece[whole * size :]
+        if len(of_whole) == whole and crc32(piece[: whole * size]) == folded(of_whole, size):
+            piece, first = rest, first + whole
         for number, at in enumerate(range(0, len(piece), size), first):
             if number >= len(recorded.values) or crc32(piece[at : at + size]) != recorded.values[number]:
-                self._hidden_wrong = self._read + at
+                self._hidden_wrong = number * size
                 return
 
     def _hidden_checksums(self) -> HadoopChecksums | None:
