@@ -12,7 +12,7 @@ import pyarrow as pa
 from ckpt.decode.encode import shortest
 from ckpt.decode.murmur3 import SEED, hash_bytes
 from ckpt.decode.trouble import Undecodable
-from ckpt.decode.types import FIXED, Shape, shape_of
+from ckpt.decode.types import FIXED, Shape, own_type, shape_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 
@@ -33,6 +33,7 @@ def partitions_of(columns: Iterable[tuple[Json, Any]], count: int, partitions: i
 
 def _hashed(kind: Json, column: Any, seeds: Any) -> Any:
     """The hash of each row after one more column; NULL leaves it as it is."""
+    kind = own_type(kind)
     if isinstance(kind, dict) and kind.get("type") == "struct":
         for (_, own), part in zip(named_fields(kind), column.flatten(), strict=True):
             seeds = _hashed(own, part, seeds)

@@ -36,7 +36,8 @@ FIXED |= {
 FIXED |= {name: (np.dtype("<i8"), pa.time64("ns")) for name in ("time", *(f"time({digits})" for digits in range(10)))}
 
 _TEXT = re.compile(r"string( collate .+)?|(char|varchar)\(\d+\)")
-_DECIMAL = re.compile(r"decimal(?:\((\d+), ?(-?\d+)\))?")
+_DECIMAL = re.compile(r"decimal(?:\((\d{1,2}), ?(-?\d{1,2})\))?")
+_MOST_DIGITS = 38
 _MOST_DIGITS_OF_A_LONG = 18
 
 
@@ -66,7 +67,7 @@ def shape_of(kind: Json) -> Shape:
         return Shape.FIXED
     if _TEXT.fullmatch(name):
         return Shape.TEXT
-    if _DECIMAL.fullmatch(name):
+    if _DECIMAL.fullmatch(name) and 0 < precision(name)[0] <= _MOST_DIGITS:
         return Shape.SMALL_DECIMAL if precision(name)[0] <= _MOST_DIGITS_OF_A_LONG else Shape.LARGE_DECIMAL
     raise LeftToSpark(f"ckpt does not decode the type {name}")
 
@@ -100,7 +101,9 @@ def unscaled(name: str, value: Decimal) -> int:
     if not isinstance(exponent, int):
         raise ValueError(name)
     number = int("".join(map(str, figures))) * (-1 if sign else 1)
-    steps: int = 10 ** abs(exponent + scale)
+    if number and not -len(figures) <= exponent + scale <= digits:
+        raise ValueError(name)  # before its digits are written out, which may be a great many
+    steps: int = 10 ** abs(exponent + scale) if number else 1
     found, left = (number * steps, 0) if exponent + scale >= 0 else divmod(number, steps)
     if left or abs(found) >= int(10**digits):
         raise ValueError(name)

@@ -37,6 +37,8 @@ class Layout:
 
 def layout_of(chosen: Chosen, unit: StateUnit) -> Layout:
     """The layout of a unit. Raises Undecodable where the files do not say enough to be sure."""
+    if unit.schema is None:
+        raise Undecodable(f"{chosen.checkpoint.uri}: {unit.label}: its state schema does not say what its rows are")
     state = chosen.checkpoint.state
     operators = {operator.id: operator for operator in state.operators} if state else {}
     stores = {store.name: store for store in operators[unit.operator].stores}

@@ -69,7 +69,7 @@ def typed(column: str, kind: Json, text: str, argument: str = "key") -> Any:
     try:
         value = parse(text)
         if isinstance(value, Decimal):
-            unscaled(kind, value)
+            value = value if unscaled(kind, value) else Decimal(0)
         if name in _INTEGERS and not -(1 << 8 * _INTEGERS[name] - 1) <= value < 1 << 8 * _INTEGERS[name] - 1:
             raise OverflowError
         if name == "float":

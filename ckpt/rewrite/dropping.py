@@ -27,6 +27,7 @@ Column: TypeAlias = tuple[str, Json, Any]
 
 _PREFIX = "key_"  # of the flat shape
 _NAN, _OTHER = object(), object()
+_SHOWN = 20  # columns
 
 
 Values: TypeAlias = tuple[Any, ...]
@@ -80,8 +81,8 @@ def check_known(keys: Iterable[Key], operators: Mapping[str, Sequence[tuple[str,
     known = {label: dict(leaf_types(kinds)) for label, kinds in operators.items()}
     for key in keys:
         if not key or all(_named(key, columns) is None for columns in known.values()):
-            there = "; ".join(f"{label}: {', '.join(columns) or 'none'}" for label, columns in known.items())
-            raise UsageError(f"`drop_keys`: no operator has the columns {', '.join(key)} in its key; there are {there}")
+            there = "; ".join(f"{label}: {_listed(columns)}" for label, columns in known.items())
+            raise UsageError(f"`drop_keys`: no operator has the columns {_listed(key)} in its key; there are {there}")
 
 
 def _named(key: Key, columns: Mapping[str, Json]) -> dict[str, str | None] | None:
@@ -98,6 +99,11 @@ def _named(key: Key, columns: Mapping[str, Json]) -> dict[str, str | None] | Non
             raise UsageError(f"`drop_keys`: a key has two values of {known}")
         found[known] = text
     return found
+
+
+def _listed(names: Iterable[str]) -> str:
+    known = [*names]
+    return ", ".join(known[:_SHOWN]) + (" ..." if len(known) > _SHOWN else "") if known else "none"
 
 
 def leaf_types(kinds: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:

@@ -136,6 +136,7 @@ def _state(chosen: Chosen, operator: Operator, store: Store, small: SmallFiles) 
         store=store,
         old=old.provider,
         new=new.provider,
+        before=old.partitions,
         partitions=None if new.partitions == old.partitions else new.partitions,
         places=1 if is_single(operator, store) else new.partitions,
         avro=recorded.get(settings.ENCODING_FORMAT) == "avro" and bool(operator.variables),

@@ -89,8 +89,9 @@ def planned(
     Raises CannotRewrite, Undecodable: The old form is unknown; UsageError: There are no such keys.
     """
     context = context_of(chosen)
-    if context.shuffle_partitions is None or context.provider not in CLASSES:
-        raise CannotRewrite(f"{chosen.checkpoint.uri}: its offsets do not record how its state is kept")
+    if not context.shuffle_partitions or context.provider not in CLASSES:
+        what = "a number of shuffle partitions, and a state store provider that is one of Spark's"
+        raise CannotRewrite(f"{chosen.checkpoint.uri}: its offsets do not record {what}")
     old = Form(context.provider, context.shuffle_partitions, 2 if context.unique_ids else 1)
     to = Provider(provider) if provider else old.provider
     new = Form(to, partitions or old.partitions, version or (old.version if to is Provider.ROCKSDB else 1))

@@ -72,6 +72,7 @@ class Moving:
     store: Store
     old: Provider
     new: Provider
+    before: int  # partitions of the old one
     partitions: int | None  # over which rows are spread anew; None: each stays in its partition
     places: int  # partitions of the new store: one, where all rows are in partition 0 whatever their number is
     avro: bool
@@ -93,12 +94,10 @@ class Moving:
         found: list[list[Pair]] = [[] for _ in range(self.places)]
         for one in files:
             for family, pairs in _stored(one, self.old, families, self.delimiter):
-                self._spread(found, family, pairs, one.place.partition, families)
-        if any(len({key for key, _ in pairs}) < len(pairs) for pairs in found):
-            raise Undecodable(
-                f"operator {self.operator.id} keeps a key in two partitions, and Spark uses the row in one of them; "
-                "ckpt state verify says in which it should not be"
-            )
+                try:
+                    self._spread(found, family, pairs, one.place.partition, families)
+                except Undecodable as error:
+                    raise one.refused(one.place.folder, error) from None
         return found
 
     def _spread(
@@ -111,9 +110,12 @@ class Moving:
     ) -> None:
         if not pairs:
             return
-        spread = self.places > 1 and self.partitions is not None
+        single = is_single(self.operator, self.store)
+        spread = not single and self.partitions is not None
         columns = self._columns(family, pairs) if spread or self.dropping.values else []
-        places = itertools.repeat(min(partition, self.places - 1))
+        places = itertools.repeat(partition)
+        if (single and partition) or (spread and (partitions_for(columns, len(pairs), self.before) != partition).any()):
+            raise Undecodable("it has keys that Spark looks for in other partitions; see ckpt state verify")
         if spread and self.partitions is not None:
             places = iter(partitions_for(columns, len(pairs), self.partitions).tolist())
         number = b"" if family is None else families.numbers[family].to_bytes(2, "little")

@@ -19,12 +19,14 @@ from ckpt.decode.changes import Change, Overlay, changes_of
 from ckpt.decode.codecs import decompressed
 from ckpt.decode.records import newest, records_of, with_key
 from ckpt.decode.rows import rows_of
-from ckpt.decode.trouble import Undecodable
+from ckpt.decode.spread import partitions_of
+from ckpt.decode.trouble import LeftToSpark, Undecodable
 from ckpt.decode.types import arrow_type
 from ckpt.decode.unsafe import structs_of
 from ckpt.formats.changelogs import Action
 from ckpt.formats.lz4 import stored
 from ckpt.formats.types import array_of, struct_of
+from ckpt.model import Json
 
 SIZES = st.sampled_from([8, 16, 40])
 ROW = SIZES.flatmap(lambda size: st.binary(min_size=size, max_size=size))
@@ -267,3 +269,18 @@ def test_an_avro_row() -> None:
     kind = struct_of([("n", "long"), ("s", "string"), ("v", "void")])
     found = avro.structs_of(kind, [b"\0\0\0\2\3\2\2a", b"\0\0\0\0\0"], "value")
     assert found.to_pylist() == [{"n": -2, "s": "a", "v": None}, {"n": None, "s": None, "v": None}]
+
+
+@pytest.mark.parametrize(
+    "kind", ["decimal(39,2)", "decimal(0,0)", f"decimal(10,{'9' * 5000})", f"decimal({'9' * 5000},0)"]
+)
+def test_a_decimal_that_spark_has_not_is_left_to_it(kind: str) -> None:
+    with pytest.raises(LeftToSpark, match=r"does not decode the type decimal\("):
+        arrow_type(kind)
+
+
+def test_a_type_of_a_user_is_spread_as_the_type_behind_it() -> None:
+    """Spark's HashExpression hashes it as its sqlType."""
+    column = pa.array([1, None, 2**40], pa.int64())
+    of_user: Json = {"type": "udt", "class": "x", "sqlType": "long"}
+    assert partitions_of([(of_user, column)], 3, 99).tolist() == partitions_of([("long", column)], 3, 99).tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -12,11 +13,11 @@ import ckpt as library
 from ckpt.errors import UsageError
 from ckpt.export.columns import Column, Columns
 from ckpt.native.look import count_state, show_state
-from ckpt.native.lookup import key_parts
+from ckpt.native.lookup import key_parts, typed
 from ckpt.native.plain import plain
 from ckpt.state.units import StateUnit, UnitKind, state_units
 from tests import contract
-from tests.conftest import Ckpt
+from tests.conftest import Ckpt, CopyOf
 from tests.export import rows
 from tests.native.test_samples import units
 from tests.places import SAMPLES
@@ -141,3 +142,34 @@ def test_units_of_a_document_are_spelled_alike(ckpt: Ckpt) -> None:
     kinds = {unit.kind for unit in state_units(library.open_checkpoint(str(SAMPLES / "tws-rocksdb-4.2")))}
     assert UnitKind.TIMERS in kinds
     assert sum('"timers": true' in unit for unit in units) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e999999999", None),
+        ("1e-999999999", None),
+        ("0e999999999", "0"),
+        ("1e35", "1e35"),
+        ("1.500", "1.5"),
+        ("1.501", None),
+    ],
+)
+def test_a_decimal_is_not_written_out(text: str, value: str | None) -> None:
+    if value is None:
+        with pytest.raises(UsageError, match="is no decimal for k"):
+            typed("k", "decimal(38,2)", text)
+    else:
+        assert typed("k", "decimal(38,2)", text).as_tuple() == Decimal(text if value != "0" else "0").as_tuple()
+
+
+def test_an_operator_that_is_called_a_join_has_no_sides(copy_of: CopyOf, ckpt: Ckpt) -> None:
+    """Its metadata name no store of a side, and so nothing says what the rows of one are."""
+    damaged = copy_of("aggregation-hdfs-4.2")
+    metadata = damaged / "state/0/_metadata/metadata"
+    metadata.write_bytes(metadata.read_bytes().replace(b"stateStoreSave", b"symmetricHashJoin"))
+    metadata.with_name(".metadata.crc").unlink()
+    run = ckpt("state", "count", damaged)
+    assert run.exit_code == 3
+    assert "operator 0, left side: its state schema does not say what its rows are" in run.refusal()
+    assert ckpt("inspect", "--deep", damaged).exit_code == ckpt("inspect", damaged).exit_code
