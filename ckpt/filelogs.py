@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ckpt.errors import StorageError
 from ckpt.formats.compaction import CompactibleLog, compactible_log
 from ckpt.formats.names import compactible_id
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
 from ckpt.model import OffsetLog, Unreadable
 from ckpt.sources import FileOffset, decode, in_order
-from ckpt.storage.base import Listing, ReadRequest
+from ckpt.storage.base import Listing, ReadRequest, Storage
 
 SOURCES = "sources"
 _WHOLE = 1 << 16  # up to this many bytes a file is read completely; of a larger one only its end
@@ -78,3 +79,26 @@ def parse(path: str, request: ReadRequest, data: bytes) -> tuple[SourceFile, ...
 def lines(request: ReadRequest, data: bytes) -> bytes:
     """The lines that are complete in what was read, behind a version line."""
     return b"v1" + data[max(data.find(b"\n"), 0) :] if request.offset else data
+
+
+def files_between(storage: Storage, folder: str, after: int, last: int) -> tuple[str, ...] | None:
+    """The files that entries of a log name, as URIs; None where an entry is missing or cannot be read.
+
+    Args:
+        storage: The checkpoint.
+        folder: The folder of the log.
+        after: The last entry that does not count.
+        last: The last one that counts.
+
+    """
+    names = storage.list_level(folder).files
+    wanted = [name for one in range(after + 1, last + 1) for name in (f"{one}.compact", str(one)) if name in names]
+    if len({compactible_id(name) for name in wanted}) < last - after:
+        return None
+    found: dict[str, None] = {}
+    for answer in storage.read_many([ReadRequest(f"{folder}/{name}") for name in wanted]):
+        entry = answer if isinstance(answer, StorageError) else parse_source_log(folder, answer)
+        if isinstance(entry, StorageError | Unreadable):
+            return None
+        found |= dict.fromkeys(one.path for one in entry if after < one.log_offset <= last)
+    return tuple(found)

@@ -41,8 +41,8 @@ SINKS = (
         new_checkpoint="use a new output folder, and let readers read both: _spark_metadata of the old one has "
         "batches up to {last} and no query id, and silently drops batches of the new query with the "
         "same ids",
-        taken_back="before the start, move _spark_metadata/{next} and everything above it out of the output folder "
-        "(not where one of them is a .compact file and the plain files below that are gone)",
+        taken_back="before the start, move _spark_metadata/{next} and everything above it out of the "
+        "output folder (not where one of them is a .compact file and the plain files below that are gone)",
     ),
     Sink(
         "foreachBatch with txnAppId",  # the option of a Delta write, with txnVersion

@@ -56,8 +56,8 @@ def _must_be_old(seen: Listing, grace_s: float, exempt: Collection[str]) -> None
     if age_s < grace_s:
         wait = f"try again in {grace_s - age_s:.0f} s" if age_s > -1 else "its time is in the future: check the clocks"
         raise Refused(
-            f"{path} was written {max(age_s, 0):.0f} s ago: is the query still running? Make sure that it is stopped, "
-            f"and {wait} (`grace_s={grace_s:g}`)"
+            f"{path} was written {max(age_s, 0):.0f} s ago: is the query still running? Make sure that it is stopped "
+            f"(a change that ckpt made counts too), and {wait} (`grace_s={grace_s:g}`)"
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import ClassVar, Self
 
 from ckpt.change.steps import Changed, Step
@@ -16,6 +17,15 @@ from ckpt.versions import Spark
 STOP_FIRST = "Stop the query first: ckpt cannot see whether it is running (an idle query writes nothing)."
 FINISHED_AGAIN = "rows of finished batches would be read again"
 SINK_DROPS = "a sink that remembers batch ids would drop rows"
+
+
+class First(StrEnum):
+    """What comes before the query is started as usual."""
+
+    NOTHING = "nothing"
+    SINK = "sink"  # a sink that remembers batch ids is told to forget some, or it drops rows
+    NOOP = "noop"  # one start into the sink ``noop``: it computes state whose rows every sink has
+    NOOP_IF_WRITTEN = "noop-if-written"  # the same, if the sink has the rows
 
 
 class NoWay(Exception):
@@ -51,6 +61,7 @@ class ChangePlan:
     refused: str | None = None  # why there is no plan, though one is needed
     skips: str | None = None  # which rows are left out, or dropped by a sink: applied only with ``accept_skip``
     repeats: str | None = None  # which rows are read or written again: applied only with ``accept_replay``
+    first: First = First.NOTHING
 
     @property
     def before(self) -> tuple[Forecast, ...]:

@@ -1,7 +1,7 @@
 """Diagnoses of the offset and commit logs, of ``metadata``, and of what a start makes of them (CKPT1xx, CKPT2xx)."""
 
 from ckpt import settings
-from ckpt.diagnoses.common import ERROR, NOTE, REPAIR, RESTORE, WARNING
+from ckpt.diagnoses.common import ERROR, NOTE, REPAIR, WARNING
 from ckpt.findings import Asked, Diagnosis
 from ckpt.sinks import DROPS, NEW_CHECKPOINT, REMEMBERING
 
@@ -13,7 +13,8 @@ _ASYNCHRONOUS = (
 QUERY_ID = (
     "The old id is in the driver log, in the query's progress events and, for a Delta sink, in the log of the table: "
     '`grep -ho \'"appId":"[^"]*","version":[0-9]*\' TABLE/_delta_log/*.json | tail -n 3` prints who wrote last, and '
-    "its batch. With another id, a batch that runs again is in a Delta table twice."
+    "its batch. With another id, a batch that runs again is in a Delta table twice. No other sink knows the id: for "
+    "them any UUID that is new will do."
 )
 UNREADABLE_LOG = Diagnosis(
     "CKPT101",
@@ -61,7 +62,7 @@ SOURCES_DIFFER = Diagnosis(
     "Offset files name different numbers of sources. A query must keep its number of sources as long as it keeps "
     'its checkpoint. A start reads the newest two files, and refuses a query with a different number: "There are '
     '[1] sources in the checkpoint offsets and now there are [2]".',
-    RESTORE,
+    REPAIR,
 )
 MALFORMED_OFFSET = Diagnosis(
     "CKPT107",
@@ -69,7 +70,7 @@ MALFORMED_OFFSET = Diagnosis(
     ERROR,
     "The offset of a source, in an offset file that a start reads, is not JSON. Spark reads the log and then fails "
     "when it passes the offset to the source.",
-    RESTORE,
+    REPAIR,
 )
 NEW_QUERY_ID = Diagnosis(
     "CKPT108",

@@ -6,7 +6,7 @@ from enum import IntEnum, StrEnum
 from functools import partial
 from itertools import islice
 
-from ckpt.change.plan import STOP_FIRST, NoWay, Replay
+from ckpt.change.plan import STOP_FIRST, First, NoWay, Replay
 from ckpt.change.steps import Step, writing
 from ckpt.checkpoint import COMMITS, Checkpoint
 from ckpt.fixes import read_again
@@ -20,6 +20,7 @@ from ckpt.storage import Storage
 from ckpt.versions import Spark
 from ckpt.ways.checked import END_FIRST
 from ckpt.ways.rewind import Replayed, RewindPlan, plan_rewind
+from ckpt.ways.warnings import has_batch
 
 _TRIES = 10  # how many batches are tried before going back is given up
 
@@ -55,6 +56,7 @@ class Draft:
     batches: int = 0  # how many run again, or are read again
     replay: tuple[Replay, ...] = ()
     warnings: tuple[str, ...] = (STOP_FIRST,)
+    first: First = First.NOTHING
 
 
 def tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | None:
@@ -73,7 +75,7 @@ def tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | None:
         "has their offsets and commits, put these back instead: then no row is read again."
     )
     replay = Replay(latest + 1, ranges, finished=True)
-    return Draft(WayName.TIDY, does, Cost.MAY_LOSE, steps, 1, (replay,), (END_FIRST, seen))
+    return Draft(WayName.TIDY, does, Cost.MAY_LOSE, steps, 1, (replay,), (END_FIRST, seen), First.SINK)
 
 
 Drafter = Callable[[Storage, Inspection, Sequence[Spark]], Draft | None]
@@ -124,7 +126,8 @@ def _read_again(storage: Storage, found: Inspection, versions: Sequence[Spark]) 
         (Replay(way.new, source_ranges(offsets.readable(way.origin), newest), finished=finished),),
         (
             STOP_FIRST,
-            f"No sink loses a row. Rows of {again} that are in the sink already are written again, by any sink.",
+            f"No sink loses a row. Rows of {again} that are in the sink already are written again, by any sink. It has "
+            f"batch {way.batches[-1]}: {has_batch(checkpoint, way.batches[-1])}.",
         ),
     )
 
@@ -161,6 +164,7 @@ def _as_draft(plan: RewindPlan, replayed: Replayed) -> Draft:
         again.newest - again.kept,
         plan.replay or (),
         plan.warnings,
+        plan.first,
     )
 
 

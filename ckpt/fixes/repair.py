@@ -10,7 +10,7 @@ from typing import ClassVar, Unpack
 
 from ckpt.change.apply import Receipt
 from ckpt.change.perform import How, perform
-from ckpt.change.plan import FINISHED_AGAIN, SINK_DROPS, ChangePlan, NoWay, inspect_changed
+from ckpt.change.plan import FINISHED_AGAIN, SINK_DROPS, ChangePlan, First, NoWay, inspect_changed
 from ckpt.change.steps import Changed
 from ckpt.checkpoint import METADATA, Checkpoint
 from ckpt.errors import UsageError, argument
@@ -132,6 +132,7 @@ def plan_repairs(
         refused=chosen.plan.refused,
         skips=chosen.plan.skips,
         repeats=chosen.plan.repeats,
+        first=chosen.plan.first,
     )
 
 
@@ -180,6 +181,7 @@ def _checked(storage: Storage, found: Inspection, draft: Draft, versions: Sequen
         warnings=tuple(dict.fromkeys((*draft.warnings, *still_failing(after)))),
         skips=SINK_DROPS if draft.cost is Cost.MAY_LOSE else None,
         repeats=FINISHED_AGAIN if draft.cost >= Cost.FINISHED_AGAIN else None,
+        first=First.SINK if draft.cost is Cost.MAY_LOSE else draft.first,
     )
     return Way(name=draft.name, does=draft.does, cost=draft.cost, batches=draft.batches, plan=plan)
 

@@ -108,6 +108,7 @@ def plan_rewind(
         warnings=tuple(rewind_warnings(checkpoint, again, cut=cut)),
         skips=SINK_DROPS if again.loses else None,
         repeats="other sinks would get rows again" if again.repeats else None,
+        first=again.first,
     )
     plan = checked(plan, storage, to_batch + 1)
     return plan if plan.refused is None else replace(plan, refused=f"{plan.refused}; {_names_only(batches)}")
@@ -129,7 +130,9 @@ def _names_only(batches: Ranges) -> str:
 
 def _again(checkpoint: Checkpoint, batch: int, *, same: bool) -> Again:
     newest = max((i for i in (checkpoint.offsets.latest, checkpoint.commits.latest) if i is not None), default=batch)
-    return Again(batch, max(newest, batch), same, committed=batch + 1 in checkpoint.commits)
+    return Again(
+        batch, max(newest, batch), same, committed=batch + 1 in checkpoint.commits, stateful=bool(checkpoint.stateful)
+    )
 
 
 def _why(checkpoint: Checkpoint, batch: int, *, same: bool) -> str:

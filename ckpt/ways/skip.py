@@ -9,6 +9,7 @@ from ckpt.change.perform import How, perform
 from ckpt.change.plan import STOP_FIRST, ChangePlan, NoWay
 from ckpt.change.steps import Step, creating, unread_removals
 from ckpt.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
+from ckpt.filelogs import files_between, source_folder
 from ckpt.formats.commits import format_commit_log
 from ckpt.handoff.plan import recreated_topics
 from ckpt.handoff.starts import source_start
@@ -17,7 +18,7 @@ from ckpt.inspection import inspect
 from ckpt.model import Kind, Unreadable
 from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import SourceRange, source_ranges
-from ckpt.sources import SourceType, source_views
+from ckpt.sources import FileOffset, SourceType, decode, in_order, source_views
 from ckpt.storage import Storage
 from ckpt.ways.beyond import state_above
 from ckpt.ways.checked import END_FIRST, checked
@@ -30,6 +31,7 @@ class SkippedSource:
 
     range: SourceRange
     options: Mapping[str, str]  # empty where none says it
+    files: tuple[str, ...] | None = None  # of a file source, as URIs; None of any other, or where its log is damaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def plan_skip(storage: Storage) -> SkipPlan:
         ),
         why=f"batch {latest} counts as done"
         + (f", and state version {latest + 1} equals version {latest}" if checkpoint.stateful else ""),
-        skipped=(Skipped(latest, tuple(_sources(checkpoint, latest))),),
+        skipped=(Skipped(latest, tuple(_sources(storage, checkpoint, latest))),),
         warnings=tuple(_warnings(checkpoint, latest)),
     )
     return checked(plan, storage, latest + 1)
@@ -140,7 +142,7 @@ def _written(checkpoint: Checkpoint, latest: int, new: NewVersion) -> Iterator[S
     yield from creating(checkpoint.listing, f"{COMMITS}/{latest}", format_commit_log(commit), before)
 
 
-def _sources(checkpoint: Checkpoint, latest: int) -> Iterator[SkippedSource]:
+def _sources(storage: Storage, checkpoint: Checkpoint, latest: int) -> Iterator[SkippedSource]:
     """What is left out, and how it can be read by hand."""
     before, end = checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest)
     assert before is not None
@@ -149,7 +151,17 @@ def _sources(checkpoint: Checkpoint, latest: int) -> Iterator[SkippedSource]:
         options = {}
         if view.type is not SourceType.FILE:
             options = dict(source_start(view, None, recreated_topics(checkpoint, latest - 1, place)).options)
-        yield SkippedSource(one, options)
+        yield SkippedSource(one, options, _files(storage, checkpoint, latest, place))
+
+
+def _files(storage: Storage, checkpoint: Checkpoint, latest: int, place: int) -> tuple[str, ...] | None:
+    """The files that a file source would have read."""
+    ends = [checkpoint.offsets.readable(batch) for batch in (latest - 1, latest)]
+    first, last = (decode(in_order(end)[place].value) if end else None for end in ends)
+    if not isinstance(last, FileOffset):
+        return None
+    after = first.log_offset if isinstance(first, FileOffset) else -1
+    return files_between(storage, source_folder(checkpoint.listing, ends[1], place), after, last.log_offset)
 
 
 def _warnings(checkpoint: Checkpoint, latest: int) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.change.plan import STOP_FIRST
+from ckpt.change.plan import STOP_FIRST, First
 from ckpt.checkpoint import Checkpoint
 from ckpt.filelogs import file_source_logs
 from ckpt.shell import quoted_path
@@ -19,7 +19,17 @@ class Again:
     kept: int
     newest: int  # that the logs have
     same: bool  # the batch after ``kept`` runs over its old range
-    committed: bool  # that batch was committed
+    committed: bool  # that batch was committed, so that its sink has its rows
+    stateful: bool
+
+    @property
+    def first(self) -> First:
+        """What comes before the usual start."""
+        if self.loses:
+            return First.SINK
+        if not self.stateful or self.newest == self.kept:
+            return First.NOTHING
+        return First.NOOP if self.committed else First.NOOP_IF_WRITTEN
 
     @property
     def loses(self) -> bool:
@@ -40,16 +50,24 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
         old = f"Only batch {first} runs over its old range" if again.same else "Old ids are used again"
         yield f"{old}: {DROPS}.{named_sinks(checkpoint)}"
         yield from _cures(checkpoint, again)
+    elif again.first is First.NOOP:
+        yield (
+            f"Batch {first} runs again over its old range, and its sink has the rows. Before any other start, start "
+            f"the query once with {_NOOP}: it computes the state of batch {first} again and writes no row. Started as "
+            f"usual first, {REMEMBERING} passes over the batch, and the next one fails because its state is missing; "
+            f"any other sink gets the rows again.{named_sinks(checkpoint)}"
+        )
     elif again.repeats:
         yield (
             f"Batch {first} runs again over its old range: {REMEMBERING} takes it for the one it has, and neither "
             f"loses nor doubles a row.{named_sinks(checkpoint)}"
         )
-    if checkpoint.stateful and again.newest > again.kept and not again.loses:
-        yield _not_computed(again)
+    elif again.first is First.NOOP_IF_WRITTEN:
+        yield _if_written(checkpoint, again)
     if again.repeats:
-        others = ", ".join(sink.kind for sink in SINKS if not sink.drops_same_query)
-        yield f"Any other sink ({others}) gets these rows again; upserts by key are safe."
+        if again.first is not First.NOOP:
+            others = ", ".join(sink.kind for sink in SINKS if not sink.drops_same_query)
+            yield f"Any other sink ({others}) gets these rows again; upserts by key are safe."
         yield from _must_be_there(checkpoint)
     logs = file_source_logs(checkpoint.listing, checkpoint.offsets.readable(checkpoint.offsets.latest))
     if again.loses and logs and not cut:
@@ -59,20 +77,29 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
         )
 
 
-def _not_computed(again: Again) -> str:
-    """What a sink that passes over a batch does to state: the rows that it does not ask for are never computed.
+_NOOP = '.writeStream.format("noop").trigger(once=True) on this checkpoint'
+
+
+def _if_written(checkpoint: Checkpoint, again: Again) -> str:
+    """A batch that was planned: a sink may have its rows, and then the state of it is never computed.
 
     Measured on Spark 4.2.0 with Delta 4.4.0; ``FileStreamSink.addBatch`` does likewise.
     """
     first = again.kept + 1
-    if again.committed:
-        has = f"Such a sink does not let Spark compute batch {first} again"
-    else:
-        has = f"If the sink remembers batch ids and has batch {first} already, Spark does not compute it again"
     return (
-        f"{has}, and the next batch fails, because its state is missing. Then, and only then, start the query once "
-        'with .writeStream.format("noop").trigger(once=True) on this checkpoint, which computes the state of batch '
-        f"{first} and writes no row; then start it as usual."
+        f"Batch {first} was planned, and {REMEMBERING} may have its rows: {has_batch(checkpoint, first)}. Then, before "
+        f"any other start, start the query once with {_NOOP}, which computes the state of batch {first} and writes no "
+        "row; started as usual first, Spark passes over the batch, and the next one fails because its state is "
+        "missing. If the sink has not written it, start as usual: into noop its rows would be lost."
+    )
+
+
+def has_batch(checkpoint: Checkpoint, batch: int) -> str:
+    """Where a sink that remembers batches shows that it has one."""
+    query = checkpoint.query_id or "the query's id"
+    return (
+        f"a file sink if _spark_metadata/{batch} (or a later one) is in its output folder, a Delta table if its log "
+        f"has a txn with appId {query} and version {batch} or higher"
     )
 
 

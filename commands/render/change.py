@@ -3,10 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar, assert_never
 
 from ckpt.change.apply import Receipt
-from ckpt.change.plan import ChangePlan, Replay
+from ckpt.change.plan import ChangePlan, First, Replay
 from ckpt.change.steps import Content, Step
 from ckpt.model import Json
 from ckpt.restart.forecast import Forecast
@@ -247,12 +247,20 @@ class ChangeReport(ABC, Generic[Planned]):
             yield from self.next_if_nothing()
 
 
-def start_anew(*, loses: bool) -> str:
-    """What to do once batches were taken back; ``loses``: a sink that remembers batch ids would drop rows."""
+def start_anew(first: First) -> str:
+    """What to do once batches were taken back."""
     start = "start the query in a new driver"
-    if not loses:
-        return start
-    return f"DO NOT start the query yet with {REMEMBERING}: do first what is said of it above. With any other, {start}"
+    match first:
+        case First.NOTHING:
+            return start
+        case First.SINK:
+            wait = f"DO NOT start the query yet with {REMEMBERING}: do first what is said of it above"
+            return f"{wait}. With any other, {start}"
+        case First.NOOP:
+            return "in a new driver, start the query ONCE into noop as said above, and then as usual"
+        case First.NOOP_IF_WRITTEN:
+            return f"see above whether the sink has the batch; if so {start} ONCE into noop, and then as usual"
+    assert_never(first)
 
 
 def next_command(text: str, command: str) -> Iterator[Block]:

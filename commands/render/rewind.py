@@ -47,4 +47,4 @@ class RewindReport(ChangeReport[RewindPlan]):
 
     def start(self) -> str:
         """What to do once it is applied."""
-        return start_anew(loses=self.plan.again is not None and self.plan.again.loses)
+        return start_anew(self.plan.first)

@@ -84,6 +84,8 @@ class RewriteReport:
 
     def _units(self) -> Iterator[Block]:
         rows = [(one.unit.label, self._rows(one)) for one in self.found.units]
+        if not any(told for _, told in rows):
+            return
         yield Heading("State", "")
         yield Table(tuple(rows))
         if unseen := self.found.unseen:

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ckpt.model import Json
 from ckpt.ways.skip import SkippedSource, SkipPlan
 
-from .blocks import Block, Heading, Item, Line
+from .blocks import Block, Heading, Item, Line, more
 from .change import ChangeReport
 from .document import Document
 from .positions import grown_range, range_text
+
+_FILES = 10  # how many are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,9 @@ class SkipReport(ChangeReport[SkipPlan]):
                 yield Item(range_text(source.range), 7, f"    {source.range.index}  ")
                 for name, value in source.options.items():
                     yield Item(f"{name}={value}", 11, "       reader option ")
+                files = source.files or ()
+                yield from (Item(file, 11, "       file ") for file in files[:_FILES])
+                yield from more(len(files) - _FILES)
 
     def start(self) -> str:
         """What to do once it is applied."""
@@ -62,4 +68,5 @@ class SkipReport(ChangeReport[SkipPlan]):
 
 
 def _source_entry(source: SkippedSource) -> Document:
-    return {**grown_range(source.range), "reader_option": dict(source.options)}
+    files: Json = None if source.files is None else list(source.files)
+    return {**grown_range(source.range), "reader_option": dict(source.options), "files": files}

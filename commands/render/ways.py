@@ -23,7 +23,7 @@ _COSTS = {
     Cost.NOTHING: "no row is read again",
     Cost.UNFINISHED_AGAIN: "rows of a batch that was not finished are read again",
     Cost.FINISHED_AGAIN: "rows of finished batches are read again",
-    Cost.MAY_LOSE: "a sink that remembers batch ids drops rows, any other gets some again",
+    Cost.MAY_LOSE: "a sink that remembers batch ids may drop rows, others get some again",
 }
 
 
@@ -90,7 +90,7 @@ class WaysReport(ChangeReport[WaysPlan]):
 
     def start(self) -> str:
         """What to do once it is applied."""
-        return start_anew(loses=self.plan.chosen is not None and self.plan.chosen.cost is Cost.MAY_LOSE)
+        return start_anew(self.plan.first)
 
     def next_if_refused(self) -> Iterator[Block]:
         """A remedy that does not lead back here, or else the copy of the checkpoint."""

@@ -34,7 +34,8 @@ def main(folder: Path) -> None:
             if runs[number]["until"] is None:
                 handle.awaitTermination(SECONDS)
             while runs[number]["until"] is not None and not held[number].wait(0.2):
-                handle.awaitTermination(0.001)  # raises what it failed with
+                if handle.awaitTermination(0.01):  # which raises what it failed with
+                    raise RuntimeError("it ended")
         except Exception as error:
             errors[number] = str(error)[:500]
     told = [{"rows": rows, "error": errors.get(number)} for number, rows in enumerate(seen)]

@@ -101,9 +101,8 @@ def ask(minor: str, python: str, some: Iterable[Case], folder: Path) -> dict[str
     for case in chosen:
         old, new = folder / case.name / "old", folder / case.name / "new"
         ckpt.copy_checkpoint(str(folder / case.name / "made"), str(old))
-        made = ckpt.rewrite_checkpoint(
-            str(old), str(new), provider=case.provider, partitions=case.partitions, format_version=case.version
-        )
+        form: Any = {"provider": case.provider, "partitions": case.partitions, "format_version": case.version}
+        made = ckpt.rewrite_checkpoint(str(old), str(new), new_id=True, **form)  # both run at the same time
         assert made.written, (case.name, made.refused)
         newest[case] = made.batch
     both = [(case, which) for case in chosen for which in ("old", "new")]

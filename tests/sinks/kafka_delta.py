@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from ckpt.change.plan import First
 from ckpt.copying import copy_checkpoint
 from ckpt.fixes.repair import WaysPlan, repair_checkpoint
 from ckpt.ways.skip import skip
@@ -176,7 +177,8 @@ def _repaired(damage: Callable[[Path], None]) -> Callable[[Incident], dict[str, 
 def _cure(one: Incident, plan: WaysPlan) -> None:
     """What the page says of a sink that remembers batches: once into nothing, or the table taken back and a new id."""
     text = " ".join(plan.warnings)
-    if "does not let Spark compute" in text:
+    if plan.first is First.NOOP:
+        assert "Before any other start" in text
         assert one.start(noop=True) == ""
         return
     assert f"--batch {BATCHES - 2} --new-id" in text

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from ckpt.change.plan import First
 from ckpt.copying import copy_checkpoint
+from ckpt.ways.rewind import rewind
 from tests.oracle.answers import VERSIONS
-from tests.remedies import remove
+from tests.remedies import NOW, remove
 from tests.sinks.record import read
 from tests.sinks.stateful import BATCHES, NEWEST, NUMBERS, Numbers, followed, gone_back
 
@@ -30,6 +32,7 @@ def test_one_start_into_noop_brought_the_state_back(minor: str) -> None:
 def test_one_start_into_noop_brings_the_state_back(spark: Any, tmp_path: Path) -> None:
     query = Numbers(spark, tmp_path)
     plan = gone_back(query, tmp_path / "old")
+    assert plan.first is First.NOOP
     assert any('.writeStream.format("noop").trigger(once=True)' in text for text in plan.warnings)
 
     answer = followed(query, tmp_path / "old")
@@ -37,6 +40,31 @@ def test_one_start_into_noop_brings_the_state_back(spark: Any, tmp_path: Path) -
     assert f"/state/0/0/{BATCHES}.delta" in answer["at once"]
     assert answer["noop"] == answer["then"] == ""
     assert answer["times"] == [1] * NUMBERS
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("written", [True, False])
+def test_of_a_planned_batch_the_page_says_how_to_see_whether_the_sink_has_it(
+    written: bool, spark: Any, tmp_path: Path
+) -> None:
+    query, place = Numbers(spark, tmp_path), tmp_path / "query"
+    for batch in range(BATCHES):
+        query.add(batch)
+    assert query.start(place) == ""
+    entry = place / "out" / "_spark_metadata" / str(NEWEST)
+    remove(place / "checkpoint" / "commits" / str(NEWEST))
+    if not written:
+        remove(entry)
+
+    plan, receipt = rewind(str(place / "checkpoint"), to_batch=NEWEST - 1, **NOW)
+
+    assert (receipt.applied, plan.first) == (True, First.NOOP_IF_WRITTEN)
+    assert any(f"_spark_metadata/{NEWEST} (or a later one) is in its output folder" in text for text in plan.warnings)
+    query.add(BATCHES)
+    if entry.exists():
+        assert query.start(place, noop=True) == ""
+    assert query.start(place) == ""
+    assert query.times(place) == dict.fromkeys(range(NUMBERS), 1)
 
 
 @pytest.mark.spark

@@ -14,6 +14,7 @@ from ckpt.ways.skip import SkipPlan, plan_skip
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.places import SAMPLES
+from tests.remedies import remove
 from tests.repair.doing import apply, facts, undo
 from tests.repair.test_command import after_next
 from tests.repair.test_laws import told
@@ -187,6 +188,28 @@ def test_says_what_is_left_out_and_how_it_can_be_read(copy_of: CopyOf, ckpt: Ckp
     assert (skipped["batch"], source["from"], source["to"]) == (latest, *ends)
     assert json.loads(source["reader_option"]["startingOffsets"]) == ends[0]
     assert "startingOffsets=" in ckpt("skip", top).stdout
+
+
+@pytest.mark.parametrize("damage", ["none", "gone", "cut"])
+def test_names_the_files_that_are_left_out(damage: str, copy_of: CopyOf, ckpt: Ckpt) -> None:
+    """Entry 9 of the log is compacted: it names the files of all entries before it too."""
+    top = copy_of("file-source-4.2")
+    for batch in (10, 11):
+        remove(top / f"offsets/{batch}")
+    for batch in (9, 10, 11):
+        remove(top / f"commits/{batch}")
+    log = top / "sources/0/9.compact"
+    if damage == "gone":
+        remove(log)
+    elif damage == "cut":
+        log.write_bytes(log.read_bytes()[:-5])
+    run = ckpt("skip", top, "-o", "json")
+    (source,) = run.json()["skipped"][0]["sources"]
+    if damage == "none":
+        assert source["files"] == ["file:///tmp/ckpt-samples/inputs/file-source/part-09.json"]
+        assert source["files"][0] in ckpt("skip", top).stdout
+    else:
+        assert source["files"] is None
 
 
 @pytest.mark.parametrize("sample", [HDFS, "stateless-killed-3.5", "join-format2-4.3"])
