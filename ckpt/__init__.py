@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ckpt.fixes.choices import Cost, WayName
     from ckpt.fixes.repair import Way, WaysPlan, repair_checkpoint
     from ckpt.handoff import Handoff, Language, Positions, hand_off, show_offsets, snippet
+    from ckpt.importing import import_state, write_state
     from ckpt.migrate.changelog import Changelog, ChangelogSwitch, switch_changelog
     from ckpt.migrate.provider import ProviderMove, ToProvider, move_provider
     from ckpt.migrate.transform import Api, TransformMigration, TransformPlan
@@ -118,6 +119,7 @@ __all__ = [
     "export_state",
     "hand_off",
     "import_offsets",
+    "import_state",
     "inspect",
     "measure_state",
     "migrate_to_transform_with_state",
@@ -143,6 +145,7 @@ __all__ = [
     "switch_changelog",
     "verify_changelog",
     "verify_state",
+    "write_state",
 ]
 
 _LATER = {
@@ -170,6 +173,7 @@ _LATER = {
     "ckpt.native.look": ("StateCount", "StateCounts", "StateRows", "count_state", "show_state"),
     "ckpt.relocate": ("RelocationPlan",),
     "ckpt.repair": ("RepairPlan", "Strategy", "repair_async"),
+    "ckpt.importing": ("import_state", "write_state"),
     "ckpt.rewrite": ("Form", "Rewrite", "RewrittenUnit", "rewrite_checkpoint"),
     "ckpt.spark.api": ("read_changes", "read_initial_state", "read_state"),
     "ckpt.spark.calls": ("Session", "export_state", "migrate_to_transform_with_state", "verify_changelog"),

@@ -35,6 +35,7 @@ MODULES = {
     "relocate": "relocate",
     "copy": "copy",
     "rewrite": "rewrite",
+    "import-state": "import_state",
 }
 """The commands, in the order of the help, and the module of each, which holds a function or Typer of the same name."""
 

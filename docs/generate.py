@@ -98,6 +98,8 @@ API = {
         "relocate_checkpoint",
         "copy_checkpoint",
         "rewrite_checkpoint",
+        "import_state",
+        "write_state",
         "Rewrite",
         "RewrittenUnit",
         "Form",

@@ -89,6 +89,7 @@ COMMANDS = (
     "copy",
     "export-state",
     "handoff",
+    "import-state",
     "inspect",
     "migrate changelog",
     "migrate provider",
@@ -111,6 +112,11 @@ COMMANDS = (
 )
 
 
+def heading(command: str) -> str:
+    """Of the page that publishes it."""
+    return f"## `ckpt {command} {'EXPORT' if command == 'import-state' else 'CHECKPOINT'}`"
+
+
 def test_every_command_is_published(app: Any) -> None:
     assert sorted(commands_of(app)) == sorted(COMMANDS)
 
@@ -122,7 +128,7 @@ def test_published_options_are_those_of_the_command(command: str, app: Any) -> N
         for option in commands_of(app)[command].params
         if option.param_type_name == "option" and option.name != "help"
     }
-    published = {row[0].strip("`"): row[1:] for row in contract.table(f"## `ckpt {command} CHECKPOINT`")}
+    published = {row[0].strip("`"): row[1:] for row in contract.table(heading(command))}
     assert published.keys() == options.keys()
     for name, (_, default, _) in published.items():
         told = {"all": None, "none": None, "off": False}.get(default, default)
@@ -151,7 +157,7 @@ NARROWER = ("migrate transform-with-state", "`--format`")  # the command itself 
     [
         (command, row[0].strip("`"), row[1].split(", "))
         for command in COMMANDS
-        for row in contract.table(f"## `ckpt {command} CHECKPOINT`")
+        for row in contract.table(heading(command))
         if ", " in row[1] and (command, row[0]) != NARROWER
     ],
 )

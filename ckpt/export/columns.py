@@ -120,19 +120,19 @@ def blurred(
         kind, here, at = field.get("type"), (*path, name), (*places, place)
         inner = [inner for inner, _ in named_fields(kind)]
         never = (name, inner) in _NEVER_NULL or TTL in names
-        if path and not never and _all_may_be_null(field):
+        if path and not never and all_may_be_null(field):
             yield here, at
         yield from blurred(kind, here, at)
 
 
-def _all_may_be_null(field: Json) -> bool:
+def all_may_be_null(field: Json) -> bool:
     """Whether a field is a struct that may be NULL, and may have NULL in all its leaves without being it."""
     if not isinstance(field, dict) or field.get("nullable") is False:
         return False
     fields = fields_of(field.get("type"))
     return bool(fields) and all(
         not isinstance(inner, dict)
-        or (_all_may_be_null(inner) if fields_of(inner.get("type")) else inner.get("nullable") is not False)
+        or (all_may_be_null(inner) if fields_of(inner.get("type")) else inner.get("nullable") is not False)
         for inner in fields or ()
     )
 

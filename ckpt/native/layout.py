@@ -1,6 +1,6 @@
 """How the rows of a unit are stored: in which store and column family, and how its keys and values are encoded."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ckpt import settings
@@ -47,7 +47,9 @@ def layout_of(chosen: Chosen, unit: StateUnit) -> Layout:
     families = {family.name: family for family in store.column_families}
     if not families:
         encoder = _encoder(unit, store)
-        return Layout(store.name, None, store.key_schema, store.value_schema, encoder, False, False, _delimiter(chosen))
+        return Layout(
+            store.name, None, store.key_schema, store.value_schema, encoder, False, False, delimiter_of(chosen.recorded)
+        )
     if name not in families:
         raise Undecodable(f"{chosen.checkpoint.uri}: no state schema describes the rows of {unit.label}")
     return _of_family(chosen, operators[unit.operator], store, families[name])
@@ -82,13 +84,13 @@ def _of_family(chosen: Chosen, operator: Operator, store: Store, family: ColumnF
         encoder=family.key_encoder,
         several=name.endswith(_MERGED) or name in lists,
         avro=avro,
-        delimiter=_delimiter(chosen),
+        delimiter=delimiter_of(chosen.recorded),
     )
 
 
-def _delimiter(chosen: Chosen) -> bytes:
-    """What the merge operator puts between the rows of a list."""
-    return b"," if chosen.recorded.get(settings.MERGE_OPERATOR, "1") == "1" else b""
+def delimiter_of(recorded: Mapping[str, str]) -> bytes:
+    """What the merge operator puts between the rows of a list; of the settings in the offsets."""
+    return b"," if recorded.get(settings.MERGE_OPERATOR, "1") == "1" else b""
 
 
 def _family_name(unit: StateUnit, stores: dict[str, Store]) -> str:

@@ -1,42 +1,30 @@
 """``ckpt rewrite`` as one call: a new checkpoint with the same state, kept by another provider or in other partitions.
 
-The new one has the offsets and the commit of the newest committed batch, and one snapshot of each store in each
-partition: state version batch + 1. It lacks what no start looks for. A batch that is planned and not committed is
-refused: a sink that has its rows passes over it, and its state would be missing.
+A batch that is planned and not committed is refused: a sink that has its rows passes over it, and its state would be
+missing.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from uuid import uuid4
+from functools import partial
 
 from ckpt import settings
-from ckpt.change.steps import Changed
-from ckpt.checkpoint import COMMITS, OFFSETS
 from ckpt.copying import select
-from ckpt.copying.placing import Placing, check_apart, incomplete, open_new, options_for
-from ckpt.errors import StorageError, UsageError
+from ckpt.copying.placing import check_apart, options_for
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
-from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.formats.types import named_fields, type_named
-from ckpt.inspection import inspect
-from ckpt.model import Operator, Provider, Store
+from ckpt.model import Operator, Store
 from ckpt.native.batches import raw_batches
 from ckpt.native.files import files_of
+from ckpt.native.layout import delimiter_of
 from ckpt.native.spread import rows_in
-from ckpt.reader import read_checkpoint
 from ckpt.rewrite.dropping import NOTHING, Dropping, Key, read_keys
-from ckpt.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, planned, stores_of
-from ckpt.rewrite.snapshots import hdfs_snapshot, rocksdb_snapshot
+from ckpt.rewrite.plan import Rewrite, RewrittenUnit, planned
 from ckpt.rewrite.spreading import is_single
-from ckpt.rewrite.stores import Families, Moving
-from ckpt.state.folders import STATE
+from ckpt.rewrite.stores import Families, Moving, Pair
+from ckpt.rewrite.writing import Making, Watcher, check_form, other_rows
 from ckpt.state.units import StateUnit
-from ckpt.storage.base import one_line
-from ckpt.storage.locations import spark_uri
-
-Watcher = Callable[[int, int], None]
-"""Called with the number of stores written so far, and the number of all stores."""
 
 
 def rewrite_checkpoint(
@@ -84,7 +72,7 @@ def rewrite_checkpoint(
 
     """
     check_apart(uri, into)
-    _check_form(provider, partitions, format_version)
+    check_form(provider, partitions, format_version)
     options = storage_options or {}
     keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
     chosen = choose(Question(uri, Wanted(), all_units=True), options_for(uri, options))
@@ -92,45 +80,13 @@ def rewrite_checkpoint(
     found = planned(chosen, selection, into, provider, partitions, format_version, keys, new_id=new_id)
     if plan or found.refused:
         return found
-    placing = open_new(into, options)
-    placing.make_empty()
-    try:
-        _write(chosen, SmallFiles(chosen, selection, found), placing, watcher)
-        _check(found, placing)
-        units = tuple(_counted(chosen, found, options))
-        _check_at_rest(chosen)
-    except BaseException:
-        placing.discard()
-        raise
-    return replace(found, units=units, written=True, files=len(placing.sizes), bytes=sum(placing.sizes.values()))
+    contents, counted = partial(_moved, chosen, found), partial(_counted, chosen, found)
+    return Making(chosen, selection, found, options, contents, counted, watcher).made()
 
 
-def _check_form(provider: str | None, partitions: int | None, format_version: int | None) -> None:
-    """Raise UsageError where it is none."""
-    if partitions is not None and partitions < 1:
-        raise UsageError("`partitions`: at least one")
-    if format_version not in (None, 1, 2):
-        raise UsageError("`format_version`: 1 or 2")
-    if provider not in (None, Provider.HDFS, Provider.ROCKSDB):
-        raise UsageError(f"`provider={provider!r}`: {Provider.HDFS} or {Provider.ROCKSDB}")
-
-
-def _write(chosen: Chosen, small: SmallFiles, placing: Placing, watcher: Watcher | None) -> None:
-    """All files, in the order in which no crash leaves what a start takes for complete. Raises CkptError."""
-    placing.put({small.first: small.file(small.first)})
-    stores = list(stores_of(chosen))
-    for done, (operator, store) in enumerate(stores, 1):
-        for path, data in _state(chosen, operator, store, small):
-            placing.put({path: data})
-        if watcher is not None:
-            watcher(done, len(stores))
-    for path in (*small.paths(), small.last):
-        placing.put({path: small.file(path)})
-
-
-def _state(chosen: Chosen, operator: Operator, store: Store, small: SmallFiles) -> Iterator[tuple[str, bytes]]:
-    """The files of a store. Raises Undecodable, StorageError."""
-    old, new, recorded = small.found.old, small.found.new, chosen.recorded
+def _moved(chosen: Chosen, found: Rewrite, operator: Operator, store: Store, families: Families) -> list[list[Pair]]:
+    """The rows of a store, in their new partitions. Raises Undecodable, StorageError."""
+    old, new, recorded = found.old, found.new, chosen.recorded
     moving = Moving(
         operator=operator,
         store=store,
@@ -140,62 +96,21 @@ def _state(chosen: Chosen, operator: Operator, store: Store, small: SmallFiles) 
         partitions=None if new.partitions == old.partitions else new.partitions,
         places=1 if is_single(operator, store) else new.partitions,
         avro=recorded.get(settings.ENCODING_FORMAT) == "avro" and bool(operator.variables),
-        delimiter=b"," if recorded.get(settings.MERGE_OPERATOR, "1") == "1" else b"",
-        dropping=small.found.droppings.get(operator.id, NOTHING),
+        delimiter=delimiter_of(recorded),
+        dropping=found.droppings.get(operator.id, NOTHING),
     )
-    families = Families()
-    parts = moving.moved(files_of(chosen, operator.id, store.name), families)
-    stem = str(small.selection.batch + 1)
-    for partition, pairs in enumerate(parts):
-        folder = f"{STATE}/{operator.id}/{partition}" + ("" if store.name == DEFAULT_STORE else f"/{store.name}")
-        name = stem
-        if new.version > 1:
-            ids = small.ids.setdefault(operator.id, [[] for _ in parts])[partition]
-            ids.append(str(uuid4()))
-            name = f"{stem}_{ids[-1]}"
-        if new.provider is Provider.HDFS:
-            yield f"{folder}/{name}.snapshot", hdfs_snapshot(pairs)
-        else:
-            yield from rocksdb_snapshot(pairs, families).below(folder, name).items()
+    return moving.moved(files_of(chosen, operator.id, store.name), families)
 
 
-def _check(found: Rewrite, placing: Placing) -> None:
-    """Whether the new checkpoint starts as the old one. Raises StorageError."""
-    target = placing.storage
-    now = inspect(read_checkpoint(Changed(target, target.list_tree(), uri=spark_uri(found.into))))
-    before, after = (
-        {f.spark: (f.batch_id, f.sources) for f in one.counted if f.outcome.runs} for one in (found.inspection, now)
-    )
-    same = all(start == before.get(spark, start) and start[0] == found.batch + 1 for spark, start in after.items())
-    problem = placing.problem()
-    if problem is None and not (after and same):
-        problem = "a start would not continue from it as from the old one"
-    if problem is not None:
-        raise incomplete(found.into, "the new checkpoint", problem)
-
-
-def _check_at_rest(chosen: Chosen) -> None:
-    """Raise StorageError where the query has run meanwhile: a sink has batches then that the new one would run anew."""
-    logs = [chosen.checkpoint.listing.in_folder(folder) for folder in (OFFSETS, COMMITS)]
-    now = [chosen.storage.list_level(folder).files for folder in (OFFSETS, COMMITS)]
-    if [set(names) for names in logs] != [set(names) for names in now]:
-        raise StorageError(
-            f"{chosen.checkpoint.uri}: the query runs, and has planned a batch meanwhile: stop it, and write again"
-        )
-
-
-def _counted(chosen: Chosen, found: Rewrite, options: Mapping[str, str]) -> Iterator[RewrittenUnit]:
+def _counted(chosen: Chosen, found: Rewrite, made: Chosen) -> Iterator[RewrittenUnit]:
     """The rows of each unit in both checkpoints, read again. Raises StorageError where the new one has others."""
-    made = choose(Question(found.into, Wanted(), all_units=True), options_for(found.into, options))
     there = {unit.label: unit for unit in made.units}
     for one in found.units:
         dropping = found.droppings.get(one.unit.operator)
         before, dropped = _rows(chosen, one.unit, dropping)
         after, forgotten = _rows(made, there[one.unit.label], dropping)
         if after != before - dropped or forgotten:
-            raise StorageError(
-                f"{one_line(found.into)}: the new checkpoint has other rows than it should, and was removed"
-            )
+            raise other_rows(found.into)
         yield replace(one, rows=after, dropped=dropped if dropping and dropping.values else None)
 
 

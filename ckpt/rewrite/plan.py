@@ -80,11 +80,14 @@ def planned(
     provider: str | None,
     partitions: int | None,
     version: int | None,
-    keys: Sequence[Key],
+    keys: Sequence[Key] = (),
     *,
     new_id: bool,
+    of_values: bool = False,
 ) -> Rewrite:
     """What is to be written; ``refused`` says why it cannot be.
+
+    ``of_values``: rows are made of values, and not bytes that are there moved.
 
     Raises CannotRewrite, Undecodable: The old form is unknown; UsageError: There are no such keys.
     """
@@ -110,7 +113,7 @@ def planned(
         refused=next(
             chain(
                 _uncommitted(chosen),
-                why_not(chosen.checkpoint.state, chosen.recorded, old, new),
+                why_not(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values),
                 _unread_keys(chosen) if keys else (),
             ),
             None,

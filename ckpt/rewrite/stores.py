@@ -127,7 +127,7 @@ class Moving:
     def _columns(self, family: str | None, pairs: list[Pair]) -> list[Column]:
         """The grouping key of each row."""
         kept = self.kept(family)
-        return _grouping(self.operator, self.store, family).columns(
+        return grouping_of(self.operator, self.store, family).columns(
             kept.key, kept.keys([key for key, _ in pairs], self.old)
         )
 
@@ -147,10 +147,11 @@ def columns_of(operator: Operator, store: Store) -> list[tuple[str, Json]]:
         return []
     named = [family for family in store.column_families if family.name != DEFAULT_COLUMN_FAMILY]
     name, key = (named[0].name, named[0].key_schema) if named else (None, store.key_schema)
-    return _grouping(operator, store, name).kinds(key)
+    return grouping_of(operator, store, name).kinds(key)
 
 
-def _grouping(operator: Operator, store: Store, family: str | None) -> GroupingKey:
+def grouping_of(operator: Operator, store: Store, family: str | None) -> GroupingKey:
+    """Which part of the keys of a store, or of a family of it, is the operator's. Raises Undecodable."""
     maps = [variable.name for variable in operator.variables if variable.kind == _MAP]
     return grouping_key(operator.name, store.name, family, maps)
 

@@ -20,9 +20,14 @@ class Form:
     version: int  # state store checkpoint format: 1, or 2 with unique ids
 
 
-def why_not(state: StateInventory | None, recorded: Mapping[str, str], old: Form, new: Form) -> Iterator[str]:
-    """Why state is not written in a new form; nothing where it can be. ``recorded`` are the settings of the offsets."""
-    respread = new.partitions != old.partitions
+def why_not(
+    state: StateInventory | None, recorded: Mapping[str, str], old: Form, new: Form, *, of_values: bool = False
+) -> Iterator[str]:
+    """Why state is not written in a new form; nothing where it can be. ``recorded`` are the settings of the offsets.
+
+    ``of_values``: rows are made of values, and not bytes that are there moved.
+    """
+    respread = of_values or new.partitions != old.partitions
     if new.partitions > _MOST_PARTITIONS:
         yield f"{new.partitions:,} partitions: ckpt writes at most {_MOST_PARTITIONS:,}"
     if recorded.get(settings.ROW_CHECKSUM, "false") == "true":
@@ -30,7 +35,12 @@ def why_not(state: StateInventory | None, recorded: Mapping[str, str], old: Form
     if (codec := codec_of(recorded)) not in (None, LZ4):
         yield f"state is compressed with {codec}, and ckpt writes lz4 only"
     if respread and recorded.get(settings.ENCODING_FORMAT) == "avro":
-        yield "state is encoded as Avro, of which ckpt does not read all keys; so it leaves rows in their partitions"
+        how = (
+            "writes no such rows"
+            if of_values
+            else "does not read all keys of it; so it leaves rows in their partitions"
+        )
+        yield f"state is encoded as Avro: ckpt {how}"
     if new.provider is Provider.HDFS and new.version != 1:
         yield "state store checkpoint format 2 is one of RocksDB only"
     if respread and recorded.get(settings.STRICT_DISTRIBUTION) != "true":
@@ -39,14 +49,14 @@ def why_not(state: StateInventory | None, recorded: Mapping[str, str], old: Form
             "their partitions"
         )
     for operator in state.operators if state else ():
-        yield from _of_operator(operator, old, new)
+        yield from _of_operator(operator, new, as_it_is=old == new and not of_values)
 
 
-def _of_operator(operator: Operator, old: Form, new: Form) -> Iterator[str]:
+def _of_operator(operator: Operator, new: Form, *, as_it_is: bool) -> Iterator[str]:
     families = [family.name for store in operator.stores for family in store.column_families]
     if families and new.provider is Provider.HDFS:
         yield f"operator {operator.id} ({operator.name}) keeps column families, which only RocksDB has"
     if any("Ts" in name and name.endswith("ToValues") for name in families):
         yield f"operator {operator.id} is a join of state format 4, which ckpt does not write"
-    if operator.name is None and new != old:
+    if operator.name is None and not as_it_is:
         yield f"operator {operator.id} has no metadata (Spark before 4.0): ckpt cannot tell how its rows are kept"

@@ -1,4 +1,4 @@
-"""What ``ckpt rewrite`` says: what is written, and how the query continues."""
+"""What ``ckpt rewrite`` and ``ckpt import-state`` say: what is written, and how the query continues."""
 
 import json
 from collections.abc import Iterator
@@ -48,21 +48,20 @@ class RewriteReport:
             "query_id": found.query_id,
             "new_id": found.new_id,
             "settings": dict(found.changed),
-            "units": [
-                {
-                    "unit": unit_entry(one.unit),
-                    "rows": one.rows,
-                    "partitions": one.partitions,
-                    "dropped": one.dropped,
-                }
-                for one in found.units
-            ],
-            "unseen_keys": [dict(key) for key in found.unseen],
+            "units": [self._unit(one) for one in found.units],
             "refused": found.refused,
             "written": found.written,
             "files": found.files,
             "bytes": found.bytes,
+            **self._own(),
         }
+
+    def _unit(self, one: "RewrittenUnit") -> Document:
+        return {**_unit(one), "dropped": one.dropped}
+
+    def _own(self) -> Document:
+        """What only this command says."""
+        return {"unseen_keys": [dict(key) for key in self.found.unseen]}
 
     def page(self) -> Page:
         """What became of it, what there is, and what to do with it."""
@@ -77,10 +76,20 @@ class RewriteReport:
         found = self.found
         form = f"{PROVIDER_NAMES[found.new.provider]}, {plural(found.new.partitions, 'partition')}"
         if found.written:
-            how = f"{plural(found.files, 'file')}, {size(found.bytes)}; read again, and equal"
-            yield Headline(f"WRITTEN to {found.into}: the state of batch {found.batch}, {form} ({how})", Tone.GOOD)
+            how = f"{plural(found.files, 'file')}, {size(found.bytes)}; {self._checked}"
+            yield Headline(f"WRITTEN to {found.into}: {self._state}, {form} ({how})", Tone.GOOD)
         else:
-            yield Headline(f"PLANNED: the state of batch {found.batch} into {found.into}, {form}", Tone.WARNING)
+            yield Headline(f"PLANNED: {self._state} into {found.into}, {form}", Tone.WARNING)
+
+    @property
+    def _state(self) -> str:
+        """Which it is."""
+        return f"the state of batch {self.found.batch}"
+
+    @property
+    def _checked(self) -> str:
+        """What was seen when it was read again."""
+        return "read again, and equal"
 
     def _units(self) -> Iterator[Block]:
         rows = [(one.unit.label, self._rows(one)) for one in self.found.units]
@@ -131,3 +140,28 @@ class RewriteReport:
             "Next",
         )
         yield Command(f"ckpt inspect {quoted_path(found.into)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport(RewriteReport):
+    """A new checkpoint with rows that were given; ``source`` is the one that all else is from, as it was typed."""
+
+    export: str
+
+    def _unit(self, one: "RewrittenUnit") -> Document:
+        return _unit(one)
+
+    def _own(self) -> Document:
+        return {"export": self.export}
+
+    @property
+    def _state(self) -> str:
+        return f"the state in {self.export}, to continue after batch {self.found.batch}"
+
+    @property
+    def _checked(self) -> str:
+        return "every row checked; read again, and as many"
+
+
+def _unit(one: "RewrittenUnit") -> Document:
+    return {"unit": unit_entry(one.unit), "rows": one.rows, "partitions": one.partitions}

@@ -1,4 +1,4 @@
-"""Continues real queries on a rewritten checkpoint and on a copy of the old one, and says what differs.
+"""Continues real queries on a rewritten or imported checkpoint and on a copy of the old one, and says what differs.
 
 Both see the same new rows; what they put out, batch by batch, and their state in the end shall be equal.
 """
@@ -21,17 +21,18 @@ _STATE_STORE = "spark.sql.streaming.stateStore."
 
 @dataclass(frozen=True)
 class Case:
-    """A sample, and the form that its state is given."""
+    """A sample, and the form that its state is given; with a shape it is exported so, and imported."""
 
     sample: str
     provider: str | None = None
     partitions: int | None = None
     format_version: int | None = None
+    shape: ckpt.Shape | None = None
 
     @property
     def name(self) -> str:
         """Such as `join-rocksdb-4.0, hdfs, 3 partitions`."""
-        parts = [self.sample, self.provider, f"{self.partitions} partitions" if self.partitions else None]
+        parts = [self.sample, self.shape, self.provider, f"{self.partitions} partitions" if self.partitions else None]
         return ", ".join(filter(None, [*parts, f"format {self.format_version}" if self.format_version else None]))
 
 
@@ -39,13 +40,7 @@ def found(spark: Any, case: Case, folder: Path) -> dict[str, Any]:
     """The rows of each batch and the state in the end, on both."""
     uri = str(SAMPLES / case.sample)
     ckpt.copy_checkpoint(uri, str(folder / "old"))
-    made = ckpt.rewrite_checkpoint(
-        uri,
-        str(folder / "new"),
-        provider=case.provider,
-        partitions=case.partitions,
-        format_version=case.format_version,
-    )
+    made = _made(spark, case, uri, folder)
     if made.refused:
         return {"refused": made.refused}
     told: dict[str, Any] = {}
@@ -53,6 +48,20 @@ def found(spark: Any, case: Case, folder: Path) -> dict[str, Any]:
         rows = [_run(spark, case.sample, folder / name, form) for _ in range(BATCHES)]
         told[name] = {"rows": rows, "state": state(folder / name)}
     return told
+
+
+def _made(spark: Any, case: Case, uri: str, folder: Path) -> ckpt.Rewrite:
+    """The new checkpoint."""
+    form: dict[str, Any] = {
+        "provider": case.provider,
+        "partitions": case.partitions,
+        "format_version": case.format_version,
+    }
+    if case.shape is None:
+        return ckpt.rewrite_checkpoint(uri, str(folder / "new"), **form)
+    request = ckpt.ExportRequest(uri, to=str(folder / "export"), shape=case.shape, all_units=True)
+    ckpt.export_state(request, None, ckpt.Session(spark=spark))
+    return ckpt.import_state(str(folder / "export"), uri, str(folder / "new"), **form)
 
 
 def _run(spark: Any, sample: str, checkpoint: Path, form: ckpt.Form) -> dict[int, list[str]]:

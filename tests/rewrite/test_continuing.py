@@ -1,4 +1,4 @@
-"""A real query continues on a rewritten checkpoint as on the old one: the same rows, and in the end equal state."""
+"""A real query continues on a rewritten or imported checkpoint as on the old one: the same rows, and equal state."""
 
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,11 @@ LIVE = (
     Case("session-window-changelog-4.2", "hdfs", 3),
     Case("dedup-aggregation-hdfs-4.2", "rocksdb", 5),
     Case("join-v3-changelog-4.2", None, 1, 2),
+    Case("aggregation-hdfs-4.2", "rocksdb", 3, shape=ckpt.Shape.RAW),
+    Case("join-changelog-4.2", shape=ckpt.Shape.FLAT),
+    Case("tws-event-time-changelog-4.2", shape=ckpt.Shape.FLAT),
 )
-"""Both directions, and both formats; with `CKPT_TEST_ALL=1` all, transformWithState included."""
+"""Both directions, both formats and both shapes; with `CKPT_TEST_ALL=1` all."""
 SAMPLES = (
     "aggregation-hdfs-4.2",
     "aggregation-format2-4.2",
@@ -35,7 +38,16 @@ SAMPLES = (
 EVERY = [
     Case(sample, *form)
     for sample in SAMPLES
-    for form in (("rocksdb", None), ("hdfs", None), (None, 3), ("rocksdb", 5, 1), ("rocksdb", 1, 2))
+    for form in (
+        ("rocksdb", None),
+        ("hdfs", None),
+        (None, 3),
+        ("rocksdb", 5, 1),
+        ("rocksdb", 1, 2),
+        (None, None, None, ckpt.Shape.FLAT),
+        (None, 3, None, ckpt.Shape.RAW),
+    )
+    if form[-1] is not ckpt.Shape.RAW or not sample.startswith(("dedup", "limit"))  # has void, which no file holds
 ]
 
 

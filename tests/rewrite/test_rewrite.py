@@ -11,6 +11,7 @@ import pytest
 import ckpt
 from ckpt.errors import StorageError
 from ckpt.versions import Progress
+from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.copying.test_interrupted import crashes
 from tests.places import SAMPLE_NAMES, SAMPLES
@@ -134,6 +135,7 @@ def test_a_plan_writes_nothing_and_a_full_folder_is_refused(ckpt: Ckpt, tmp_path
     words = ("rewrite", SAMPLES / "aggregation-hdfs-4.2", "--into", tmp_path / "new", "--partitions", 3)
     planned = ckpt(*words, "--plan", "-o", "json")
     assert (planned.exit_code, planned.json()["written"], (tmp_path / "new").exists()) == (0, False, False)
+    assert contract.disagreements(planned.json(), "rewrite") == []
     assert ckpt(*words).exit_code == 0
     again = ckpt(*words)
     assert again.exit_code == 3

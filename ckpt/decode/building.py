@@ -1,0 +1,213 @@
+"""UnsafeRows from Arrow arrays, column by column: what ``ckpt.decode.unsafe`` reads, byte for byte as Spark writes it.
+
+Spark classes ``UnsafeRowWriter`` and ``UnsafeArrayWriter``. Bytes are compared with those of five versions of Spark
+(``tests/rewrite/test_building.py``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.decode.trouble import Undecodable
+from ckpt.decode.types import FIXED, Shape, own_type, shape_of, width_of
+from ckpt.formats.types import named_fields
+from ckpt.model import Json
+
+WORD = 8
+_KEPT = 16  # bytes of a row for a decimal of more than 18 digits, also where it is NULL
+_DECIMAL_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Blobs:
+    """Byte strings, one behind the other: ``data`` is an array of bytes, ``bounds`` where each begins and the end."""
+
+    data: Any
+    bounds: Any
+
+    @property
+    def sizes(self) -> Any:
+        """The length of each."""
+        return np.diff(self.bounds)
+
+    def to_list(self) -> list[bytes]:
+        """Each of them."""
+        data, bounds = self.data.tobytes(), self.bounds.tolist()
+        return [data[start:end] for start, end in pairwise(bounds)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column as rows or arrays have it: a word for each value, or what the words point to."""
+
+    nulls: Any
+    words: Any  # int64; None where values are behind the words
+    blobs: Blobs | None = None  # of every value, empty for NULL
+    keeps: bool = False  # in a row 16 bytes, whatever the length is
+
+
+def rows_from(kind: Json, array: Any) -> Blobs:
+    """An array of structs without NULL as rows, without a version byte. Raises Undecodable for a type it cannot write.
+
+    ``kind`` is the StructType in Spark's JSON, and the array has its Arrow type (``ckpt.decode.types.arrow_type``).
+    """
+    kinds = [own for _, own in named_fields(kind)]
+    return _rows([_column(own, part) for own, part in zip(kinds, array.flatten(), strict=True)], len(array))
+
+
+def _rows(columns: Sequence[_Column], count: int) -> Blobs:
+    bits = (len(columns) + 63) // 64
+    head: Any = np.zeros((count, bits + len(columns)), np.int64)
+    end: Any = np.full(count, (bits + len(columns)) * WORD, np.int64)
+    behind: list[tuple[Any, Blobs]] = []
+    for place, column in enumerate(columns):
+        head[:, place // 64] |= column.nulls.astype(np.int64) << (place % 64)
+        if column.blobs is None:
+            head[:, bits + place] = np.where(column.nulls, 0, column.words)
+            continue
+        sizes = column.blobs.sizes
+        pointed = end << 32 | sizes
+        head[:, bits + place] = pointed if column.keeps else np.where(column.nulls, 0, pointed)
+        behind.append((end, column.blobs))
+        end = end + (_KEPT if column.keeps else _whole(sizes))
+    bounds = _bounds(end)
+    out: Any = np.zeros(int(bounds[-1]), np.uint8)
+    width = head.shape[1]
+    if width and count:
+        out.view(np.int64)[(bounds[:-1] // WORD)[:, None] + np.arange(width)] = head
+    for at, blobs in behind:
+        _put(out, bounds[:-1] + at, blobs)
+    return Blobs(out, bounds)
+
+
+def _column(kind: Json, array: Any) -> _Column:
+    kind = own_type(kind)
+    nulls = ~np.asarray(array.is_valid())
+    shape = shape_of(kind)
+    if shape is Shape.NULL:
+        return _Column(np.ones(len(array), bool), np.zeros(len(array), np.int64))
+    if shape in (Shape.BOOLEAN, Shape.FIXED, Shape.SMALL_DECIMAL):
+        return _Column(nulls, _words(kind, shape, array))
+    there = array.filter(array.is_valid())
+    blobs = _blobs(kind, shape, there)
+    sizes: Any = np.zeros(len(array), np.int64)
+    sizes[~nulls] = blobs.sizes
+    return _Column(nulls, None, Blobs(blobs.data, _bounds(sizes)), shape is Shape.LARGE_DECIMAL)
+
+
+def _words(kind: Json, shape: Shape, array: Any) -> Any:
+    """Values in their slots; what a value does not use is zero."""
+    if shape is Shape.BOOLEAN:
+        return np.asarray(array.fill_null(False)).astype(np.int64)
+    if shape is Shape.SMALL_DECIMAL:
+        return memory(array, np.dtype("<i8"), 2)[:, 0]
+    dtype = FIXED[str(kind)][0]
+    return memory(array, dtype).view(f"<u{dtype.itemsize}").astype(np.uint64).view(np.int64)
+
+
+def memory(array: Any, dtype: Any, width: int = 1) -> Any:
+    """The values of an array of fixed width as they lie in memory; of NULL anything."""
+    buffer = array.buffers()[1]
+    if buffer is None:
+        found = np.zeros(len(array) * width, dtype)
+    else:
+        found = np.frombuffer(buffer, dtype)[array.offset * width : (array.offset + len(array)) * width]
+    return found if width == 1 else found.reshape(-1, width)
+
+
+def _blobs(kind: Json, shape: Shape, array: Any) -> Blobs:
+    """Values without NULL that have no fixed length."""
+    if shape is Shape.TEXT:
+        return _texts(array)
+    if shape is Shape.LARGE_DECIMAL:
+        return _decimals(array)
+    if shape is Shape.VARIANT:
+        return _joined(_texts(array.field(0)), _texts(array.field(1)), np.dtype("<i4"))
+    match kind:
+        case {"type": "struct"}:
+            return rows_from(kind, array)
+        case {"type": "array", "elementType": element}:
+            return _arrays(element, array.flatten(), _counts(array))
+        case {"type": "map", "keyType": key, "valueType": value}:
+            counts = _counts(array)
+            return _joined(_arrays(key, array.keys, counts), _arrays(value, array.items, counts), np.dtype("<i8"))
+    raise Undecodable(f"ckpt does not write values of type {kind}")
+
+
+def _counts(array: Any) -> Any:
+    """How many elements each list or map has."""
+    return np.diff(np.asarray(array.offsets).astype(np.int64))
+
+
+def _texts(array: Any) -> Blobs:
+    array = array.cast(pa.large_binary())
+    if not len(array):
+        return Blobs(np.zeros(0, np.uint8), np.zeros(1, np.int64))
+    bounds = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
+    data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
+    return Blobs(data[bounds[0] : bounds[-1]], bounds - bounds[0])
+
+
+def _decimals(array: Any) -> Blobs:
+    """The unscaled values, big-endian, in as few bytes as hold value and sign."""
+    big = memory(array, np.dtype("u1"), _DECIMAL_BYTES)[:, ::-1]
+    sign = big[:, :1] >> 7
+    spare = np.cumprod(big == sign * 255, axis=1).sum(axis=1)
+    spare = np.minimum(spare, _DECIMAL_BYTES - 1)
+    spare = spare - ((np.take_along_axis(big, spare[:, None], 1)[:, 0] >> 7 != sign[:, 0]) & (spare > 0))
+    used = np.arange(_DECIMAL_BYTES) >= spare[:, None]
+    return Blobs(big[used], _bounds(_DECIMAL_BYTES - spare))
+
+
+def _arrays(kind: Json, values: Any, counts: Any) -> Blobs:
+    """Arrays of so many elements each: the number, a bit for each NULL in whole words, elements, what they point to."""
+    kind = own_type(kind)
+    column, width = _column(kind, values), width_of(kind)
+    owner: Any = np.repeat(np.arange(len(counts)), counts)
+    first = np.cumsum(counts) - counts
+    place = np.arange(len(owner)) - first[owner]
+    head = WORD + (counts + 63) // 64 * WORD
+    begin = head + _whole(counts * width)
+    sizes = np.zeros(len(owner), np.int64) if column.blobs is None else column.blobs.sizes
+    before = _bounds(_whole(sizes))
+    at = begin[owner] + before[:-1] - before[first][owner]
+    words = np.where(column.nulls, 0, column.words if column.blobs is None else at << 32 | sizes)
+    bounds = _bounds(begin + before[first + counts] - before[first])
+    out: Any = np.zeros(int(bounds[-1]), np.uint8)
+    starts = bounds[:-1]
+    out.view(np.int64)[starts // WORD] = counts
+    np.bitwise_or.at(out, (starts + WORD)[owner] + place // 8, (column.nulls << place % 8).astype(np.uint8))
+    target = (starts + head)[owner] + place * width
+    out[target[:, None] + np.arange(width)] = words.view(np.uint8).reshape(-1, WORD)[:, :width]
+    if column.blobs is not None:
+        _put(out, starts[owner] + at, column.blobs)
+    return Blobs(out, bounds)
+
+
+def _joined(first: Blobs, second: Blobs, length: Any) -> Blobs:
+    """The bytes of the first, as a number of this type, and both: keys and values of a map, value and metadata."""
+    width = length.itemsize
+    bounds = _bounds(width + first.sizes + second.sizes)
+    out: Any = np.zeros(int(bounds[-1]), np.uint8)
+    out[bounds[:-1][:, None] + np.arange(width)] = first.sizes.astype(length).view(np.uint8).reshape(-1, width)
+    _put(out, bounds[:-1] + width, first)
+    _put(out, bounds[:-1] + width + first.sizes, second)
+    return Blobs(out, bounds)
+
+
+def _put(out: Any, at: Any, blobs: Blobs) -> None:
+    """Copy each to its place."""
+    out[np.repeat(at - blobs.bounds[:-1], blobs.sizes) + np.arange(len(blobs.data))] = blobs.data
+
+
+def _bounds(sizes: Any) -> Any:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
+def _whole(sizes: Any) -> Any:
+    """Bytes in whole words."""
+    return (sizes + WORD - 1) // WORD * WORD

@@ -1,0 +1,160 @@
+"""What Spark stores for the rows of an operator: in each store or column family its keys and values.
+
+Beside what a unit shows there is what Spark derives from it: how many rows a join side has for a key, when values
+expire, timers by time. ``ckpt.native.contradictions`` compares the same things.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.decode.arrow import whole
+from ckpt.decode.building_keys import versioned
+from ckpt.export.columns import TTL
+from ckpt.formats.types import named_fields
+from ckpt.importing.fitting import struct
+from ckpt.importing.trouble import Misfit
+from ckpt.model import Json
+from ckpt.native.groups import groups_of, occurrences
+from ckpt.state.units import StateUnit, UnitKind
+
+_LENGTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What one store or column family holds."""
+
+    name: str
+    keys: Any  # an array of structs
+    values: Any  # likewise; or a list of bytes objects
+    unique: bool = False  # each row of the unit is one of them, and no key may be there twice
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a unit, as ``ckpt.importing.frames`` gives them."""
+
+    unit: StateUnit
+    columns: Sequence[Any]
+    matched: Any = None  # of a join side: booleans
+
+
+def contents_of(rows: Rows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes) -> Iterator[Content]:
+    """Everything that is stored for a unit. Raises Misfit.
+
+    Args:
+        rows: The rows.
+        schemas: Of each store or column family that the operator has, the schemas of keys and values.
+        delimiter: What is put between the rows of a list.
+
+    """
+    match rows.unit.kind:
+        case UnitKind.SIDE:
+            yield from _side(rows, schemas)
+        case UnitKind.LIST:
+            yield from _list(rows, schemas, delimiter)
+        case UnitKind.TIMERS:
+            yield from _timers(rows, schemas)
+        case UnitKind.MAP:
+            key, own, value = rows.columns
+            name = rows.unit.variable or ""
+            both = struct(schemas[name][0], [key, own], _all(len(key)))
+            yield Content(name, both, value, unique=True)
+            if rows.unit.ttl:
+                yield _index(name, schemas, both, _times(name, value))
+        case UnitKind.VALUE:
+            key, value = rows.columns
+            name = rows.unit.variable or ""
+            yield Content(name, key, value, unique=True)
+            if rows.unit.ttl:
+                yield _index(name, schemas, key, _times(name, value))
+        case _:
+            key, value = rows.columns
+            yield Content(rows.unit.stores[0], key, value, unique=True)
+
+
+def _all(count: int) -> Any:
+    return np.ones(count, bool)
+
+
+def _nothing(kind: Json, count: int) -> Any:
+    """Values of an index, which hold nothing."""
+    return struct(kind, [pa.nulls(count) for _ in named_fields(kind)], _all(count))
+
+
+def _times(variable: str, values: Any) -> Any:
+    """When values expire, in ms. Raises Misfit for NULL."""
+    found = values.field(TTL)
+    missing = np.asarray(found.is_null())
+    if missing.any():
+        raise Misfit(int(np.argmax(missing)), f"{TTL} is NULL, and each value of {variable} has a time to live")
+    return found
+
+
+def _index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: Any, times: Any) -> Content:
+    """What expires, by time."""
+    name = f"$ttl_{variable}"
+    key, value = schemas[name]
+    return Content(name, struct(key, [times, keys], _all(len(keys))), _nothing(value, len(keys)))
+
+
+def _timers(rows: Rows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[Content]:
+    key, times = rows.columns
+    name = next(one for one in schemas if one.endswith("_keyToTimestamp"))
+    index = name.replace("_keyToTimestamp", "_timestampToKey")
+    for own, columns in ((name, [key, times]), (index, [times, key])):
+        kind, value = schemas[own]
+        yield Content(own, struct(kind, columns, _all(len(key))), _nothing(value, len(key)), unique=True)
+
+
+def _list(rows: Rows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes) -> Iterator[Content]:
+    """A list is one value, its elements in the order of the rows; also how many it has, and when the first expires."""
+    name = rows.unit.variable or ""
+    keys, elements = rows.columns
+    groups, first = _grouped(keys)
+    own: Any = keys.take(whole(pa.int64(), first))
+    found: list[list[bytes]] = [[] for _ in first]
+    for group, row in zip(groups.tolist(), versioned(schemas[name][1], elements), strict=True):
+        found[group].append(len(row).to_bytes(_LENGTH, "little") + row)
+    yield Content(name, own, [delimiter.join(parts) for parts in found])
+    counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
+    counter = f"$count_{name}" if f"$count_{name}" in schemas else f"$rowCounter_{name}"
+    if counter in schemas:
+        yield Content(counter, own, struct(schemas[counter][1], [counts], _all(len(own))))
+    if rows.unit.ttl:
+        times: Any = np.full(len(first), np.iinfo(np.int64).max)
+        np.minimum.at(times, groups, np.asarray(_times(name, elements)))
+        least = whole(pa.int64(), times)
+        yield _index(name, schemas, own, least)
+        kind = schemas[f"$min_{name}"][1]
+        yield Content(f"$min_{name}", own, struct(kind, [least], _all(len(own))))
+
+
+def _grouped(keys: Any) -> tuple[Any, Any]:
+    """For each row the number of its key, counted as they come, and the first row of each."""
+    codes = groups_of([keys], len(keys))
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place: Any = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place[inverse] if len(keys) else inverse, first[order]
+
+
+def _side(rows: Rows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[Content]:
+    """The rows of a key have numbers from 0 on, and how many there are is kept beside them."""
+    keys, values = rows.columns
+    name = rows.unit.buffer.name if rows.unit.buffer else ""
+    groups, first = _grouped(keys)
+    numbers = whole(pa.int64(), occurrences(groups))
+    kind, value = schemas[name]
+    indexed = struct(kind, [*keys.flatten(), numbers], _all(len(keys)))
+    own = values if rows.matched is None else struct(value, [*values.flatten(), rows.matched], _all(len(keys)))
+    yield Content(name, indexed, own)
+    counter = f"{rows.unit.side}-keyToNumValues"
+    counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
+    there = keys.take(whole(pa.int64(), first))
+    yield Content(counter, there, struct(schemas[counter][1], [counts], _all(len(there))))

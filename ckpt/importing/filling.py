@@ -1,0 +1,191 @@
+"""The stores of a new checkpoint, filled with rows that were given: bytes of keys and values, and their partitions."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ckpt.decode.arrow import fixed
+from ckpt.decode.building import memory, rows_from
+from ckpt.decode.building_keys import key_blobs, versioned
+from ckpt.decode.keys import no_prefix, prefix
+from ckpt.decode.trouble import Undecodable
+from ckpt.export.columns import holds_void
+from ckpt.export.reading import Chosen
+from ckpt.formats.types import fields_of, named_fields
+from ckpt.importing.contents import Content, Rows, contents_of
+from ckpt.importing.fitting import struct
+from ckpt.importing.given import Given, Taken, taken
+from ckpt.importing.matched import matched_of
+from ckpt.importing.repeated import must_agree
+from ckpt.importing.trouble import Misfit
+from ckpt.model import Json, Operator, Provider, Store
+from ckpt.native import rocksdb
+from ckpt.native.files import files_of
+from ckpt.native.layout import delimiter_of
+from ckpt.rewrite.plan import Rewrite
+from ckpt.rewrite.spreading import is_single, partitions_for
+from ckpt.rewrite.stores import Families, Pair, grouping_of
+from ckpt.state.units import StateUnit, UnitKind
+
+_NORMALISED = frozenset(
+    {"dedupe", "dedupeWithinWatermark", "sessionWindowStateStoreSaveExec", "stateStoreSave", "symmetricHashJoin"}
+)
+"""Operators in whose keys Spark has no -0.0 (``NormalizeFloatingNumbers``)."""
+_FLOATS = {"float": np.dtype("<f4"), "double": np.dtype("<f8")}
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """How a store or column family holds its rows."""
+
+    key: Json
+    value: Json
+    encoder: Json  # of keys in RocksDB
+
+
+@dataclass(slots=True)
+class Filling:
+    """The rows that were given, on their way into stores."""
+
+    chosen: Chosen
+    found: Rewrite
+    given: Given
+    counts: dict[str, int] = field(default_factory=dict)  # rows of each unit that was filled, by label
+    _filled: dict[int, dict[str, list[tuple[Taken, Content]]]] = field(default_factory=dict)  # of the operator at hand
+
+    def parts(self, operator: Operator, store: Store, families: Families) -> list[list[Pair]]:
+        """The rows of each partition of a store, keys with the number of their family. Raises CkptError."""
+        stored = _stored(store)
+        contents = self._of(operator)
+        if store.column_families:
+            _number(self.chosen, operator, store, families, contents)
+        places = 1 if is_single(operator, store) else self.found.new.partitions
+        parts: list[list[Pair]] = [[] for _ in range(places)]
+        for name, how in stored.items():
+            for rows, content in contents.get(name, []):
+                number = families.numbers[name].to_bytes(2, "little") if store.column_families else b""
+                for place, key, value in self._pairs(operator, store, how, rows, content, places):
+                    parts[place].append((number + key, value))
+        return parts
+
+    def _of(self, operator: Operator) -> dict[str, list[tuple[Taken, Content]]]:
+        """What is stored for an operator, by store or family."""
+        if operator.id not in self._filled:
+            self._filled.clear()
+            found = self._filled[operator.id] = {}
+            for unit in self.chosen.units:
+                if unit.operator == operator.id and not unit.shown_elsewhere:
+                    rows = taken(self.given, unit)
+                    self.counts[unit.label] = len(rows)
+                    for content in _told(rows, partial(self._listed, operator, rows)):
+                        found.setdefault(content.name, []).append((rows, content))
+        return self._filled[operator.id]
+
+    def _listed(self, operator: Operator, rows: Taken) -> list[Content]:
+        return list(self._contents(operator, rows))
+
+    def _contents(self, operator: Operator, rows: Taken) -> Iterator[Content]:
+        schemas = {name: (one.key, one.value) for store in operator.stores for name, one in _stored(store).items()}
+        columns = list(rows.columns)
+        if operator.name in _NORMALISED:
+            columns[0] = _normalised(_key_of(rows.unit), columns[0])
+        must_agree(operator, self.chosen.recorded, rows.unit, columns)
+        matched = None
+        if rows.unit.kind is UnitKind.SIDE and _has_matched(rows.unit, schemas):
+            matched = matched_of(self.chosen, rows.unit, columns, rows.matched)
+        yield from contents_of(Rows(rows.unit, columns, matched), schemas, delimiter_of(self.chosen.recorded))
+
+    def _pairs(
+        self, operator: Operator, store: Store, how: _Stored, rows: Taken, content: Content, places: int
+    ) -> Iterator[tuple[int, bytes, bytes]]:
+        bare = self.found.new.provider is Provider.HDFS
+        own = content.keys
+        keys = rows_from(how.key, own).to_list() if bare else key_blobs(how.key, how.encoder, own)
+        if content.unique:
+            _told(rows, partial(_no_duplicates, keys))
+        values = content.values
+        if not isinstance(values, list):
+            values = rows_from(how.value, values).to_list() if bare else versioned(how.value, values)
+        return zip(self._places(operator, store, how, content, places), keys, values, strict=True)
+
+    def _places(self, operator: Operator, store: Store, how: _Stored, content: Content, places: int) -> list[int]:
+        if is_single(operator, store):
+            return [0] * len(content.keys)
+        family = content.name if store.column_families else None
+        columns = grouping_of(operator, store, family).columns(how.key, content.keys)
+        found: list[int] = partitions_for(columns, len(content.keys), places).tolist()
+        return found
+
+
+def _told(rows: Taken, do: Callable[[], Any]) -> Any:
+    """What it gives; a row that is refused is named."""
+    try:
+        return do()
+    except Misfit as misfit:
+        raise rows.refused(misfit) from None
+
+
+def is_keyless(unit: StateUnit) -> bool:
+    """Whether there is one row, whatever the query has read: of a limit, or of an aggregation without keys."""
+    return all(holds_void(kind) for _, kind in named_fields(_key_of(unit)))
+
+
+def _key_of(unit: StateUnit) -> Json:
+    return next(kind for name, kind in named_fields(unit.schema) if name == "key")
+
+
+def _has_matched(unit: StateUnit, schemas: dict[str, tuple[Json, Json]]) -> bool:
+    """Whether the rows of a join side are stored with whether they were joined."""
+    shown = [kind for name, kind in named_fields(unit.schema) if name == "value"]
+    stored = schemas[unit.buffer.name][1] if unit.buffer else None
+    return len(fields_of(stored) or ()) > len(fields_of(shown[0]) or ())
+
+
+def _stored(store: Store) -> dict[str, _Stored]:
+    if store.column_families:
+        return {one.name: _Stored(one.key_schema, one.value_schema, one.key_encoder) for one in store.column_families}
+    columns = store.prefix_columns or 0
+    encoder = prefix(columns) if columns else no_prefix()
+    return {store.name: _Stored(store.key_schema, store.value_schema, encoder)}
+
+
+def _number(chosen: Chosen, operator: Operator, store: Store, families: Families, needed: Collection[str]) -> None:
+    """The numbers that families have: those of the old store. Raises Undecodable where it lacks a needed one."""
+    for files in files_of(chosen, operator.id, store.name):
+        with rocksdb.store(files) as old:
+            families.take(old.families, old.internal)
+        if families.numbers:
+            break
+    missing = [name for name in needed if name not in families.numbers]
+    if missing:
+        raise Undecodable(
+            f"{chosen.checkpoint.uri}: no snapshot of operator {operator.id} says which number the column family "
+            f"{missing[0]} has"
+        )
+
+
+def _no_duplicates(keys: list[bytes]) -> None:
+    """Raise Misfit for a key that is there twice."""
+    if len(set(keys)) == len(keys):
+        return
+    seen: dict[bytes, int] = {}
+    for row, key in enumerate(keys):
+        if (first := seen.setdefault(key, row)) != row:
+            raise Misfit(row, f"its key is the one of another row before it ({row - first} rows before)")
+
+
+def _normalised(kind: Json, array: Any) -> Any:
+    """Keys as Spark compares them: zero has one sign, and NaN one form."""
+    columns = []
+    for (_, own), column in zip(named_fields(kind), array.flatten(), strict=True):
+        if fields_of(own):
+            column = _normalised(own, column)
+        elif own in _FLOATS:
+            values = memory(column, _FLOATS[str(own)]) + _FLOATS[str(own)].type(0)
+            values[np.isnan(values)] = np.nan
+            column = fixed(column.type, values, np.asarray(column.is_null()))
+        columns.append(column)
+    return struct(kind, columns, np.asarray(array.is_valid()))

@@ -1,0 +1,180 @@
+"""Arrow arrays made what a schema of Spark says, or refused: types, names of fields, and NULL where none may be.
+
+A value is never changed: an integer may become wider, or narrower if it fits; a number is never made of a text.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.decode.arrow import validity
+from ckpt.decode.types import Shape, arrow_type, own_type, shape_of
+from ckpt.export.columns import type_names
+from ckpt.formats.types import fields_of, named_fields
+from ckpt.importing.trouble import Misfit
+from ckpt.model import Json
+
+_SIMPLER = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary(), pa.date64(): pa.date32()}
+
+
+def fitted(kind: Json, array: Any, rows: Any, name: str) -> Any:
+    """An array of the type's own Arrow type.
+
+    Args:
+        kind: The type, in Spark's JSON.
+        array: What was given.
+        rows: For each value the row that it is in.
+        name: What to call the column in a refusal.
+
+    Raises:
+        Misfit: It is of another type, or has a value that the type does not have.
+
+    """
+    kind = own_type(kind)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), arrow_type(kind))
+    if shape_of(kind) is Shape.NESTED and isinstance(kind, dict):
+        return _nested(kind, array, rows, name)
+    return _simple(kind, array, rows, name)
+
+
+def not_null(field: Json, array: Any, rows: Any, name: str, there: Any = None) -> None:
+    """Raise Misfit where a field may not be NULL and is, in rows that are ``there``."""
+    if isinstance(field, dict) and field.get("nullable") is False:
+        wrong = np.asarray(array.is_null())
+        _refuse(wrong if there is None else wrong & there, rows, f"{name} is NULL, and must not be")
+
+
+def struct(kind: Json, columns: Sequence[Any], there: Any) -> Any:
+    """An array of structs from the columns of its fields; NULL where it is not ``there``."""
+    fields = [pa.field(name, column.type) for (name, _), column in zip(named_fields(kind), columns, strict=True)]
+    return pa.Array.from_buffers(
+        pa.struct(fields), len(there), [validity(~there)], int((~there).sum()), children=list(columns)
+    )
+
+
+def _refuse(wrong: Any, rows: Any, why: str) -> None:
+    if wrong.any():
+        raise Misfit(int(rows[np.argmax(wrong)]), why)
+
+
+def _nested(kind: dict[str, Json], array: Any, rows: Any, name: str) -> Any:
+    match kind:
+        case {"type": "struct"} if pa.types.is_struct(array.type):
+            return _struct(kind, array, rows, name)
+        case {"type": "array", "elementType": element} if _is_list(array.type):
+            plain = array.cast(pa.list_(array.type.value_type))
+            inner = _inside(plain, rows)
+            values = fitted(element, plain.flatten(), inner, f"{name}[]")
+            not_null({"nullable": kind.get("containsNull")}, values, inner, f"{name}[]")
+            return _rebuilt(arrow_type(kind), plain, [values])
+        case {"type": "map", "keyType": key, "valueType": value} if pa.types.is_map(array.type):
+            plain = array.take(pa.array(range(len(array)), pa.int64()))
+            inner = _inside(plain, rows)
+            keys = fitted(key, plain.keys, inner, f"{name}.key")
+            not_null({"nullable": False}, keys, inner, f"{name}.key")
+            values = fitted(value, plain.items, inner, f"{name}.value")
+            not_null({"nullable": kind.get("valueContainsNull")}, values, inner, f"{name}.value")
+            entries = pa.StructArray.from_arrays([keys, values], names=["key", "value"])
+            return _rebuilt(arrow_type(kind), plain, [entries])
+    raise _other(array, kind, name)
+
+
+def _rebuilt(kind: Any, array: Any, children: list[Any]) -> Any:
+    """The same lists of other elements."""
+    bounds = np.asarray(array.offsets)
+    there = np.asarray(array.is_valid())
+    buffers = [validity(~there), pa.py_buffer(np.ascontiguousarray(bounds - bounds[0]).astype(np.int32))]
+    return pa.Array.from_buffers(kind, len(array), buffers, int((~there).sum()), children=children)
+
+
+def _inside(array: Any, rows: Any) -> Any:
+    """The row of each element."""
+    return np.repeat(rows, np.diff(np.asarray(array.offsets)))
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _struct(kind: Json, array: Any, rows: Any, name: str) -> Any:
+    """By name; where names repeat, or are none, by place."""
+    wanted = [own for own, _ in named_fields(kind)]
+    given = [array.type.field(place).name for place in range(array.type.num_fields)]
+    if given != wanted and (sorted(given) != sorted(wanted) or len(set(wanted)) < len(wanted)):
+        raise Misfit(None, f"{name} has the fields {', '.join(given) or 'none'}, and Spark's are {', '.join(wanted)}")
+    parts = array.flatten()
+    ordered = parts if given == wanted else [parts[given.index(own)] for own in wanted]
+    there = np.asarray(array.is_valid())
+    columns = []
+    for field, part in zip(fields_of(kind) or (), ordered, strict=True):
+        own = str(field.get("name")) if isinstance(field, dict) else ""
+        column = fitted(field.get("type") if isinstance(field, dict) else None, part, rows, f"{name}.{own}")
+        not_null(field, column, rows, f"{name}.{own}", there)
+        columns.append(column)
+    return struct(kind, columns, there)
+
+
+def _simple(kind: Json, array: Any, rows: Any, name: str) -> Any:
+    target = arrow_type(kind)
+    if array.type == target:
+        return array
+    if not _are_alike(array.type, target):
+        raise _other(array, kind, name)
+    try:
+        return _cast(array, target)
+    except pa.ArrowInvalid:
+        at = _first_wrong(array, target)
+        raise Misfit(int(rows[at]), f"{name} has a value that {_named(kind)} does not have: {array[at]}") from None
+
+
+def _are_alike(given: Any, target: Any) -> bool:
+    """Whether all values of a type that another one has can be made it without a doubt."""
+    types = pa.types
+    if types.is_timestamp(given) and types.is_timestamp(target):
+        return bool((given.tz is None) == (target.tz is None))
+    if types.is_duration(target) or types.is_time64(target):
+        same = types.is_duration if types.is_duration(target) else types.is_time
+        return bool(given == pa.int64() or same(given))
+    return any(
+        (
+            types.is_integer(given) and types.is_integer(target),
+            types.is_float32(given) and types.is_float64(target),
+            types.is_decimal(given) and types.is_decimal(target),
+            types.is_date(given) and types.is_date(target),
+            _SIMPLER.get(given, given) == target,
+            types.is_fixed_size_binary(given) and types.is_binary(target),
+        )
+    )
+
+
+def _cast(array: Any, target: Any) -> Any:
+    return array.cast(target, safe=True)
+
+
+def _first_wrong(array: Any, target: Any) -> int:
+    """The place of the first value that cannot be cast."""
+    low, high = 0, len(array)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            _cast(array.slice(low, middle - low), target)
+            low = middle
+        except pa.ArrowInvalid:
+            high = middle
+    return low
+
+
+def _other(array: Any, kind: Json, name: str) -> Misfit:
+    return Misfit(None, f"{name} is of the Arrow type {array.type}, and Spark's type is {_named(kind)}")
+
+
+def _named(kind: Json) -> str:
+    """A type, shortly."""
+    return next(iter(type_names(kind)))

@@ -1,0 +1,130 @@
+"""Rows of a unit, raw or flat, as the columns that Spark's reader gives: the inverse of ``ckpt.native.shapes``."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.decode.types import arrow_type
+from ckpt.export.columns import BLURRED, PARTITION, Column, all_may_be_null, blurred, holds_void
+from ckpt.formats.types import fields_of, named_fields
+from ckpt.importing.fitting import fitted, not_null, struct
+from ckpt.importing.trouble import Misfit
+from ckpt.model import Json
+from ckpt.native.batches import columns_of
+from ckpt.state.units import StateUnit
+
+MATCHED = "matched"
+"""Of a join side: whether a row was joined already. Not in an export; it may be given for rows."""
+
+_IGNORED = re.compile(rf"{PARTITION}|__index_level_\d+__")
+"""Columns that are not state: Spark's own, and the index that pandas writes."""
+
+
+def columns_from(unit: StateUnit, table: Any) -> list[Any]:
+    """The columns of the unit's schema, of their Arrow types. Raises Misfit."""
+    rows = np.arange(table.num_rows)
+    names = [name for name, _ in named_fields(unit.schema)]
+    given = [name for name in table.column_names if not (_IGNORED.fullmatch(name) or (unit.side and name == MATCHED))]
+    if len(set(given)) < len(given):
+        raise Misfit(None, f"the column {next(name for name in given if given.count(name) > 1)} is there twice")
+    raw = any(name in names and pa.types.is_struct(table.schema.field(name).type) for name in given)
+    return _raw(unit, table, given, rows) if raw else _flat(unit, table, given, rows)
+
+
+def _raw(unit: StateUnit, table: Any, given: list[str], rows: Any) -> list[Any]:
+    kinds = dict(named_fields(unit.schema))
+    _same_columns(given, [name for name, kind in kinds.items() if not holds_void(kind)], list(kinds))
+    found = []
+    for name, kind in kinds.items():
+        if name not in given:
+            found.append(_void(kind, len(rows)))
+            continue
+        array = fitted(kind, table.column(name), rows, name)
+        not_null({"nullable": False}, array, rows, name)
+        found.append(array)
+    return found
+
+
+def _void(kind: Json, count: int) -> Any:
+    """A struct that has only void in it, or nothing: no file holds it."""
+    return struct(kind, [pa.nulls(count, arrow_type(own)) for _, own in named_fields(kind)], np.ones(count, bool))
+
+
+def _same_columns(given: list[str], needed: list[str], known: list[str]) -> None:
+    """Raise Misfit for a column that is missing, or is not one."""
+    missing = [name for name in needed if name not in given]
+    strange = [name for name in given if name not in known]
+    if missing:
+        raise Misfit(None, f"the column {missing[0]} is missing; there should be {', '.join(needed)}")
+    if strange:
+        raise Misfit(None, f"the column {strange[0]} is none of the state; there should be {', '.join(needed)}")
+
+
+def _flat(unit: StateUnit, table: Any, given: list[str], rows: Any) -> list[Any]:
+    kept = columns_of(unit).kept
+    names = [column.name for column in kept]
+    _same_columns(given, names, names)
+    leaves = {one.places: (one, fitted(one.type, table.column(one.name), rows, one.name)) for one in kept}
+    tree = _Tree(rows, leaves, dict(blurred_at(unit.schema)))
+    everywhere: Any = np.ones(len(rows), bool)
+    found = []
+    for place, (_, kind) in enumerate(named_fields(unit.schema)):
+        if (place,) in leaves:
+            found.append(tree.leaf((place,), {"nullable": False}, everywhere))
+        else:
+            found.append(tree.struct((place,), kind, everywhere))
+    return found
+
+
+def blurred_at(schema: Json) -> Iterator[tuple[tuple[int, ...], str]]:
+    """By position, structs of which the flat shape does not tell NULL from a struct of NULLs; and their names."""
+    for path, places in blurred(schema):
+        yield places, ".".join(path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """Leaves that are put back into structs."""
+
+    rows: Any
+    leaves: Mapping[tuple[int, ...], tuple[Column, Any]]
+    blurred: Mapping[tuple[int, ...], str]
+
+    def leaf(self, places: tuple[int, ...], own: Json, there: Any) -> Any:
+        column, array = self.leaves[places]
+        not_null(own, array, self.rows, column.name, there)
+        return array
+
+    def struct(self, places: tuple[int, ...], kind: Json, there: Any) -> Any:
+        """The struct at a position, which is NULL where it is not ``there``."""
+        columns = []
+        for place, own in enumerate(fields_of(kind) or ()):
+            at = (*places, place)
+            inner = own.get("type") if isinstance(own, dict) else None
+            if at in self.leaves:
+                columns.append(self.leaf(at, own, there))
+            elif fields_of(inner):
+                columns.append(self.struct(at, inner, there & self._present(at, own)))
+            else:
+                columns.append(pa.nulls(len(self.rows), arrow_type(inner)))
+        return struct(kind, columns, there)
+
+    def _present(self, places: tuple[int, ...], own: Json) -> Any:
+        """Where a struct below key or value is not NULL."""
+        inside = [array for at, (_, array) in self.leaves.items() if at[: len(places)] == places]
+        empty: Any = np.ones(len(self.rows), bool)
+        for array in inside:
+            empty &= np.asarray(array.is_null())
+        if places in self.blurred:
+            if empty.any():
+                name = self.blurred[places]
+                row = int(self.rows[np.argmax(empty)])
+                raise Misfit(row, f"of {name} the flat shape does not say {BLURRED}: export it with the shape raw")
+            return ~empty
+        if all_may_be_null(own) or not isinstance(own, dict) or own.get("nullable") is False:
+            return np.ones(len(self.rows), bool)
+        return ~empty

@@ -1,0 +1,258 @@
+"""The rows that are to be state, unit by unit: of the folder of an export, or of frames in memory."""
+
+import json
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from ckpt.errors import CkptError, NotFound, StorageError, UsageError
+from ckpt.export.targets import MANIFEST, Format, Shape
+from ckpt.importing.frames import MATCHED, columns_from
+from ckpt.importing.trouble import Misfit
+from ckpt.model import Json
+from ckpt.state.units import StateUnit
+from ckpt.storage import Listing, Storage, open_storage
+from ckpt.storage.base import one_line
+
+_DELTA = "_delta_log"
+_PARQUET = ".parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some rows of a unit, and the file that they are in."""
+
+    name: str | None
+    table: Any
+
+
+class Given(Protocol):
+    """Where rows come from."""
+
+    @property
+    def place(self) -> str:
+        """What to call it in a refusal."""
+        ...
+
+    @property
+    def labels(self) -> Collection[str]:
+        """The units of which there are rows."""
+        ...
+
+    def pieces(self, label: str) -> Iterator[Piece]:
+        """The rows of a unit. Raises CkptError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The rows of a unit, checked against its schema."""
+
+    unit: StateUnit
+    columns: Sequence[Any]  # of the unit's schema
+    matched: Any  # of a join side: what the column of that name says, or NULL
+    place: str
+    names: Sequence[str | None]  # of the files
+    starts: Sequence[int]  # the first row of each
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def refused(self, misfit: Misfit) -> CkptError:
+        """The error that names a row as its owner counts: from 1 on, in its file."""
+        if misfit.row is None:
+            return _refused(self.place, self.unit, None, None, misfit)
+        piece = bisect_right(self.starts, misfit.row) - 1
+        return _refused(self.place, self.unit, self.names[piece], misfit.row - self.starts[piece], misfit)
+
+
+def taken(given: Given, unit: StateUnit) -> Taken:
+    """The rows of a unit. Raises CkptError where they are not as its schema says."""
+    found: list[list[Any]] = []
+    matched: list[Any] = []
+    names: list[str | None] = []
+    starts = [0]
+    for piece in given.pieces(unit.label):
+        try:
+            found.append(columns_from(unit, piece.table))
+            matched.append(_matched(piece.table))
+        except Misfit as misfit:
+            raise _refused(given.place, unit, piece.name, misfit.row, misfit) from None
+        names.append(piece.name)
+        starts.append(starts[-1] + piece.table.num_rows)
+    columns = [pa.concat_arrays(parts) for parts in zip(*found, strict=True)]
+    return Taken(unit, columns, pa.concat_arrays(matched), given.place, names, starts[:-1])
+
+
+def _matched(table: Any) -> Any:
+    """The column ``matched``, or NULL. Raises Misfit."""
+    if MATCHED not in table.column_names:
+        return pa.nulls(table.num_rows, pa.bool_())
+    found = table.column(MATCHED).combine_chunks()
+    if not pa.types.is_boolean(found.type):
+        raise Misfit(None, f"{MATCHED} is of the Arrow type {found.type}, and it is true or false")
+    return found
+
+
+def _refused(place: str, unit: StateUnit, name: str | None, row: int | None, misfit: Misfit) -> CkptError:
+    where = [unit.label, *([f"row {row + 1}"] if row is not None else []), *([name] if name else [])]
+    return CkptError(one_line(f"{place}: {', '.join(where)}: {misfit.why}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Tables in memory, by the label of their unit."""
+
+    tables: Mapping[str, Any]
+    place: str = "frames"
+
+    @property
+    def labels(self) -> Collection[str]:
+        """The units of which there are rows."""
+        return self.tables.keys()
+
+    def pieces(self, label: str) -> Iterator[Piece]:
+        """The one table."""
+        yield Piece(None, self.tables[label])
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """The folder that ``ckpt export-state --all --to`` has written, whoever has edited it since."""
+
+    place: str
+    storage: Storage
+    listing: Listing
+    folders: Mapping[str, str]  # by the label of the unit
+    query_id: str | None
+    batch: int | None
+
+    @property
+    def labels(self) -> Collection[str]:
+        """The units of which there are rows."""
+        return self.folders.keys()
+
+    def pieces(self, label: str) -> Iterator[Piece]:
+        """Its Parquet files, in the order of their names. Raises CkptError for a folder that holds anything else."""
+        folder = self.folders[label]
+        where = f"{self.place}/{folder}".rstrip("/")
+        names = sorted(name for name in self.listing.in_folder(folder) if name[0] not in "_.")
+        inside = [name for name in self.listing.subfolders(folder) if name[0] not in "_."] if folder else []
+        strange = [*inside, *(name for name in names if not name.endswith(_PARQUET))]
+        if f"{folder}/{_DELTA}".lstrip("/") in self.listing.folders:
+            raise CkptError(one_line(f"{where} is a Delta table, and ckpt imports Parquet files: write it as Parquet"))
+        if strange or not names:
+            why = f"there is {strange[0]} in it" if strange else "there is none in it"
+            raise CkptError(one_line(f"{where} is to hold Parquet files and nothing else, and {why}"))
+        for name in names:
+            path = f"{folder}/{name}".lstrip("/")
+            yield Piece(path, _table(f"{self.place}/{path}", self.storage.read(path)))
+
+
+def open_export(place: str, options: Mapping[str, str]) -> Export:
+    """The folder of an export. Raises CkptError where it is none, or of a kind that is not imported."""
+    storage = open_storage(place, options)
+    listing = storage.list_tree()
+    said = _manifest(place, storage, MANIFEST)
+    folders = {unit: folder for folder, unit in _folders(said) if folder in listing.folders}
+    missing = [folder for folder, _ in _folders(said) if folder not in listing.folders]
+    if missing:
+        raise CkptError(one_line(f"{place}: the folder {missing[0]}, which its {MANIFEST} names, is missing"))
+    for folder in folders.values():
+        own = f"{folder}/{MANIFEST}".lstrip("/")
+        _check_kind(place, _manifest(place, storage, own) if listing.info(own) else said)
+    query, batch = said.get("query_id"), said.get("batch")
+    return Export(
+        place,
+        storage,
+        listing,
+        folders,
+        query if isinstance(query, str) else None,
+        batch if isinstance(batch, int) else None,
+    )
+
+
+def _manifest(place: str, storage: Storage, path: str) -> dict[str, Json]:
+    try:
+        said: Json = json.loads(storage.read(path))
+    except NotFound:
+        raise CkptError(
+            one_line(f"{place} has no {path}: it is not the folder that `ckpt export-state --all --to` wrote")
+        ) from None
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise CkptError(one_line(f"{place}/{path} is not the JSON that ckpt wrote"))
+    return said
+
+
+def _folders(said: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+    """Folders and the units in them; of an export of one unit its own."""
+    unit, listed = said.get("unit"), said.get("folders")
+    if isinstance(unit, str):
+        yield "", unit
+    for one in listed if isinstance(listed, list) else ():
+        match one:
+            case {"folder": str(folder), "unit": str(label)}:
+                yield folder, label
+
+
+def _check_kind(place: str, said: Mapping[str, Json]) -> None:
+    """Raise CkptError for an export that is not one of all rows, raw or flat, in Parquet."""
+    shape, kind = said.get("shape", Shape.FLAT), said.get("format")
+    if said.get("changes_from") is not None:
+        raise CkptError(one_line(f"{place} has what some batches changed, and not the state"))
+    if shape == Shape.INITIAL_STATE:
+        raise CkptError(one_line(f"{place} has the shape {shape}, and ckpt imports {Shape.FLAT} and {Shape.RAW}"))
+    if kind != Format.PARQUET:
+        raise CkptError(one_line(f"{place} has the format {kind}, and ckpt imports Parquet: export it as Parquet"))
+
+
+def _table(path: str, data: bytes) -> Any:
+    """A Parquet file; timestamps that Spark writes as INT96 are instants. Raises StorageError."""
+    try:
+        file = parquet.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us")
+        table = file.read()
+        instants = [file.schema.column(at).physical_type == "INT96" for at in range(len(file.schema))]
+        leaves = iter(instants)
+        fields = [field.with_type(_with_instants(field.type, leaves)) for field in table.schema]
+        return table.cast(pa.schema(fields)) if any(instants) else table
+    except (pa.ArrowException, OSError) as error:
+        raise StorageError(one_line(f"{path} is not Parquet that can be read: {error}")) from None
+
+
+def _with_instants(kind: Any, leaves: Iterator[bool]) -> Any:
+    """The type in which every leaf that is INT96 is an instant; leaves are in the order of the columns."""
+    if pa.types.is_map(kind):
+        key = _with_instants(kind.key_type, leaves)
+        return pa.map_(key, kind.item_field.with_type(_with_instants(kind.item_type, leaves)))
+    if pa.types.is_struct(kind):
+        inner = [kind.field(place) for place in range(kind.num_fields)]
+        return pa.struct([one.with_type(_with_instants(one.type, leaves)) for one in inner])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_instants(kind.value_type, leaves)))
+    return pa.timestamp("us", "UTC") if next(leaves) else kind
+
+
+def table_of(frame: Any) -> Any:
+    """A frame as an Arrow table: of Arrow, of pandas, or of Spark. Raises UsageError for anything else."""
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatchReader):
+        return frame.read_all()
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if hasattr(frame, "toArrow"):  # of Spark 4
+        return frame.toArrow()
+    if hasattr(frame, "toPandas"):
+        frame = frame.toPandas()
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        try:
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        except pa.ArrowException as error:
+            raise UsageError(f"`frames`: not what Arrow makes a table of: {one_line(str(error))}") from None
+    raise UsageError(f"`frames`: {type(frame).__name__} is no table of Arrow, and no DataFrame of pandas or Spark")

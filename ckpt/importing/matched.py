@@ -1,0 +1,66 @@
+"""Whether a row of a join side was joined already: an outer join puts out those that were not when they expire.
+
+Spark's reader leaves it out, so it is not in an export. It is known for rows that the old checkpoint has, and for those
+that say so in a column ``matched``; it is never guessed.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.decode.building import rows_from
+from ckpt.export.reading import Chosen
+from ckpt.formats.types import named_fields
+from ckpt.importing.frames import MATCHED
+from ckpt.importing.trouble import Misfit
+from ckpt.model import Json
+from ckpt.native.entries import entries_of
+from ckpt.native.layout import layout_of
+from ckpt.native.shapes import raw
+from ckpt.state.units import StateUnit
+
+
+def matched_of(chosen: Chosen, unit: StateUnit, columns: Sequence[Any], given: Any) -> Any:
+    """For each row whether it was joined, as booleans without NULL. Raises Misfit where nothing says so.
+
+    ``columns`` are keys and values, ``given`` is what the column ``matched`` says, or NULL.
+    """
+    if not given.null_count:
+        return given
+    found = given.to_pylist()
+    own = _named(unit, columns)
+    known = _known(chosen, unit)
+    counts = Counter(name for name, told in zip(own, found, strict=True) if told is None)
+    for row, name in enumerate(own):
+        if found[row] is None:
+            flags = known.get(name, [])
+            if len(set(flags)) == 1:
+                found[row] = flags[0]
+            elif len(flags) == counts[name]:
+                found[row] = flags.pop(0)
+                counts[name] -= 1
+            else:
+                why = "rows like it differ in it" if flags else "the checkpoint has no such row"
+                raise Misfit(row, f"whether it was joined already is not known ({why}): add a column {MATCHED}")
+    return pa.array(found, pa.bool_())
+
+
+def _known(chosen: Chosen, unit: StateUnit) -> dict[bytes, list[bool]]:
+    """Of each row of the old checkpoint whether it was joined, in the order of its numbers."""
+    found: dict[bytes, list[tuple[int, bool]]] = {}
+    for entries in entries_of(chosen, unit, layout_of(chosen, unit)):
+        names = _named(unit, raw(unit, entries).columns[:2])
+        numbers, flags = entries.keys.flatten()[-1], entries.values.flatten()[-1]
+        for name, number, flag in zip(names, np.asarray(numbers).tolist(), flags.to_pylist(), strict=True):
+            found.setdefault(name, []).append((number, flag))
+    return {name: [flag for _, flag in sorted(flags)] for name, flags in found.items()}
+
+
+def _named(unit: StateUnit, columns: Sequence[Any]) -> list[bytes]:
+    """Rows as bytes that are equal where keys and values are."""
+    kinds: list[Json] = [kind for _, kind in named_fields(unit.schema)]
+    keys, values = (rows_from(kind, column).to_list() for kind, column in zip(kinds, columns, strict=True))
+    return [key + value for key, value in zip(keys, values, strict=True)]

@@ -1,0 +1,196 @@
+"""``ckpt import-state`` as calls: a new checkpoint whose state are rows that were given, checked against its schema.
+
+Everything but the rows comes from a checkpoint of the query: the one that the rows were exported from, or one that a
+new query has made without any state.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from ckpt.copying import select
+from ckpt.copying.placing import check_apart, options_for
+from ckpt.errors import CkptError
+from ckpt.export.choose import Wanted
+from ckpt.export.reading import Chosen, Question, choose
+from ckpt.importing.filling import Filling, is_keyless
+from ckpt.importing.given import Export, Frames, Given, open_export, table_of
+from ckpt.native.look import count_state
+from ckpt.native.spread import rows_in
+from ckpt.rewrite.plan import Rewrite, RewrittenUnit, planned, stores_of
+from ckpt.rewrite.stores import Families
+from ckpt.rewrite.writing import Making, Watcher, check_form, other_rows
+from ckpt.storage.base import one_line
+
+
+def import_state(
+    export: str,
+    like: str,
+    into: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    provider: str | None = None,
+    partitions: int | None = None,
+    format_version: int | None = None,
+    new_id: bool = False,
+    plan: bool = False,
+    watcher: Watcher | None = None,
+) -> Rewrite:
+    """Write a new checkpoint whose state is an export that was edited; without Spark.
+
+    Its state is what the export has, and nothing else. All else is as in ``like``, which is only read: the checkpoint
+    that was exported, at the same batch, or one of a new query that has no state yet. The rows of one operator are in
+    memory at once.
+
+    Args:
+        export: The folder that ``ckpt export-state --all`` has written, in Parquet and the shape raw or flat.
+        like: The checkpoint: a local path, or any URI that ``open_checkpoint`` opens.
+        into: A folder that does not exist, or holds no file: likewise.
+        storage_options: For the file systems of all three, where they are remote.
+        provider: ``hdfs`` or ``rocksdb``; by default as in ``like``.
+        partitions: The number of shuffle partitions; by default as in ``like``.
+        format_version: The state store checkpoint format, 1 or 2; by default as in ``like``.
+        new_id: Give the new checkpoint a query id of its own.
+        plan: Check all rows, and only say what would be written.
+        watcher: Called with the number of stores written so far, and the number of all stores.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: A place cannot be read, or the new one not be written; nothing is left
+            of it then, as far as it can be removed.
+        CkptError: A row is not what the state's schema says, a key is there twice, or the export belongs to another
+            batch or query; the text names the row and why.
+        StateDamaged: Files of the state of ``like`` are missing or damaged.
+        UsageError: A URI or option is wrong, or one place is inside another.
+
+    """
+    check_apart(export, into)
+    given = open_export(export, options_for(export, storage_options or {}))
+    form = _Form(provider, partitions, format_version, new_id)
+    return _New(given, like, into, storage_options or {}, form).written(plan=plan, watcher=watcher)
+
+
+def write_state(
+    frames: Mapping[str, Any],
+    *,
+    like: str,
+    into: str,
+    storage_options: Mapping[str, str] | None = None,
+    provider: str | None = None,
+    partitions: int | None = None,
+    format_version: int | None = None,
+    new_id: bool = False,
+) -> Rewrite:
+    """The same with frames in memory instead of an export.
+
+    Args:
+        frames: A frame for each unit of state by its label (``StateUnit.label``): a ``pyarrow.Table``, or a DataFrame
+            of pandas or Spark, with the columns of ``read_state_arrow`` in the shape flat or raw. They are all of the
+            state as of the newest committed batch of ``like``.
+        like: As of ``import_state``.
+        into: As of ``import_state``.
+        storage_options: As of ``import_state``.
+        provider: As of ``import_state``.
+        partitions: As of ``import_state``.
+        format_version: As of ``import_state``.
+        new_id: As of ``import_state``.
+
+    Raises:
+        CkptError: As of ``import_state``.
+
+    >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
+    >>> rows = ckpt.read_state_arrow(old).slice(0, 3)
+    >>> made = ckpt.write_state({"operator 0": rows}, like=old, into="memory://edited")
+    >>> [(one.unit.label, one.rows) for one in made.units]
+    [('operator 0', 3)]
+
+    """
+    given = Frames({label: table_of(frame) for label, frame in frames.items()})
+    form = _Form(provider, partitions, format_version, new_id)
+    return _New(given, like, into, storage_options or {}, form).written()
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How the new checkpoint keeps its state; None is as the old one does."""
+
+    provider: str | None
+    partitions: int | None
+    format_version: int | None
+    new_id: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _New:
+    """What was asked for."""
+
+    given: Given
+    like: str
+    into: str
+    options: Mapping[str, str]
+    form: _Form
+
+    def written(self, *, plan: bool = False, watcher: Watcher | None = None) -> Rewrite:
+        """Check all of it, and write it where it is not only planned. Raises CkptError."""
+        form, into = self.form, self.into
+        check_apart(self.like, into)
+        check_form(form.provider, form.partitions, form.format_version)
+        chosen = choose(Question(self.like, Wanted(), all_units=True), options_for(self.like, self.options))
+        selection = select(chosen.storage, into, chosen.moment.batch)
+        kept = (form.provider, form.partitions, form.format_version)
+        found = planned(chosen, selection, into, *kept, new_id=form.new_id, of_values=True)
+        if found.refused:
+            return found
+        self._check_units(found)
+        if isinstance(self.given, Export):
+            self._check_belongs(self.given, chosen)
+        filling = Filling(chosen, found, self.given)
+        if not plan:
+            counted = partial(_counted, filling)
+            return Making(chosen, selection, found, self.options, filling.parts, counted, watcher).made()
+        for operator, store in stores_of(chosen):
+            filling.parts(operator, store, Families())
+        return replace(found, units=tuple(replace(one, rows=filling.counts[one.unit.label]) for one in found.units))
+
+    def _check_units(self, found: Rewrite) -> None:
+        """Raise CkptError where there are rows of other units than the checkpoint has."""
+        units = [one.unit.label for one in found.units]
+        missing = [label for label in units if label not in self.given.labels]
+        strange = [label for label in self.given.labels if label not in units]
+        why = f"has no rows of {missing[0]}" if missing else f"has rows of {strange[0]}" if strange else None
+        if why is not None:
+            raise CkptError(
+                one_line(f"{self.given.place} {why}, and the state of {self.like} consists of: {'; '.join(units)}")
+            )
+
+    def _check_belongs(self, export: Export, chosen: Chosen) -> None:
+        """Raise CkptError where batches of the checkpoint would be missing in the state, or be in it twice."""
+        batch = chosen.moment.batch
+        if export.query_id is not None and export.query_id == chosen.moment.query_id:
+            if export.batch != batch:
+                raise CkptError(
+                    one_line(
+                        f"{export.place} has the state of batch {export.batch}, and the newest committed batch of "
+                        f"{self.like} is {batch}: export that one"
+                    )
+                )
+            return
+        counts = count_state(self.like, options_for(self.like, self.options), batch=batch)
+        for one in counts.units:
+            if one.rows and not is_keyless(one.unit):
+                raise CkptError(
+                    one_line(
+                        f"{export.place} is of another query than {self.like}, whose state has {one.rows:,} rows of "
+                        f"{one.unit.label} that would be lost: start that query without rows at first, and use that"
+                    )
+                )
+
+
+def _counted(filling: Filling, made: Chosen) -> Iterator[RewrittenUnit]:
+    """The rows of each unit, read again. Raises StorageError where they are not as many as there were given."""
+    there = {unit.label: unit for unit in made.units}
+    for one in filling.found.units:
+        rows = rows_in(made, there[one.unit.label])
+        if rows != filling.counts[one.unit.label]:
+            raise other_rows(filling.found.into)
+        yield replace(one, rows=rows)

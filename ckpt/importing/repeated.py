@@ -1,0 +1,53 @@
+"""Values that repeat their key: Spark puts out what is in the value, so both have to say the same."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ckpt import settings
+from ckpt.decode.building import rows_from
+from ckpt.decode.trouble import Undecodable
+from ckpt.formats.types import name_and_type, named_fields, struct_of
+from ckpt.importing.fitting import struct
+from ckpt.importing.trouble import Misfit
+from ckpt.model import Json, Operator
+from ckpt.state.units import StateUnit
+
+_SESSIONS = "sessionWindowStateStoreSaveExec"
+
+
+def must_agree(operator: Operator, recorded: Mapping[str, str], unit: StateUnit, columns: list[Any]) -> None:
+    """Raise Misfit for a row whose value says another key than its own.
+
+    Values of session windows begin with the session and what it is grouped by, those of aggregations in state format 1
+    with the key. ``recorded`` are the settings in the offsets, ``columns`` key and value.
+    """
+    if operator.name == _SESSIONS:
+        _agree(unit, columns, 1)
+        _same(columns[0].field(columns[0].type.num_fields - 1), columns[1].field(0).field(0), "timestamp")
+    elif operator.name == "stateStoreSave" and recorded.get(settings.AGGREGATION_FORMAT) == "1":
+        _agree(unit, columns, 0)
+
+
+def _agree(unit: StateUnit, columns: list[Any], first: int) -> None:
+    """From which column on the value repeats the key."""
+    key, value = (list(named_fields(kind)) for _, kind in named_fields(unit.schema))
+    for place, (name, kind) in enumerate(key[: len(key) - first]):
+        at = place + first
+        if at >= len(value) or _shown(value[at]) != _shown((name, kind)):
+            raise Undecodable(f"{unit.label}: its values are not those that ckpt knows of {unit.operator_name}")
+        _same(columns[0].field(place), columns[1].field(at), kind)
+
+
+def _shown(field: tuple[str, Json]) -> tuple[str, str]:
+    return name_and_type({"name": field[0], "type": field[1]})
+
+
+def _same(one: Any, other: Any, kind: Json) -> None:
+    rows = struct_of([("key", kind)])
+    there: Any = np.ones(len(one), bool)
+    both = (rows_from(rows, struct(rows, [column], there)).to_list() for column in (one, other))
+    for row, (first, second) in enumerate(zip(*both, strict=True)):
+        if first != second:
+            raise Misfit(row, "its value repeats the key, and says another one")

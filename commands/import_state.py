@@ -1,0 +1,44 @@
+"""ckpt import-state."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+import ckpt
+
+from . import options
+from .form_options import FormOptions
+from .render.rewriting import ImportReport
+from .report import Output, emit
+from .watching import bar, interruptible
+
+
+@options.grouped
+def import_state(
+    export: Annotated[
+        str, typer.Argument(metavar="EXPORT", help="The folder that `ckpt export-state --all --to` has written.")
+    ],
+    like: Annotated[
+        str,
+        typer.Option(
+            "--like",
+            metavar="CHECKPOINT",
+            help="The checkpoint that was exported, or one of a new query without state.",
+        ),
+    ],
+    form: FormOptions,
+    storage_option: options.StorageOption = None,
+    output: options.OutputOption = Output.TABLE,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Write a checkpoint NEW whose state is EXPORT, which may have been edited or made elsewhere.
+
+    EXPORT and CHECKPOINT are only read; starts no JVM. Exit status: 0 written or planned, 2 bad usage, 3 could not do
+    it.
+    """
+    given = options.pairs("--storage-option", storage_option)
+    options.check_stays(form.into)
+    with interruptible(), bar(quiet=quiet, of="stores") as watcher:
+        found = ckpt.import_state(export, like, storage_options=given, watcher=watcher, **asdict(form))
+    emit(ImportReport(found, like, export), output)

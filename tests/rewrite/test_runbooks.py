@@ -1,0 +1,76 @@
+"""``docs/runbooks/edit-state.md`` and ``bootstrap.md``, carried out as they are written."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt as library
+from tests.conftest import Ckpt
+from tests.places import SAMPLES
+from tests.rewrite.pages import blocks
+
+
+def test_edit_state(ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(SAMPLES / "aggregation-hdfs-4.2", "checkpoints/orders")
+    names: dict[str, Any] = {}
+    for kind, text in blocks("edit-state.md"):
+        if kind == "python":
+            exec(text, names)
+        else:
+            ran = ckpt(*text.split())
+            assert ran.exit_code == 0, ran
+    before, after = (
+        {row["key_key"]: row for row in library.read_state_arrow(f"checkpoints/{name}").to_pylist()}
+        for name in ("orders", "orders-new")
+    )
+    assert after[4]["value_count"] == before[4]["value_count"] - 1
+    changed = {key: row for key, row in after.items() if row != before.get(key)}
+    assert (set(changed), set(before) - set(after)) == ({4, 1000}, {3})
+
+
+@pytest.mark.spark
+def test_bootstrap(spark: Any, ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The totals are those of all rows, of which the stream has seen the last ones only."""
+    monkeypatch.chdir(tmp_path)
+    seen: list[dict[str, tuple[int, int]]] = []
+
+    def keep(rows: Any, batch: int) -> None:
+        seen.append({row.user: (row.orders, row.amount) for row in rows.collect()})
+
+    def arrive(name: str, *rows: tuple[str, int]) -> None:
+        lines = [json.dumps({"user": user, "amount": amount}) for user, amount in rows]
+        (tmp_path / "history" / f"{name}.json").write_text("\n".join(lines))
+
+    (tmp_path / "history").mkdir()
+    arrive("old", ("ada", 5), ("bob", 7), ("ada", 1))
+    own = spark.newSession()
+    own.conf.set("spark.sql.shuffle.partitions", "3")
+    own.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDER)
+    *first, (_, last) = blocks("bootstrap.md")
+    names: dict[str, Any] = {"spark": own, "keep": keep}
+    for kind, text in first:
+        if kind == "python":
+            exec(_absolute(text, tmp_path), names)
+        else:
+            ran = ckpt(*text.split())
+            assert ran.exit_code == 0, ran
+    assert seen == [{}]
+    arrive("new", ("ada", 10), ("eve", 2))
+    exec(_absolute(last, tmp_path), names)
+    assert seen[1:] == [{"ada": (3, 16), "eve": (1, 2)}]
+    rows = library.read_state_arrow("checkpoints/orders").to_pylist()
+    assert sorted(row["key_user"] for row in rows) == ["ada", "bob", "eve"] == sorted({row["key_user"] for row in rows})
+
+
+PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def _absolute(text: str, folder: Path) -> str:
+    """For the session, which was started elsewhere."""
+    for name in ("history", "checkpoints", "state"):
+        text = text.replace(f'"{name}', f'"{folder}/{name}')
+    return text
