@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ckpt.decode.arrow import whole
 from ckpt.decode.encode import shortest
 from ckpt.decode.murmur3 import SEED, hash_bytes
 from ckpt.decode.trouble import Undecodable
@@ -23,7 +24,7 @@ _U32 = np.uint32
 def partitions_of(columns: Iterable[tuple[Json, Any]], count: int, partitions: int) -> Any:
     """The partition of each row, as an int64 array; ``columns`` are types in Spark's JSON, and Arrow arrays.
 
-    Raises Undecodable for a type whose hash is not known: of strings with a collation, arrays, maps and variants.
+    Raises Undecodable for a type whose hash is not known: of strings with a collation, maps and variants.
     """
     found: Any = np.full(count, SEED, _U32)
     for kind, column in columns:
@@ -38,8 +39,21 @@ def _hashed(kind: Json, column: Any, seeds: Any) -> Any:
         for (_, own), part in zip(named_fields(kind), column.flatten(), strict=True):
             seeds = _hashed(own, part, seeds)
         return seeds
+    if isinstance(kind, dict) and kind.get("type") == "array":
+        return _elements(kind.get("elementType"), column, seeds)
     there = np.ones(len(column), bool) if not column.null_count else np.asarray(column.is_valid())
     return np.where(there, _of_values(kind, column, seeds), seeds)
+
+
+def _elements(kind: Json, column: Any, seeds: Any) -> Any:
+    """One element of every array after the other."""
+    starts = np.asarray(column.offsets).astype(np.int64)
+    counts = np.where(np.asarray(column.is_valid()), np.diff(starts), 0)
+    found = seeds.copy()
+    for place in range(int(counts.max(initial=0))):
+        some = np.flatnonzero(counts > place)
+        found[some] = _hashed(kind, column.values.take(whole(pa.int64(), starts[some] + place)), found[some])
+    return found
 
 
 def _of_values(kind: Json, column: Any, seeds: Any) -> Any:
@@ -59,7 +73,8 @@ def _of_values(kind: Json, column: Any, seeds: Any) -> Any:
             return _one_by_one(values, seeds)
         case Shape.TEXT if kind in ("string", "binary") or not str(kind).startswith("string"):
             return _texts(column, seeds)
-    raise Undecodable(f"ckpt does not know in which partition Spark keeps a key of type {kind}")
+    name = kind.get("type") if isinstance(kind, dict) else kind
+    raise Undecodable(f"ckpt does not know in which partition Spark keeps a key of type {name}")
 
 
 def _number(name: str, column: Any, seeds: Any) -> Any:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ckpt.decode.arrow import fixed
 from ckpt.decode.building import memory, rows_from
@@ -16,7 +17,7 @@ from ckpt.export.columns import holds_void
 from ckpt.export.reading import Chosen
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.importing.contents import Content, Rows, contents_of
-from ckpt.importing.fitting import struct
+from ckpt.importing.fitting import lists_of, struct
 from ckpt.importing.given import Given, Taken, taken
 from ckpt.importing.matched import matched_of
 from ckpt.importing.repeated import must_agree
@@ -33,7 +34,7 @@ from ckpt.state.units import StateUnit, UnitKind
 _NORMALISED = frozenset(
     {"dedupe", "dedupeWithinWatermark", "sessionWindowStateStoreSaveExec", "stateStoreSave", "symmetricHashJoin"}
 )
-"""Operators in whose keys Spark has no -0.0 (``NormalizeFloatingNumbers``)."""
+"""Operators in whose keys Spark has no -0.0 (``NormalizeFloatingNumbers``); those with functions of users keep it."""
 _FLOATS = {"float": np.dtype("<f4"), "double": np.dtype("<f8")}
 
 
@@ -178,14 +179,16 @@ def _no_duplicates(keys: list[bytes]) -> None:
 
 
 def _normalised(kind: Json, array: Any) -> Any:
-    """Keys as Spark compares them: zero has one sign, and NaN one form."""
-    columns = []
-    for (_, own), column in zip(named_fields(kind), array.flatten(), strict=True):
-        if fields_of(own):
-            column = _normalised(own, column)
-        elif own in _FLOATS:
-            values = memory(column, _FLOATS[str(own)]) + _FLOATS[str(own)].type(0)
-            values[np.isnan(values)] = np.nan
-            column = fixed(column.type, values, np.asarray(column.is_null()))
-        columns.append(column)
-    return struct(kind, columns, np.asarray(array.is_valid()))
+    """Values as Spark compares keys: zero has one sign, and NaN one form."""
+    there = np.asarray(array.is_valid())
+    if fields_of(kind):
+        parts = zip(named_fields(kind), array.flatten(), strict=True)
+        return struct(kind, [_normalised(own, part) for (_, own), part in parts], there)
+    if isinstance(kind, dict) and kind.get("type") == "array":
+        whole = array.take(pa.array(range(len(array)), pa.int64()))
+        return lists_of(whole, _normalised(kind.get("elementType"), whole.values))
+    if isinstance(kind, str) and kind in _FLOATS:
+        values = memory(array, _FLOATS[kind]) + _FLOATS[kind].type(0)
+        values[np.isnan(values)] = np.nan
+        return fixed(array.type, values, ~there)
+    return array

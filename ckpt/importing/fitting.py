@@ -73,7 +73,7 @@ def _nested(kind: dict[str, Json], array: Any, rows: Any, name: str) -> Any:
             inner = _inside(plain, rows)
             values = fitted(element, plain.flatten(), inner, f"{name}[]")
             not_null({"nullable": kind.get("containsNull")}, values, inner, f"{name}[]")
-            return _rebuilt(arrow_type(kind), plain, [values])
+            return lists_of(plain, values)
         case {"type": "map", "keyType": key, "valueType": value} if pa.types.is_map(array.type):
             plain = array.take(pa.array(range(len(array)), pa.int64()))
             inner = _inside(plain, rows)
@@ -82,16 +82,21 @@ def _nested(kind: dict[str, Json], array: Any, rows: Any, name: str) -> Any:
             values = fitted(value, plain.items, inner, f"{name}.value")
             not_null({"nullable": kind.get("valueContainsNull")}, values, inner, f"{name}.value")
             entries = pa.StructArray.from_arrays([keys, values], names=["key", "value"])
-            return _rebuilt(arrow_type(kind), plain, [entries])
+            return _rebuilt(arrow_type(kind), plain, entries)
     raise _other(array, kind, name)
 
 
-def _rebuilt(kind: Any, array: Any, children: list[Any]) -> Any:
+def lists_of(array: Any, values: Any) -> Any:
     """The same lists of other elements."""
+    return _rebuilt(pa.list_(pa.field("item", values.type)), array, values)
+
+
+def _rebuilt(kind: Any, array: Any, values: Any) -> Any:
+    """The same lists, or maps, of other elements."""
     bounds = np.asarray(array.offsets)
     there = np.asarray(array.is_valid())
     buffers = [validity(~there), pa.py_buffer(np.ascontiguousarray(bounds - bounds[0]).astype(np.int32))]
-    return pa.Array.from_buffers(kind, len(array), buffers, int((~there).sum()), children=children)
+    return pa.Array.from_buffers(kind, len(array), buffers, int((~there).sum()), children=[values])
 
 
 def _inside(array: Any, rows: Any) -> Any:

@@ -18,6 +18,7 @@ from ckpt.versions import Progress
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.copying.test_interrupted import crashes
+from tests.native.states import VERSIONS, recorded
 from tests.places import SAMPLES
 from tests.repair.killing import killed
 from tests.rewrite.test_rewrite import STATEFUL, refusable, state
@@ -80,6 +81,35 @@ def test_what_was_read_is_written_byte_for_byte(
     assert stores == moved
     assert state(tmp_path / "new") == state(SAMPLES / sample)
     assert ckpt.verify_state(str(tmp_path / "new")).damages == ()
+
+
+def imported(checkpoint: Path, shape: str, new: Path) -> str | None:
+    """Write the state of one unit; why it was refused."""
+    rows = {"operator 0": ckpt.read_state_arrow(str(checkpoint), shape=shape)}
+    try:
+        ckpt.write_state(rows, like=str(checkpoint), into=str(new))
+    except CkptError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [version for version in VERSIONS if version != "3.5"])
+def test_random_state_of_every_version_is_written_byte_for_byte(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each key in the partition where Spark put it; the flat shape, or a refusal to guess."""
+    stores, flat = written(monkeypatch), 0
+    for case, folder, _ in recorded(version, tmp_path):
+        ckpt.rewrite_checkpoint(str(folder), str(tmp_path / f"{case.name} moved"))
+        moved = dict(stores)
+        for shape in ("raw", "flat"):
+            refused = imported(folder, shape, tmp_path / f"{case.name} {shape}")
+            assert refused is None or (shape == "flat" and "whether it is NULL or a struct of NULLs" in refused)
+            if refused is None:
+                assert stores == moved, case.name
+                flat += shape == "flat"
+    assert flat > 0
 
 
 @pytest.mark.parametrize("sample", EACH)
