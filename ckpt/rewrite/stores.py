@@ -113,16 +113,19 @@ class Moving:
         single = is_single(self.operator, self.store)
         spread = not single and self.partitions is not None
         columns = self._columns(family, pairs) if spread or self.dropping.values else []
-        places = itertools.repeat(partition)
         if (single and partition) or (spread and (partitions_for(columns, len(pairs), self.before) != partition).any()):
             raise Undecodable("it has keys that Spark looks for in other partitions; see ckpt state verify")
-        if spread and self.partitions is not None:
-            places = iter(partitions_for(columns, len(pairs), self.partitions).tolist())
-        number = b"" if family is None else families.numbers[family].to_bytes(2, "little")
-        dropped = self.dropping.dropped(columns, len(pairs)).tolist()
-        for place, (key, value), leave_out in zip(places, pairs, dropped, strict=False):
-            if not leave_out:
-                found[place].append(self._converted(number + key, value))
+        rows = self._converted(pairs)
+        if family is not None:
+            number = families.numbers[family].to_bytes(2, "little")
+            rows = [(number + key, value) for key, value in rows]
+        dropped = self.dropping.dropped(columns, len(pairs))
+        if not spread or self.partitions is None:
+            found[partition] += itertools.compress(rows, ~dropped)
+            return
+        places = partitions_for(columns, len(pairs), self.partitions)
+        for place, row in itertools.compress(zip(places.tolist(), rows, strict=True), ~dropped):
+            found[place].append(row)
 
     def _columns(self, family: str | None, pairs: list[Pair]) -> list[Column]:
         """The grouping key of each row."""
@@ -131,14 +134,14 @@ class Moving:
             kept.key, kept.keys([key for key, _ in pairs], self.old)
         )
 
-    def _converted(self, key: bytes, value: bytes) -> Pair:
-        """A row of a store without families, if the provider changes."""
+    def _converted(self, pairs: list[Pair]) -> list[Pair]:
+        """Rows of a store without families, if the provider changes."""
         if self.old is self.new:
-            return key, value
+            return pairs
         kept = self.kept(None)
         if self.new is Provider.ROCKSDB:
-            return _to_rocksdb(kept, key), VERSION + value
-        return _to_hdfs(kept, key), value[len(VERSION) :]
+            return [(_to_rocksdb(kept, key), VERSION + value) for key, value in pairs]
+        return [(_to_hdfs(kept, key), value[len(VERSION) :]) for key, value in pairs]
 
 
 def columns_of(operator: Operator, store: Store) -> list[tuple[str, Json]]:
