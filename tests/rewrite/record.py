@@ -80,6 +80,11 @@ def path(minor: str) -> Path:
     return FOLDER / f"{minor}.json"
 
 
+def recorded() -> list[str]:
+    """The versions of which there are answers."""
+    return sorted(file.stem for file in FOLDER.glob("*.json"))
+
+
 def read(minor: str) -> dict[str, Any]:
     """What one Spark answered, by case."""
     found: dict[str, Any] = json.loads(path(minor).read_text())

@@ -1,4 +1,4 @@
-"""``docs/runbooks/edit-state.md`` and ``bootstrap.md``, carried out as they are written."""
+"""``docs/runbooks/rewrite.md``, ``edit-state.md`` and ``bootstrap.md``, carried out as they are written."""
 
 import json
 import shutil
@@ -11,6 +11,21 @@ import ckpt as library
 from tests.conftest import Ckpt
 from tests.places import SAMPLES
 from tests.rewrite.pages import blocks
+
+
+def test_rewrite(ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(SAMPLES / "dedup-aggregation-hdfs-4.2", "checkpoints/orders")
+    told = {}
+    for _, words in blocks("rewrite.md"):
+        ran = ckpt(*words.split())
+        assert ran.exit_code == 0, ran
+        told[words.partition(" --")[0], "--plan" in words] = ran.stdout
+    assert told["rewrite checkpoints/orders", True].split("\n")[3].startswith("PLANNED")
+    assert "8 partitions" in told["rewrite checkpoints/orders", False]
+    old, new = (told[f"state count checkpoints/{name}", False].splitlines() for name in ("orders", "orders-new"))
+    assert old == new
+    assert old[0] == "29 rows as of batch 3"
 
 
 def test_edit_state(ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
