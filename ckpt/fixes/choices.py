@@ -1,20 +1,20 @@
 """The fixes of a checkpoint that will not restart, each drafted on its own; ``ckpt.fixes.repair`` compares them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from functools import partial
 from itertools import islice
 
 from ckpt.change.plan import STOP_FIRST, First, NoWay, Replay
 from ckpt.change.steps import Step, writing
-from ckpt.checkpoint import COMMITS, Checkpoint
-from ckpt.fixes import read_again
+from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.fixes import offsets_again, read_again
 from ckpt.fixes.commit_again import commit_again
 from ckpt.fixes.tidy import Tidied
 from ckpt.inspection import Inspection
 from ckpt.repair import Strategy, plan_repair
-from ckpt.restart.forecast import source_ranges
+from ckpt.restart.forecast import SourceRange, source_ranges
 from ckpt.sinks import DROPS_OR_REPEATS
 from ckpt.storage import Storage
 from ckpt.versions import Spark
@@ -31,6 +31,7 @@ class WayName(StrEnum):
     TIDY = "tidy"  # remove or write again what blocks a start; no batch runs again
     FILL = "fill"  # write the offsets that asynchronous progress tracking left out, as `repair-async` does
     WRITE_COMMIT = "write-commit"  # write the newest commit as it was, where its checksums prove that
+    WRITE_OFFSETS = "write-offsets"  # write the newest offsets as they were, where the log of a file source tells them
     RUN_AGAIN = "run-again"  # go back, and run the next batch again over its range
     READ_AGAIN = "read-again"  # a stateless query reads the rows of its newest batches again, in a new batch
     PLAN_AGAIN = "plan-again"  # go back, and plan the next batch anew
@@ -105,6 +106,32 @@ def _write_commit(storage: Storage, found: Inspection, versions: Sequence[Spark]
     return Draft(WayName.WRITE_COMMIT, f"{path} is written as its checksums say that it was", Cost.NOTHING, steps)
 
 
+def _write_offsets(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> Draft | None:
+    checkpoint = found.checkpoint
+    way = offsets_again.offsets_again(checkpoint, storage)
+    if way is None:
+        return None
+    first, last, end = way.batches[0], way.batches[-1], way.entry + len(way.batches)
+    which = f"{OFFSETS}/{first}" if first == last else f"{OFFSETS}/{first} to {OFFSETS}/{last}"
+    draft = Draft(
+        WayName.WRITE_OFFSETS,
+        f"{which} as the log of the file source tells: each batch of this query reads one entry",
+        Cost.NOTHING,
+        tuple(offsets_again.steps(way, checkpoint, storage)),
+    )
+    if last in checkpoint.commits:
+        return draft
+    files = SourceRange(0, {"logOffset": end - 1}, {"logOffset": end})
+    at = f"Batch {last} runs again over its old files, and `current_timestamp()` in it is that of batch {way.origin}."
+    return replace(
+        draft,
+        cost=Cost.UNFINISHED_AGAIN,
+        batches=1,
+        replay=(Replay(last, (files,), finished=False),),
+        warnings=(STOP_FIRST, at),
+    )
+
+
 def _read_again(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> Draft | None:
     checkpoint = found.checkpoint
     if checkpoint.stateful:
@@ -171,6 +198,7 @@ def _as_draft(plan: RewindPlan, replayed: Replayed) -> Draft:
 DRAFTERS: dict[WayName, Drafter] = {
     WayName.FILL: _fill,
     WayName.WRITE_COMMIT: _write_commit,
+    WayName.WRITE_OFFSETS: _write_offsets,
     WayName.RUN_AGAIN: partial(_back, Replayed.SAME),
     WayName.READ_AGAIN: _read_again,
     WayName.PLAN_AGAIN: partial(_back, Replayed.NEW),

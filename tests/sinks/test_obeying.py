@@ -19,7 +19,10 @@ AGAIN = {
     "commits_ahead": range(40, 60),
     "commits_behind": range(30, 60),
 }
-"""Rows that are in the sink twice afterwards: those of the batches that the remedy says are written again."""
+"""Rows that are in the sink twice afterwards: those of the batches that the remedy says are written again.
+
+Of a file source none is, where its log tells the offsets that were lost.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +42,8 @@ def times(one: dict[str, Any]) -> dict[int, int]:
 def test_no_row_is_lost_and_those_written_again_are_named(damage: str, sink: str, found: dict[str, Any]) -> None:
     told = found[f"{damage}/{sink}"]
     assert told["error"] == ""
-    assert times(told) == {row: 1 + (row in AGAIN[damage]) for row in range(80)}
+    again = () if sink == "delta" and damage != "commits_behind" else AGAIN[damage]
+    assert times(told) == {row: 1 + (row in again) for row in range(80)}
 
 
 @pytest.mark.spark

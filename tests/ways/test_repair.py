@@ -1,6 +1,7 @@
 """``ckpt repair``: on every damaged sample each way that is offered helps as promised, and can be taken back."""
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,12 @@ from ckpt.change.plan import NoWay
 from ckpt.fixes.choices import Cost, WayName
 from ckpt.fixes.commit_again import commit_again
 from ckpt.fixes.repair import LOST_ID, WaysPlan, repair_checkpoint
+from ckpt.inspection import inspect
 from ckpt.reader import read_checkpoint
 from ckpt.storage import open_storage
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.places import SAMPLE_NAMES
+from tests.places import SAMPLE_NAMES, SAMPLES
 from tests.remedies import remove
 from tests.repair.doing import facts
 from tests.repair.test_command import after_next
@@ -140,6 +142,57 @@ def test_temporary_files_go_on_request_only(copy_of: CopyOf) -> None:
     plan, _ = repair_checkpoint(str(top), remove_leftovers=True)
     assert plan.steps
     assert all(step.path.endswith((".tmp", ".tmp.crc")) and step.after is None for step in plan.steps)
+
+
+def _empty(top: Path) -> None:
+    (top / "offsets/11").write_text("")
+
+
+def _lost(top: Path) -> None:
+    for batch in (10, 11):
+        remove(top / f"offsets/{batch}")
+
+
+def _misspelt(top: Path) -> None:
+    text = (top / "offsets/11").read_text()
+    (top / "offsets/11").write_text(text.replace("logOffset", "logOffsett"))
+    (top / "offsets/.11.crc").unlink()
+
+
+@pytest.mark.parametrize("committed", [True, False])
+@pytest.mark.parametrize("damage", [_empty, _lost, _misspelt])
+def test_the_log_of_a_file_source_tells_offsets(
+    damage: Callable[[Path], None], committed: bool, copy_of: CopyOf
+) -> None:
+    """Spark's own are the answer; only the time of the batch is another."""
+    top = copy_of("file-source-4.2")
+    damage(top)
+    if not committed:
+        remove(top / "commits/11")
+    plan = plan_of(top)
+    assert plan.chosen is not None
+    assert (plan.chosen.name, plan.repeats, plan.skips) == (WayName.WRITE_OFFSETS, None, None)
+    assert plan.chosen.cost is (Cost.NOTHING if committed else Cost.UNFINISHED_AGAIN)
+    repair_checkpoint(str(top), backup=str(top.with_name("backup")), apply=True, grace_s=0)
+    for batch in (10, 11):
+        ends = [(at / f"offsets/{batch}").read_text().split("\n")[2] for at in (top, SAMPLES / "file-source-4.2")]
+        assert ends[0] == ends[1]
+    (start, *_) = inspect(read_checkpoint(open_storage(str(top)))).counted
+    assert start.batch_id == (12 if committed else 11)
+
+
+@pytest.mark.parametrize("lacking", ["sources/0/11", "offsets/5"])
+def test_what_the_log_of_a_file_source_does_not_tell_is_not_written(lacking: str, copy_of: CopyOf) -> None:
+    """Its entry is lost; or the batches before did not read one entry each."""
+    top = copy_of("file-source-4.2")
+    _empty(top)
+    if lacking == "offsets/5":
+        (top / lacking).write_text((top / lacking).read_text().replace('"logOffset":5', '"logOffset":4'))
+    else:
+        remove(top / lacking)
+    (way,) = [one for one in plan_of(top).ways if one.name is WayName.WRITE_OFFSETS]
+    assert way.cost is None
+    assert "entr" in str(way.plan.refused)
 
 
 @pytest.mark.parametrize("sample", ["damaged-empty-offset", "damaged-missing-sst", "damaged-state-ahead"])
