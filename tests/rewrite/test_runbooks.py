@@ -2,9 +2,11 @@
 
 import json
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import ckpt as library
@@ -79,6 +81,44 @@ def test_bootstrap(spark: Any, ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.M
     assert seen[1:] == [{"ada": (3, 16), "eve": (1, 2)}]
     rows = library.read_state_arrow("checkpoints/orders").to_pylist()
     assert sorted(row["key_user"] for row in rows) == ["ada", "bob", "eve"] == sorted({row["key_user"] for row in rows})
+
+
+@pytest.mark.spark
+def test_an_outer_join_puts_out_rows_that_were_not_joined(spark: Any, tmp_path: Path) -> None:
+    """Of two rows that the state begins with one says that it was joined already; both expire."""
+    own, at = spark.newSession(), pa.array([datetime(2026, 1, 1, tzinfo=UTC)] * 2, pa.timestamp("us", "UTC"))
+    own.conf.set("spark.sql.shuffle.partitions", "2")
+    put_out: list[tuple[str, str | None]] = []
+
+    def arrive(side: str, user: str, time: str) -> None:
+        row = {"side": side, "user": user, "at": f"2026-01-01T{time}:00Z"}
+        (tmp_path / f"in/{side} {user}.json").write_text(json.dumps(row))
+
+    def start(checkpoint: str, condition: str = "true") -> None:
+        rows = own.readStream.schema("side STRING, user STRING, at TIMESTAMP").json(str(tmp_path / "in"))
+        rows = rows.where(condition)
+        left = rows.where("side = 'left'").selectExpr("user", "at").withWatermark("at", "1 hour")
+        right = rows.where("side = 'right'").selectExpr("user AS other", "at AS then").withWatermark("then", "1 hour")
+        joined = left.join(right, functions.expr("user = other AND then BETWEEN at AND at + INTERVAL 1 HOUR"), "left")
+        query = joined.writeStream.option("checkpointLocation", str(tmp_path / checkpoint)).foreachBatch(
+            lambda found, _: put_out.extend((row.user, row.other) for row in found.collect())
+        )
+        query.trigger(availableNow=True).start().awaitTermination(180)
+
+    functions = pytest.importorskip("pyspark.sql.functions")
+    (tmp_path / "in").mkdir()
+    arrive("left", "ann", "00:00")
+    start("first", "rand() < 0")
+    left = pa.table({"key_field0": ["ann", "bob"], "value_user": ["ann", "bob"], "value_at": at})
+    sides = {
+        "operator 0, left side": left.append_column("matched", pa.array([True, False])),
+        "operator 0, right side": library.read_state_arrow(str(tmp_path / "first"), side="right"),
+    }
+    library.write_state(sides, like=str(tmp_path / "first"), into=str(tmp_path / "new"))
+    arrive("left", "zed", "12:00")
+    arrive("right", "zed", "12:30")
+    start("new")
+    assert sorted(put_out) == [("bob", None), ("zed", "zed")]
 
 
 PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
