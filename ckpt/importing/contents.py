@@ -104,7 +104,7 @@ def _index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: Any, t
 
 def _timers(rows: Rows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[Content]:
     key, times = rows.columns
-    name = next(one for one in schemas if one.endswith("_keyToTimestamp"))
+    name = next((one for one in schemas if one.endswith("_keyToTimestamp")), "_keyToTimestamp")
     index = name.replace("_keyToTimestamp", "_timestampToKey")
     for own, columns in ((name, [key, times]), (index, [times, key])):
         kind, value = schemas[own]

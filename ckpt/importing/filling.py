@@ -86,7 +86,10 @@ class Filling:
         return self._filled[operator.id]
 
     def _listed(self, operator: Operator, rows: Taken) -> list[Content]:
-        return list(self._contents(operator, rows))
+        try:
+            return list(self._contents(operator, rows))
+        except KeyError as missing:
+            raise Undecodable(f"{rows.unit.label}: no state schema describes {missing.args[0]}") from None
 
     def _contents(self, operator: Operator, rows: Taken) -> Iterator[Content]:
         schemas = {name: (one.key, one.value) for store in operator.stores for name, one in _stored(store).items()}

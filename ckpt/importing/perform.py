@@ -63,6 +63,14 @@ def import_state(
         StateDamaged: Files of the state of ``like`` are missing or damaged.
         UsageError: A URI or option is wrong, or one place is inside another.
 
+    >>> import tempfile
+    >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = ckpt.export_state(ckpt.ExportRequest(old, to=f"{folder}/state", all_units=True, engine="native"))
+    ...     made = ckpt.import_state(f"{folder}/state", old, f"{folder}/new", provider="rocksdb")
+    >>> made.batch, made.changed["spark.sql.streaming.stateStore.providerClass"].rpartition(".")[2]
+    (9, 'RocksDBStateStoreProvider')
+
     """
     check_apart(export, into)
     given = open_export(export, options_for(export, storage_options or {}))
