@@ -214,6 +214,7 @@ class EveryByte:
     bytes: int
     damages: tuple[FileDamage, ...]  # by path
     unknown: tuple[str, ...]  # files that nothing says anything about, or that could not be read
+    reasons: Mapping[str, str] = field(default_factory=dict)  # of such files
     partitions: int = 0  # of all operators
     compared: int = 0  # of which rows were compared with their schema and with one another
 

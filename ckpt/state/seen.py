@@ -47,6 +47,7 @@ def every_byte(found: Found, damages: tuple[StateDamage, ...]) -> EveryByte | No
         bytes=sum(sizes),
         damages=tuple(by_path[path] for path in sorted(by_path)),
         unknown=tuple(sorted(path for path in seen.unknown if found.listing.info(path))),
+        reasons=seen.reasons,
     )
 
 

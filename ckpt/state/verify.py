@@ -44,6 +44,7 @@ class Verified:
     unknown: frozenset[str] = frozenset()  # another codec, or it could not be read
     snapshots: Mapping[str, RocksDBSnapshot] = field(default_factory=dict)  # what the zips say
     files: frozenset[str] = frozenset()  # of which every byte was read
+    reasons: Mapping[str, str] = field(default_factory=dict)  # why such a file is unknown
 
     def with_all(self, others: "Verified") -> "Verified":
         """What is known of some files, and of others."""
@@ -52,6 +53,7 @@ class Verified:
             self.unknown | others.unknown,
             {**self.snapshots, **others.snapshots},
             self.files | others.files,
+            {**self.reasons, **others.reasons},
         )
 
 

@@ -32,6 +32,7 @@ _LARGEST_ODD = 256 << 20  # bytes of a stream with an odd end that are unpacked 
 _LARGEST_CHECKSUM = 1 << 16  # bytes of Spark's checksum file
 _HEAD = 16
 _ONE_RECORD = 4  # bytes of the record that ends a file
+_NO_CHECKSUM = "its codec has no checksums, and no checksum file is beside it"
 _BY_HADOOP = "Checksum error"  # the ChecksumException of Hadoop's LocalFileSystem
 
 
@@ -39,15 +40,15 @@ class Outcome(NamedTuple):
     """What came of one file; neither a verdict nor unknown: it is as it was written."""
 
     verdict: Verdict | None = None
-    unknown: bool = False  # it could not be read, or nothing says what it should contain
+    unknown: str | None = None  # why nothing is known of it
 
 
 def check_file(storage: Storage, file: NeededFile) -> Outcome:
     """Compare every byte of a file. Never raises for what is in it."""
     try:
         return _File(storage, file).outcome()
-    except StorageError:
-        return Outcome(unknown=True)
+    except StorageError as error:
+        return Outcome(unknown=str(error))
 
 
 class _File:
@@ -67,7 +68,7 @@ class _File:
         kind = self._file.kind
         if self._file.size == 0 and kind is not None:
             return Outcome(Verdict(DamageKind.EMPTY, "the file is empty"))
-        itself = Outcome(unknown=kind is not None)
+        itself = Outcome(unknown=None if kind is None else _NO_CHECKSUM)
         if kind is StateFileKind.SST:
             itself = self._sst()
         elif kind is StateFileKind.ZIP:
@@ -82,9 +83,9 @@ class _File:
         recorded = self._spark_checksum()
         if isinstance(recorded, Verdict):
             return Outcome(recorded)
-        known = not itself.unknown or recorded is not None or self._hidden is not None
+        known = recorded is not None or self._hidden is not None
         if self._hidden_wrong is None:
-            return Outcome(unknown=not known)
+            return Outcome(unknown=None if known else itself.unknown)
         name = hadoop_sidecar_name(self._file.path.rpartition("/")[2])
         detail = f"the bytes from {self._hidden_wrong:,} on do not match its hidden checksum file {name}"
         if self._hidden_wrong < self._compared_by_hadoop or itself.unknown:
@@ -100,15 +101,15 @@ class _File:
         except Corrupt as error:
             self._to_the_end(self._pieces())
             return Outcome(Verdict(DamageKind.UNREADABLE, str(error), self._by_hadoop()))
-        except UnknownTable:
+        except UnknownTable as error:
             self._to_the_end(self._pieces())
-            return Outcome(unknown=True)
+            return Outcome(unknown=str(error))
         return self._whole(check_sst)
 
     def _zip(self) -> Outcome:
         if self._file.size > LARGEST_ZIP:
             self._to_the_end(self._pieces())
-            return Outcome(unknown=True)
+            return Outcome(unknown=f"a zip of more than {LARGEST_ZIP:,} bytes")
 
         def check(data: bytes) -> None:
             self._compared_by_hadoop = read_zip(data)[1]
@@ -119,15 +120,15 @@ class _File:
         """A file that is looked at as a whole."""
         if self._file.size > _LARGEST_WHOLE:
             self._to_the_end(self._pieces())
-            return Outcome(unknown=True)
+            return Outcome(unknown=f"an SST file of more than {_LARGEST_WHOLE:,} bytes")
         data = self._storage.read(self._file.path)
         for at in range(0, len(data), _PIECE):
             self._note(memoryview(data)[at : at + _PIECE])
         by_hadoop = self._by_hadoop()
         try:
             check(data)
-        except (UnknownTable, TooLarge):
-            return Outcome(unknown=True)
+        except (UnknownTable, TooLarge) as error:
+            return Outcome(unknown=str(error))
         except CorruptData as error:
             return Outcome(Verdict(DamageKind.UNREADABLE if by_hadoop else DamageKind.BAD_BLOCK, str(error), by_hadoop))
         except Corrupt as error:

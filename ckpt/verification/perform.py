@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from ckpt.checkpoint import Checkpoint
@@ -40,6 +40,7 @@ class StateVerification:
     damages: tuple[FileDamage, ...]  # by path
     unknown: tuple[str, ...]  # files without anything to compare them with, or that could not be read
     loadable: Ranges  # committed batches whose state can be loaded
+    reasons: Mapping[str, str] = field(default_factory=dict)  # why a file is unknown
 
 
 def verify_state(
@@ -73,8 +74,9 @@ def verify_state(
     if found is None:
         raise CkptError(f"{checkpoint.uri}: there is no state to verify")
     units = [unit.readable_batches for unit in state_units(checkpoint)]
+    loadable = reduce(common, units) if units else ()
     return StateVerification(
-        checkpoint, found.files, found.bytes, found.damages, found.unknown, reduce(common, units) if units else ()
+        checkpoint, found.files, found.bytes, found.damages, found.unknown, loadable, found.reasons
     )
 
 
@@ -143,15 +145,15 @@ def _verified(uri: str, options: Mapping[str, str], needed: Needed, jobs: int, w
     from ckpt.verification.workers import outcomes
 
     wrong: dict[str, Verdict] = {}
-    unknown = set[str]()
+    unknown: dict[str, str] = {}
     done, total = 0, needed.bytes
     for file, outcome in outcomes(uri, options, needed.files, jobs):
         if outcome.verdict is not None:
             wrong[file.path] = outcome.verdict
-        if outcome.unknown:
-            unknown.add(file.path)
+        if outcome.unknown is not None:
+            unknown[file.path] = outcome.unknown
         done += file.size
         if watcher is not None:
             watcher(done, total)
-    seen = Verified(wrong, frozenset(unknown), {}, frozenset(file.path for file in needed.files))
+    seen = Verified(wrong, frozenset(unknown), {}, frozenset(file.path for file in needed.files), unknown)
     return needed.ends.with_all(seen)

@@ -9,7 +9,7 @@ from ckpt.shell import quoted_path
 from ckpt.verification import StateVerification
 
 from ..exits import Exit
-from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, more, page_of
+from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, more, page_of
 from .document import Document, checkpoint_entry, restart_entry, tool
 from .page import forecast_cases, title
 from .text import batch_ranges, damaged, not_decoded, plural, size
@@ -42,6 +42,7 @@ class VerificationReport:
             "bytes": found.bytes,
             "damages": [{"path": one.path, "kind": one.kind, "detail": one.detail} for one in found.damages],
             "unknown": list(found.unknown),
+            "reasons": [found.reasons[path] for path in found.unknown],
             "loadable": [list(span) for span in found.loadable],
             "restart": [restart_entry(one) for one in self._inspection.forecasts],
         }
@@ -72,7 +73,9 @@ class VerificationReport:
             yield from more(len(damages) - _SHOWN)
         if unknown:
             yield Heading("Unknown", f"nothing tells whether {plural(len(unknown), 'file')} changed")
-            yield from (Line(f"  {path}") for path in unknown[:_SHOWN])
+            for path in unknown[:_SHOWN]:
+                yield Item(path, 2)
+                yield Item(self.found.reasons[path], 4)
             yield from more(len(unknown) - _SHOWN)
 
     def _rows(self) -> Iterator[Block]:

@@ -207,6 +207,8 @@ def test_a_bomb_is_refused(ckpt: Ckpt, copy_of: CopyOf) -> None:
     assert time.process_time() - began < 3
     assert document["damages"] == []
     assert document["unknown"] == [str(path.relative_to(checkpoint))]
+    (reason,) = document["reasons"]
+    assert reason.endswith("it unpacks to more than 67,108,864 bytes")
 
 
 def large(to: Path) -> Path:
