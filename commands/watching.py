@@ -1,5 +1,6 @@
 """For people who watch: a bar on standard error, and a line where a run is interrupted."""
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -72,8 +73,15 @@ def _tell(estimate: Estimate) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Say in a line that a run was interrupted."""
+    """Say in a line that a run was interrupted; by whom the session is ended, as by Ctrl-C, and nothing is left."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
+        for number, handler in before.items():
+            if handler is signal.SIG_DFL:  # nohup has it ignored
+                signal.signal(number, signal.default_int_handler)
         yield
     except KeyboardInterrupt:
         raise CkptError("interrupted; nothing was written") from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

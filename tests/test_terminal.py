@@ -4,12 +4,15 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from ckpt.errors import CkptError
+from commands.watching import interruptible
 from tests.conftest import OUTPUTS, Ckpt, CopyOf, command
 from tests.places import GOLDENS, HERE, SAMPLE_NAMES, golden_checkpoints
 
@@ -254,3 +257,11 @@ def test_errors_go_to_stderr_and_leave_stdout_empty(ckpt_process: Ckpt) -> None:
     result = ckpt_process("inspect", "no/such/folder", "-o", "json")
     assert result.exit_code == 3
     assert "no/such/folder" in result.refusal()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_ended_cleans_up_as_after_ctrl_c(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(CkptError, match="interrupted; nothing was written"), interruptible():
+        signal.raise_signal(number)
+    assert signal.getsignal(number) is before

@@ -77,8 +77,7 @@ def copy_checkpoint(
     storage, new = open_storage(uri, options_for(uri, options)), open_new(to, options)
     for attempt in range(_TRIES):
         selection = select(storage, to, batch)
-        if not attempt:
-            new.make_empty()
+        new.make_empty()
         placing = replace(new, attributes=partial(_attributes, selection, local=new.storage.local), sizes={})
         try:
             return _copied(selection, storage, placing, to, new_id=new_id, watcher=watcher)

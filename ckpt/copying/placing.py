@@ -24,12 +24,14 @@ class Placing:
     writer: Writer
     attributes: Callable[[str], Attributes | None] = lambda path: None
     sizes: dict[str, int] = field(default_factory=dict)  # by path
-    _folders: set[str] = field(default_factory=set)
+    _folders: dict[str, None] = field(default_factory=dict)  # those above another before it
+    _is_new: bool = False  # nothing was there, not even the folder
 
     def make_empty(self) -> None:
         """Create the folder; one that holds no file will do. Raises StorageError."""
         try:
             self.writer.make_root()
+            self._is_new = True
         except AlreadyThere as error:
             try:
                 holds_any = bool(self.storage.list_tree().files)
@@ -56,6 +58,10 @@ class Placing:
             with suppress(CkptError):
                 self.writer.discard_temporary(path)
                 self.writer.remove(path)
+        for folder in (*reversed(self._folders), "") if self._is_new else ():
+            with suppress(CkptError):
+                self.writer.remove_folder(folder)
+        self._folders.clear()
 
     def problem(self) -> str | None:
         """What is there beside the files that were written, or instead of one. Raises StorageError."""
@@ -76,8 +82,8 @@ class Placing:
     def _make_folder(self, path: str) -> None:
         if path and path not in self._folders:
             self._make_folder(path.rpartition("/")[0])
+            self._folders[path] = None
             self.writer.make_folder(path)
-            self._folders.add(path)
 
 
 def check_apart(checkpoint: str, new: str) -> None:

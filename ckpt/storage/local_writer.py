@@ -134,6 +134,15 @@ class LocalWriter:
             raise StorageError(f"{self._shown(path)} belongs to another user: run ckpt as the user that runs the query")
         return Attributes(found.st_mode & 0o777, found.st_uid, found.st_gid, found.st_mtime_ns)
 
+    def remove_folder(self, path: str) -> None:
+        """Unlink an empty folder."""
+        with suppress(OSError):  # it is not empty, or gone
+            if not path:
+                os.rmdir(self._root)
+                return
+            with self._folder(path) as (folder, name):
+                os.rmdir(name, dir_fd=folder)
+
     def discard_temporary(self, path: str) -> None:
         """Unlink the temporary name."""
         self.remove(temporary(path))

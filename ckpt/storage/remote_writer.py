@@ -95,6 +95,9 @@ class RemoteWriter:
     def attributes(self, path: str) -> None:
         """A remote file's owner is the storage's own affair."""
 
+    def remove_folder(self, path: str) -> None:
+        """Nothing: an object store has none, and one that is left elsewhere does no harm."""
+
     def discard_temporary(self, path: str) -> None:
         """Remove the temporary name, if there is one."""
         self.remove(temporary(path))

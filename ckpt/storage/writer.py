@@ -67,6 +67,9 @@ class Writer(Protocol):
     def attributes(self, path: str) -> Attributes | None:
         """Owner, permissions and time of a file; None where the storage has none of these, or the file is gone."""
 
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder, or with ``""`` the root, if it is empty and the storage knows such a thing."""
+
     def discard_temporary(self, path: str) -> None:
         """Remove what an interrupted ``create`` of this path left."""
 

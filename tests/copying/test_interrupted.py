@@ -156,7 +156,7 @@ def test_what_fails_half_way_leaves_nothing(
 
     with pytest.raises(type(error)):
         copy_checkpoint(str(SAMPLES / BROKEN), str(tmp_path / "copy"), watcher=watcher)
-    assert files(tmp_path / "copy") == {}
+    assert not (tmp_path / "copy").exists()
     assert copy_checkpoint(str(SAMPLES / BROKEN), str(tmp_path / "copy")).batch == 9, "and the folder can be used"
 
 
