@@ -26,7 +26,7 @@ def rewrite(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Write a checkpoint NEW with the state of CHECKPOINT in another provider, number of partitions or format.
+    """Write a checkpoint NEW with the state of CHECKPOINT in another form, or without some of its keys.
 
     CHECKPOINT is only read; starts no JVM. Exit status: 0 written or planned, 2 bad usage, 3 could not do it.
     """

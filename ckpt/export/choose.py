@@ -51,8 +51,11 @@ class Wanted:
         )
 
 
-def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool = False) -> tuple[StateUnit, ...]:
-    """The units that were asked for: exactly one, unless all are. Raises UsageError, naming those there are."""
+def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool | None = None) -> tuple[StateUnit, ...]:
+    """The units that were asked for: exactly one, unless all are; None where the caller cannot take all.
+
+    Raises UsageError, naming those there are.
+    """
     units = state_units(checkpoint)
     if not units:
         raise CkptError(
@@ -63,7 +66,8 @@ def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool = 
     if not found:
         raise UsageError(f"{checkpoint.uri}: {_no_such(wanted, units)}")
     if len(found) > 1 and not all_of_them:
-        raise UsageError(f"{checkpoint.uri}: which one? {_listed(found)}; or {argument('all_units', True)}")
+        or_all = "" if all_of_them is None else f"; or {argument('all_units', True)}"
+        raise UsageError(f"{checkpoint.uri}: which one? {_listed(found)}{or_all}")
     return found
 
 
