@@ -130,6 +130,7 @@ class Export:
     folders: Mapping[str, str]  # by the label of the unit
     query_id: str | None
     batch: int | None
+    planned_ms: frozenset[int]  # when that batch was planned, where a manifest is left that says so
 
     @property
     def labels(self) -> Collection[str]:
@@ -162,9 +163,12 @@ def open_export(place: str, options: Mapping[str, str]) -> Export:
     missing = [folder for folder, _ in _folders(said) if folder not in listing.folders]
     if missing:
         raise CkptError(one_line(f"{place}: the folder {missing[0]}, which its {MANIFEST} names, is missing"))
+    planned: set[int] = set()
     for folder in folders.values():
-        own = f"{folder}/{MANIFEST}".lstrip("/")
-        _check_kind(place, _manifest(place, storage, own) if listing.info(own) else said)
+        path = f"{folder}/{MANIFEST}".lstrip("/")
+        own = _manifest(place, storage, path) if listing.info(path) else said
+        _check_kind(place, own)
+        planned |= {time for time in (own.get("planned_ms"),) if isinstance(time, int)}
     query, batch = said.get("query_id"), said.get("batch")
     return Export(
         place,
@@ -173,6 +177,7 @@ def open_export(place: str, options: Mapping[str, str]) -> Export:
         folders,
         query if isinstance(query, str) else None,
         batch if isinstance(batch, int) else None,
+        frozenset(planned),
     )
 
 

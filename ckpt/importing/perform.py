@@ -182,6 +182,13 @@ class _New:
                         f"{self.like} is {batch}: export that one"
                     )
                 )
+            if export.planned_ms - {chosen.moment.planned_ms}:
+                raise CkptError(
+                    one_line(
+                        f"{export.place} has the state of another batch {batch} than {self.like}, where it was planned "
+                        "anew since: export it again"
+                    )
+                )
             return
         counts = count_state(self.like, options_for(self.like, self.options), batch=batch)
         for one in counts.units:

@@ -270,6 +270,11 @@ def foreign(export: Path) -> None:
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "query_id": "another"}))
 
 
+def anew(export: Path) -> None:
+    manifest = export / "operator-0/_ckpt_export.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "planned_ms": 5}))
+
+
 def delta(export: Path) -> None:
     (export / "operator-0/_delta_log").mkdir()
 
@@ -309,6 +314,7 @@ def again(export: Path) -> None:
     ("damage", "told"),
     [
         (later, "has the state of batch 3, and the newest committed batch of"),
+        (anew, "has the state of another batch 9 than"),
         (foreign, "is of another query than"),
         (delta, "is a Delta table"),
         (partitioned, "there is day=1 in it"),
