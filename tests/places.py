@@ -1,5 +1,6 @@
 """Where things lie, spelled once."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,13 @@ EACH_SAMPLE = [
     pytest.param(name, marks=pytest.mark.slow if name.startswith("damaged-") else ()) for name in SAMPLE_NAMES
 ]
 """The same as parameters, for what looks at every sample: the damaged ones are not for each edit."""
+
+
+def some_quick(names: Iterable[Any], each: int) -> list[Any]:
+    """Parameters, of which each third one, or so, is for each edit; the others are slow."""
+    return [pytest.param(name, marks=() if place % each == 0 else pytest.mark.slow) for place, name in enumerate(names)]
+
+
 HERE = SAMPLES.parent
 """The folder in which tests run ckpt, so that `sample_checkpoints/...` is any sample."""
 ANSWERS = Path(__file__).parent / "golden" / "inspect"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests import contract
 from tests.conftest import OUTPUTS, Ckpt, CopyOf, Run, command
-from tests.places import EACH_SAMPLE, GOLDENS, ROOT, SAMPLES, golden_checkpoints
+from tests.places import EACH_SAMPLE, GOLDENS, ROOT, SAMPLES, golden_checkpoints, some_quick
 
 Facts = tuple[Any, ...]
 
@@ -118,7 +118,7 @@ CHANGES = ("ckpt.change", "ckpt.repair", "ckpt.relocat", "ckpt.storage.writer", 
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("sample", THOROUGH)
+@pytest.mark.parametrize("sample", some_quick(THOROUGH, 3))
 def test_a_local_run_imports_nothing_heavy(sample: str, output: str) -> None:
     modules = watched("", "inspect", f"sample_checkpoints/{sample}", "-o", output)["modules"]
     assert "ckpt.inspection" in modules

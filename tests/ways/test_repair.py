@@ -16,7 +16,7 @@ from ckpt.reader import read_checkpoint
 from ckpt.storage import open_storage
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.places import SAMPLE_NAMES, SAMPLES
+from tests.places import SAMPLE_NAMES, SAMPLES, some_quick
 from tests.remedies import remove
 from tests.repair.doing import facts
 from tests.repair.test_command import after_next
@@ -62,7 +62,7 @@ def repaired(top: Path, way: WayName, backup: Path) -> Receipt:
     )[1]
 
 
-@pytest.mark.parametrize("sample", [one.name for one in DAMAGED])
+@pytest.mark.parametrize("sample", some_quick((one.name for one in DAMAGED), 3))
 def test_every_way_that_is_offered_leads_out_and_back(sample: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     top = copy_of(sample)
     before = facts(top)
@@ -227,7 +227,7 @@ def test_what_a_way_costs_has_to_be_accepted(ckpt: Ckpt, copy_of: CopyOf) -> Non
     assert facts(top) == before
 
 
-@pytest.mark.parametrize("sample", [one.name for one in DAMAGED])
+@pytest.mark.parametrize("sample", some_quick((one.name for one in DAMAGED), 3))
 def test_a_page_is_short(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     page = ckpt("repair", copy_of(sample)).stdout
     assert len(page.splitlines()) <= 50, page
