@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from ckpt.change.plan import First
 from ckpt.copying import copy_checkpoint
 from ckpt.fixes.repair import WaysPlan, repair_checkpoint
+from ckpt.rewrite import rewrite_checkpoint
 from ckpt.ways.skip import skip
 from tests.remedies import NOW, remove
 from tests.spark import topics
@@ -196,6 +197,15 @@ def _restored(one: Incident) -> dict[str, Any]:
     return {"error": one.start(), "rows": one.rows()}
 
 
+def _rewritten(one: Incident) -> dict[str, Any]:
+    """The same state, kept by RocksDB and in other partitions."""
+    made = rewrite_checkpoint(str(one.checkpoint), str(one.folder / "new"), provider="rocksdb", partitions=3)
+    assert made.written, made.refused
+    shutil.rmtree(one.checkpoint)
+    Path(made.into).rename(one.checkpoint)
+    return {"error": one.start(), "rows": one.rows()}
+
+
 def _empty_latest_offsets(checkpoint: Path) -> None:
     (checkpoint / "offsets" / str(BATCHES - 1)).write_text("")
 
@@ -210,14 +220,16 @@ INCIDENTS: Mapping[str, Callable[[Incident], dict[str, Any]]] = {
     "empty latest offsets": _repaired(_empty_latest_offsets),
     "lost state file": _repaired(_lost_state_file),
     "older copy restored": _restored,
+    "state rewritten": _rewritten,
 }
-STATEFUL = ("lost state file", "empty latest offsets")
+_OF_STATE = ("lost state file", "state rewritten")
+STATEFUL = ("lost state file", "empty latest offsets", "state rewritten")
 """What a stateful query meets, unless all are asked for; the others are met by one without state."""
 
 
 def cases() -> list[tuple[str, Query]]:
     """Each incident that a query can meet; unless all are asked for, by one query that merges and one that appends."""
-    every = [(name, query) for name in INCIDENTS for query in QUERIES if query.stateful or name != "lost state file"]
+    every = [(name, query) for name in INCIDENTS for query in QUERIES if query.stateful or name not in _OF_STATE]
     return [(name, query) for name, query in every if EVERY_CASE or query.stateful == (name in STATEFUL)]
 
 
