@@ -71,6 +71,21 @@ def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool | 
     return found
 
 
+def check_operators(checkpoint: Checkpoint) -> None:
+    """Raise StateDamaged where the folder of an operator is lost, so that the others are not all."""
+    damages = checkpoint.state.damages if checkpoint.state else ()
+    lost = next((one for one in damages if one.kind is DamageKind.MISSING_STATE and one.operator is not None), None)
+    if lost is not None:
+        left = ", ".join(argument("operator", one) for one in _operators(checkpoint))
+        raise StateDamaged(
+            f"{checkpoint.uri}: {lost.path}: {lost.detail}, so this is not all of the state; what is left: {left}"
+        )
+
+
+def _operators(checkpoint: Checkpoint) -> list[int]:
+    return sorted({unit.operator for unit in state_units(checkpoint)})
+
+
 def _no_such(wanted: Wanted, units: Sequence[StateUnit]) -> str:
     """Which part of the request does not exist, and what exists instead."""
     within = [unit for unit in units if wanted.operator in (None, unit.operator)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.errors import CkptError, UsageError, argument
-from ckpt.export.choose import Wanted, choose_batch, choose_units
+from ckpt.export.choose import Wanted, check_operators, choose_batch, choose_units
 from ckpt.export.columns import Columns, flat_columns
 from ckpt.export.confs import Conf, Situation, confs_for
 from ckpt.export.moment import Moment, moment_of
@@ -106,10 +106,17 @@ class Chosen:
     recorded: Mapping[str, str]  # the settings in the offsets of that batch
 
 
-def choose(question: Question, storage_options: Mapping[str, str] | None = None) -> Chosen:
-    """Find what was asked for; reads the checkpoint's small files. Raises as ``plan_readings`` does."""
+def choose(
+    question: Question, storage_options: Mapping[str, str] | None = None, *, what_is_left: bool = False
+) -> Chosen:
+    """Find what was asked for; reads the checkpoint's small files. Raises as ``plan_readings`` does.
+
+    ``what_is_left``: also where all units are asked for, and an operator is lost.
+    """
     options = storage_options or {}
     checkpoint = _open_at(question.checkpoint, options, question.batch)
+    if question.all_units and question.wanted == Wanted() and not what_is_left:
+        check_operators(checkpoint)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
     batch = choose_batch(checkpoint, units, question.batch)
     latest = checkpoint.offsets.readable(batch)

@@ -119,7 +119,7 @@ def _with_rows(found: Checkpoint, uri: str, options: Mapping[str, str]) -> Check
     if state is None or state.every_byte is None:
         return found
     try:
-        chosen = choose(Question(uri, all_units=True), options)
+        chosen = choose(Question(uri, all_units=True), options, what_is_left=True)
     except CkptError:
         return found
     contents = contents_of(chosen)
