@@ -68,8 +68,8 @@ def import_state(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     done = ckpt.export_state(ckpt.ExportRequest(old, to=f"{folder}/state", all_units=True, engine="native"))
     ...     made = ckpt.import_state(f"{folder}/state", old, f"{folder}/new", provider="rocksdb")
-    >>> made.batch, made.changed["spark.sql.streaming.stateStore.providerClass"].rpartition(".")[2]
-    (9, 'RocksDBStateStoreProvider')
+    >>> made.batch, made.new.provider.value, len(made.changed)
+    (9, 'rocksdb', 1)
 
     """
     check_apart(export, into)
