@@ -163,6 +163,7 @@ def test_every_module_can_be_imported_without_extras(plain: Path, tmp_path: Path
         "decode",
         "native",
         "formats",
+        "importing",
         "rewrite",
         "verification",
     }

@@ -17,7 +17,7 @@ from ckpt.model import DamageKind, Fault, RocksDBSnapshot, StateFile, StateFileK
 from ckpt.state.steps import Answer, Step
 from ckpt.storage.base import ReadRequest
 
-_LARGEST_READ = 192 << 20
+_LARGEST_READ = 128 << 20
 """Up to this many bytes a suspicious file is read completely; of a larger one only the tail is checked."""
 
 _READ_AT_ONCE = 16 << 20  # bytes of suspicious files, unless one alone is larger

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from zlib import crc32
 
+from ckpt.decode.foldedcrc import folded
 from ckpt.errors import StorageError
 from ckpt.formats.blockstream import LeadsOutside, Stream
 from ckpt.formats.checksums import Corrupt, crc32c
-from ckpt.formats.foldedcrc import folded
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.logrecords import last_bytes, records_end
 from ckpt.formats.pieces import Pieces

@@ -112,7 +112,7 @@ def test_the_cost_is_bounded_and_a_finding_names_the_file(what: str, output: str
 def suspicious_state(checkpoint: Path) -> None:
     """Deltas that go on behind their end, which has to be looked for."""
     for file in checkpoint.glob("state/0/0/*.delta"):
-        os.truncate(file, 190 << 20)
+        os.truncate(file, 120 << 20)
 
 
 def many_partitions_of_many_operators(checkpoint: Path) -> None:
