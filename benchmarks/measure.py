@@ -64,19 +64,19 @@ class Pairs:
 
 def by_turns(ours: Command, theirs: Command, times: int) -> Pairs:
     """Run two commands one after the other, ``times`` times, after a first turn that is not counted."""
-    return alternated(partial(_run, ours), partial(_run, theirs), times)
+    return alternated(partial(run, ours), partial(run, theirs), times)
 
 
 def alternated(ours: Callable[[], Run], theirs: Callable[[], Run], times: int) -> Pairs:
     """The same for anything that says what it cost; each goes first in every other turn."""
     costs: dict[Callable[[], Run], list[Run]] = {ours: [], theirs: []}
     for turn in range(times + 1):
-        for run in (ours, theirs) if turn % 2 else (theirs, ours):
-            costs[run].append(run())
+        for one in (ours, theirs) if turn % 2 else (theirs, ours):
+            costs[one].append(one())
     return Pairs(tuple(costs[ours][1:]), tuple(costs[theirs][1:]))
 
 
-def _run(command: Command) -> Run:
+def run(command: Command) -> Run:
     """Run a command to its end. Raises RuntimeError where it fails: 0 and 1 are answers of ``ckpt inspect``."""
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd="/")

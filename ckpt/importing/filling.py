@@ -1,8 +1,9 @@
 """The stores of a new checkpoint, filled with rows that were given: bytes of keys and values, and their partitions."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,12 @@ from ckpt.importing.matched import matched_of
 from ckpt.importing.repeated import must_agree
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json, Operator, Provider, Store
-from ckpt.native import rocksdb
-from ckpt.native.files import files_of
 from ckpt.native.layout import delimiter_of
-from ckpt.rewrite.plan import Rewrite
-from ckpt.rewrite.spreading import is_single, partitions_for
-from ckpt.rewrite.stores import Families, Pair, grouping_of
+from ckpt.rewrite.plan import Rewrite, stores_of
+from ckpt.rewrite.spreading import is_single, partitions_for, places_of
+from ckpt.rewrite.stored import Stored, division, stored, together
+from ckpt.rewrite.stores import Families, families_of, grouping_of
+from ckpt.rewrite.writing import NewState
 from ckpt.state.units import StateUnit, UnitKind
 
 _NORMALISED = frozenset(
@@ -57,20 +58,28 @@ class Filling:
     counts: dict[str, int] = field(default_factory=dict)  # rows of each unit that was filled, by label
     _filled: dict[int, dict[str, list[tuple[Taken, Content]]]] = field(default_factory=dict)  # of the operator at hand
 
-    def parts(self, operator: Operator, store: Store, families: Families) -> list[list[Pair]]:
-        """The rows of each partition of a store, keys with the number of their family. Raises CkptError."""
-        stored = _stored(store)
-        contents = self._of(operator)
-        if store.column_families:
-            _number(self.chosen, operator, store, families, contents)
-        places = 1 if is_single(operator, store) else self.found.new.partitions
-        parts: list[list[Pair]] = [[] for _ in range(places)]
-        for name, how in stored.items():
-            for rows, content in contents.get(name, []):
+    def files(self, state: NewState) -> Iterator[Mapping[str, bytes]]:
+        """The files of each store in each partition. Raises CkptError."""
+        for operator, store in stores_of(self.chosen):
+            rows, starts, families = self.parts(operator, store)
+            for partition, (start, end) in enumerate(pairwise(starts)):
+                yield state.files(operator, store, partition, rows.part(start, end), families)
+
+    def parts(self, operator: Operator, store: Store) -> tuple[Stored, list[int], Families]:
+        """The rows of a store by partition, where each begins, and the numbers of its families. Raises CkptError."""
+        stored_as, contents = _stored(store), self._of(operator)
+        families = _families(self.chosen, operator, store, contents) if store.column_families else Families()
+        count = places_of(operator, store, self.found.new.partitions)
+        found: list[Stored] = []
+        places: list[Any] = [np.zeros(0, np.int64)]
+        for name, how in stored_as.items():
+            for taken_rows, content in contents.get(name, []):
                 number = families.numbers[name].to_bytes(2, "little") if store.column_families else b""
-                for place, key, value in self._pairs(operator, store, how, rows, content, places):
-                    parts[place].append((number + key, value))
-        return parts
+                keys, values = self._pairs(how, taken_rows, content)
+                found.append(stored([number + key for key in keys], values))
+                places.append(self._places(operator, store, how, content, count))
+        order, starts = division(np.concatenate(places), count)
+        return together(found).take(order), starts, families
 
     def _of(self, operator: Operator) -> dict[str, list[tuple[Taken, Content]]]:
         """What is stored for an operator, by store or family."""
@@ -102,9 +111,8 @@ class Filling:
             matched = matched_of(self.chosen, rows.unit, columns, rows.matched)
         yield from contents_of(Rows(rows.unit, columns, matched), schemas, delimiter_of(self.chosen.recorded))
 
-    def _pairs(
-        self, operator: Operator, store: Store, how: _Stored, rows: Taken, content: Content, places: int
-    ) -> Iterator[tuple[int, bytes, bytes]]:
+    def _pairs(self, how: _Stored, rows: Taken, content: Content) -> tuple[list[bytes], list[bytes]]:
+        """Keys without the number of their family, and values."""
         bare = self.found.new.provider is Provider.HDFS
         own = content.keys
         keys = rows_from(how.key, own).to_list() if bare else key_blobs(how.key, how.encoder, own)
@@ -113,15 +121,15 @@ class Filling:
         values = content.values
         if not isinstance(values, list):
             values = rows_from(how.value, values).to_list() if bare else versioned(how.value, values)
-        return zip(self._places(operator, store, how, content, places), keys, values, strict=True)
+        return keys, values
 
-    def _places(self, operator: Operator, store: Store, how: _Stored, content: Content, places: int) -> list[int]:
+    def _places(self, operator: Operator, store: Store, how: _Stored, content: Content, count: int) -> Any:
+        """The partition of each row, as an int64 array."""
         if is_single(operator, store):
-            return [0] * len(content.keys)
+            return np.zeros(len(content.keys), np.int64)
         family = content.name if store.column_families else None
         columns = grouping_of(operator, store, family).columns(how.key, content.keys)
-        found: list[int] = partitions_for(columns, len(content.keys), places).tolist()
-        return found
+        return partitions_for(columns, len(content.keys), count)
 
 
 def _told(rows: Taken, do: Callable[[], Any]) -> Any:
@@ -156,19 +164,16 @@ def _stored(store: Store) -> dict[str, _Stored]:
     return {store.name: _Stored(store.key_schema, store.value_schema, encoder)}
 
 
-def _number(chosen: Chosen, operator: Operator, store: Store, families: Families, needed: Collection[str]) -> None:
+def _families(chosen: Chosen, operator: Operator, store: Store, needed: Collection[str]) -> Families:
     """The numbers that families have: those of the old store. Raises Undecodable where it lacks a needed one."""
-    for files in files_of(chosen, operator.id, store.name):
-        with rocksdb.store(files) as old:
-            families.take(old.families, old.internal)
-        if families.numbers:
-            break
-    missing = [name for name in needed if name not in families.numbers]
+    found = families_of(chosen, operator, store)
+    missing = [name for name in needed if name not in found.numbers]
     if missing:
         raise Undecodable(
             f"{chosen.checkpoint.uri}: no snapshot of operator {operator.id} says which number the column family "
             f"{missing[0]} has"
         )
+    return found
 
 
 def _no_duplicates(keys: list[bytes]) -> None:

@@ -19,7 +19,6 @@ from ckpt.importing.given import Export, Frames, Given, open_export, table_of
 from ckpt.native.look import count_state
 from ckpt.native.spread import rows_in
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, planned, stores_of
-from ckpt.rewrite.stores import Families
 from ckpt.rewrite.writing import Making, Watcher, check_form, other_rows
 from ckpt.storage.base import one_line
 
@@ -53,7 +52,7 @@ def import_state(
         format_version: The state store checkpoint format, 1 or 2; by default as in ``like``.
         new_id: Give the new checkpoint a query id of its own.
         plan: Check all rows, and only say what would be written.
-        watcher: Called with the number of stores written so far, and the number of all stores.
+        watcher: Called with the number of partitions written so far, and the number of all.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: A place cannot be read, or the new one not be written; nothing is left
@@ -155,9 +154,9 @@ class _New:
         filling = Filling(chosen, found, self.given)
         if not plan:
             counted = partial(_counted, filling)
-            return Making(chosen, selection, found, self.options, filling.parts, counted, watcher).made()
+            return Making(chosen, selection, found, self.options, filling.files, counted, watcher).made()
         for operator, store in stores_of(chosen):
-            filling.parts(operator, store, Families())
+            filling.parts(operator, store)
         return replace(found, units=tuple(replace(one, rows=filling.counts[one.unit.label]) for one in found.units))
 
     def _check_units(self, found: Rewrite) -> None:

@@ -47,6 +47,16 @@ def store(files: StoreFiles) -> Iterator["RocksDBStore"]:
         yield RocksDBStore(files, snapshot, families, internal)
 
 
+def recorded_in(files: StoreFiles) -> RocksDBSnapshot | None:
+    """What the zip of a snapshot says of itself; None where there is none. Raises Undecodable, LeftToSpark."""
+    if files.snapshot is None:
+        return None
+    try:
+        return _recorded(files.snapshot, _entries(files, files.snapshot))
+    except Undecodable as error:
+        raise files.refused(files.snapshot, error) from None
+
+
 class RocksDBStore:
     """One version of one store in one partition."""
 
@@ -111,9 +121,7 @@ class RocksDBStore:
 def _unpack(files: StoreFiles, path: str, folder: Path) -> RocksDBSnapshot:
     """Put a database together: what the zip contains, and the SST files that it names."""
     entries = _entries(files, path)
-    recorded = parse_metadata(path, entries.pop("metadata"))
-    if isinstance(recorded, Unreadable):
-        raise Undecodable(recorded.reason)
+    recorded = _recorded(path, entries)
     if recorded.logs:
         raise LeftToSpark("it has archived write-ahead logs, which ckpt does not read")
     if set(recorded.local_names.values()) != {name for name, _ in recorded.ssts}:
@@ -132,6 +140,14 @@ def _unpack(files: StoreFiles, path: str, folder: Path) -> RocksDBSnapshot:
         else:
             with (folder / local).open("wb") as copy:
                 copy.writelines(files.pieces(there))
+    return recorded
+
+
+def _recorded(path: str, entries: dict[str, bytes]) -> RocksDBSnapshot:
+    """What the entry ``metadata`` says, which is none of the database."""
+    recorded = parse_metadata(path, entries.pop("metadata"))
+    if isinstance(recorded, Unreadable):
+        raise Undecodable(recorded.reason)
     return recorded
 
 

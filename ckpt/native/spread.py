@@ -1,7 +1,7 @@
 """The partitions of a unit read side by side, in processes of their own, where there is enough to read."""
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from typing import Any
@@ -71,10 +71,8 @@ def side_by_side(
 
     ``work`` opens its place by ``opened``, which also has ``what``. Raises UsageError for an impossible ``jobs``.
     """
-    if jobs is not None and jobs < 1:
-        raise UsageError("`jobs` has to be 1 or more")
     found = list(fitting(chosen, unit.operator, layout_of(chosen, unit).store))
-    count = _processes(chosen, unit, found, jobs or os.cpu_count() or 1)
+    count = processes_for(chosen, found, jobs)
     if count == 1:
         return None
     place = {
@@ -97,13 +95,18 @@ def _messages(work: Work, place: Any, partitions: list[int], count: int) -> Gene
                 yield message
 
 
-def _processes(chosen: Chosen, unit: StateUnit, found: list[StoreFiles], jobs: int) -> int:
-    """How many processes pay; of HDFS-backed state at most so many that their partitions fit into memory together."""
+def processes_for(chosen: Chosen, found: Sequence[StoreFiles], jobs: int | None) -> int:
+    """How many processes pay; of HDFS-backed state at most so many that their partitions fit into memory together.
+
+    Raises UsageError for an impossible ``jobs``; None is one for each core.
+    """
+    if jobs is not None and jobs < 1:
+        raise UsageError("`jobs` has to be 1 or more")
     if not found or not can_share(chosen.question.checkpoint):
         return 1
     sizes = [_size(chosen, files) for files in found]
-    count = min(jobs, len(found), sum(sizes) // _WORTH_A_PROCESS)
-    if unit.provider is Provider.HDFS:
+    count = min(jobs or os.cpu_count() or 1, len(found), sum(sizes) // _WORTH_A_PROCESS)
+    if chosen.units[0].provider is Provider.HDFS:
         count = min(count, MOST_BYTES // (max(sizes) * _UNPACKED + 1))
     return max(count, 1)
 

@@ -8,21 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from ckpt import settings
 from ckpt.copying import select
 from ckpt.copying.placing import check_apart, options_for
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
 from ckpt.formats.types import named_fields, type_named
-from ckpt.model import Operator, Store
 from ckpt.native.batches import raw_batches
-from ckpt.native.files import files_of
-from ckpt.native.layout import delimiter_of
 from ckpt.native.spread import rows_in
-from ckpt.rewrite.dropping import NOTHING, Dropping, Key, read_keys
+from ckpt.rewrite.dropping import Dropping, Key, read_keys
+from ckpt.rewrite.moving import moved
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, planned
-from ckpt.rewrite.spreading import is_single
-from ckpt.rewrite.stores import Families, Moving, Pair
 from ckpt.rewrite.writing import Making, Watcher, check_form, other_rows
 from ckpt.state.units import StateUnit
 
@@ -38,6 +33,7 @@ def rewrite_checkpoint(
     drop_keys: str | Iterable[Key] = (),
     new_id: bool = False,
     plan: bool = False,
+    jobs: int | None = None,
     watcher: Watcher | None = None,
 ) -> Rewrite:
     """Write a new checkpoint with the state of this one, which is only read; without Spark.
@@ -57,7 +53,9 @@ def rewrite_checkpoint(
             in a line. Operators that have no such columns keep all.
         new_id: Give the new checkpoint a query id of its own.
         plan: Only say what would be written.
-        watcher: Called with the number of stores written so far, and the number of all stores.
+        jobs: Processes at a time, each with one partition of a store in memory; by default one for each core, where
+            there is enough to do.
+        watcher: Called with the number of partitions written so far, and the number of all.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The old one cannot be read, or the new one not be written; nothing is
@@ -80,44 +78,26 @@ def rewrite_checkpoint(
     found = planned(chosen, selection, into, provider, partitions, format_version, keys, new_id=new_id)
     if plan or found.refused:
         return found
-    contents, counted = partial(_moved, chosen, found), partial(_counted, chosen, found)
-    return Making(chosen, selection, found, options, contents, counted, watcher).made()
+    fill, counted = partial(moved, chosen, found, jobs), partial(_counted, chosen, found, jobs)
+    return Making(chosen, selection, found, options, fill, counted, watcher).made()
 
 
-def _moved(chosen: Chosen, found: Rewrite, operator: Operator, store: Store, families: Families) -> list[list[Pair]]:
-    """The rows of a store, in their new partitions. Raises Undecodable, StorageError."""
-    old, new, recorded = found.old, found.new, chosen.recorded
-    moving = Moving(
-        operator=operator,
-        store=store,
-        old=old.provider,
-        new=new.provider,
-        before=old.partitions,
-        partitions=None if new.partitions == old.partitions else new.partitions,
-        places=1 if is_single(operator, store) else new.partitions,
-        avro=recorded.get(settings.ENCODING_FORMAT) == "avro" and bool(operator.variables),
-        delimiter=delimiter_of(recorded),
-        dropping=found.droppings.get(operator.id, NOTHING),
-    )
-    return moving.moved(files_of(chosen, operator.id, store.name), families)
-
-
-def _counted(chosen: Chosen, found: Rewrite, made: Chosen) -> Iterator[RewrittenUnit]:
+def _counted(chosen: Chosen, found: Rewrite, jobs: int | None, made: Chosen) -> Iterator[RewrittenUnit]:
     """The rows of each unit in both checkpoints, read again. Raises StorageError where the new one has others."""
     there = {unit.label: unit for unit in made.units}
     for one in found.units:
         dropping = found.droppings.get(one.unit.operator)
-        before, dropped = _rows(chosen, one.unit, dropping)
-        after, forgotten = _rows(made, there[one.unit.label], dropping)
+        before, dropped = _rows(chosen, one.unit, dropping, jobs)
+        after, forgotten = _rows(made, there[one.unit.label], dropping, jobs)
         if after != before - dropped or forgotten:
             raise other_rows(found.into)
         yield replace(one, rows=after, dropped=dropped if dropping and dropping.values else None)
 
 
-def _rows(chosen: Chosen, unit: StateUnit, dropping: Dropping | None) -> tuple[int, int]:
+def _rows(chosen: Chosen, unit: StateUnit, dropping: Dropping | None, jobs: int | None) -> tuple[int, int]:
     """How many there are, and how many of them have keys that are left out."""
     if dropping is None or not dropping.values:
-        return rows_in(chosen, unit), 0
+        return rows_in(chosen, unit, jobs), 0
     rows = dropped = 0
     for batch in raw_batches(chosen, unit):
         key = batch.column("key")

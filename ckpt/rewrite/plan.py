@@ -109,7 +109,7 @@ def planned(
         new_id=new_id,
         units=tuple(units),
         keys=tuple(keys),
-        droppings=_droppings(chosen, keys) if keys else {},
+        droppings=droppings_for(chosen, keys) if keys else {},
         refused=next(
             chain(
                 _uncommitted(chosen),
@@ -121,7 +121,8 @@ def planned(
     )
 
 
-def _droppings(chosen: Chosen, keys: Sequence[Key]) -> dict[int, Dropping]:
+def droppings_for(chosen: Chosen, keys: Sequence[Key]) -> dict[int, Dropping]:
+    """Which rows of each operator are left out. Raises UsageError for keys that no operator can have."""
     columns = {operator.id: columns_of(operator, store) for operator, store in reversed([*stores_of(chosen)])}
     labels = {unit.operator: f"operator {unit.operator} ({unit.operator_name})" for unit in chosen.units}
     check_known(keys, {labels[one]: kinds for one, kinds in sorted(columns.items())})

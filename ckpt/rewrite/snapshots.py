@@ -8,7 +8,6 @@ the entry ``metadata`` alone, for Spark creates the database then.
 import json
 import struct
 import zipfile
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -19,7 +18,8 @@ from ckpt.decode.codecs import compressed
 from ckpt.decode.rocksdb import library
 from ckpt.model import Json
 from ckpt.native.temporary import no_room, temporary
-from ckpt.rewrite.stores import Families, Pair
+from ckpt.rewrite.stored import Stored, records
+from ckpt.rewrite.stores import Families
 from ckpt.state.folders import SSTS
 from ckpt.storage.base import one_line
 
@@ -30,14 +30,9 @@ _NOT_ROCKSDB = "rocksdict-config.json"  # which rocksdict puts beside the files 
 _THEN = (1980, 1, 1, 0, 0, 0)  # of zip entries: the same rows are the same bytes
 
 
-def hdfs_snapshot(pairs: Sequence[Pair]) -> bytes:
+def hdfs_snapshot(rows: Stored) -> bytes:
     """The file of an HDFS-backed store: records, then an int of -1."""
-    return compressed(b"".join(_records(pairs)) + _LENGTH.pack(-1))
-
-
-def _records(pairs: Sequence[Pair]) -> Iterator[bytes]:
-    for key, value in pairs:
-        yield from (_LENGTH.pack(len(key)), key, _LENGTH.pack(len(value)), value)
+    return compressed(records(rows) + _LENGTH.pack(-1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +49,23 @@ class RocksDBFiles:
         }
 
 
-def rocksdb_snapshot(pairs: Sequence[Pair], families: Families) -> RocksDBFiles:
+def rocksdb_snapshot(rows: Stored, families: Families) -> RocksDBFiles:
     """The files of a RocksDB store, whose keys differ. Raises CkptError: the temporary folder is full."""
     named = {number.to_bytes(2, "little"): name in families.internal for name, number in families.numbers.items()}
-    internal = sum(named.get(key[:2], False) for key, _ in pairs) if named else 0
+    internal = sum(named.get(key[:2], False) for key, _ in rows.pairs()) if any(named.values()) else 0
     named_ssts: list[Json] = []
-    described: dict[str, Json] = {"sstFiles": named_ssts, "numKeys": len(pairs) - internal, "numInternalKeys": internal}
+    described: dict[str, Json] = {"sstFiles": named_ssts, "numKeys": len(rows) - internal, "numInternalKeys": internal}
     if named:
         described |= {
             "columnFamilyMapping": dict(families.numbers),
             "columnFamilyTypeMap": {name: name in families.internal for name in families.numbers},
             "maxColumnFamilyId": max(families.numbers.values()),
         }
-    if not pairs:
+    if not len(rows):
         return RocksDBFiles(_zip({}, described), {})
     ssts: dict[str, bytes] = {}
     others: dict[str, bytes] = {}
-    for name, data in _database_files(sorted(pairs)):
+    for name, data in _database_files(rows.in_order()):
         if name.endswith(".sst"):
             own = f"{name.removesuffix('.sst')}-{uuid4()}.sst"
             ssts[own] = data
@@ -89,24 +84,24 @@ def _zip(files: dict[str, bytes], described: Json) -> bytes:
     return out.getvalue()
 
 
-def _database_files(pairs: Sequence[Pair]) -> list[tuple[str, bytes]]:
+def _database_files(rows: Stored) -> list[tuple[str, bytes]]:
     """Names and contents of the files of a database that has these keys, which are in order. Raises CkptError."""
     rocksdict = library()
     try:
         with temporary() as folder:
-            made = _database(rocksdict, Path(folder), pairs)
+            made = _database(rocksdict, Path(folder), rows)
             return [(file.name, file.read_bytes()) for file in sorted(made.iterdir()) if file.name != _NOT_ROCKSDB]
     except Exception as error:  # rocksdict raises nothing more special
         raise no_room(one_line(str(error))) from None
 
 
-def _database(rocksdict: Any, folder: Path, pairs: Sequence[Pair]) -> Path:
+def _database(rocksdict: Any, folder: Path, rows: Stored) -> Path:
     """A checkpoint of the database, whose log is empty."""
     options = _options(rocksdict)
     table = folder / "rows.sst"
     writer = rocksdict.SstFileWriter(options)
     writer.open(str(table))
-    for key, value in pairs:
+    for key, value in rows.pairs():
         writer[key] = value
     writer.finish()
     database = rocksdict.Rdict(str(folder / "database"), options=options)

@@ -58,6 +58,11 @@ def is_single(operator: Operator, store: Store) -> bool:
     return operator.name == _LIMIT or not (store.column_families or fields_of(store.key_schema))
 
 
+def places_of(operator: Operator, store: Store, partitions: int) -> int:
+    """In how many partitions a store has files, of which a query has so many."""
+    return 1 if is_single(operator, store) else partitions
+
+
 def grouping_key(operator: str | None, store: str, family: str | None, maps: Collection[str]) -> GroupingKey:
     """The columns whose hash says in which partition a row is. Raises Undecodable where that is not known.
 

@@ -4,26 +4,32 @@ No value is decoded; of keys only what decides the partition. HDFS-backed stores
 before each and the first columns of some keys as a row of their own (``PrefixKeyScanStateEncoder``).
 """
 
-import itertools
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from itertools import starmap
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from ckpt.decode import avro, cells
+from ckpt.decode.arrow import copied
 from ckpt.decode.keys import keys_of, no_prefix, prefix
-from ckpt.decode.rows import VERSION, Rows, rows_of
+from ckpt.decode.rows import VERSION, WORD, Rows
 from ckpt.decode.trouble import Undecodable
 from ckpt.decode.unsafe import structs_of
+from ckpt.export.reading import Chosen
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.native import hdfs, rocksdb
-from ckpt.native.files import StoreFiles
+from ckpt.native.files import StoreFiles, files_of
 from ckpt.rewrite.dropping import Column, Dropping
 from ckpt.rewrite.spreading import GroupingKey, grouping_key, is_single, partitions_for
+from ckpt.rewrite.stored import Stored, array_of, behind, bounds, memory, stored, without_first
 
-Pair: TypeAlias = tuple[bytes, bytes]
+_BYTES = pa.large_binary()
 _INT = struct.Struct("<i")
 _MAP = "MapState"
 
@@ -57,12 +63,6 @@ class Kept:
         """The types of the key's columns."""
         return [kind for _, kind in named_fields(self.key)]
 
-    def keys(self, blobs: Sequence[bytes], provider: Provider) -> Any:
-        """Keys as an array of structs. Raises Undecodable."""
-        if provider is Provider.HDFS:
-            return structs_of(self.key, rows_of([VERSION + blob for blob in blobs]), "key")
-        return keys_of(self.key, self.encoder, blobs, avro.key_columns if self.avro else None)
-
 
 @dataclass(frozen=True, slots=True)
 class Moving:
@@ -74,10 +74,10 @@ class Moving:
     new: Provider
     before: int  # partitions of the old one
     partitions: int | None  # over which rows are spread anew; None: each stays in its partition
-    places: int  # partitions of the new store: one, where all rows are in partition 0 whatever their number is
     avro: bool
     delimiter: bytes
     dropping: Dropping
+    families: Families  # of the new store
 
     def kept(self, family: str | None) -> Kept:
         """What a family holds. Raises Undecodable where the state schema does not describe it."""
@@ -89,59 +89,67 @@ class Moving:
             raise Undecodable(f"no state schema describes the column family {family}")
         return Kept(found.key_schema, found.key_encoder, 0, self.avro)
 
-    def moved(self, files: Iterable[StoreFiles], families: Families) -> list[list[Pair]]:
-        """The rows of each new partition, keys with the number of their family. Raises Undecodable, StorageError."""
-        found: list[list[Pair]] = [[] for _ in range(self.places)]
-        for one in files:
-            for family, pairs in _stored(one, self.old, families, self.delimiter):
-                try:
-                    self._spread(found, family, pairs, one.place.partition, families)
-                except Undecodable as error:
-                    raise one.refused(one.place.folder, error) from None
-        return found
+    def moved(self, files: StoreFiles) -> Iterator[tuple[Any, Stored]]:
+        """The rows of an old partition, some at a time: their new partitions as an int64 array, and what is stored.
 
-    def _spread(
-        self,
-        found: list[list[Pair]],
-        family: str | None,
-        pairs: list[Pair],
-        partition: int,
-        families: Families,
-    ) -> None:
-        if not pairs:
-            return
+        Raises Undecodable, StorageError.
+        """
+        of_hdfs = self.old is Provider.HDFS
+        for rows in starmap(_HdfsRows, hdfs.rows_in(files)) if of_hdfs else _in_rocksdb(files, self.delimiter):
+            if not len(rows):
+                continue
+            try:
+                yield self._moved(rows, files.place.partition)
+            except Undecodable as error:
+                raise files.refused(files.place.folder, error) from None
+
+    def _moved(self, rows: "_HdfsRows | _RocksDBRows", partition: int) -> tuple[Any, Stored]:
+        count = len(rows)
         single = is_single(self.operator, self.store)
         spread = not single and self.partitions is not None
-        columns = self._columns(family, pairs) if spread or self.dropping.values else []
-        if (single and partition) or (spread and (partitions_for(columns, len(pairs), self.before) != partition).any()):
+        columns = self._columns(rows) if spread or self.dropping.values else []
+        if (single and partition) or (spread and (partitions_for(columns, count, self.before) != partition).any()):
             raise Undecodable("it has keys that Spark looks for in other partitions; see ckpt state verify")
-        rows = self._converted(pairs)
-        if family is not None:
-            number = families.numbers[family].to_bytes(2, "little")
-            rows = [(number + key, value) for key, value in rows]
-        dropped = self.dropping.dropped(columns, len(pairs))
-        if not spread or self.partitions is None:
-            found[partition] += itertools.compress(rows, ~dropped)
-            return
-        places = partitions_for(columns, len(pairs), self.partitions)
-        for place, row in itertools.compress(zip(places.tolist(), rows, strict=True), ~dropped):
-            found[place].append(row)
+        places: Any = np.full(count, partition, np.int64)
+        if spread and self.partitions is not None:
+            places = partitions_for(columns, count, self.partitions)
+        dropped = self.dropping.dropped(columns, count)
+        return places[~dropped], self._converted(rows).without(dropped)
 
-    def _columns(self, family: str | None, pairs: list[Pair]) -> list[Column]:
+    def _columns(self, rows: "_HdfsRows | _RocksDBRows") -> list[Column]:
         """The grouping key of each row."""
-        kept = self.kept(family)
-        return grouping_of(self.operator, self.store, family).columns(
-            kept.key, kept.keys([key for key, _ in pairs], self.old)
-        )
+        kept = self.kept(rows.family)
+        return grouping_of(self.operator, self.store, rows.family).columns(kept.key, rows.structs(kept))
 
-    def _converted(self, pairs: list[Pair]) -> list[Pair]:
-        """Rows of a store without families, if the provider changes."""
+    def _converted(self, rows: "_HdfsRows | _RocksDBRows") -> Stored:
+        """As the new store holds them."""
+        found = rows.stored()
+        if rows.family is not None:
+            number = self.families.numbers[rows.family].to_bytes(2, "little")
+            return (
+                found if rows.number == number else Stored(behind(number, without_first(found.keys, 2)), found.values)
+            )
         if self.old is self.new:
-            return pairs
+            return found
         kept = self.kept(None)
-        if self.new is Provider.ROCKSDB:
-            return [(_to_rocksdb(kept, key), VERSION + value) for key, value in pairs]
-        return [(_to_hdfs(kept, key), value[len(VERSION) :]) for key, value in pairs]
+        to_rocksdb = self.new is Provider.ROCKSDB
+        if kept.prefix:
+            convert = _to_rocksdb if to_rocksdb else _to_hdfs
+            keys = array_of([convert(kept, key) for key, _ in found.pairs()])
+        else:
+            keys = behind(VERSION, found.keys) if to_rocksdb else _bare(found.keys)
+        values = behind(VERSION, found.values) if to_rocksdb else _bare(found.values)
+        return Stored(keys, values)
+
+
+def families_of(chosen: Chosen, operator: Operator, store: Store) -> Families:
+    """The column families of all partitions of a store. Raises Undecodable, StorageError."""
+    found = Families()
+    for files in files_of(chosen, operator.id, store.name) if store.column_families else ():
+        recorded = rocksdb.recorded_in(files)
+        if recorded is not None:
+            found.take(recorded.column_families, recorded.internal_families)
+    return found
 
 
 def columns_of(operator: Operator, store: Store) -> list[tuple[str, Json]]:
@@ -160,40 +168,68 @@ def grouping_of(operator: Operator, store: Store, family: str | None) -> Groupin
 
 
 def _to_rocksdb(kept: Kept, key: bytes) -> bytes:
-    if not kept.prefix:
-        return VERSION + key
     first, rest = cells.split(key, kept.kinds, kept.prefix)
     return _INT.pack(len(VERSION + first)) + VERSION + first + VERSION + rest
 
 
 def _to_hdfs(kept: Kept, key: bytes) -> bytes:
-    if not kept.prefix:
-        return key[len(VERSION) :]
     end = _INT.size + _INT.unpack_from(key)[0]
     first, rest = key[_INT.size + len(VERSION) : end], key[end + len(VERSION) :]
     return cells.joined(first, rest, kept.kinds, kept.prefix)
 
 
-def _stored(
-    files: StoreFiles, provider: Provider, families: Families, delimiter: bytes
-) -> Iterator[tuple[str | None, list[Pair]]]:
-    """The rows of one partition, some of a family at a time; keys without its number."""
-    if provider is Provider.HDFS:
-        for keys, values in hdfs.rows_in(files):
-            yield None, list(zip(_bytes(keys), _bytes(values), strict=True))
-        return
+def _bare(rows: Any) -> Any:
+    """Without the version in front, which is the known one. Raises Undecodable."""
+    if memory(rows)[bounds(rows)[0]].any():
+        raise Undecodable("a row does not begin with the version that ckpt knows")
+    return without_first(rows, len(VERSION))
+
+
+@dataclass(frozen=True, slots=True)
+class _HdfsRows:
+    """Some rows of a partition: bare ones."""
+
+    keys: Rows
+    values: Rows
+    family: None = None
+    number: bytes = b""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def structs(self, kept: Kept) -> Any:
+        """The keys as an array of structs. Raises Undecodable."""
+        return structs_of(kept.key, self.keys, "key")
+
+    def stored(self) -> Stored:
+        """Their bytes."""
+        return Stored(*(copied(rows.raw, rows.at * WORD, rows.size).cast(_BYTES) for rows in (self.keys, self.values)))
+
+
+@dataclass(frozen=True, slots=True)
+class _RocksDBRows:
+    """Some rows of a column family in a partition."""
+
+    pairs: Sequence[tuple[bytes, bytes]]
+    family: str | None
+    number: bytes  # of the family, which its keys begin with
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def structs(self, kept: Kept) -> Any:
+        """The keys as an array of structs. Raises Undecodable."""
+        keys = [key[len(self.number) :] for key, _ in self.pairs]
+        return keys_of(kept.key, kept.encoder, keys, avro.key_columns if kept.avro else None)
+
+    def stored(self) -> Stored:
+        """Their bytes."""
+        return stored([key for key, _ in self.pairs], [value for _, value in self.pairs])
+
+
+def _in_rocksdb(files: StoreFiles, delimiter: bytes) -> Iterator[_RocksDBRows]:
     with rocksdb.store(files) as store:
-        if not store.families:
-            yield from ((None, some) for some in store.batches(b"", delimiter))
-            return
-        families.take(store.families, store.internal)
-        for family in store.families:
+        for family in store.families or [None]:
             number = store.number(family)
             for some in store.batches(number, delimiter):
-                yield family, [(key[len(number) :], value) for key, value in some]
-
-
-def _bytes(rows: Rows) -> list[bytes]:
-    data = memoryview(rows.raw)
-    starts = (rows.at * 8).tolist()
-    return [bytes(data[start : start + size]) for start, size in zip(starts, rows.size.tolist(), strict=True)]
+                yield _RocksDBRows(some, family, number)

@@ -4,7 +4,7 @@ It has the offsets and the commit of one batch of the old one, and one snapshot 
 version batch + 1. It lacks what no start looks for.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
@@ -21,15 +21,42 @@ from ckpt.model import Operator, Provider, Store
 from ckpt.reader import read_checkpoint
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, stores_of
 from ckpt.rewrite.snapshots import hdfs_snapshot, rocksdb_snapshot
-from ckpt.rewrite.stores import Families, Pair
+from ckpt.rewrite.spreading import places_of
+from ckpt.rewrite.stored import Stored
+from ckpt.rewrite.stores import Families
 from ckpt.state.folders import STATE
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import spark_uri
 
 Watcher = Callable[[int, int], None]
-"""Called with the number of stores written so far, and the number of all stores."""
-Contents = Callable[[Operator, Store, Families], list[list[Pair]]]
-"""The rows of a store, of each partition of the new checkpoint; keys with the number of their family."""
+"""Called with the number of partitions written so far, and the number of all partitions of all stores."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewState:
+    """The state files of a new checkpoint: how they are called, and what is in them."""
+
+    provider: Provider
+    partitions: int
+    batch: int
+    ids: Mapping[int, Sequence[Sequence[str]]]  # format 2: of each operator [partition][store]
+
+    def files(
+        self, operator: Operator, store: Store, partition: int, rows: Stored, families: Families
+    ) -> dict[str, bytes]:
+        """Those of one store in one partition, by path; one that names others is last. Raises CkptError."""
+        folder = f"{STATE}/{operator.id}/{partition}" + ("" if store.name == DEFAULT_STORE else f"/{store.name}")
+        name = str(self.batch + 1)
+        if self.ids:
+            place = [one.name for one in operator.stores].index(store.name)
+            name = f"{name}_{self.ids[operator.id][partition][place]}"
+        if self.provider is Provider.HDFS:
+            return {f"{folder}/{name}.snapshot": hdfs_snapshot(rows)}
+        return rocksdb_snapshot(rows, families).below(folder, name)
+
+
+Fill = Callable[[NewState], Iterator[Mapping[str, bytes]]]
+"""The files of each store in each partition, in any order. Raises Undecodable, StorageError."""
 
 
 def check_form(provider: str | None, partitions: int | None, format_version: int | None) -> None:
@@ -50,7 +77,7 @@ class Making:
     selection: Selection
     found: Rewrite
     options: Mapping[str, str]  # for the file systems, where they are remote
-    contents: Contents
+    fill: Fill
     counted: Callable[[Chosen], Iterable[RewrittenUnit]]  # of the new one, read again; raises where rows are others
     watcher: Watcher | None = None
 
@@ -73,31 +100,23 @@ class Making:
     def _write(self, small: SmallFiles, placing: Placing) -> None:
         """All files, in the order in which no crash leaves what a start takes for complete. Raises CkptError."""
         placing.put({small.first: small.file(small.first)})
-        stores = list(stores_of(self.chosen))
-        for done, (operator, store) in enumerate(stores, 1):
-            for path, data in self._state(operator, store, small):
+        of_stores = [
+            (operator, places_of(operator, store, self.found.new.partitions))
+            for operator, store in stores_of(self.chosen)
+        ]
+        if self.found.new.version > 1:
+            for operator, places in of_stores:
+                for ids in small.ids.setdefault(operator.id, [[] for _ in range(places)]):
+                    ids.append(str(uuid4()))
+        new = NewState(self.found.new.provider, self.found.new.partitions, small.selection.batch, small.ids)
+        total = sum(places for _, places in of_stores)
+        for done, files in enumerate(self.fill(new), 1):
+            for path, data in files.items():
                 placing.put({path: data})
             if self.watcher is not None:
-                self.watcher(done, len(stores))
+                self.watcher(done, total)
         for path in (*small.paths(), small.last):
             placing.put({path: small.file(path)})
-
-    def _state(self, operator: Operator, store: Store, small: SmallFiles) -> Iterator[tuple[str, bytes]]:
-        """The files of a store. Raises Undecodable, StorageError."""
-        new, families = small.found.new, Families()
-        parts = self.contents(operator, store, families)
-        stem = str(small.selection.batch + 1)
-        for partition, pairs in enumerate(parts):
-            folder = f"{STATE}/{operator.id}/{partition}" + ("" if store.name == DEFAULT_STORE else f"/{store.name}")
-            name = stem
-            if new.version > 1:
-                ids = small.ids.setdefault(operator.id, [[] for _ in parts])[partition]
-                ids.append(str(uuid4()))
-                name = f"{stem}_{ids[-1]}"
-            if new.provider is Provider.HDFS:
-                yield f"{folder}/{name}.snapshot", hdfs_snapshot(pairs)
-            else:
-                yield from rocksdb_snapshot(pairs, families).below(folder, name).items()
 
 
 def other_rows(into: str) -> StorageError:

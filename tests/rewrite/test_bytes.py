@@ -19,6 +19,7 @@ from ckpt.decode.spread import partitions_of
 from ckpt.decode.types import arrow_type
 from ckpt.errors import CkptError
 from ckpt.rewrite.snapshots import rocksdb_snapshot
+from ckpt.rewrite.stored import stored
 from ckpt.rewrite.stores import Families
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -81,7 +82,7 @@ def test_a_full_temporary_folder_has_one_line(tmp_path: Path, monkeypatch: pytes
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     try:
         with pytest.raises(CkptError, match=r"^the temporary folder .* cannot take .*: File too large; TMPDIR names"):
-            rocksdb_snapshot([(b"\0key", os.urandom(1 << 16))], Families())
+            rocksdb_snapshot(stored([b"\0key"], [os.urandom(1 << 16)]), Families())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list(tmp_path.iterdir())

@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
-from ckpt.rewrite.writing import Making
+from ckpt.rewrite.writing import NewState
 from ckpt.versions import Progress
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
@@ -45,20 +45,16 @@ def exported(sample: Path, to: Path) -> Path:
     return to
 
 
-def written(making: pytest.MonkeyPatch) -> dict[tuple[int, str], list[list[tuple[bytes, bytes]]]]:
+def written(making: pytest.MonkeyPatch) -> dict[tuple[int, str, int], list[tuple[bytes, bytes]]]:
     """What is put into the stores from now on: of each partition keys and values."""
     found = {}
-    own = Making.made
+    own = NewState.files
 
-    def watched(self: Making) -> ckpt.Rewrite:
-        def contents(operator: Any, store: Any, families: Any) -> Any:
-            parts = self.contents(operator, store, families)
-            found[operator.id, store.name] = [sorted(part) for part in parts]
-            return parts
+    def watched(self: NewState, operator: Any, store: Any, partition: int, rows: Any, families: Any) -> Any:
+        found[operator.id, store.name, partition] = sorted(rows.pairs())
+        return own(self, operator, store, partition, rows, families)
 
-        return own(Making(self.chosen, self.selection, self.found, self.options, contents, self.counted))
-
-    making.setattr(Making, "made", watched)
+    making.setattr(NewState, "files", watched)
     return found
 
 

@@ -1,0 +1,124 @@
+"""Keys and values of a store as they lie in its files: two Arrow arrays of bytes, and what is done to all of them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ckpt.decode.arrow import copied, whole
+
+_SOME = 1 << 16  # rows of which Python has objects at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Rows of one store. No array has NULL."""
+
+    keys: Any
+    values: Any
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def take(self, which: Any) -> "Stored":
+        """Some of them, by an int64 array of numpy."""
+        places = whole(pa.int64(), which)
+        return Stored(self.keys.take(places), self.values.take(places))
+
+    def part(self, start: int, end: int) -> "Stored":
+        """Those from one place to another."""
+        return self.take(np.arange(start, end))
+
+    def without(self, left_out: Any) -> "Stored":
+        """All but some, by a mask of numpy."""
+        return self.take(np.flatnonzero(~left_out)) if left_out.any() else self
+
+    def in_order(self) -> "Stored":
+        """By their keys, as bytes are compared."""
+        order = pc.array_sort_indices(self.keys)
+        return Stored(self.keys.take(order), self.values.take(order))
+
+    def pairs(self) -> Iterator[tuple[bytes, bytes]]:
+        """One by one."""
+        for start in range(0, len(self), _SOME):
+            some = (part.slice(start, _SOME).to_pylist() for part in (self.keys, self.values))
+            yield from zip(*some, strict=True)
+
+
+def stored(keys: Sequence[bytes], values: Sequence[bytes]) -> Stored:
+    """From objects of Python."""
+    return Stored(array_of(keys), array_of(values))
+
+
+def array_of(blobs: Sequence[bytes]) -> Any:
+    """An array of bytes. Not with ``pyarrow.array``: that imports pandas."""
+    ends = np.cumsum(np.fromiter(map(len, blobs), np.int64, len(blobs)))
+    offsets = pa.py_buffer(np.concatenate([np.zeros(1, np.int64), ends]))
+    return pa.Array.from_buffers(pa.large_binary(), len(blobs), [None, offsets, pa.py_buffer(b"".join(blobs))], 0)
+
+
+def together(parts: Iterable[Stored]) -> Stored:
+    """All rows of some."""
+    found = [part for part in parts if len(part)]
+    if len(found) < 2:
+        return found[0] if found else stored([], [])
+    columns = ([part.keys for part in found], [part.values for part in found])
+    return Stored(*(pa.chunked_array(column, pa.large_binary()).combine_chunks() for column in columns))
+
+
+def division(places: Any, count: int) -> tuple[Any, list[int]]:
+    """An order in which rows of each of so many partitions are together, and where in it each partition begins.
+
+    ``places`` has the partition of each row; the last of the beginnings is the number of rows.
+    """
+    order = np.argsort(places, kind="stable")
+    starts: list[int] = np.searchsorted(places[order], np.arange(count + 1)).tolist()  # type: ignore[assignment]
+    return order, starts
+
+
+def behind(first: bytes, array: Any) -> Any:
+    """Each of them with some bytes in front."""
+    return pc.binary_join_element_wise(_scalar(first), array, _scalar(b""))
+
+
+def without_first(array: Any, count: int) -> Any:
+    """Each of them without its first bytes, which it has."""
+    starts, sizes = bounds(array)
+    return copied(memory(array), starts + count, sizes - count).cast(pa.large_binary())
+
+
+def bounds(array: Any) -> tuple[Any, Any]:
+    """Where each of them begins in memory, and its bytes."""
+    ends = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
+    return ends[:-1], np.diff(ends)
+
+
+def memory(array: Any) -> Any:
+    """The memory of all of them, as numbers of one byte."""
+    return np.frombuffer(array.buffers()[2] or b"", np.uint8)
+
+
+def records(rows: Stored) -> bytes:
+    """All of them in a row, each part behind its length: a big-endian int, as in HDFS-backed files."""
+    parts = (_lengths(rows.keys), rows.keys, _lengths(rows.values), rows.values)
+    if not len(rows):
+        return b""
+    found = pc.binary_join_element_wise(*parts, _scalar(b""))
+    starts, sizes = bounds(found)
+    data: bytes = memory(found)[int(starts[0]) : int(starts[-1] + sizes[-1])].tobytes()
+    return data
+
+
+def _lengths(array: Any) -> Any:
+    """The bytes of each, as four bytes."""
+    sizes = bounds(array)[1].astype(">i4")
+    offsets: Any = 4 * np.arange(len(sizes) + 1)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(sizes)]
+    return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers, 0)
+
+
+def _scalar(value: bytes) -> Any:
+    return pa.scalar(value, pa.large_binary())
