@@ -39,6 +39,6 @@ def import_state(
     """
     given = options.pairs("--storage-option", storage_option)
     options.check_stays(form.into)
-    with interruptible(), bar(quiet=quiet, of="stores") as watcher:
+    with interruptible(), bar(quiet=quiet, of="partitions") as watcher:
         found = ckpt.import_state(export, like, storage_options=given, watcher=watcher, **asdict(form))
     emit(ImportReport(found, like, export), output)

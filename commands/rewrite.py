@@ -22,6 +22,7 @@ def rewrite(
         str | None,
         typer.Option("--drop-keys", metavar="FILE", help='Leave out these keys: lines such as {"user": "x"}.'),
     ] = None,
+    jobs: options.JobsOption = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
@@ -32,8 +33,8 @@ def rewrite(
     """
     given = options.pairs("--storage-option", storage_option)
     options.check_stays(form.into)
-    with interruptible(), bar(quiet=quiet, of="stores") as watcher:
+    with interruptible(), bar(quiet=quiet, of="partitions") as watcher:
         found = ckpt.rewrite_checkpoint(
-            checkpoint, storage_options=given, drop_keys=drop_keys or (), watcher=watcher, **asdict(form)
+            checkpoint, storage_options=given, drop_keys=drop_keys or (), jobs=jobs, watcher=watcher, **asdict(form)
         )
     emit(RewriteReport(found, checkpoint), output)

@@ -1,7 +1,7 @@
 """The stores of a new checkpoint, filled with rows that were given: bytes of keys and values, and their partitions."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -25,7 +25,7 @@ from ckpt.importing.repeated import must_agree
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.native.layout import delimiter_of
-from ckpt.rewrite.plan import Rewrite, stores_of
+from ckpt.rewrite.plan import Rewrite, RewrittenUnit, stores_of
 from ckpt.rewrite.spreading import is_single, partitions_for, places_of
 from ckpt.rewrite.stored import Stored, division, stored, together
 from ckpt.rewrite.stores import Families, families_of, grouping_of
@@ -64,6 +64,10 @@ class Filling:
             rows, starts, families = self.parts(operator, store)
             for partition, (start, end) in enumerate(pairwise(starts)):
                 yield state.files(operator, store, partition, rows.part(start, end), families)
+
+    def units(self) -> Iterator[RewrittenUnit]:
+        """How many rows of each unit there were, once they were filled."""
+        return (replace(one, rows=self.counts[one.unit.label]) for one in self.found.units)
 
     def parts(self, operator: Operator, store: Store) -> tuple[Stored, list[int], Families]:
         """The rows of a store by partition, where each begins, and the numbers of its families. Raises CkptError."""

@@ -4,9 +4,8 @@ Everything but the rows comes from a checkpoint of the query: the one that the r
 new query has made without any state.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from ckpt.copying import select
@@ -17,9 +16,8 @@ from ckpt.export.reading import Chosen, Question, choose
 from ckpt.importing.filling import Filling, is_keyless
 from ckpt.importing.given import Export, Frames, Given, open_export, table_of
 from ckpt.native.look import count_state
-from ckpt.native.spread import rows_in
-from ckpt.rewrite.plan import Rewrite, RewrittenUnit, planned, stores_of
-from ckpt.rewrite.writing import Making, Watcher, check_form, other_rows
+from ckpt.rewrite.plan import Rewrite, planned, stores_of
+from ckpt.rewrite.writing import Making, Watcher, check_form
 from ckpt.storage.base import one_line
 
 
@@ -153,11 +151,10 @@ class _New:
             self._check_belongs(self.given, chosen)
         filling = Filling(chosen, found, self.given)
         if not plan:
-            counted = partial(_counted, filling)
-            return Making(chosen, selection, found, self.options, filling.files, counted, watcher).made()
+            return Making(chosen, selection, found, self.options, filling.files, filling.units, watcher).made()
         for operator, store in stores_of(chosen):
             filling.parts(operator, store)
-        return replace(found, units=tuple(replace(one, rows=filling.counts[one.unit.label]) for one in found.units))
+        return replace(found, units=tuple(filling.units()))
 
     def _check_units(self, found: Rewrite) -> None:
         """Raise CkptError where there are rows of other units than the checkpoint has."""
@@ -198,13 +195,3 @@ class _New:
                         f"{one.unit.label} that would be lost: start that query without rows at first, and use that"
                     )
                 )
-
-
-def _counted(filling: Filling, made: Chosen) -> Iterator[RewrittenUnit]:
-    """The rows of each unit, read again. Raises StorageError where they are not as many as there were given."""
-    there = {unit.label: unit for unit in made.units}
-    for one in filling.found.units:
-        rows = rows_in(made, there[one.unit.label])
-        if rows != filling.counts[one.unit.label]:
-            raise other_rows(filling.found.into)
-        yield replace(one, rows=rows)

@@ -7,7 +7,7 @@ process has more than the rows of one partition in memory.
 
 import json
 import struct
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
 from itertools import chain
@@ -30,12 +30,13 @@ from ckpt.rewrite.dropping import NOTHING, Dropping, Key
 from ckpt.rewrite.plan import Rewrite, droppings_for, stores_of
 from ckpt.rewrite.spreading import is_single, places_of
 from ckpt.rewrite.stored import Stored, division, together
-from ckpt.rewrite.stores import Families, Moving, families_of
+from ckpt.rewrite.stores import Families, Moving, Tally, families_of
 from ckpt.rewrite.writing import NewState
 from ckpt.state.rewritable import Form
 
 _HEAD = struct.Struct(">BI")  # of a message: what it is, and the bytes of a path
-_FILE, _SEEN = range(2)
+_FILE, _SAID = range(2)
+_WORTH_A_PROCESS = 2 << 20  # bytes of files: what takes twice as long to write anew as a process to start
 
 
 class Task(NamedTuple):
@@ -56,6 +57,7 @@ class Move:
     keys: tuple[Key, ...]  # that are left out
     droppings: Mapping[int, Dropping]
     folder: Path  # for rows on their way
+    tally: Tally = field(default_factory=Tally)
     _numbered: dict[tuple[int, str], Families] = field(default_factory=dict)
     _spooled: dict[Path, Any] = field(default_factory=dict)  # files there, opened
 
@@ -134,6 +136,7 @@ class Move:
             delimiter=delimiter_of(recorded),
             dropping=self.droppings.get(operator.id, NOTHING),
             families=self._families(task),
+            tally=self.tally,
         )
         only = None if is_single(operator, store) else task.partition
         for files in files_of(self.chosen, task.operator, task.store, only):
@@ -155,13 +158,15 @@ class Move:
                 yield Stored(*file.get_batch(0).slice(start, end - start).columns)
 
 
-def moved(chosen: Chosen, found: Rewrite, jobs: int | None, state: NewState) -> Iterator[Mapping[str, bytes]]:
-    """The files of each store in each new partition. Raises Undecodable, StorageError, UsageError."""
+def moved(
+    chosen: Chosen, found: Rewrite, jobs: int | None, tally: Tally, state: NewState
+) -> Iterator[Mapping[str, bytes]]:
+    """The files of each store in each new partition; ``tally`` counts rows. Raises Undecodable, StorageError."""
     with temporary() as folder:
-        move = Move(chosen, found.old, state, found.keys, found.droppings, Path(folder))
+        move = Move(chosen, found.old, state, found.keys, found.droppings, Path(folder), tally)
         stores = list(stores_of(chosen))
         files = {(of.id, store.name): list(files_of(chosen, of.id, store.name)) for of, store in stores}
-        count = processes_for(chosen, list(chain.from_iterable(files.values())), jobs)
+        count = processes_for(chosen, list(chain.from_iterable(files.values())), jobs, _WORTH_A_PROCESS)
         old = [
             Task(operator.id, store.name, one.place.partition)
             for operator, store in stores
@@ -193,19 +198,28 @@ def _done(move: Move, tasks: list[Task], count: int, *, makes: bool) -> Iterator
             end = _HEAD.size + _HEAD.unpack_from(message)[1]
             waiting.setdefault(task, {})[message[_HEAD.size : end].decode()] = message[end:]
         else:
-            move.droppings[task.operator].seen.update(json.loads(message[1:]))
+            _take(move, task, json.loads(message[1:]))
+
+
+def _take(move: Move, task: Task, said: Any) -> None:
+    """What another process has counted, and which keys it has left out."""
+    rows, dropped, seen = said
+    of = [Counter({(task.operator, task.store, family): count for family, count in one}) for one in (rows, dropped)]
+    move.tally.add(Tally(*of))
+    if seen:
+        move.droppings[task.operator].seen.update(seen)
 
 
 def doer(place: Any) -> Callable[[Any], Iterator[bytes]]:
-    """What a process does with each of its tasks: says which files come of it, and which keys it has left out."""
+    """What a process does with each of its tasks: says which files come of it, counts, and keys left out."""
     move = Move.opened(place)
 
     def do(given: Any) -> Iterator[bytes]:
-        task = Task(*given)
+        task, move.tally = Task(*given), Tally()
         for path, data in (move.made if place["makes"] else move.divided)(task).items():
             yield _HEAD.pack(_FILE, len(path.encode())) + path.encode() + data
-        dropping = move.droppings.get(task.operator)
-        if dropping is not None and dropping.seen:
-            yield bytes([_SEEN]) + json.dumps(sorted(dropping.seen)).encode()
+        counts = ([(family[2], count) for family, count in of.items()] for of in (move.tally.rows, move.tally.dropped))
+        said = [*counts, sorted(move.droppings.get(task.operator, NOTHING).seen)]
+        yield bytes([_SAID]) + json.dumps(said).encode()
 
     return do

@@ -12,14 +12,12 @@ from ckpt.copying import select
 from ckpt.copying.placing import check_apart, options_for
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
-from ckpt.formats.types import named_fields, type_named
-from ckpt.native.batches import raw_batches
-from ckpt.native.spread import rows_in
-from ckpt.rewrite.dropping import Dropping, Key, read_keys
+from ckpt.native.layout import layout_of
+from ckpt.rewrite.dropping import NOTHING, Key, read_keys
 from ckpt.rewrite.moving import moved
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, planned
-from ckpt.rewrite.writing import Making, Watcher, check_form, other_rows
-from ckpt.state.units import StateUnit
+from ckpt.rewrite.stores import Tally
+from ckpt.rewrite.writing import Making, Watcher, check_form
 
 
 def rewrite_checkpoint(
@@ -78,33 +76,16 @@ def rewrite_checkpoint(
     found = planned(chosen, selection, into, provider, partitions, format_version, keys, new_id=new_id)
     if plan or found.refused:
         return found
-    fill, counted = partial(moved, chosen, found, jobs), partial(_counted, chosen, found, jobs)
+    tally = Tally()
+    fill, counted = partial(moved, chosen, found, jobs, tally), partial(_counted, chosen, found, tally)
     return Making(chosen, selection, found, options, fill, counted, watcher).made()
 
 
-def _counted(chosen: Chosen, found: Rewrite, jobs: int | None, made: Chosen) -> Iterator[RewrittenUnit]:
-    """The rows of each unit in both checkpoints, read again. Raises StorageError where the new one has others."""
-    there = {unit.label: unit for unit in made.units}
+def _counted(chosen: Chosen, found: Rewrite, tally: Tally) -> Iterator[RewrittenUnit]:
+    """How many rows of each unit were written, and how many left out."""
     for one in found.units:
-        dropping = found.droppings.get(one.unit.operator)
-        before, dropped = _rows(chosen, one.unit, dropping, jobs)
-        after, forgotten = _rows(made, there[one.unit.label], dropping, jobs)
-        if after != before - dropped or forgotten:
-            raise other_rows(found.into)
-        yield replace(one, rows=after, dropped=dropped if dropping and dropping.values else None)
-
-
-def _rows(chosen: Chosen, unit: StateUnit, dropping: Dropping | None, jobs: int | None) -> tuple[int, int]:
-    """How many there are, and how many of them have keys that are left out."""
-    if dropping is None or not dropping.values:
-        return rows_in(chosen, unit, jobs), 0
-    rows = dropped = 0
-    for batch in raw_batches(chosen, unit):
-        key = batch.column("key")
-        columns = [
-            (name, kind, part)
-            for (name, kind), part in zip(named_fields(type_named(unit.schema, "key")), key.flatten(), strict=True)
-        ]
-        rows += batch.num_rows
-        dropped += int(dropping.dropped(columns, batch.num_rows).sum())
-    return rows, dropped
+        layout = layout_of(chosen, one.unit)
+        family = (one.unit.operator, layout.store, layout.family)
+        dropped = tally.dropped[family]
+        dropping = found.droppings.get(one.unit.operator, NOTHING)
+        yield replace(one, rows=tally.rows[family] - dropped, dropped=dropped if dropping.values else None)

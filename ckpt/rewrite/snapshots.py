@@ -10,12 +10,16 @@ import struct
 import zipfile
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import chain
+from operator import eq
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from ckpt.decode.codecs import compressed
+from ckpt.decode.codecs import compressed, decompressed
 from ckpt.decode.rocksdb import library
+from ckpt.errors import CkptError
+from ckpt.formats.statefiles import LZ4
 from ckpt.model import Json
 from ckpt.native.temporary import no_room, temporary
 from ckpt.rewrite.stored import Stored, records
@@ -31,8 +35,17 @@ _THEN = (1980, 1, 1, 0, 0, 0)  # of zip entries: the same rows are the same byte
 
 
 def hdfs_snapshot(rows: Stored) -> bytes:
-    """The file of an HDFS-backed store: records, then an int of -1."""
-    return compressed(records(rows) + _LENGTH.pack(-1))
+    """The file of an HDFS-backed store: records, then an int of -1. Raises CkptError."""
+    data = records(rows) + _LENGTH.pack(-1)
+    found = compressed(data)
+    _must_be_equal(decompressed(iter([found]), LZ4, len(data)) == data)
+    return found
+
+
+def _must_be_equal(equal: bool) -> None:
+    """What was written was read again."""
+    if not equal:
+        raise CkptError("a snapshot that was written has other rows when it is read again: nothing of it is kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +104,8 @@ def _database_files(rows: Stored) -> list[tuple[str, bytes]]:
         with temporary() as folder:
             made = _database(rocksdict, Path(folder), rows)
             return [(file.name, file.read_bytes()) for file in sorted(made.iterdir()) if file.name != _NOT_ROCKSDB]
+    except CkptError:
+        raise
     except Exception as error:  # rocksdict raises nothing more special
         raise no_room(one_line(str(error))) from None
 
@@ -107,6 +122,7 @@ def _database(rocksdict: Any, folder: Path, rows: Stored) -> Path:
     database = rocksdict.Rdict(str(folder / "database"), options=options)
     try:
         database.ingest_external_file([str(table)])
+        _must_be_equal(all(map(eq, chain(database.items(), [None]), chain(rows.pairs(), [None]))))
         rocksdict.Checkpoint(database).create_checkpoint(str(folder / "made"))
     finally:
         database.close()

@@ -5,10 +5,11 @@ before each and the first columns of some keys as a row of their own (``PrefixKe
 """
 
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,14 +25,18 @@ from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.native import hdfs, rocksdb
+from ckpt.native.entries import elements
 from ckpt.native.files import StoreFiles, files_of
 from ckpt.rewrite.dropping import Column, Dropping
 from ckpt.rewrite.spreading import GroupingKey, grouping_key, is_single, partitions_for
 from ckpt.rewrite.stored import Stored, array_of, behind, bounds, memory, stored, without_first
 
+Family: TypeAlias = tuple[int, str, str | None]
+"""Operator, store, and column family; None where the store has none."""
+
 _BYTES = pa.large_binary()
 _INT = struct.Struct("<i")
-_MAP = "MapState"
+_MAP, _LIST = "MapState", "ListState"
 
 
 @dataclass(slots=True)
@@ -47,6 +52,19 @@ class Families:
             used = self.numbers.values()
             self.numbers.setdefault(name, number if number not in used else max(used) + 1)
         self.internal |= set(internal)
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many rows families have, and how many of them are left out; of lists every element is one."""
+
+    rows: Counter[Family] = field(default_factory=Counter)
+    dropped: Counter[Family] = field(default_factory=Counter)
+
+    def add(self, other: "Tally") -> None:
+        """Those of more rows."""
+        self.rows.update(other.rows)
+        self.dropped.update(other.dropped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +96,7 @@ class Moving:
     delimiter: bytes
     dropping: Dropping
     families: Families  # of the new store
+    tally: Tally
 
     def kept(self, family: str | None) -> Kept:
         """What a family holds. Raises Undecodable where the state schema does not describe it."""
@@ -114,7 +133,18 @@ class Moving:
         if spread and self.partitions is not None:
             places = partitions_for(columns, count, self.partitions)
         dropped = self.dropping.dropped(columns, count)
+        family, sizes = (self.operator.id, self.store.name, rows.family), self._sizes(rows)
+        self.tally.rows[family] += int(sizes.sum())
+        self.tally.dropped[family] += int(sizes[dropped].sum())
         return places[~dropped], self._converted(rows).without(dropped)
+
+    def _sizes(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
+        """As how many rows of state each counts: lists as their elements. Raises Undecodable."""
+        lists = {variable.name for variable in self.operator.variables if variable.kind == _LIST}
+        if isinstance(rows, _HdfsRows) or rows.family not in lists:
+            return np.ones(len(rows), np.int64)
+        parts = avro.elements if self.avro else elements
+        return np.fromiter((len(parts(value)) for _, value in rows.pairs), np.int64, len(rows))
 
     def _columns(self, rows: "_HdfsRows | _RocksDBRows") -> list[Column]:
         """The grouping key of each row."""

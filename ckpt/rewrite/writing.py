@@ -25,7 +25,6 @@ from ckpt.rewrite.spreading import places_of
 from ckpt.rewrite.stored import Stored
 from ckpt.rewrite.stores import Families
 from ckpt.state.folders import STATE
-from ckpt.storage.base import one_line
 from ckpt.storage.locations import spark_uri
 
 Watcher = Callable[[int, int], None]
@@ -78,7 +77,7 @@ class Making:
     found: Rewrite
     options: Mapping[str, str]  # for the file systems, where they are remote
     fill: Fill
-    counted: Callable[[Chosen], Iterable[RewrittenUnit]]  # of the new one, read again; raises where rows are others
+    counted: Callable[[], Iterable[RewrittenUnit]]  # once they are written
     watcher: Watcher | None = None
 
     def made(self) -> Rewrite:
@@ -89,13 +88,18 @@ class Making:
         try:
             self._write(SmallFiles(self.chosen, self.selection, found), placing)
             _check(found, placing)
-            made = choose(Question(found.into, Wanted(), all_units=True), options_for(found.into, self.options))
-            units = tuple(self.counted(made))
+            choose(Question(found.into, Wanted(), all_units=True), options_for(found.into, self.options))
             _check_at_rest(self.chosen)
         except BaseException:
             placing.discard()
             raise
-        return replace(found, units=units, written=True, files=len(placing.sizes), bytes=sum(placing.sizes.values()))
+        return replace(
+            found,
+            units=tuple(self.counted()),
+            written=True,
+            files=len(placing.sizes),
+            bytes=sum(placing.sizes.values()),
+        )
 
     def _write(self, small: SmallFiles, placing: Placing) -> None:
         """All files, in the order in which no crash leaves what a start takes for complete. Raises CkptError."""
@@ -117,11 +121,6 @@ class Making:
                 self.watcher(done, total)
         for path in (*small.paths(), small.last):
             placing.put({path: small.file(path)})
-
-
-def other_rows(into: str) -> StorageError:
-    """The new checkpoint is not what it should be."""
-    return StorageError(f"{one_line(into)}: the new checkpoint has other rows than it should, and was removed")
 
 
 def _check(found: Rewrite, placing: Placing) -> None:

@@ -11,6 +11,7 @@ import ckpt
 from ckpt.decode.types import arrow_type
 from ckpt.formats.types import array_of, struct_of
 from ckpt.model import Json
+from ckpt.rewrite import moving
 from ckpt.rewrite.dropping import dropping_for
 from tests.conftest import Ckpt
 from tests.places import SAMPLES
@@ -134,3 +135,26 @@ def test_a_file_that_says_no_keys_is_refused(text: str | None, said: str, ckpt: 
     assert run.exit_code == 2
     assert said in run.refusal()
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("partitions", [None, 3])
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "join-v3-changelog-4.2", "tws-format2-4.3"])
+def test_processes_write_what_one_does(
+    sample: str, partitions: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = [dict(next(key for unit in rows(SAMPLES / sample).values() for key, _ in unit if key))]
+    made = []
+    for jobs in (1, 2):
+        monkeypatch.setattr(moving, "_WORTH_A_PROCESS", 1)
+        new = str(tmp_path / str(jobs))
+        made.append(
+            ckpt.rewrite_checkpoint(
+                str(SAMPLES / sample), new, provider="rocksdb", partitions=partitions, drop_keys=keys, jobs=jobs
+            )
+        )
+    assert rows(tmp_path / "2") == rows(tmp_path / "1")
+    assert [(unit.rows, unit.dropped) for unit in made[1].units] == [
+        (unit.rows, unit.dropped) for unit in made[0].units
+    ]
+    assert [one.unseen for one in made] == [(), ()]
+    assert any(unit.dropped for unit in made[1].units)
