@@ -1,17 +1,28 @@
 """ckpt rewrite."""
 
+from contextlib import ExitStack
 from dataclasses import asdict
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 import ckpt
+from ckpt.errors import UsageError
 
 from . import options
 from .form_options import FormOptions
+from .progress import session
 from .render.rewriting import RewriteReport
 from .report import Output, emit
 from .watching import bar, interruptible
+
+
+class MovingEngine(StrEnum):
+    """Who moves the rows."""
+
+    NATIVE = "native"
+    SPARK = "spark"
 
 
 @options.grouped
@@ -22,19 +33,39 @@ def rewrite(
         str | None,
         typer.Option("--drop-keys", metavar="FILE", help='Leave out these keys: lines such as {"user": "x"}.'),
     ] = None,
+    engine: Annotated[
+        MovingEngine, typer.Option("--engine", help="Who moves the rows: ckpt on this machine, or Spark's executors.")
+    ] = MovingEngine.NATIVE,
     jobs: options.JobsOption = None,
+    master: options.MasterOption = None,
+    conf: options.ConfOption = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Write a checkpoint NEW with the state of CHECKPOINT in another form, or without some of its keys.
 
-    CHECKPOINT is only read; starts no JVM. Exit status: 0 written or planned, 2 bad usage, 3 could not do it.
+    CHECKPOINT is only read; starts no JVM but with --engine spark. Exit status: 0 written or planned, 2 bad usage, 3
+    could not do it.
     """
     given = options.pairs("--storage-option", storage_option)
     options.check_stays(form.into)
-    with interruptible(), bar(quiet=quiet, of="partitions") as watcher:
+    if engine is MovingEngine.NATIVE and (master or conf):
+        raise UsageError("--master and --conf are for --engine spark")
+    with ExitStack() as stack:
+        stack.enter_context(interruptible())
+        by = watcher = None
+        if engine is MovingEngine.SPARK:
+            by = ckpt.on_spark(stack.enter_context(session(master, conf, quiet=quiet)))
+        else:
+            watcher = stack.enter_context(bar(quiet=quiet, of="partitions"))
         found = ckpt.rewrite_checkpoint(
-            checkpoint, storage_options=given, drop_keys=drop_keys or (), jobs=jobs, watcher=watcher, **asdict(form)
+            checkpoint,
+            storage_options=given,
+            drop_keys=drop_keys or (),
+            jobs=jobs,
+            by=by,
+            watcher=watcher,
+            **asdict(form),
         )
     emit(RewriteReport(found, checkpoint), output)

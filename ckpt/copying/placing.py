@@ -52,6 +52,13 @@ class Placing:
         with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="ckpt-copy") as pool:
             list(pool.map(self._create, files, files.values()))
 
+    def adopt(self, path: str, size: int) -> None:
+        """Take a file of so many bytes for one of this attempt: somebody else has written it for it."""
+        self.sizes[path] = size
+        folder = path.rpartition("/")[0]
+        above = [folder[:end] for end, letter in enumerate(folder) if letter == "/"]
+        self._folders.update(dict.fromkeys([*above, folder]))
+
     def discard(self) -> None:
         """Remove everything that was written; what keeps a start from it goes last."""
         for path in reversed(self.sizes):

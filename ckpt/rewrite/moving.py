@@ -8,11 +8,11 @@ process has more than the rows of one partition in memory.
 import json
 import struct
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +57,8 @@ class Move:
     keys: tuple[Key, ...]  # that are left out
     droppings: Mapping[int, Dropping]
     folder: Path  # for rows on their way
+    into: str  # the new checkpoint
+    given: Mapping[str, str]  # options for its file system
     tally: Tally = field(default_factory=Tally)
     _numbered: dict[tuple[int, str], Families] = field(default_factory=dict)
     _spooled: dict[Path, Any] = field(default_factory=dict)  # files there, opened
@@ -70,7 +72,7 @@ class Move:
         state = NewState(Provider(place["provider"]), place["partitions"], place["batch"], ids)
         droppings = droppings_for(chosen, keys) if keys else {}
         old = Form(Provider(place["old"][0]), *place["old"][1:])
-        return cls(chosen, old, state, keys, droppings, Path(place["folder"]))
+        return cls(chosen, old, state, keys, droppings, Path(place["folder"]), place["into"], place["given"])
 
     def place(self) -> dict[str, Any]:
         """What ``opened`` takes, for JSON."""
@@ -84,14 +86,38 @@ class Move:
             "ids": self.state.ids,
             "keys": self.keys,
             "folder": str(self.folder),
+            "into": self.into,
+            "given": dict(self.given),
         }
+
+    def forget(self) -> None:
+        """Count anew."""
+        self.tally = Tally()
+
+    def said(self, task: Task) -> list[Any]:
+        """What has been counted for a store, and the keys that were left out: what ``take`` takes."""
+        counts = ([(family[2], count) for family, count in of.items()] for of in (self.tally.rows, self.tally.dropped))
+        return [*counts, sorted(self.droppings.get(task.operator, NOTHING).seen)]
+
+    def take(self, task: Task, said: list[Any]) -> None:
+        """Take over what was said of a task elsewhere."""
+        rows, dropped, seen = said
+        of = [Counter({(task.operator, task.store, family): count for family, count in one}) for one in (rows, dropped)]
+        self.tally.add(Tally(*of))
+        if seen:
+            self.droppings[task.operator].seen.update(seen)
+
+    def parts(self, task: Task) -> tuple[Stored, list[int]]:
+        """The rows of an old partition in the order of the new ones, and where each of these begins."""
+        found = list(self._moved(task))
+        places = [np.zeros(0, np.int64), *(places for places, _ in found)]
+        order, ends = division(np.concatenate(places), self.state.partitions)
+        return together(rows for _, rows in found).take(order), ends
 
     def divided(self, task: Task) -> Mapping[str, bytes]:
         """Divide the rows of an old partition for the new ones; no file of these is made yet."""
-        found = list(self._moved(task))
-        if found:
-            order, ends = division(np.concatenate([places for places, _ in found]), self.state.partitions)
-            rows = together(rows for _, rows in found).take(order)
+        rows, ends = self.parts(task)
+        if len(rows):
             schema = pa.schema({"keys": pa.large_binary(), "values": pa.large_binary()}, {"ends": json.dumps(ends)})
             try:
                 with pa.ipc.new_file(str(self._spool(task)), schema) as file:
@@ -102,8 +128,12 @@ class Move:
 
     def made(self, task: Task) -> Mapping[str, bytes]:
         """The files of a new partition, by path."""
+        spreads = self.spreads(*self.store(task))
+        return self.filled(task, self._spooled_for(task) if spreads else (rows for _, rows in self._moved(task)))
+
+    def filled(self, task: Task, parts: Iterable[Stored]) -> dict[str, bytes]:
+        """The files of a new partition that has these rows, by path."""
         operator, store = self.store(task)
-        parts = self._parts(task) if self.spreads(operator, store) else (rows for _, rows in self._moved(task))
         return self.state.files(operator, store, task.partition, together(parts), self._families(task))
 
     def spreads(self, operator: Operator, store: Store) -> bool:
@@ -146,7 +176,7 @@ class Move:
         place = [one.name for one in self.store(task)[0].stores].index(task.store)
         return self.folder / f"{task.operator}-{place}-{task.partition}.arrow"
 
-    def _parts(self, task: Task) -> Iterator[Stored]:
+    def _spooled_for(self, task: Task) -> Iterator[Stored]:
         """What the old partitions have for a new one."""
         for partition in range(self.old.partitions):
             path = self._spool(task._replace(partition=partition))
@@ -158,28 +188,38 @@ class Move:
                 yield Stored(*file.get_batch(0).slice(start, end - start).columns)
 
 
+Mover: TypeAlias = Callable[[Move, list[Task], list[Task]], Iterator[Mapping[str, bytes | int]]]
+"""Divides old partitions, and then makes new ones: the files of each, or the bytes of those that it has written."""
+
+
 def moved(
-    chosen: Chosen, found: Rewrite, jobs: int | None, tally: Tally, state: NewState
-) -> Iterator[Mapping[str, bytes]]:
+    chosen: Chosen, found: Rewrite, given: Mapping[str, str], tally: Tally, by: Mover, state: NewState
+) -> Iterator[Mapping[str, bytes | int]]:
     """The files of each store in each new partition; ``tally`` counts rows. Raises Undecodable, StorageError."""
     with temporary() as folder:
-        move = Move(chosen, found.old, state, found.keys, found.droppings, Path(folder), tally)
-        stores = list(stores_of(chosen))
-        files = {(of.id, store.name): list(files_of(chosen, of.id, store.name)) for of, store in stores}
-        count = processes_for(chosen, list(chain.from_iterable(files.values())), jobs, _WORTH_A_PROCESS)
+        kept = (chosen, found.old, state, found.keys, found.droppings)
+        move = Move(*kept, Path(folder), found.into, given, tally)
         old = [
-            Task(operator.id, store.name, one.place.partition)
-            for operator, store in stores
+            Task(operator.id, store.name, files.place.partition)
+            for operator, store in stores_of(chosen)
             if move.spreads(operator, store)
-            for one in files[operator.id, store.name]
+            for files in files_of(chosen, operator.id, store.name)
         ]
         new = [
             Task(operator.id, store.name, partition)
-            for operator, store in stores
+            for operator, store in stores_of(chosen)
             for partition in range(places_of(operator, store, state.partitions))
         ]
-        deque(_done(move, old, count, makes=False), maxlen=0)
-        yield from _done(move, new, count, makes=True)
+        yield from by(move, old, new)
+
+
+def in_processes(jobs: int | None, move: Move, old: list[Task], new: list[Task]) -> Iterator[Mapping[str, bytes]]:
+    """On this machine. Raises UsageError for an impossible number of ``jobs``."""
+    stores = {(operator.id, store.name) for operator, store in stores_of(move.chosen)}
+    files = list(chain.from_iterable(files_of(move.chosen, *store) for store in stores))
+    count = processes_for(move.chosen, files, jobs, _WORTH_A_PROCESS)
+    deque(_done(move, old, count, makes=False), maxlen=0)
+    yield from _done(move, new, count, makes=True)
 
 
 def _done(move: Move, tasks: list[Task], count: int, *, makes: bool) -> Iterator[Mapping[str, bytes]]:
@@ -198,16 +238,7 @@ def _done(move: Move, tasks: list[Task], count: int, *, makes: bool) -> Iterator
             end = _HEAD.size + _HEAD.unpack_from(message)[1]
             waiting.setdefault(task, {})[message[_HEAD.size : end].decode()] = message[end:]
         else:
-            _take(move, task, json.loads(message[1:]))
-
-
-def _take(move: Move, task: Task, said: Any) -> None:
-    """What another process has counted, and which keys it has left out."""
-    rows, dropped, seen = said
-    of = [Counter({(task.operator, task.store, family): count for family, count in one}) for one in (rows, dropped)]
-    move.tally.add(Tally(*of))
-    if seen:
-        move.droppings[task.operator].seen.update(seen)
+            move.take(task, json.loads(message[1:]))
 
 
 def doer(place: Any) -> Callable[[Any], Iterator[bytes]]:
@@ -215,11 +246,10 @@ def doer(place: Any) -> Callable[[Any], Iterator[bytes]]:
     move = Move.opened(place)
 
     def do(given: Any) -> Iterator[bytes]:
-        task, move.tally = Task(*given), Tally()
+        task = Task(*given)
+        move.forget()
         for path, data in (move.made if place["makes"] else move.divided)(task).items():
             yield _HEAD.pack(_FILE, len(path.encode())) + path.encode() + data
-        counts = ([(family[2], count) for family, count in of.items()] for of in (move.tally.rows, move.tally.dropped))
-        said = [*counts, sorted(move.droppings.get(task.operator, NOTHING).seen)]
-        yield bytes([_SAID]) + json.dumps(said).encode()
+        yield bytes([_SAID]) + json.dumps(move.said(task)).encode()
 
     return do

@@ -14,7 +14,7 @@ from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
 from ckpt.native.layout import layout_of
 from ckpt.rewrite.dropping import NOTHING, Key, read_keys
-from ckpt.rewrite.moving import moved
+from ckpt.rewrite.moving import Mover, in_processes, moved
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, planned
 from ckpt.rewrite.stores import Tally
 from ckpt.rewrite.writing import Making, Watcher, check_form
@@ -32,6 +32,7 @@ def rewrite_checkpoint(
     new_id: bool = False,
     plan: bool = False,
     jobs: int | None = None,
+    by: Mover | None = None,
     watcher: Watcher | None = None,
 ) -> Rewrite:
     """Write a new checkpoint with the state of this one, which is only read; without Spark.
@@ -53,6 +54,7 @@ def rewrite_checkpoint(
         plan: Only say what would be written.
         jobs: Processes at a time, each with one partition of a store in memory; by default one for each core, where
             there is enough to do.
+        by: Who moves the rows: by default processes of this machine, ``on_spark`` the executors of Spark.
         watcher: Called with the number of partitions written so far, and the number of all.
 
     Raises:
@@ -77,7 +79,8 @@ def rewrite_checkpoint(
     if plan or found.refused:
         return found
     tally = Tally()
-    fill, counted = partial(moved, chosen, found, jobs, tally), partial(_counted, chosen, found, tally)
+    fill = partial(moved, chosen, found, options, tally, by or partial(in_processes, jobs))
+    counted = partial(_counted, chosen, found, tally)
     return Making(chosen, selection, found, options, fill, counted, watcher).made()
 
 

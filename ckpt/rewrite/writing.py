@@ -44,7 +44,7 @@ class NewState:
         self, operator: Operator, store: Store, partition: int, rows: Stored, families: Families
     ) -> dict[str, bytes]:
         """Those of one store in one partition, by path; one that names others is last. Raises CkptError."""
-        folder = f"{STATE}/{operator.id}/{partition}" + ("" if store.name == DEFAULT_STORE else f"/{store.name}")
+        folder = folder_of(operator.id, store.name, partition)
         name = str(self.batch + 1)
         if self.ids:
             place = [one.name for one in operator.stores].index(store.name)
@@ -54,8 +54,16 @@ class NewState:
         return rocksdb_snapshot(rows, families).below(folder, name)
 
 
-Fill = Callable[[NewState], Iterator[Mapping[str, bytes]]]
-"""The files of each store in each partition, in any order. Raises Undecodable, StorageError."""
+def folder_of(operator: int, store: str, partition: int) -> str:
+    """Where the files of a store in a partition are."""
+    return f"{STATE}/{operator}/{partition}" + ("" if store == DEFAULT_STORE else f"/{store}")
+
+
+Fill = Callable[[NewState], Iterator[Mapping[str, bytes | int]]]
+"""The files of each store in each partition, in any order; of one that is written already its bytes' number.
+
+Raises Undecodable, StorageError.
+"""
 
 
 def check_form(provider: str | None, partitions: int | None, format_version: int | None) -> None:
@@ -116,7 +124,10 @@ class Making:
         total = sum(places for _, places in of_stores)
         for done, files in enumerate(self.fill(new), 1):
             for path, data in files.items():
-                placing.put({path: data})
+                if isinstance(data, int):
+                    placing.adopt(path, data)
+                else:
+                    placing.put({path: data})
             if self.watcher is not None:
                 self.watcher(done, total)
         for path in (*small.paths(), small.last):

@@ -32,10 +32,18 @@ def _words(error: Exception) -> str:
     """The message that says most: that of the innermost cause that has an error condition, or of the last cause."""
     messages = [*_causes(error.java_exception)] if isinstance(error, Py4JJavaError) else [str(error)]
     named = [message for message in messages if re.search(r"\[[A-Z][A-Z0-9_.]{4,}\]", message)]
-    text = (named or messages)[-1]
+    text = _of_python((named or messages)[-1])
     first = re.split(r"\n\s*(?:at |JVM stacktrace|Driver stacktrace)|\nCaused by", text.strip())[0]
     line = one_line(masked(" ".join(first.split())))
     return line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
+
+
+def _of_python(text: str) -> str:
+    """Of a traceback of a Python worker its last line, which says what it was; anything else as it is."""
+    _, mark, traceback = text.partition("Traceback (most recent call last):")
+    lines = re.split(r"\n\s*\n?\tat ", traceback)[0].split("\n")
+    said = [line for line in lines if line and not line[0].isspace()]
+    return f"in a Python worker: {said[-1]}" if mark and said else text
 
 
 def _causes(thrown: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Many runs of ``ckpt export-state`` in one process, which starts at most one JVM.
+"""Many runs of ``ckpt export-state``, or of another command that the words name, in one process with at most one JVM.
 
 Run as a module it takes ``{"session": settings or null, "runs": [words, ...]}`` on standard input.
 """
@@ -26,7 +26,7 @@ class Runs:
 
 
 def run_all(runs: Sequence[Sequence[str]], session: Mapping[str, str] | None = None, timeout: float = 300) -> Runs:
-    """Run export-state with each of some words in a process of its own; ``session`` are settings of one for all."""
+    """Run ckpt with each of some words in a process of its own; ``session`` are settings of one for all."""
     asked = json.dumps({"session": session, "runs": runs})
     done = subprocess.run(
         [sys.executable, "-m", __name__], input=asked, capture_output=True, text=True, cwd=ROOT, timeout=timeout
@@ -45,7 +45,8 @@ def _main(asked: dict[str, Any]) -> dict[str, Any]:
     app, told = script.load(), []
     with _session(asked["session"]):
         for words in asked["runs"]:
-            result = CliRunner().invoke(app, ["export-state", "--engine", "spark", *words], catch_exceptions=False)
+            command = [] if words[0] == "rewrite" else ["export-state"]
+            result = CliRunner().invoke(app, [*command, *words, "--engine", "spark"], catch_exceptions=False)
             told.append([result.exit_code, result.stdout, result.stderr])
     imported = {name.partition(".")[0] for name in sys.modules}
     return {"runs": told, "imported": not imported.isdisjoint({"pyspark", "py4j"})}

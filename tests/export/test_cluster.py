@@ -10,9 +10,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import ckpt
 from tests.conftest import Ckpt, Run
 from tests.export.runs import run_all
 from tests.places import SAMPLES
+from tests.rewrite.test_rewrite import state
 from tests.services.spark_cluster import SparkCluster
 from tests.spark import mutations
 
@@ -25,6 +27,7 @@ EXPORTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "path with a space": ("aggregation-hdfs-4.2", "with space", ()),
 }
 """Sample, the name of its copy, and words of the command."""
+REWRITTEN = "tws-rocksdb-4.2"
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,11 @@ def exported(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) ->
     for name, (sample, to, more) in EXPORTS.items():
         checkpoint = mutations.copy_of(SAMPLES / sample, folder / name / to, ())
         words.append([str(checkpoint), "--to", str(folder / name / "out"), *more])
+    words.append(["rewrite", str(SAMPLES / REWRITTEN), "--into", str(folder / "rewritten"), "--partitions", "3"])
     runs = run_all(words, {"spark.master": cluster.master, **cluster.conf}).all
     ran = cluster.tasks()
     (application,) = ran.keys() - before.keys()
-    return Exported(folder, dict(zip(EXPORTS, runs, strict=True)), ran[application])
+    return Exported(folder, dict(zip([*EXPORTS, REWRITTEN], runs, strict=True)), ran[application])
 
 
 @pytest.mark.parametrize("name", EXPORTS)
@@ -70,6 +74,13 @@ def test_an_export_on_a_cluster_is_the_local_one(
 def test_its_executors_wrote_every_file(exported: Exported) -> None:
     """Each file is the work of a task, and the driver has no executor of its own."""
     assert exported.tasks >= len([*exported.folder.rglob("part-*.parquet")]) >= len(EXPORTS)
+
+
+def test_its_executors_write_state_too(exported: Exported) -> None:
+    run = exported.runs[REWRITTEN]
+    assert run.exit_code == 0, run.stderr
+    assert state(exported.folder / "rewritten") == state(SAMPLES / REWRITTEN)
+    assert ckpt.verify_state(str(exported.folder / "rewritten")).damages == ()
 
 
 def content(folder: Path) -> list[tuple[str, str, str]]:
