@@ -8,9 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ckpt.checkpoint import Checkpoint
+from ckpt.checks.sink import SinkOutcome, SinkOutlook
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.inspection import Inspection, inspect
 from ckpt.reader import NotACheckpoint, open_checkpoint
+from ckpt.sinklog import SinkKind, SinkLog, SinkWriter, read_sink
 from ckpt.state.units import StateUnit, state_units
 from ckpt.version import __version__
 from ckpt.versions import Spark
@@ -88,6 +90,11 @@ __all__ = [
     "RewrittenUnit",
     "Session",
     "Shape",
+    "SinkKind",
+    "SinkLog",
+    "SinkOutcome",
+    "SinkOutlook",
+    "SinkWriter",
     "SkipPlan",
     "Spark",
     "SparkFailed",
@@ -130,6 +137,7 @@ __all__ = [
     "plan_export",
     "read_changes",
     "read_initial_state",
+    "read_sink",
     "read_state",
     "read_state_arrow",
     "read_state_batches",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ckpt import history
 from ckpt.checkpoint import Checkpoint
 from ckpt.checks import check
+from ckpt.checks.sink import SinkOutlook, findings_of, outlook, with_query_id
 from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Finding, Severity
@@ -14,6 +15,7 @@ from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
 from ckpt.shell import quoted_path
+from ckpt.sinklog import SinkLog
 from ckpt.sources import SourceView
 from ckpt.verdict import verdict
 from ckpt.versions import Progress, Spark
@@ -48,6 +50,7 @@ class Inspection:
     counted: tuple[Forecast, ...]  # those about a start that somebody may try: the verdict rests on them
     verdict: str  # one sentence without a full stop
     findings: tuple[RatedFinding, ...]  # worst first
+    sink: SinkOutlook | None = None  # None: nobody asked
 
     @property
     def troubles(self) -> tuple[RatedFinding, ...]:
@@ -68,7 +71,11 @@ class Inspection:
 
 
 def inspect(
-    checkpoint: Checkpoint, versions: Sequence[Spark] = (), asked: Asked = Asked.BOTH, batches: int = 10
+    checkpoint: Checkpoint,
+    versions: Sequence[Spark] = (),
+    asked: Asked = Asked.BOTH,
+    batches: int = 10,
+    sink: SinkLog | None = None,
 ) -> Inspection:
     """Judge a checkpoint; pure, and never raises.
 
@@ -77,6 +84,7 @@ def inspect(
         versions: The Spark versions to forecast for; none named is all.
         asked: The progress tracking that the query is to be started with: ``sync``, ``async`` or ``both``.
         batches: How many of the newest batches are shown, 0 for all; their files must have been read.
+        sink: What ``read_sink`` read of the place that the query writes to, if that is to be compared.
 
     >>> found = ckpt.inspect(ckpt.open_checkpoint("sample_checkpoints/async-kafka-4.2"))
     >>> found.verdict
@@ -91,7 +99,8 @@ def inspect(
     origin = written_by(checkpoint)
     counted = tuple(f for f in forecasts if _counts(f, origin, asked, named=bool(versions)))
     remedied = _instead(checkpoint, counted)
-    judged = _findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked)
+    seen = outlook(checkpoint, counted, sink) if sink is not None else None
+    judged = _findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked, seen)
     return Inspection(
         checkpoint,
         asked,
@@ -110,6 +119,7 @@ def inspect(
             state_unseen=any(j.finding.diagnosis is NO_STATE_FOLDER for j in judged),
         ),
         judged,
+        seen,
     )
 
 
@@ -131,13 +141,17 @@ def _counts(one: Forecast, origin: WrittenBy, asked: Asked, *, named: bool) -> b
 
 
 def _findings(
-    checkpoint: Checkpoint, forecasts: Sequence[Forecast], counted: Sequence[Forecast], asked: Asked
+    checkpoint: Checkpoint,
+    forecasts: Sequence[Forecast],
+    counted: Sequence[Forecast],
+    asked: Asked,
+    seen: SinkOutlook | None,
 ) -> tuple[RatedFinding, ...]:
     """What forecasts and checks found, once per diagnosis and path.
 
     A finding that speaks only of starts that nobody tries, or of batches long past, is a note.
     """
-    found = _distinct([*(f for one in forecasts for f in one.because), *check(checkpoint)])
+    found = _distinct([*(f for one in forecasts for f in one.because), *check(checkpoint), *findings_of(seen)])
     spoken_of = {_key(f) for one in forecasts for f in one.because}
     places: dict[str, list[str]] = {}
     for one in found:
@@ -145,7 +159,7 @@ def _findings(
     named = {code: _named(paths) for code, paths in places.items()}
     matters = {_key(f) for one in counted for f in one.because}
     judged = []
-    for one in found:
+    for one in (with_query_id(one, seen) for one in found):
         only_a_note = _key(one) in spoken_of and _key(one) not in matters
         severity = Severity.NOTE if only_a_note or one.past else one.diagnosis.severity_for(asked)
         words = (one.diagnosis.meaning, one.remedy or one.diagnosis.remedy or "")

@@ -9,6 +9,7 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.errors import UsageError
 from ckpt.findings import Asked
 from ckpt.reader import open_checkpoint
+from ckpt.sinklog import sink_of
 
 from . import options
 from .render.page import InspectionReport
@@ -24,6 +25,7 @@ def inspect(
         bool, typer.Option("--deep", help="Read every byte of the state, as `ckpt state verify` does.")
     ] = False,
     jobs: options.JobsOption = None,
+    sink: options.SinkOption = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
@@ -40,7 +42,8 @@ def inspect(
         if deep
         else open_checkpoint(checkpoint, given, batches=batches)
     )
-    found = inspection.inspect(opened, spark or (), progress, batches)
+    has = sink_of(sink, checkpoint, given)
+    found = inspection.inspect(opened, spark or (), progress, batches, has)
     emit(InspectionReport(found), output)
 
 

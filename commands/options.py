@@ -111,6 +111,14 @@ BatchesOption = Annotated[
     int,
     typer.Option("--batches", min=0, metavar="N", help="Read and show the newest N batches; 0 for all."),
 ]
+SinkOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sink",
+        metavar="URI",
+        help="Also read the log of the sink, a Delta table or the output folder of a file sink: which batches it has.",
+    ),
+]
 JobsOption = Annotated[
     int | None,
     typer.Option("--jobs", min=1, metavar="N", help="Read in N processes at a time. Default: one for each core."),

@@ -20,6 +20,9 @@ LARGEST_CHANGE = 64 << 20
 LARGEST_SOURCE_LOG = 56 << 20
 """Bytes of a file source's log that are read to name all its files: about 500,000 of them."""
 
+LARGEST_ACTION = 64 << 20
+"""Bytes of one line in the log of a Delta table, which is one action."""
+
 LARGEST_ZIP = 64 << 20
 """Bytes that the entries of a RocksDB zip may have once they are unpacked: ``MANIFEST``, ``OPTIONS`` and names."""
 

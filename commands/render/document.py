@@ -9,6 +9,8 @@ from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.sources import SourceView
 from ckpt.version import __version__
 
+from .sink import sink_entry
+
 SCHEMA = 1
 Document = dict[str, Any]
 """What JSON can hold."""
@@ -26,6 +28,7 @@ def inspection_document(inspection: Inspection) -> Document:
         "sources": [source_entry(source) for source in inspection.sources],
         "restart": [restart_entry(forecast) for forecast in inspection.forecasts],
         "state": _state(checkpoint.state) if checkpoint.state is not None else None,
+        "sink": sink_entry(inspection.sink),
         "findings": [_finding(judged) for judged in inspection.findings],
     }
 

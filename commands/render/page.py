@@ -34,6 +34,7 @@ from .blocks import (
 from .document import Document, inspection_document
 from .findings import findings_section, next_advice
 from .offsets import counted, offset
+from .sink import sink_section
 from .state import state_section
 from .text import plural, ranges
 
@@ -63,7 +64,17 @@ class InspectionReport:
 
     def page(self) -> Page:
         """The verdict, then the evidence, then what to do."""
-        parts = (title, _verdict, _forecasts, _sources, _batches, state_section, findings_section, next_advice)
+        parts = (
+            title,
+            _verdict,
+            _forecasts,
+            _sources,
+            sink_section,
+            _batches,
+            state_section,
+            findings_section,
+            next_advice,
+        )
         return page_of(*(part(self.found) for part in parts))
 
 

@@ -27,9 +27,10 @@ Answer = dict[str, Any]
 class Numbers:
     """Numbers without duplicates, a file of them in each batch, as Parquet files or in a Delta table."""
 
-    def __init__(self, spark: Any, folder: Path, sink: str = "parquet") -> None:
+    def __init__(self, spark: Any, folder: Path, sink: str = "parquet", conf: dict[str, str] | None = None) -> None:
         self._spark, self._folder, self._sink = spark.newSession(), folder, sink
-        self._spark.conf.set("spark.sql.shuffle.partitions", "1")
+        for key, value in {"spark.sql.shuffle.partitions": "1", **(conf or {})}.items():
+            self._spark.conf.set(key, value)
 
     def add(self, batch: int) -> None:
         rows = self._spark.range(batch * ROWS, (batch + 1) * ROWS).coalesce(1)

@@ -1,0 +1,264 @@
+"""What the next start's batches become in a sink, by what the sink remembers (``ckpt.sinklog``).
+
+Delta skips a batch if ``txnVersion(query id) >= batchId`` (``DeltaSink.addBatch``), the file sink if ``batchId <=
+getLatestBatchId()`` (``FileStreamSink.addBatch``). Neither looks at the rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ckpt import diagnoses
+from ckpt.checkpoint import Checkpoint
+from ckpt.findings import Finding
+from ckpt.restart.forecast import Forecast
+from ckpt.shell import quoted_path
+from ckpt.sinklog import SinkKind, SinkLog, SinkWriter
+from ckpt.sinks import SINKS, Sink
+from ckpt.versions import Progress
+
+Batches = tuple[int, int]
+"""The first and the last of a row of batches."""
+
+
+class SinkOutcome(StrEnum):
+    """What becomes of the batches of the next start."""
+
+    CONTINUES = "continues"  # its first batch follows the newest one of the sink, and is written
+    PASSES_OVER = "passes-over"  # its first batch runs again and is in the sink already; the next one is written
+    DROPS = "drops"  # rows that the sink has not seen are dropped, because it knows their batch ids
+    LACKS = "lacks"  # it is written, but batches before it are not in the sink
+    WRITES_AGAIN = "writes-again"  # it is in the sink, and is written again
+    UNKNOWN_QUERY = "unknown-query"  # it is written; the sink has no batch of this query
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOutlook:
+    """A sink compared with a checkpoint."""
+
+    log: SinkLog
+    outcome: SinkOutcome
+    said: str  # one sentence without a full stop
+    next_batch: int | None = None  # that the next start runs first
+    last_batch: int | None = None  # of this query that the sink has
+    dropped: Batches | None = None  # batches with new rows that the sink will drop
+    lacks: Batches | None = None  # batches that are committed and not in the sink
+    query_id: str | None = None  # that ``metadata`` may have had, where it is lost
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """The batch that the next start runs first."""
+
+    batch: int
+    again: bool  # it was planned before
+
+
+def outlook(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: SinkLog) -> SinkOutlook:
+    """Compare a sink with the next start; pure.
+
+    Args:
+        checkpoint: Whose start it is.
+        forecasts: Of the starts that somebody may try.
+        log: What the sink remembers.
+
+    """
+    if log.unknown is not None:
+        return SinkOutlook(log, SinkOutcome.UNKNOWN, log.unknown)
+    start = _start(forecasts)
+    nameless = log.kind is SinkKind.DELTA and checkpoint.query_id is None
+    if nameless and checkpoint.offsets.latest is not None:
+        return _nameless(log)
+    writer = log.writer(checkpoint.query_id)
+    last = log.last_batch if log.kind is SinkKind.FILE else writer.last_batch if writer else None
+    if start is None:
+        has = f"it has batch {last} last" if last is not None else "it has no batch of this query"
+        said = f"{has}; no start that is forecast runs a batch, so ask again after the repair"
+        return SinkOutlook(log, SinkOutcome.UNKNOWN, said, last_batch=last)
+    found = _compared(checkpoint, log, start, last, writer)
+    return found if log.hole is None else _with_hole(found, log.hole)
+
+
+def _start(forecasts: Sequence[Forecast]) -> _Start | None:
+    """The earliest batch that a start runs first: synchronous, because these sinks know no other."""
+    running = [one for one in forecasts if one.outcome.runs and one.progress is Progress.SYNC]
+    starts = [_Start(one.batch_id or 0, bool(one.reexecutes)) for one in running]
+    return min(starts, key=lambda one: (one.batch, not one.again), default=None)
+
+
+def _with_hole(found: SinkOutlook, name: str) -> SinkOutlook:
+    """A file sink whose log lacks a file."""
+    finding = Finding(diagnoses.others.SINK_LOG_HOLE, "", f"{found.log.uri} lacks _spark_metadata/{name}")
+    said = f"{found.said}; but its log lacks {name}, so readers fail, and so does the batch that compacts it next"
+    return replace(found, said=said, findings=(*found.findings, finding))
+
+
+def _nameless(log: SinkLog) -> SinkOutlook:
+    """Without the id it is unknown which transactions are those of the query, unless there is one candidate only."""
+    one = log.only_query
+    lost = "the checkpoint has no query id, by which the table knows its batches"
+    if one is None:
+        count = len(log.writers)
+        who = "nobody" if count == 0 else f"{count} writers, of which none is certain to be this query"
+        return SinkOutlook(log, SinkOutcome.UNKNOWN, f"{lost}; its transactions are those of {who}")
+    said = f"{lost}; one query alone has written to it: {one.app_id}, batch {one.last_batch} last"
+    return SinkOutlook(log, SinkOutcome.UNKNOWN, said, query_id=one.app_id)
+
+
+def with_query_id(found: Finding, seen: SinkOutlook | None) -> Finding:
+    """A finding about a lost query id with the id that the sink has."""
+    if (
+        seen is None
+        or seen.query_id is None
+        or found.diagnosis
+        not in (
+            diagnoses.logs.MISSING_METADATA,
+            diagnoses.logs.UNREADABLE_METADATA,
+            diagnoses.logs.NEW_QUERY_ID,
+        )
+    ):
+        return found
+    remedy = (
+        f"`ckpt repair {{checkpoint}} --query-id {seen.query_id}` writes it again: no other query has written to the "
+        "sink. Then run `ckpt inspect --sink` again."
+    )
+    return replace(found, remedy=remedy)
+
+
+def _compared(
+    checkpoint: Checkpoint, log: SinkLog, start: _Start, last: int | None, writer: SinkWriter | None
+) -> SinkOutlook:
+    batch = start.batch
+    if last is None and (batch == 0 or log.kind is SinkKind.DELTA):
+        return _never_seen(log, start)
+    newest = -1 if last is None else last
+    seen = SinkOutlook(log, SinkOutcome.CONTINUES, "", batch, last)
+    if writer is not None and writer.expired and newest >= batch:
+        said = f"it has {_span(batch, newest)}, but has forgotten so: what runs again is written again"
+        detail = f"{log.uri} had batch {newest} of this query; its transactions count for {log.retention}"
+        return replace(
+            seen,
+            outcome=SinkOutcome.WRITES_AGAIN,
+            said=said,
+            findings=(Finding(diagnoses.sinks.SINK_FORGOT, "", detail),),
+        )
+    if newest >= batch + start.again:
+        return _drops(checkpoint, seen, start, newest)
+    if newest == batch:
+        return _passes_over(checkpoint, seen)
+    if newest < batch - 1:
+        return _lacks(seen, newest + 1)
+    return replace(seen, said=f"it has batch {newest} last, so batch {batch} is written")
+
+
+def _never_seen(log: SinkLog, start: _Start) -> SinkOutlook:
+    """A sink without a batch of this query."""
+    seen = SinkOutlook(log, SinkOutcome.CONTINUES, f"it has no batch of this query, so batch {start.batch} is written")
+    seen = replace(seen, next_batch=start.batch)
+    if start.batch == 0:
+        return replace(seen, said=seen.said + _of_others(log))
+    detail = f"{log.uri} has no transaction of this query, and batch {start.batch} runs next{_of_others(log)}"
+    return replace(
+        seen, outcome=SinkOutcome.UNKNOWN_QUERY, findings=(Finding(diagnoses.sinks.SINK_WITHOUT_QUERY, "", detail),)
+    )
+
+
+def _of_others(log: SinkLog) -> str:
+    """Who else has written to a table."""
+    if not log.writers:
+        return ""
+    one, *others = log.writers
+    more = f" and {len(others)} more" if others else ""
+    return f"; it has batches of {one.app_id} up to {one.last_batch}{more}"
+
+
+def _drops(checkpoint: Checkpoint, seen: SinkOutlook, start: _Start, newest: int) -> SinkOutlook:
+    first = start.batch + start.again
+    lost = _span(first, newest)
+    before = f"batch {start.batch}, which runs again, is passed over; " if start.again else ""
+    said = f"it has batch {newest} last: {before}new rows of {lost} will be dropped silently"
+    finding = Finding(
+        diagnoses.sinks.SINK_WILL_DROP,
+        "",
+        f"{seen.log.uri} has batch {newest}, and batch {start.batch} runs next: {lost} will be dropped silently",
+        _forget(checkpoint, seen.log, start.batch, newest),
+    )
+    return replace(seen, outcome=SinkOutcome.DROPS, said=said, dropped=(first, newest), findings=(finding,))
+
+
+def _forget(checkpoint: Checkpoint, log: SinkLog, batch: int, newest: int) -> str:
+    """What makes the sink accept the rows."""
+    (kind,) = (one for one in SINKS if one.kind == log.kind)
+    lead = "Do not start the query. If the newer checkpoint still exists, put it back."
+    place = quoted_path(checkpoint.uri)
+    values = {"checkpoint": place, "kept": batch - 1, "next": batch, "last": newest, "query": checkpoint.query_id}
+    return f"{lead} Otherwise {_words(kind, batch).format(**values)}."
+
+
+def _words(kind: Sink, batch: int) -> str:
+    """How the sink is made to accept a batch id that it has seen; from batch 0 on, that is another place."""
+    if batch > 0 and kind.taken_back is not None:
+        return kind.taken_back
+    return kind.new_checkpoint if kind.drops_new_query else "write to a new table, or start with a new checkpoint"
+
+
+def _passes_over(checkpoint: Checkpoint, seen: SinkOutlook) -> SinkOutlook:
+    batch = seen.next_batch or 0
+    said = f"it has batch {batch} already: run again, that is passed over, and batch {batch + 1} is written"
+    lost = _state_lost(checkpoint, batch)
+    if lost is not None:
+        finding = Finding(diagnoses.sinks.SINK_PASSES_OVER_STATE, "", f"{seen.log.uri} has batch {batch}, and {lost}")
+        said = f"it has batch {batch} already: run again, that is passed over, and the query fails"
+    else:
+        finding = Finding(
+            diagnoses.sinks.SINK_HAS_NEXT, "", f"{seen.log.uri} has batch {batch}, which is not committed here"
+        )
+    return replace(seen, outcome=SinkOutcome.PASSES_OVER, said=said, findings=(finding,))
+
+
+def _state_lost(checkpoint: Checkpoint, batch: int) -> str | None:
+    """Why a start that passes over a batch has no state of it afterwards; None where it has, or needs none."""
+    state = checkpoint.state
+    if state is None or not state.operators:
+        return None
+    if state.format_version > 1:
+        return f"the state has checkpoint format {state.format_version}"
+    partitions = [one for operator in state.operators for store in operator.stores for one in store.partitions]
+    if all(one.newest_version is not None and one.newest_version > batch for one in partitions):
+        return None
+    return f"version {batch + 1} of the state, which is that after batch {batch}, is not there in every partition"
+
+
+def _lacks(seen: SinkOutlook, first: int) -> SinkOutlook:
+    batch, log = seen.next_batch or 0, seen.log
+    missing = _span(first, batch - 1)
+    has = f"it has batch {first - 1} last" if first else "it has no batch"
+    remedy = None
+    if first:
+        remedy = f"`ckpt rewind {{checkpoint}} --to-batch {first - 1} --replay new` writes them again, if the sources "
+        remedy += "still have the rows."
+    diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK if log.kind is SinkKind.FILE else diagnoses.sinks.SINK_LACKS
+    if remedy is not None and log.kind is SinkKind.DELTA:
+        remedy = f"Check whether their rows are in the table. If they are not, {remedy}"
+    elif remedy is not None:
+        remedy = f"Put _spark_metadata back from a copy. Or {remedy}"
+    detail = f"{log.uri} has no {missing}, though committed here"
+    return replace(
+        seen,
+        outcome=SinkOutcome.LACKS,
+        said=f"{has}, so batch {batch} is written; {missing} are not in it".replace("batch are", "batch is"),
+        lacks=(first, batch - 1),
+        findings=(Finding(diagnosis, "", detail, remedy),),
+    )
+
+
+def _span(first: int, last: int) -> str:
+    return f"batch {first}" if first == last else f"batches {first} to {last}"
+
+
+def findings_of(seen: SinkOutlook | None) -> Iterator[Finding]:
+    """What was found in the sink, if one was asked about."""
+    if seen is not None:
+        yield from seen.findings

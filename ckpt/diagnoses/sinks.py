@@ -1,0 +1,70 @@
+"""Diagnoses of what ``ckpt inspect --sink`` finds in the sink (CKPT41x)."""
+
+from ckpt.diagnoses.common import ERROR, NOTE, WARNING
+from ckpt.findings import Diagnosis
+
+SINK_WILL_DROP = Diagnosis(
+    "CKPT411",
+    "sink-drops-batches",
+    ERROR,
+    "The sink has batches that the checkpoint has yet to run: the checkpoint is older than its sink (restored from a "
+    "copy, rewound), or somebody else's batches are there. The sink silently drops every row under an id that it has, "
+    "and the query counts those rows as written.",
+    "Do not start the query. If the newer checkpoint still exists, put it back; otherwise make the sink forget "
+    "these batches, as `ckpt rewind` says, or let the query write to a new place.",
+)
+SINK_LACKS = Diagnosis(
+    "CKPT412",
+    "sink-lacks-batches",
+    WARNING,
+    "The checkpoint has batches that the log of the sink does not: the sink was restored, recreated or copied, or the "
+    "query writes elsewhere. No start writes them again.",
+    "Check whether their rows are in the sink. To write them again, `ckpt rewind {checkpoint} --to-batch N --replay "
+    "new`, with the newest batch of the sink for N.",
+)
+SINK_LOG_WILL_BREAK = Diagnosis(
+    "CKPT413",
+    "file-sink-log-about-to-break",
+    ERROR,
+    "_spark_metadata of a file sink lacks batches that the checkpoint has committed. The next batch leaves a hole in "
+    "it: readers then fail with FileNotFoundException, and the query with BATCH_METADATA_NOT_FOUND at the next "
+    "compaction.",
+    "Put _spark_metadata back from a copy. Or `ckpt rewind {checkpoint} --to-batch N --replay new`, with the newest "
+    "batch of _spark_metadata for N, which writes the others again.",
+)
+SINK_WITHOUT_QUERY = Diagnosis(
+    "CKPT414",
+    "sink-does-not-know-the-query",
+    WARNING,
+    "The Delta table has no transaction of this query, though the checkpoint has batches: the table was recreated, the "
+    "checkpoint got a new id, the query writes elsewhere, or it writes in foreachBatch. The next start writes its "
+    "batches; a batch that runs again is written again.",
+    "Check that the query writes to this table, and whether the rows of earlier batches are in it.",
+)
+SINK_FORGOT = Diagnosis(
+    "CKPT415",
+    "sink-has-forgotten-batches",
+    WARNING,
+    "The transactions of this query in the Delta table have expired (delta.setTransactionRetentionDuration), so the "
+    "table accepts batches again that it has: their rows are then in it twice.",
+    "Before the start, `ALTER TABLE ... UNSET TBLPROPERTIES ('delta.setTransactionRetentionDuration')`: the table "
+    "then knows its batches again, unless its log was cleaned since they expired. Check with `ckpt inspect --sink`.",
+)
+SINK_HAS_NEXT = Diagnosis(
+    "CKPT416",
+    "sink-has-the-uncommitted-batch",
+    NOTE,
+    "The query stopped after the sink had written a batch, and before it was committed. The next start runs it again, "
+    "and the sink passes over it: no row is lost or doubled if its offsets file is the one that it was planned with.",
+    None,
+)
+SINK_PASSES_OVER_STATE = Diagnosis(
+    "CKPT417",
+    "batch-passed-over-without-its-state",
+    ERROR,
+    "The next start runs a batch again that the sink has. The sink passes over it, so its state is not computed, and "
+    "the query fails: in the same batch with state store checkpoint format 2 (assertion failed: CheckpointInfo "
+    "length), in the next one where state files of the batch are missing.",
+    'Before any other start, start the query once with `.writeStream.format("noop").trigger(once=True)` on this '
+    "checkpoint: it computes the state of that batch and writes no row.",
+)

@@ -1,0 +1,129 @@
+"""The log of a Delta table: which files make its newest version, and which transaction each writer has there last.
+
+A version is ``_delta_log/<20 digits>.json``, a line of JSON for each action. A checkpoint has the actions of all
+versions up to its own, as Parquet, in one file or in several, or (v2) also as JSON; older ``.json`` files are deleted
+in time. ``txn`` is what ``DeltaSink.addBatch`` writes in each batch: ``appId`` is the query id, ``version`` the batch.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+
+from ckpt.formats.extract import fields_of, long_field, object_field, text_field
+from ckpt.formats.text import Damaged, exact_json
+from ckpt.model import Fault, Json
+
+_COMMIT = re.compile(r"([0-9]{20})\.json")
+_CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint(?:\.([0-9]{10})\.([0-9]{10}))?\.parquet")
+_CHECKPOINT_V2 = re.compile(r"([0-9]{20})\.checkpoint\.[0-9a-fA-F-]{36}\.(?:json|parquet)")
+_WANTED = (b'"txn"', b'"metaData"')
+RETENTION = "delta.setTransactionRetentionDuration"
+"""The property of a table that lets it forget transactions; not set by default."""
+
+_SECONDS = {"week": 604800.0, "day": 86400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0}
+_UNITS = {**_SECONDS, "millisecond": 1e-3, "microsecond": 1e-6}
+_AMOUNT = re.compile(r"\s+(-?[0-9]+(?:\.[0-9]+)?)\s+([a-z]+?)s?(?=\s|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The files that together say what the newest version of a table is."""
+
+    checkpoint: tuple[str, ...]  # the files of the newest complete one; none: all versions have their own
+    commits: tuple[str, ...]  # of the versions after it, in order
+    version: int  # the newest
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """The last transaction of one writer (Delta class ``SetTransaction``)."""
+
+    app_id: str  # of a streaming query its id, of a foreachBatch with txnAppId what that says
+    version: int  # the batch id, or txnVersion
+    updated_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """What the metadata of a table says of transactions."""
+
+    retention: str | None  # how long they count, in Delta's words; None: for ever
+
+
+def segment(names: Iterable[str]) -> Segment:
+    """Choose among the names in ``_delta_log``. Raises Damaged where versions are missing."""
+    listed = sorted(names)
+    commits = {int(found[1]): name for name in listed if (found := _COMMIT.fullmatch(name))}
+    begin, files = max(_checkpoints(listed).items(), default=(-1, ()))
+    version = max((begin, *commits))
+    if version < 0:
+        raise Damaged(Fault.INCOMPLETE, "it has no version")
+    gap = next((one for one in range(begin + 1, version + 1) if one not in commits), None)
+    if gap is not None:
+        raise Damaged(Fault.INCOMPLETE, f"it lacks version {gap}, and has no checkpoint after that")
+    return Segment(files, tuple(commits[one] for one in range(begin + 1, version + 1)), version)
+
+
+def _checkpoints(names: Iterable[str]) -> Mapping[int, tuple[str, ...]]:
+    """The complete checkpoints, by version."""
+    found: dict[int, tuple[str, ...]] = {}
+    parts: dict[tuple[int, int], list[str]] = {}
+    for name in names:
+        if one := _CHECKPOINT_V2.fullmatch(name):
+            found[int(one[1])] = (name,)
+        elif one := _CHECKPOINT.fullmatch(name):
+            if one[2] is None:
+                found[int(one[1])] = (name,)
+            else:
+                parts.setdefault((int(one[1]), int(one[3])), []).append(name)
+    found |= {version: tuple(same) for (version, count), same in parts.items() if len(same) == count}
+    return found
+
+
+def parse_action(line: bytes) -> Transaction | TableSettings | None:
+    """What a line of a version says of transactions; None for every other action. Raises Damaged."""
+    if not any(word in line for word in _WANTED):
+        return None
+    try:
+        action = fields_of(exact_json(line.decode("utf-8")))
+    except UnicodeDecodeError as error:
+        raise Damaged(Fault.BAD_BINARY, f"byte {error.start} of a line is not UTF-8 text") from None
+    if action.get("txn") is not None:
+        return transaction(action["txn"])
+    return settings(action["metaData"]) if action.get("metaData") is not None else None
+
+
+def transaction(value: Json) -> Transaction:
+    """A ``txn``. Raises Damaged."""
+    fields = fields_of(value)
+    updated = fields.get("lastUpdated")
+    return Transaction(
+        text_field(fields, "appId") or "",
+        long_field(fields, "version"),
+        updated if isinstance(updated, int) else None,
+    )
+
+
+def settings(value: Json) -> TableSettings:
+    """A ``metaData``; of a checkpoint its configuration may be a list of pairs. Raises Damaged."""
+    configuration = fields_of(value).get("configuration")
+    pairs = (
+        configuration if isinstance(configuration, list) else [*object_field(fields_of(value), "configuration").items()]
+    )
+    retention = next((pair[1] for pair in pairs if isinstance(pair, tuple) and pair[0] == RETENTION), None)
+    return TableSettings(retention if isinstance(retention, str) else None)
+
+
+def retention_ms(text: str) -> float | None:
+    """A duration such as ``interval 1 day 2 hours`` in ms (``CalendarInterval``); None if it is not understood.
+
+    >>> retention_ms("interval 30 days"), retention_ms("1 second"), retention_ms("a while")
+    (2592000000.0, 1000.0, None)
+    """
+    words = " " + re.sub(r"^\s*interval\b", "", text.lower()).strip()
+    amounts = list(_AMOUNT.finditer(words))
+    if not amounts or "".join(one[0] for one in amounts) != words or any(one[2] not in _UNITS for one in amounts):
+        return None
+    total = sum(float(one[1]) * _UNITS[one[2]] for one in amounts)
+    return total * 1000 if -inf < total < inf else None

@@ -1,0 +1,87 @@
+"""Which sink there is at a place, and what its log says."""
+
+from collections.abc import Mapping
+
+from ckpt.errors import NotFound, StorageError
+from ckpt.formats.compaction import compactible_log
+from ckpt.sinklog.records import SinkKind, SinkLog
+from ckpt.sinklog.table import DELTA_LOG, delta_table
+from ckpt.storage import Folder, Storage, open_storage
+from ckpt.storage.base import one_line
+from ckpt.storage.locations import family, local_path
+
+FILE_LOG = "_spark_metadata"
+_TOPIC = (
+    "a Kafka topic keeps no batch ids, so what it has cannot be known; it accepts every row, so rows that are read "
+    "again are written again"
+)
+_BOTH = f"it has {DELTA_LOG} and {FILE_LOG}: which of them the query writes to cannot be known from here"
+_NEITHER = (
+    f"it has neither {DELTA_LOG} nor {FILE_LOG}: it is no Delta table and no output of a file sink, or its log is "
+    "gone, so what it has cannot be known"
+)
+_OTHERS = {
+    ".hoodie": "a Hudi table, whose log ckpt does not read: what it has cannot be known from here",
+    "metadata": "an Iceberg table, whose snapshots ckpt does not read: what it has cannot be known from here",
+}
+
+
+def read_sink(uri: str, storage_options: Mapping[str, str] | None = None) -> SinkLog:
+    """Read what the sink at a path or URI remembers of batches: ``_delta_log`` or ``_spark_metadata`` in it.
+
+    Args:
+        uri: A Delta table, the output folder of a file sink, or ``kafka://...``, which is not opened.
+        storage_options: For the file system of the URI.
+
+    Raises:
+        NotFound: Nothing is there.
+        StorageError, UsageError: It cannot be reached or read.
+
+    >>> log = ckpt.read_sink("sample_checkpoints/kafka-4.2")
+    >>> log.kind.value, log.last_batch
+    ('unknown', None)
+
+    """
+    if uri.lower().startswith(("kafka:", "kafka+")):
+        return SinkLog(uri, SinkKind.UNKNOWN, unknown=_TOPIC)
+    storage = open_storage(uri, storage_options or {})
+    try:
+        top = storage.list_level()
+    except NotFound as error:
+        raise NotFound(f"{error}; a sink that was deleted has no rows of any batch") from error
+    has_table, has_files = DELTA_LOG in top.folders, FILE_LOG in top.folders
+    if has_table and has_files:
+        return SinkLog(uri, SinkKind.UNKNOWN, unknown=_BOTH)
+    if has_table:
+        return delta_table(uri, storage)
+    if has_files:
+        return _files(uri, storage)
+    return SinkLog(uri, SinkKind.UNKNOWN, unknown=_other(storage, top))
+
+
+def sink_of(uri: str | None, checkpoint: str, storage_options: Mapping[str, str]) -> SinkLog | None:
+    """The sink that was named beside a checkpoint: the storage options of that hold where both are of one kind."""
+    if uri is None:
+        return None
+    scheme = None if local_path(uri) is not None else family(uri.partition(":")[0])
+    same = local_path(checkpoint) is None and family(checkpoint.partition(":")[0]) == scheme
+    return read_sink(uri, storage_options if same else None)
+
+
+def _files(uri: str, storage: Storage) -> SinkLog:
+    """A file sink, by the names in its log, which is all that ``FileStreamSink.addBatch`` looks at."""
+    log = compactible_log(storage.list_level(FILE_LOG).files)
+    if log.latest is not None and log.interval <= 0:
+        return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"the names in its {FILE_LOG} contradict one another")
+    return SinkLog(uri, SinkKind.FILE, last_batch=log.latest, hole=log.first_missing)
+
+
+def _other(storage: Storage, top: Folder) -> str:
+    """What else it is, by the names in it."""
+    if ".hoodie" in top.folders:
+        return _OTHERS[".hoodie"]
+    try:
+        inside = storage.list_level("metadata").files if "metadata" in top.folders else {}
+    except StorageError as error:
+        return one_line(f"it has neither {DELTA_LOG} nor {FILE_LOG}, and {error}")
+    return _OTHERS["metadata"] if any(name.endswith(".metadata.json") for name in inside) else _NEITHER

@@ -1,0 +1,53 @@
+"""What the log of a sink says: records without a judgement."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class SinkKind(StrEnum):
+    """What was found at the place of a sink; the first two are kinds of ``ckpt.sinks.SINKS``."""
+
+    DELTA = "delta"
+    FILE = "file"
+    UNKNOWN = "unknown"  # it keeps no batch ids, or ckpt cannot read where it does
+
+
+@dataclass(frozen=True, slots=True)
+class SinkWriter:
+    """One writer of a Delta table: a streaming query, or code with ``txnAppId``."""
+
+    app_id: str
+    last_batch: int  # the batch id, or txnVersion, of its last transaction
+    updated_ms: int | None  # when that was
+    expired: bool  # the table forgets it, and accepts its batches again
+
+    @property
+    def may_be_query(self) -> bool:
+        """Whether it has the form of a query id."""
+        return _UUID.fullmatch(self.app_id) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class SinkLog:
+    """What a sink remembers of the batches that it has."""
+
+    uri: str  # as given
+    kind: SinkKind
+    last_batch: int | None = None  # of a file sink: the newest in its log, whoever wrote it
+    hole: str | None = None  # of a file sink: the first file that its log lacks
+    writers: tuple[SinkWriter, ...] = ()  # of a Delta table, the latest first
+    retention: str | None = None  # of a Delta table: how long transactions count, where that is limited
+    unknown: str | None = None  # why nothing can be known, a sentence without its full stop
+
+    def writer(self, app_id: str | None) -> SinkWriter | None:
+        """The writer with this id."""
+        return next((one for one in self.writers if one.app_id == app_id), None)
+
+    @property
+    def only_query(self) -> SinkWriter | None:
+        """The one streaming query that has written to the table; None where there are several writers, or none."""
+        (one, *others) = self.writers or (None,)
+        return one if one is not None and not others and one.may_be_query else None

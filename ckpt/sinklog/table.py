@@ -1,0 +1,157 @@
+"""The transactions of a Delta table, read through ckpt's own storage: no JVM, no package besides pyarrow."""
+
+import io
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ckpt.errors import NotFound, StorageError
+from ckpt.formats.deltalog import (
+    Segment,
+    TableSettings,
+    Transaction,
+    parse_action,
+    retention_ms,
+    segment,
+    settings,
+    transaction,
+)
+from ckpt.formats.limits import LARGEST_ACTION
+from ckpt.formats.text import Damaged
+from ckpt.model import Fault
+from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
+from ckpt.storage import FileInfo, ReadRequest, Storage
+from ckpt.storage.base import PIECE, one_line
+
+DELTA_LOG = "_delta_log"
+_IN_A_CATALOG = ("_staged_commits", "_commits")
+_AT_ONCE = 16  # pieces of files that are in memory together
+_LOOKS = 3  # how often a log is listed again, of which files were deleted meanwhile
+
+
+def delta_table(uri: str, storage: Storage) -> SinkLog:
+    """What a table remembers. Raises StorageError where it cannot be read."""
+    for look in range(_LOOKS):
+        try:
+            return _table(uri, storage)
+        except NotFound:
+            if look == _LOOKS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _table(uri: str, storage: Storage) -> SinkLog:
+    top = storage.list_level(DELTA_LOG)
+    staged = [name for name in _IN_A_CATALOG if name in top.folders and storage.list_level(f"{DELTA_LOG}/{name}").files]
+    if staged:
+        why = f"newer versions of the table may be in a catalog only ({DELTA_LOG}/{staged[0]} has files)"
+        return SinkLog(uri, SinkKind.DELTA, unknown=f"{why}, so what it has last cannot be known from here")
+    try:
+        found = segment(top.files)
+        return _judged(uri, _actions(storage, found, top.files))
+    except Damaged as damage:
+        return SinkLog(uri, SinkKind.DELTA, unknown=one_line(f"its {DELTA_LOG} cannot be read: {damage.reason}"))
+
+
+def _judged(uri: str, actions: Iterable[Transaction | TableSettings]) -> SinkLog:
+    """The last transaction of each writer, and whether it still counts (Delta's ``InMemoryLogReplay``)."""
+    last: dict[str, Transaction] = {}
+    retention: str | None = None
+    for action in actions:
+        if isinstance(action, TableSettings):
+            retention = action.retention
+        else:
+            last[action.app_id] = action
+    limit = None if retention is None else retention_ms(retention)
+    if retention is not None and limit is None:
+        raise Damaged(Fault.BAD_JSON, f"how long its transactions count is not understood ({retention})")
+    oldest = None if limit is None else time.time() * 1000 - limit
+    writers = [
+        SinkWriter(
+            one.app_id,
+            one.version,
+            one.updated_ms,
+            expired=oldest is not None and (one.updated_ms is None or one.updated_ms <= oldest),
+        )
+        for one in last.values()
+    ]
+    writers.sort(key=lambda one: one.updated_ms or 0, reverse=True)
+    return SinkLog(uri, SinkKind.DELTA, writers=tuple(writers), retention=retention)
+
+
+def _actions(storage: Storage, found: Segment, files: Mapping[str, FileInfo]) -> Iterator[Transaction | TableSettings]:
+    """Those of the checkpoint, then those of the versions after it."""
+    for name in found.checkpoint:
+        if name.endswith(".parquet"):
+            yield from _of_checkpoint(storage, f"{DELTA_LOG}/{name}", files[name].size)
+    names = [*(name for name in found.checkpoint if name.endswith(".json")), *found.commits]
+    for line in _lines(storage, [(f"{DELTA_LOG}/{name}", files[name].size) for name in names]):
+        action = parse_action(line)
+        if action is not None:
+            yield action
+
+
+def _lines(storage: Storage, files: Sequence[tuple[str, int]]) -> Iterator[bytes]:
+    """The lines of files, one file after the other, read some pieces at a time."""
+    pieces = [ReadRequest(path, offset, PIECE) for path, size in files for offset in range(0, size, PIECE)]
+    rest, reading = b"", ""
+    for begin in range(0, len(pieces), _AT_ONCE):
+        some = pieces[begin : begin + _AT_ONCE]
+        for piece, data in zip(some, storage.read_many(some), strict=True):
+            if isinstance(data, StorageError):
+                raise data
+            if piece.path != reading:
+                yield rest
+                rest, reading = b"", piece.path
+            *lines, rest = (rest + data).split(b"\n")
+            if len(rest) > LARGEST_ACTION:
+                raise Damaged(Fault.TOO_LARGE, f"{piece.path} has a line of more than {LARGEST_ACTION:,} bytes")
+            yield from lines
+    yield rest
+
+
+def _of_checkpoint(storage: Storage, path: str, size: int) -> Iterator[Transaction | TableSettings]:
+    """Of a Parquet file only the columns that matter, and of those only what is not null."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        file = parquet.ParquetFile(pa.PythonFile(_Ranges(storage, path, size), mode="r"))
+        wanted = [name for name in ("txn", "metaData") if name in file.schema_arrow.names]
+        for batch in file.iter_batches(columns=wanted) if wanted else ():
+            for name in wanted:
+                column = batch.column(name)
+                for value in column.filter(column.is_valid()).to_pylist():
+                    yield transaction(value) if name == "txn" else settings(value)
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        raise Damaged(Fault.BAD_BINARY, f"{path} is not Parquet that can be read: {error}") from None
+
+
+class _Ranges(io.RawIOBase):
+    """A file of a storage for a reader that seeks: every read is a range."""
+
+    def __init__(self, storage: Storage, path: str, size: int) -> None:
+        self._storage, self._path, self._size, self._at = storage, path, size, 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def tell(self) -> int:
+        """Where the next read begins."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move there."""
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to so many bytes."""
+        wanted = self._size - self._at if size < 0 else min(size, self._size - self._at)
+        data = self._storage.read_range(self._path, self._at, wanted) if wanted > 0 else b""
+        self._at += len(data)
+        return data
