@@ -24,6 +24,7 @@ from ckpt.importing.matched import matched_of
 from ckpt.importing.repeated import must_agree
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json, Operator, Provider, Store
+from ckpt.native.files import files_of
 from ckpt.native.layout import delimiter_of
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, stores_of
 from ckpt.rewrite.spreading import is_single, partitions_for, places_of
@@ -170,7 +171,7 @@ def _stored(store: Store) -> dict[str, _Stored]:
 
 def _families(chosen: Chosen, operator: Operator, store: Store, needed: Collection[str]) -> Families:
     """The numbers that families have: those of the old store. Raises Undecodable where it lacks a needed one."""
-    found = families_of(chosen, operator, store)
+    found = families_of(files_of(chosen, operator.id, store.name))
     missing = [name for name in needed if name not in found.numbers]
     if missing:
         raise Undecodable(

@@ -10,6 +10,7 @@ import struct
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -21,7 +22,7 @@ from ckpt import settings
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
 from ckpt.model import Operator, Provider, Store
-from ckpt.native.files import files_of
+from ckpt.native.files import StoreFiles, files_of
 from ckpt.native.layout import delimiter_of
 from ckpt.native.spread import processes_for
 from ckpt.native.temporary import no_room, temporary
@@ -36,6 +37,7 @@ from ckpt.state.rewritable import Form
 
 _HEAD = struct.Struct(">BI")  # of a message: what it is, and the bytes of a path
 _FILE, _SAID = range(2)
+_OPEN = 256  # files for rows on their way that are open at a time
 _WORTH_A_PROCESS = 2 << 20  # bytes of files: what takes twice as long to write anew as a process to start
 
 
@@ -61,7 +63,8 @@ class Move:
     given: Mapping[str, str]  # options for its file system
     tally: Tally = field(default_factory=Tally)
     _numbered: dict[tuple[int, str], Families] = field(default_factory=dict)
-    _spooled: dict[Path, Any] = field(default_factory=dict)  # files there, opened
+    _spools: dict[tuple[int, str], list[Path]] = field(default_factory=dict)
+    _files: dict[tuple[int, str], dict[int, StoreFiles]] = field(default_factory=dict)
 
     @classmethod
     def opened(cls, place: Any) -> Self:
@@ -72,7 +75,10 @@ class Move:
         state = NewState(Provider(place["provider"]), place["partitions"], place["batch"], ids)
         droppings = droppings_for(chosen, keys) if keys else {}
         old = Form(Provider(place["old"][0]), *place["old"][1:])
-        return cls(chosen, old, state, keys, droppings, Path(place["folder"]), place["into"], place["given"])
+        move = cls(chosen, old, state, keys, droppings, Path(place["folder"]), place["into"], place["given"])
+        for operator, store, numbers, internal in place["families"]:
+            move._numbered[operator, store] = Families(numbers, set(internal))
+        return move
 
     def place(self) -> dict[str, Any]:
         """What ``opened`` takes, for JSON."""
@@ -88,7 +94,18 @@ class Move:
             "folder": str(self.folder),
             "into": self.into,
             "given": dict(self.given),
+            "families": [
+                (*store, families.numbers, sorted(families.internal)) for store, families in self._all_families()
+            ],
         }
+
+    def files(self, operator: int, store: str) -> Mapping[int, StoreFiles]:
+        """The files of a store by old partition. Raises StateDamaged, StorageError."""
+        found = self._files.get((operator, store))
+        if found is None:
+            of = {files.place.partition: files for files in files_of(self.chosen, operator, store)}
+            found = self._files[operator, store] = of
+        return found
 
     def forget(self) -> None:
         """Count anew."""
@@ -148,8 +165,14 @@ class Move:
         """The numbers of column families: those of all old partitions together."""
         found = self._numbered.get(task[:2])
         if found is None:
-            found = self._numbered[task[:2]] = families_of(self.chosen, *self.store(task))
+            has_any = bool(self.store(task)[1].column_families)
+            found = families_of(self.files(*task[:2]).values()) if has_any else Families()
+            self._numbered[task[:2]] = found
         return found
+
+    def _all_families(self) -> Iterator[tuple[tuple[int, str], Families]]:
+        for operator, store in stores_of(self.chosen):
+            yield (operator.id, store.name), self._families(Task(operator.id, store.name, 0))
 
     def _moved(self, task: Task) -> Iterator[tuple[Any, Stored]]:
         """The rows of an old partition, if it has any; of a store with rows in one only, of all."""
@@ -168,24 +191,33 @@ class Move:
             families=self._families(task),
             tally=self.tally,
         )
-        only = None if is_single(operator, store) else task.partition
-        for files in files_of(self.chosen, task.operator, task.store, only):
-            yield from moving.moved(files)
+        every = self.files(task.operator, task.store)
+        for partition in every if is_single(operator, store) else every.keys() & {task.partition}:
+            yield from moving.moved(every[partition])
 
     def _spool(self, task: Task) -> Path:
+        return self.folder / f"{self._stem(task)}{task.partition}.arrow"
+
+    def _stem(self, task: Task) -> str:
         place = [one.name for one in self.store(task)[0].stores].index(task.store)
-        return self.folder / f"{task.operator}-{place}-{task.partition}.arrow"
+        return f"{task.operator}-{place}-"
 
     def _spooled_for(self, task: Task) -> Iterator[Stored]:
-        """What the old partitions have for a new one."""
-        for partition in range(self.old.partitions):
-            path = self._spool(task._replace(partition=partition))
-            if path not in self._spooled:
-                self._spooled[path] = pa.ipc.open_file(pa.memory_map(str(path))) if path.exists() else None
-            file = self._spooled[path]
-            if file is not None:
-                start, end = json.loads(file.schema.metadata[b"ends"])[task.partition : task.partition + 2]
-                yield Stored(*file.get_batch(0).slice(start, end - start).columns)
+        """What the old partitions have for a new one, once all of them are divided."""
+        if task[:2] not in self._spools:
+            self._spools[task[:2]] = sorted(self.folder.glob(f"{self._stem(task)}*.arrow"))
+        for path in self._spools[task[:2]]:
+            batch, ends = _spooled(path)
+            start, end = ends[task.partition : task.partition + 2]
+            if end > start:
+                yield Stored(*batch.slice(start, end - start).columns)
+
+
+@lru_cache(maxsize=_OPEN)
+def _spooled(path: Path) -> tuple[Any, list[int]]:
+    """The rows of an old partition in the order of new ones, and where each of these begins."""
+    file = pa.ipc.open_file(pa.memory_map(str(path)))
+    return file.get_batch(0), json.loads(file.schema.metadata[b"ends"])
 
 
 Mover: TypeAlias = Callable[[Move, list[Task], list[Task]], Iterator[Mapping[str, bytes | int]]]
@@ -200,10 +232,10 @@ def moved(
         kept = (chosen, found.old, state, found.keys, found.droppings)
         move = Move(*kept, Path(folder), found.into, given, tally)
         old = [
-            Task(operator.id, store.name, files.place.partition)
+            Task(operator.id, store.name, partition)
             for operator, store in stores_of(chosen)
             if move.spreads(operator, store)
-            for files in files_of(chosen, operator.id, store.name)
+            for partition in move.files(operator.id, store.name)
         ]
         new = [
             Task(operator.id, store.name, partition)
@@ -215,8 +247,8 @@ def moved(
 
 def in_processes(jobs: int | None, move: Move, old: list[Task], new: list[Task]) -> Iterator[Mapping[str, bytes]]:
     """On this machine. Raises UsageError for an impossible number of ``jobs``."""
-    stores = {(operator.id, store.name) for operator, store in stores_of(move.chosen)}
-    files = list(chain.from_iterable(files_of(move.chosen, *store) for store in stores))
+    stores = [(operator.id, store.name) for operator, store in stores_of(move.chosen)]
+    files = list(chain.from_iterable(move.files(*store).values() for store in stores))
     count = processes_for(move.chosen, files, jobs, _WORTH_A_PROCESS)
     deque(_done(move, old, count, makes=False), maxlen=0)
     yield from _done(move, new, count, makes=True)

@@ -20,13 +20,12 @@ from ckpt.decode.keys import keys_of, no_prefix, prefix
 from ckpt.decode.rows import VERSION, WORD, Rows
 from ckpt.decode.trouble import Undecodable
 from ckpt.decode.unsafe import structs_of
-from ckpt.export.reading import Chosen
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.native import hdfs, rocksdb
 from ckpt.native.entries import elements
-from ckpt.native.files import StoreFiles, files_of
+from ckpt.native.files import StoreFiles
 from ckpt.rewrite.dropping import Column, Dropping
 from ckpt.rewrite.spreading import GroupingKey, grouping_key, is_single, partitions_for
 from ckpt.rewrite.stored import Stored, array_of, behind, bounds, memory, stored, without_first
@@ -172,11 +171,11 @@ class Moving:
         return Stored(keys, values)
 
 
-def families_of(chosen: Chosen, operator: Operator, store: Store) -> Families:
+def families_of(files: Iterable[StoreFiles]) -> Families:
     """The column families of all partitions of a store. Raises Undecodable, StorageError."""
     found = Families()
-    for files in files_of(chosen, operator.id, store.name) if store.column_families else ():
-        recorded = rocksdb.recorded_in(files)
+    for one in files:
+        recorded = rocksdb.recorded_in(one)
         if recorded is not None:
             found.take(recorded.column_families, recorded.internal_families)
     return found
