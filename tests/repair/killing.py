@@ -1,16 +1,18 @@
 """Stop a process with SIGKILL after the n-th system call by which it changes a disk, in the middle of one, or fail it.
 
-Calls are counted where Python makes them; a test under strace shows that none is missing.
+Or stop it for a while after every one of them (`stops`): what is on the disk then is what a kill would leave. Calls
+are counted where Python makes them; a test under strace shows that none is missing.
 """
 
 import errno
+import itertools
 import json
 import os
 import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +20,35 @@ import pytest
 
 CALLS = ("open", "write", "fsync", "link", "unlink", "rename", "replace", "fchmod", "fchown", "utime", "mkdir", "rmdir")
 
+EACH = -1
+
 
 def arm(last: int, record: list[str] | None = None, *, without_links: bool = False) -> None:
     """From now on count what this process changes, and kill it at the ``last`` change (from 1); 0 is never.
 
-    A write counts twice: when half of it is done, and when it is.
+    With `EACH` it stops at every change, until it gets a SIGCONT. A write counts twice: when half of it is done, and
+    when it is.
     """
     seen = [] if record is None else record
 
     def happened(name: str) -> None:
         seen.append(name)
-        if len(seen) == last:
+        if last == EACH:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif len(seen) == last:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watched(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def instead(*args: Any, **kwargs: Any) -> Any:
             if name == "link" and without_links:
                 raise OSError(errno.EPERM, "no hard links here")
-            if name == "write" and len(args[1]) > 1 and len(seen) + 1 == last:
-                call(args[0], bytes(args[1])[: len(args[1]) // 2])
             if name == "write":
+                whole = bytes(args[1])
+                half = call(args[0], whole[: len(whole) // 2]) if last in (EACH, len(seen) + 1) else 0
                 happened("half a write")
-            answer = call(*args, **kwargs)
+                answer = half + call(args[0], whole[half:])
+            else:
+                answer = call(*args, **kwargs)
             if name != "open" or args[1] & os.O_CREAT:
                 happened(name)
             return answer
@@ -71,6 +80,34 @@ def failing(patch: pytest.MonkeyPatch, at: int, error: BaseException, *, for_goo
 
 def killed(at: int, action: Callable[[], object], *, without_links: bool = False) -> bool:
     """Whether a child that does this was killed at its ``at``-th change; False where it ended before that."""
+    child = _child(at, action, without_links)
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return True
+    assert os.WEXITSTATUS(status) == 0, "the child failed by itself"
+    return False
+
+
+def stops(action: Callable[[], object], *, without_links: bool = False) -> Iterator[int]:
+    """Let a child do this to its end, and yield the number of each change, from 1, while it is stopped there."""
+    child, ended = _child(EACH, action, without_links), False
+    try:
+        for at in itertools.count(1):
+            status = os.waitpid(child, os.WUNTRACED)[1]
+            ended = not os.WIFSTOPPED(status)
+            if ended:
+                assert status == 0, "the child failed by itself"
+                return
+            yield at
+            os.kill(child, signal.SIGCONT)
+    finally:
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+def _child(at: int, action: Callable[[], object], without_links: bool) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads of other tests
         child = os.fork()
@@ -82,12 +119,7 @@ def killed(at: int, action: Callable[[], object], *, without_links: bool = False
         except BaseException:
             traceback.print_exc()
             os._exit(1)
-    status = os.waitpid(child, 0)[1]
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        return True
-    assert os.WEXITSTATUS(status) == 0, "the child failed by itself"
-    return False
+    return child
 
 
 def main(at: int, record: Path, words: Sequence[str]) -> None:

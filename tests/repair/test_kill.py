@@ -1,6 +1,9 @@
-"""A planned change, or an undo, that is killed after any change to the disk: undo restores, the same finishes it."""
+"""A planned change, or an undo, that is killed after any change to the disk: undo restores, the same finishes it.
 
-import itertools
+What a kill leaves is what is on the disk while the process is stopped at the same change, and one run can be stopped
+at each; every eighth is a kill.
+"""
+
 import json
 import os
 import re
@@ -23,7 +26,7 @@ from ckpt.storage import open_storage
 from tests.places import ROOT
 from tests.repair.changes import CHANGES, Planner, built, planned
 from tests.repair.doing import Facts, apply, facts, undo
-from tests.repair.killing import killed
+from tests.repair.killing import killed, stops
 from tests.spark.live import EVERY_CASE
 
 pytestmark = pytest.mark.slow
@@ -47,7 +50,7 @@ class Scene:
     def copy(self, name: str) -> "Scene":
         to = self.top.with_name(name)
         shutil.rmtree(to, ignore_errors=True)
-        shutil.copytree(self.top, to, symlinks=True)
+        shutil.copytree(self.top, to, symlinks=True, copy_function=partial(_copy, {}))
         return Scene(to, self.planner)
 
     def plan(self) -> ChangePlan:
@@ -55,6 +58,31 @@ class Scene:
 
 
 Make = Callable[[str], tuple[Scene, ChangePlan]]
+
+
+def _copy(copied: dict[int, str], file: str, to: str) -> None:
+    """Copy a file, or link its second name to the copy of the first."""
+    inode = os.lstat(file).st_ino
+    if inode in copied:
+        os.link(copied[inode], to)
+    else:
+        shutil.copy2(file, to)
+        copied[inode] = to
+
+
+def crashes(
+    first: Scene, whole: Scene, action: Callable[[Scene], object], *, without_links: bool = False, each: int = 1
+) -> Iterator[tuple[int, Scene]]:
+    """What kills leave, one after the other, of an action on what is a copy of the first; it is done on the whole."""
+    for at in stops(partial(action, whole), without_links=without_links):
+        if (at - 1) % each:
+            continue
+        if at % 8:
+            yield at, whole.copy("crashed")
+        else:
+            crashed = first.copy("crashed")
+            assert killed(at, partial(action, crashed), without_links=without_links)
+            yield at, crashed
 
 
 @pytest.fixture
@@ -115,11 +143,8 @@ LINKLESS = ("no checksums", "unreadable predecessor")  # enough of them for file
 def test_a_change_killed_anywhere_is_undone_or_finished(pattern: str, without_links: bool, scene: Make) -> None:
     first, plan = scene(pattern)
     before = facts(first.checkpoint)
-    begun = 0
-    for at in itertools.count(1):
-        crashed = first.copy("crashed")
-        if not killed(at, partial(performed, crashed), without_links=without_links):
-            break
+    begun, whole = 0, first.copy("whole")
+    for at, crashed in crashes(first, whole, performed, without_links=without_links):
         assert [step.path for step in plan.steps if missing(step, crashed)] == [], "a file is replaced in one moment"
         if (crashed.backup / "manifest.json").exists():
             begun += 1
@@ -131,7 +156,7 @@ def test_a_change_killed_anywhere_is_undone_or_finished(pattern: str, without_li
             finishes(crashed.copy("again"), plan, before)
         restores(crashed, before)
     assert begun > 2
-    restores(crashed, before)
+    restores(whole, before)
 
 
 UNDONE = [
@@ -144,17 +169,15 @@ UNDONE = [
 def test_an_undo_killed_anywhere_is_finished_by_another(pattern: str, scene: Make) -> None:
     first, _ = scene(pattern)
     before = facts(first.checkpoint)
-    whole, halfway = first.copy("whole"), first.copy("halfway")
-    performed(whole)
-    assert killed(number_of_changes(first) - 4, partial(performed, halfway))
-    for done, each in ((whole, 1), (halfway, 1 if EVERY_CASE else 3)):
-        for at in itertools.count(1, each):
-            crashed = done.copy("crashed")
-            if not killed(at, partial(undo, crashed.checkpoint, crashed.backup)):
-                break
+    done, halfway = first.copy("done"), first.copy("halfway")
+    changes = sum(1 for _ in stops(partial(performed, done)))
+    assert killed(changes - 4, partial(performed, halfway))
+    for begun, each in ((done, 1), (halfway, 1 if EVERY_CASE else 3)):
+        undone, seen = begun.copy("undone"), 0
+        for seen, crashed in crashes(begun, undone, taken_back, each=each):  # noqa: B007
             restores(crashed, before)
-        assert at > 2
-        assert facts(crashed.checkpoint) == before
+        assert seen > 2
+        assert facts(undone.checkpoint) == before
 
 
 def missing(step: Step, scene: Scene) -> bool:
@@ -167,12 +190,9 @@ def performed(scene: Scene) -> None:
     assert apply(scene.plan(), scene.checkpoint, scene.backup).applied
 
 
-def number_of_changes(scene: Scene) -> int:
-    for at in itertools.count(1):
-        trial = scene.copy("trial")
-        if not killed(at, partial(performed, trial)):
-            return at - 1
-    raise AssertionError
+def taken_back(scene: Scene) -> None:
+    """Undo, as the command does."""
+    undo(scene.checkpoint, scene.backup)
 
 
 # The same with the real command in a process of its own.

@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 
 from tests.places import ROOT
 
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A test is over before a better compiler or collector pays."""
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
+"""A test is over before a better compiler or collector pays, and Hadoop starts a process for most small files."""
 
 
 SETTINGS = ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS", "SPARK_LAUNCHER_OPTS")
