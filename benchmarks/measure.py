@@ -63,17 +63,17 @@ class Pairs:
 
 
 def by_turns(ours: Command, theirs: Command, times: int) -> Pairs:
-    """Run two commands one after the other, ``times`` times, after a first turn that is not counted."""
+    """Run two commands one after the other, ``times`` times; before more than one pair, one turn is not counted."""
     return alternated(partial(run, ours), partial(run, theirs), times)
 
 
 def alternated(ours: Callable[[], Run], theirs: Callable[[], Run], times: int) -> Pairs:
     """The same for anything that says what it cost; each goes first in every other turn."""
     costs: dict[Callable[[], Run], list[Run]] = {ours: [], theirs: []}
-    for turn in range(times + 1):
+    for turn in range(times + (times > 1)):
         for one in (ours, theirs) if turn % 2 else (theirs, ours):
             costs[one].append(one())
-    return Pairs(tuple(costs[ours][1:]), tuple(costs[theirs][1:]))
+    return Pairs(tuple(costs[ours][-times:]), tuple(costs[theirs][-times:]))
 
 
 def run(command: Command) -> Run:

@@ -55,22 +55,28 @@ def test_verifying_a_few_bytes_runs_too(tmp_path):
     assert len(lines) == 3 * len(names)
 
 
+@pytest.fixture(scope="module")
+def few_keys(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Words of a benchmark; one makes the checkpoints of 200 keys, and the other finds them."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    folder = str(tmp_path_factory.mktemp("checkpoints"))
+    return ["--keys", "200", "--pairs", "1", "--providers", "RocksDB", "--folder", folder]
+
+
 @INSTALLED
 @pytest.mark.spark
-def test_state_of_few_keys_is_measured_too(tmp_path):
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
-    lines = rows_of(tmp_path, "state.py", "--keys", "200", "--pairs", "1", "--providers", "HDFS-backed")
+def test_state_of_few_keys_is_measured_too(few_keys, tmp_path):
+    lines = rows_of(tmp_path, "state.py", *few_keys)
     assert [line for line in lines if not line.startswith(" ")] == [
-        "one key of 200, HDFS-backed, against pyspark",
-        "200 keys, HDFS-backed, to Parquet, against spark-submit",
+        "one key of 200, RocksDB, against pyspark",
+        "200 keys, RocksDB, to Parquet, against spark-submit",
     ]
 
 
 @INSTALLED
 @pytest.mark.spark
-def test_exports_of_few_keys_run_too(tmp_path):
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
-    lines = rows_of(tmp_path, "export.py", "--keys", "200", "--pairs", "1", "--providers", "RocksDB")
+def test_exports_of_few_keys_run_too(few_keys, tmp_path):
+    lines = rows_of(tmp_path, "export.py", *few_keys)
     assert [line for line in lines if not line.startswith(" ")][:-1] == [
         f"{keys} keys, RocksDB, to Parquet, against bare Spark" for keys in (20, 200)
     ]
