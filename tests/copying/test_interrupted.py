@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from tests.conftest import CopyOf
 from tests.copying.test_copy import BROKEN, files
 from tests.places import SAMPLES
 from tests.remedies import remove
-from tests.repair.killing import killed
+from tests.repair.killing import killed, stops
 
 
 @pytest.mark.slow
@@ -33,22 +32,23 @@ from tests.repair.killing import killed
 )
 def test_what_a_crash_leaves_does_not_start(sample: str, tmp_path: Path) -> None:
     """After any change to the disk: no synchronous start, with any version, takes what is there for a checkpoint."""
-    to = tmp_path / "copy"
-    for at in itertools.count(1) if sample == "stateless-4.2" else crashes():
-        shutil.rmtree(to, ignore_errors=True)
-        if not killed(at, partial(copy_checkpoint, str(SAMPLES / sample), str(to))):
-            break
-        if to.is_dir() and not done(to, sample):
-            found = inspect(read_checkpoint(open_storage(str(to))))
-            empty = not (to / "offsets").is_dir() or not any((to / "offsets").glob("[0-9]*"))
-            runs = [f for f in found.forecasts if f.progress is Progress.SYNC and f.outcome.runs]
-            assert runs == [] or empty, at
+    to, action = tmp_path / "copy", partial(copy_checkpoint, str(SAMPLES / sample), str(tmp_path / "copy"))
+    at = 0
+    for at in stops(action):  # noqa: B007
+        _must_not_start(to, sample)
     assert at > 50
+    for crash in (40, at // 2, at - 3):
+        shutil.rmtree(to)
+        assert killed(crash, action)
+        _must_not_start(to, sample)
 
 
-def crashes() -> Iterator[int]:
-    """Every change at the beginning, then some: the end is always among them."""
-    return itertools.chain(range(1, 40), itertools.count(40, 23))
+def _must_not_start(to: Path, sample: str) -> None:
+    if to.is_dir() and not done(to, sample):
+        found = inspect(read_checkpoint(open_storage(str(to))))
+        empty = not (to / "offsets").is_dir() or not any((to / "offsets").glob("[0-9]*"))
+        runs = [f for f in found.forecasts if f.progress is Progress.SYNC and f.outcome.runs]
+        assert runs == [] or empty
 
 
 def done(to: Path, sample: str) -> bool:

@@ -92,7 +92,6 @@ def test_one_shuffle_where_keys_are_brought_together_and_none_elsewhere(
 @pytest.mark.parametrize(
     ("sample", "kind"),
     [
-        ("session-window-changelog-4.2", "parquet"),
         ("join-rocksdb-4.0", "parquet"),
         ("tws-rocksdb-4.2", "delta"),
     ],

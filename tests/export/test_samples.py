@@ -108,7 +108,7 @@ def _of_other_columns() -> list[str]:
         (sample, kind)
         for kind in ("parquet", "delta")
         for sample in _of_other_columns()
-        if EVERY_CASE or kind == "parquet" or sample.startswith(("tws-changelog", "join"))
+        if EVERY_CASE or kind == "parquet" or sample.startswith("tws-changelog")
     ],
 )
 def test_a_round_trip_of_everything_changes_nothing(
@@ -225,7 +225,7 @@ def test_raw_is_what_spark_gives(sample: str, spark: Any) -> None:
 def test_every_committed_batch_can_be_read(spark: Any) -> None:
     """The state after batch B holds the rows of batches 0 to B: ten each."""
     for sample in ("aggregation-hdfs-4.2", "aggregation-changelog-4.2", "aggregation-format2-4.2"):
-        for batch in range(8):
+        for batch in range(8) if EVERY_CASE else (0, 3, 7):
             frame = ckpt.read_state(spark, str(SAMPLES / sample), batch=batch)
             assert frame.selectExpr("sum(value_count)", "sum(value_sum)").head() == (
                 10 * (batch + 1),

@@ -25,11 +25,9 @@ EVERY = ["-".join(case) for case in product(KINDS, SOURCES, STOPS)]
 SOME = [
     "counts-kafka-killed",
     "windows-delta-clean",
-    "group-state-kafka-clean",
-    "processing-time-delta-clean",
     "event-time-files-killed",
 ]
-"""Five of them: each kind of state (transformWithState in one time mode each), each source, and either stop."""
+"""Three of them: each source, either stop, and state with and without timers."""
 
 
 @dataclass(frozen=True)

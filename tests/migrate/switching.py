@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.spark.answers import answer
 from tests.spark.queries import QUERIES, start
+from tests.spark.recording import digest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -138,3 +139,19 @@ def found(spark: SparkSession, folder: Path, name: str) -> dict[str, Any]:
     with maintained_anew(spark):
         told: dict[str, Any] = json.loads(json.dumps(switched(spark, query, folder, conf)))
     return told
+
+
+def recorded(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """All of `RUNS`, with digests in place of rows of state."""
+    return {name: short(found(spark, folder / name, name)) for name in RUNS}
+
+
+def short(value: Any) -> Any:
+    """The same with a digest of the rows of each view."""
+    if isinstance(value, list):
+        return [short(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() >= {"options", "rows"}:
+        return {**value, "rows": digest(value["rows"])}
+    return {key: short(one) for key, one in value.items()}

@@ -1,28 +1,37 @@
-"""``ckpt migrate changelog`` against real Spark: queries that are switched on and off, and their state."""
+"""``ckpt migrate changelog`` against real Spark: queries that are switched on and off, and their state.
+
+All are recorded (`python -m tests.spark.recording changelog`), and one is run.
+"""
 
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests import contract
 from tests.migrate import runbook, switching
 from tests.migrate.switching import RUNS
+from tests.spark import recording
 from tests.spark.live import EVERY_CASE
 
-pytestmark = pytest.mark.spark
-
-SOME = ("transform-with-state", "format2")
-"""Several column families in a store, and state format 2; the others' stores are as simple, in the format before."""
 SWITCHES = [pytest.param(0, id="on"), pytest.param(1, id="off")]
 
 
-@pytest.fixture(scope="module", params=RUNS if EVERY_CASE else SOME)
-def found(request: pytest.FixtureRequest, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+LIVE = [pytest.param((name, True), id=f"{name}-live", marks=pytest.mark.spark) for name in RUNS]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[*(pytest.param((name, False), id=name) for name in RUNS), *(LIVE if EVERY_CASE else LIVE[:1])],
+)
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What was said and found of a query."""
-    return switching.found(spark, tmp_path_factory.mktemp(request.param), request.param)
+    name, live = request.param
+    if not live:
+        return cast(dict[str, Any], recording.read("changelog")[name])
+    return switching.found(request.getfixturevalue("spark"), tmp_path_factory.mktemp(name), name)
 
 
 def _differences(told: dict[str, Any]) -> list[str]:
@@ -111,6 +120,7 @@ def test_a_query_that_was_switched_twice_ends_like_one_that_never_was(found: dic
     assert views(found["state"]) == views(found["control"])
 
 
+@pytest.mark.spark
 def test_the_runbook_shows_what_ckpt_prints_with_spark() -> None:
     told = re.sub(r"Spark [0-9.]+,", "Spark X,", runbook.page())
     assert re.sub(r"Spark [0-9.]+,", "Spark X,", runbook.PAGE.read_text(encoding="utf-8")) == told, runbook.__name__

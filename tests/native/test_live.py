@@ -213,7 +213,7 @@ KEYS = [
 ]
 
 
-@pytest.mark.parametrize("store", ["hdfs", "rocksdb", "changelog", "format2"])
+@pytest.mark.parametrize("store", ["hdfs", "rocksdb", "changelog", "format2"] if EVERY_CASE else ["hdfs", "format2"])
 def test_keys_of_every_type(store: str, spark: Any, tmp_path: Path) -> None:
     """Read; and each found by its columns, in the partition that their hash names where ckpt computes it."""
 

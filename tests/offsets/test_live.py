@@ -18,12 +18,14 @@ from ckpt.ways.offsets import set_offsets
 from tests.offsets.running import copied, moved, rate, run
 from tests.oracle.cases.model import delete_logs
 from tests.spark import mutations, plans, queries
+from tests.spark.live import EVERY_CASE
 
 pytestmark = pytest.mark.spark
 
 KEYS = 7
 STATEFUL = {"hdfs": 9, "rocksdb": 5, "changelog": 9, "format2": 7}
 """Samples of the aggregation, and their latest batch: each batch read ten rows."""
+STORES = [*STATEFUL] if EVERY_CASE else ["hdfs", "format2"]
 
 
 def offset(rows: int) -> str:
@@ -63,7 +65,7 @@ def test_rate_micro_batch_begins_elsewhere(begin: int, spark: Any, tmp_path: Pat
     assert {(f.batch_id, json.dumps(f.sources[0].start)) for f in plan.starts} == {(6, offset(begin))}
 
 
-@pytest.mark.parametrize("store", STATEFUL)
+@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("by", [35, -18])
 def test_state_counts_what_was_skipped_never_and_what_is_read_again_twice(
     by: int, store: str, spark: Any, tmp_path: Path
@@ -79,7 +81,7 @@ def test_state_counts_what_was_skipped_never_and_what_is_read_again_twice(
         assert run(spark, counts, checkpoint, store=store, mode="update") == {latest + 1 + number: counted(read, last)}
 
 
-@pytest.mark.parametrize("store", STATEFUL)
+@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("by", [10, -7, -10])
 def test_an_uncommitted_batch_runs_over_its_new_range(by: int, store: str, spark: Any, tmp_path: Path) -> None:
     """What it wrote into the state before it failed is gone, or the state would count rows of two timelines."""

@@ -14,13 +14,11 @@ pytestmark = pytest.mark.spark
 
 LIVE = (
     Case("session-window-changelog-4.2", "hdfs", 3),
-    Case("dedup-aggregation-hdfs-4.2", "rocksdb", 5),
     Case("join-v3-changelog-4.2", None, 1, 2),
     Case("aggregation-hdfs-4.2", "rocksdb", 3, shape=ckpt.Shape.RAW),
-    Case("join-changelog-4.2", shape=ckpt.Shape.FLAT),
     Case("tws-event-time-changelog-4.2", shape=ckpt.Shape.FLAT),
 )
-"""Both directions, both formats and both shapes; with `CKPT_TEST_ALL=1` all."""
+"""Both directions, both formats and both shapes, each once; with `CKPT_TEST_ALL=1` all."""
 SAMPLES = (
     "aggregation-hdfs-4.2",
     "aggregation-format2-4.2",
