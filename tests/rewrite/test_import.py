@@ -14,14 +14,12 @@ from pyarrow import parquet
 import ckpt
 from ckpt.errors import CkptError, UsageError
 from ckpt.rewrite.writing import NewState
-from ckpt.versions import Progress
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.copying.test_interrupted import crashes
 from tests.native.states import VERSIONS, recorded
 from tests.places import SAMPLES
-from tests.repair.killing import killed
-from tests.rewrite.test_rewrite import STATEFUL, refusable, state
+from tests.repair.killing import killed, stops
+from tests.rewrite.test_rewrite import STATEFUL, must_not_start, refusable, state
 
 QUICK = ("aggregation-hdfs-4.2", "session-window-changelog-4.2")
 EACH = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in STATEFUL]
@@ -376,13 +374,12 @@ def test_a_frame_is_one_of_arrow_pandas_or_spark(tmp_path: Path) -> None:
 def test_a_crash_leaves_nothing_that_starts(sample: str, tmp_path: Path) -> None:
     old, new = SAMPLES / sample, tmp_path / "new"
     given = frames(sample, "flat")
-    for at in crashes():
-        shutil.rmtree(new, ignore_errors=True)
-        if not killed(at, partial(ckpt.write_state, given, like=str(old), into=str(new), partitions=2)):
-            break
-        if any((new / "offsets").glob("[0-9]*")):
-            starts = ckpt.inspect(ckpt.open_checkpoint(str(new))).forecasts
-            runs = any(one.outcome.runs for one in starts if one.progress is Progress.SYNC)
-            assert not runs or state(new) == state(old)
+    action, at = partial(ckpt.write_state, given, like=str(old), into=str(new), partitions=2), 0
+    for at in stops(action):  # noqa: B007
+        must_not_start(new, old)
     assert at > 20
     assert ckpt.inspect(ckpt.open_checkpoint(str(new))).sound
+    for crash in (20, at // 2, at - 3):
+        shutil.rmtree(new)
+        assert killed(crash, action)
+        must_not_start(new, old)

@@ -13,9 +13,8 @@ from ckpt.errors import StorageError
 from ckpt.versions import Progress
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.copying.test_interrupted import crashes
 from tests.places import SAMPLE_NAMES, SAMPLES
-from tests.repair.killing import killed
+from tests.repair.killing import killed, stops
 from tests.ways.test_rewind import NOW
 
 FORMS: list[dict[str, Any]] = [
@@ -90,16 +89,23 @@ def test_there_and_back_again(sample: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("sample", ["limit-hdfs-4.2", "aggregation-changelog-4.2"])
 def test_a_crash_leaves_nothing_that_starts(sample: str, tmp_path: Path) -> None:
     old, new = SAMPLES / sample, tmp_path / "new"
-    for at in crashes():
-        shutil.rmtree(new, ignore_errors=True)
-        if not killed(at, partial(ckpt.rewrite_checkpoint, str(old), str(new), partitions=2)):
-            break
-        if any((new / "offsets").glob("[0-9]*")):
-            starts = ckpt.inspect(ckpt.open_checkpoint(str(new))).forecasts
-            runs = any(one.outcome.runs for one in starts if one.progress is Progress.SYNC)
-            assert not runs or state(new) == state(old)
+    action, at = partial(ckpt.rewrite_checkpoint, str(old), str(new), partitions=2), 0
+    for at in stops(action):  # noqa: B007
+        must_not_start(new, old)
     assert at > 20
     assert ckpt.inspect(ckpt.open_checkpoint(str(new))).sound
+    for crash in (20, at // 2, at - 3):
+        shutil.rmtree(new)
+        assert killed(crash, action)
+        must_not_start(new, old)
+
+
+def must_not_start(new: Path, old: Path) -> None:
+    """Unless it is the whole of it."""
+    if any((new / "offsets").glob("[0-9]*")):
+        starts = ckpt.inspect(ckpt.open_checkpoint(str(new))).forecasts
+        runs = any(one.outcome.runs for one in starts if one.progress is Progress.SYNC)
+        assert not runs or state(new) == state(old)
 
 
 def test_a_batch_that_is_planned_is_refused(copy_of: CopyOf, ckpt: Ckpt, tmp_path: Path) -> None:
