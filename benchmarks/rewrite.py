@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import argparse
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -44,6 +45,7 @@ def main() -> None:
     asked = _arguments()
     if not CKPT.exists():
         sys.exit(f"{CKPT} is not there: install the project into this environment (python -m pip install .)")
+    os.environ["PYSPARK_DRIVER_PYTHON"] = os.environ["PYSPARK_PYTHON"] = sys.executable
     print(circumstances())
     print("how many times as long ckpt rewrite takes: the middle one of several pairs of runs, taken by turns\n")
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as temporary:
@@ -51,10 +53,12 @@ def main() -> None:
         hdfs, rocksdb = (made(folder, provider, asked.keys) for provider in ("HDFS-backed", "RocksDB"))
         to_rocksdb = [str(CKPT), "rewrite", str(hdfs), "--provider", "rocksdb", "--into"]
         spread = [str(CKPT), "rewrite", str(rocksdb), "--partitions", str(MORE), "--into"]
+        on_spark = [*to_rocksdb[:-1], "--engine", "spark", "--into"]
         theirs = partial(_repartitioned, rocksdb, room)
         for what, ours, other, limit in (
             ("HDFS-backed to RocksDB, against an export", to_rocksdb, partial(_exported, hdfs, room), 3),
             ("HDFS-backed to RocksDB, against Spark's repartitioning of RocksDB", to_rocksdb, theirs, 1),
+            ("the same by Spark's executors, against Spark's repartitioning", on_spark, theirs, 1),
             (f"RocksDB, {PARTITIONS} to {MORE} partitions, against Spark's own", spread, theirs, 1),
         ):
             pairs = alternated(partial(_written, ours, room), other, asked.pairs)
