@@ -13,7 +13,7 @@ setup: $(VENV)/installed  ## a virtual environment with ckpt, Spark, Delta and t
 $(VENV)/installed: pyproject.toml
 	python3 -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/pip install --quiet --editable '.[delta,native]' --group dev
+	$(BIN)/pip install --quiet --editable '.[delta,native,sql]' --group dev
 	touch $@
 demo: setup  ## set up, and inspect a bundled checkpoint that will not restart
 	$(BIN)/ckpt inspect $(SAMPLE) || test $$? -eq 1

@@ -43,6 +43,7 @@ _OPTIONS = {
     "to_batch": "--to-batch",
     "topic": "--topic",
     "variable": "--variable",
+    "where": "--where",
 }
 _ARGUMENT = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 

@@ -33,6 +33,10 @@ def rewrite(
         str | None,
         typer.Option("--drop-keys", metavar="FILE", help='Leave out these keys: lines such as {"user": "x"}.'),
     ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option("--where", metavar="SQL", help="Keep rows for which this is true: key_user <> 'ann'."),
+    ] = None,
     engine: Annotated[
         MovingEngine, typer.Option("--engine", help="Who moves the rows: ckpt on this machine, or Spark's executors.")
     ] = MovingEngine.NATIVE,
@@ -43,7 +47,7 @@ def rewrite(
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Write a checkpoint NEW with the state of CHECKPOINT in another form, or without some of its keys.
+    """Write a checkpoint NEW with the state of CHECKPOINT in another form, or without some of its rows.
 
     CHECKPOINT is only read; starts no JVM but with --engine spark. Exit status: 0 written or planned, 2 bad usage, 3
     could not do it.
@@ -63,6 +67,7 @@ def rewrite(
             checkpoint,
             storage_options=given,
             drop_keys=drop_keys or (),
+            where=where,
             jobs=jobs,
             by=by,
             watcher=watcher,

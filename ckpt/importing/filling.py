@@ -27,9 +27,9 @@ from ckpt.model import Json, Operator, Provider, Store
 from ckpt.native.files import files_of
 from ckpt.native.layout import delimiter_of
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, stores_of
-from ckpt.rewrite.spreading import is_single, partitions_for, places_of
+from ckpt.rewrite.spreading import grouping_of, is_single, partitions_for, places_of
 from ckpt.rewrite.stored import Stored, division, stored, together
-from ckpt.rewrite.stores import Families, families_of, grouping_of
+from ckpt.rewrite.stores import Families, families_of
 from ckpt.rewrite.writing import NewState
 from ckpt.state.units import StateUnit, UnitKind
 

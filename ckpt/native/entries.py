@@ -22,7 +22,8 @@ from ckpt.state.units import StateUnit
 
 _LENGTH = 4
 _COMMA = 0x2C
-_NOT_AS_WRITTEN = (Undecodable, pa.ArrowException, ValueError, OverflowError, IndexError)  # by rows that Spark wrote
+NOT_AS_WRITTEN = (Undecodable, pa.ArrowException, ValueError, OverflowError, IndexError)
+"""What decoding raises for rows that Spark did not write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,15 @@ def _of_hdfs(files: StoreFiles, layout: Layout) -> Iterator[Entries]:
 
 def _from_rows(files: StoreFiles, layout: Layout, keys: Rows, values: Rows) -> Entries:
     try:
-        found = structs_of(layout.key, keys, "key"), structs_of(layout.value, values, "value")
-    except _NOT_AS_WRITTEN as error:
+        return decoded_rows(files.place.partition, layout, keys, values)
+    except NOT_AS_WRITTEN as error:
         raise files.refused(files.place.folder, error) from None
-    return Entries(files.place.partition, *found, values.size)
+
+
+def decoded_rows(partition: int, layout: Layout, keys: Rows, values: Rows) -> Entries:
+    """Rows of an HDFS-backed store. Raises what is in ``NOT_AS_WRITTEN``."""
+    found = structs_of(layout.key, keys, "key"), structs_of(layout.value, values, "value")
+    return Entries(partition, *found, values.size)
 
 
 def _of_rocksdb(files: StoreFiles, layout: Layout) -> Iterator[Entries]:
@@ -86,12 +92,13 @@ def _of_rocksdb(files: StoreFiles, layout: Layout) -> Iterator[Entries]:
 
 def _from_bytes(files: StoreFiles, layout: Layout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
     try:
-        return _decoded(files.place.partition, layout, keys, values)
-    except _NOT_AS_WRITTEN as error:
+        return decoded_bytes(files.place.partition, layout, keys, values)
+    except NOT_AS_WRITTEN as error:
         raise files.refused(files.place.folder, error) from None
 
 
-def _decoded(partition: int, layout: Layout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
+def decoded_bytes(partition: int, layout: Layout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
+    """Those of a family of a RocksDB store, without the number of the family. Raises what is in ``NOT_AS_WRITTEN``."""
     found = keys_of(layout.key, layout.encoder, keys, avro.key_columns if layout.avro else None)
     if layout.several:
         parts = [avro.elements(value) if layout.avro else elements(value) for value in values]

@@ -6,7 +6,7 @@ their counts, and variables, timers and TTL indexes of transformWithState.
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -40,6 +40,20 @@ class Dropping:
     values: Mapping[tuple[str, ...], Mapping[Values, Sequence[int]]]
     """By the names of columns, then by their values: the places of the keys that have them."""
     seen: set[int] = field(default_factory=set)  # the places of those keys that a row has had
+
+    @property
+    def applies(self) -> bool:
+        """Whether any of them can be one of the operator."""
+        return bool(self.values)
+
+    @property
+    def of_keys(self) -> bool:
+        """Whether it decides about keys, with everything that is kept for them."""
+        return self.applies
+
+    def left_out(self, rows: Sized, key: Iterable[Column], partition: int) -> Any:
+        """Whether each of some rows is left out, as a boolean array of numpy; ``key`` is the grouping key."""
+        return self.dropped(key, len(rows))
 
     def dropped(self, columns: Iterable[Column], rows: int) -> Any:
         """Whether each of some rows is left out, as a boolean array of numpy; other columns are passed over."""

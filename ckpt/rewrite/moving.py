@@ -28,7 +28,8 @@ from ckpt.native.spread import processes_for
 from ckpt.native.temporary import no_room, temporary
 from ckpt.processes import in_any_order
 from ckpt.rewrite.dropping import NOTHING, Dropping, Key
-from ckpt.rewrite.plan import Rewrite, droppings_for, stores_of
+from ckpt.rewrite.filtering import Leaving
+from ckpt.rewrite.plan import Rewrite, leaving_for, stores_of
 from ckpt.rewrite.spreading import is_single, places_of
 from ckpt.rewrite.stored import Stored, division, together
 from ckpt.rewrite.stores import Families, Moving, Tally, families_of
@@ -57,7 +58,8 @@ class Move:
     old: Form
     state: NewState
     keys: tuple[Key, ...]  # that are left out
-    droppings: Mapping[int, Dropping]
+    where: str | None  # which are kept
+    leaving: Mapping[int, Leaving]  # by operator
     folder: Path  # for rows on their way
     into: str  # the new checkpoint
     given: Mapping[str, str]  # options for its file system
@@ -73,9 +75,10 @@ class Move:
         chosen = choose(question, place["options"])
         keys, ids = tuple(place["keys"]), {int(one): of for one, of in place["ids"].items()}
         state = NewState(Provider(place["provider"]), place["partitions"], place["batch"], ids)
-        droppings = droppings_for(chosen, keys) if keys else {}
         old = Form(Provider(place["old"][0]), *place["old"][1:])
-        move = cls(chosen, old, state, keys, droppings, Path(place["folder"]), place["into"], place["given"])
+        leaving = leaving_for(chosen, keys, place["where"])
+        kept = (chosen, old, state, keys, place["where"], leaving)
+        move = cls(*kept, Path(place["folder"]), place["into"], place["given"])
         for operator, store, numbers, internal in place["families"]:
             move._numbered[operator, store] = Families(numbers, set(internal))
         return move
@@ -91,6 +94,7 @@ class Move:
             "partitions": self.state.partitions,
             "ids": self.state.ids,
             "keys": self.keys,
+            "where": self.where,
             "folder": str(self.folder),
             "into": self.into,
             "given": dict(self.given),
@@ -114,15 +118,17 @@ class Move:
     def said(self, task: Task) -> list[Any]:
         """What has been counted for a store, and the keys that were left out: what ``take`` takes."""
         counts = ([(family[2], count) for family, count in of.items()] for of in (self.tally.rows, self.tally.dropped))
-        return [*counts, sorted(self.droppings.get(task.operator, NOTHING).seen)]
+        dropping = self.leaving.get(task.operator)
+        return [*counts, sorted(dropping.seen) if isinstance(dropping, Dropping) else []]
 
     def take(self, task: Task, said: list[Any]) -> None:
         """Take over what was said of a task elsewhere."""
         rows, dropped, seen = said
         of = [Counter({(task.operator, task.store, family): count for family, count in one}) for one in (rows, dropped)]
         self.tally.add(Tally(*of))
-        if seen:
-            self.droppings[task.operator].seen.update(seen)
+        dropping = self.leaving.get(task.operator)
+        if isinstance(dropping, Dropping):
+            dropping.seen.update(seen)
 
     def parts(self, task: Task) -> tuple[Stored, list[int]]:
         """The rows of an old partition in the order of the new ones, and where each of these begins."""
@@ -187,7 +193,7 @@ class Move:
             partitions=self.state.partitions if self.spreads(operator, store) else None,
             avro=recorded.get(settings.ENCODING_FORMAT) == "avro" and bool(operator.variables),
             delimiter=delimiter_of(recorded),
-            dropping=self.droppings.get(operator.id, NOTHING),
+            leaving=self.leaving.get(operator.id, NOTHING),
             families=self._families(task),
             tally=self.tally,
         )
@@ -229,7 +235,7 @@ def moved(
 ) -> Iterator[Mapping[str, bytes | int]]:
     """The files of each store in each new partition; ``tally`` counts rows. Raises Undecodable, StorageError."""
     with temporary() as folder:
-        kept = (chosen, found.old, state, found.keys, found.droppings)
+        kept = (chosen, found.old, state, found.keys, found.where, found.leaving)
         move = Move(*kept, Path(folder), found.into, given, tally)
         old = [
             Task(operator.id, store.name, partition)

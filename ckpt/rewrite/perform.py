@@ -10,6 +10,7 @@ from functools import partial
 
 from ckpt.copying import select
 from ckpt.copying.placing import check_apart, options_for
+from ckpt.errors import UsageError
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
 from ckpt.native.layout import layout_of
@@ -29,6 +30,7 @@ def rewrite_checkpoint(
     partitions: int | None = None,
     format_version: int | None = None,
     drop_keys: str | Iterable[Key] = (),
+    where: str | None = None,
     new_id: bool = False,
     plan: bool = False,
     jobs: int | None = None,
@@ -50,6 +52,9 @@ def rewrite_checkpoint(
         drop_keys: Keys that are left out, with everything that operators keep for them: columns of the grouping key and
             their values as text, as of ``show_state``, None for NULL; or the path of a file of such JSON objects, one
             in a line. Operators that have no such columns keep all.
+        where: Rows are kept where this condition in SQL on flat columns is true, such as ``key_user <> 'ann'``; DuckDB
+            evaluates it. Rows of a join or transformWithState are judged by the grouping key alone, with everything
+            that is kept for it; operators that have no such columns keep all.
         new_id: Give the new checkpoint a query id of its own.
         plan: Only say what would be written.
         jobs: Processes at a time, each with one partition of a store in memory; by default one for each core, where
@@ -62,7 +67,7 @@ def rewrite_checkpoint(
             left of it then, as far as it can be removed.
         StateDamaged: Files of that state are missing or damaged.
         CkptError: The bytes are not understood, or the new checkpoint is not what it should be.
-        UsageError: A URI or option is wrong, or one place is inside the other.
+        UsageError: A URI, option or condition is wrong, or one place is inside the other.
 
     >>> made = ckpt.rewrite_checkpoint("sample_checkpoints/aggregation-hdfs-4.2", "memory://new", partitions=5)
     >>> made.batch, made.new.partitions, [one.rows for one in made.units]
@@ -72,10 +77,12 @@ def rewrite_checkpoint(
     check_apart(uri, into)
     check_form(provider, partitions, format_version)
     options = storage_options or {}
+    if where is not None and drop_keys:
+        raise UsageError("`where` or `drop_keys`: not both")
     keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
     chosen = choose(Question(uri, Wanted(), all_units=True), options_for(uri, options))
     selection = select(chosen.storage, into, chosen.moment.batch)
-    found = planned(chosen, selection, into, provider, partitions, format_version, keys, new_id=new_id)
+    found = planned(chosen, selection, into, provider, partitions, format_version, keys, where, new_id=new_id)
     if plan or found.refused:
         return found
     tally = Tally()
@@ -90,5 +97,5 @@ def _counted(chosen: Chosen, found: Rewrite, tally: Tally) -> Iterator[Rewritten
         layout = layout_of(chosen, one.unit)
         family = (one.unit.operator, layout.store, layout.family)
         dropped = tally.dropped[family]
-        dropping = found.droppings.get(one.unit.operator, NOTHING)
-        yield replace(one, rows=tally.rows[family] - dropped, dropped=dropped if dropping.values else None)
+        leaving = found.leaving.get(one.unit.operator, NOTHING)
+        yield replace(one, rows=tally.rows[family] - dropped, dropped=dropped if leaving.applies else None)

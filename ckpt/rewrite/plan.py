@@ -14,8 +14,9 @@ from ckpt.inspection import Inspection, inspect
 from ckpt.model import Operator, Provider, Store
 from ckpt.native.files import context_of
 from ckpt.rewrite.dropping import Dropping, Key, check_known, dropping_for
+from ckpt.rewrite.filtering import Leaving, filters_for
 from ckpt.rewrite.logs import CannotRewrite, commit_with, offsets_with, operator_with
-from ckpt.rewrite.stores import columns_of
+from ckpt.rewrite.spreading import columns_of
 from ckpt.state.folders import STATE
 from ckpt.state.rewritable import Form, why_not
 from ckpt.state.units import StateUnit
@@ -50,12 +51,13 @@ class Rewrite:
     files: int = 0
     bytes: int = 0
     keys: tuple[Key, ...] = ()  # that are left out
-    droppings: Mapping[int, Dropping] = field(default_factory=dict)  # by operator
+    where: str | None = None  # the condition of rows that are kept
+    leaving: Mapping[int, Leaving] = field(default_factory=dict)  # by operator
 
     @property
     def unseen(self) -> tuple[Key, ...]:
         """Keys to be left out that no row had."""
-        seen = set[int]().union(*(one.seen for one in self.droppings.values()))
+        seen = set[int]().union(*(one.seen for one in self.leaving.values() if isinstance(one, Dropping)))
         return tuple(key for place, key in enumerate(self.keys) if self.written and place not in seen)
 
     @property
@@ -81,6 +83,7 @@ def planned(
     partitions: int | None,
     version: int | None,
     keys: Sequence[Key] = (),
+    where: str | None = None,
     *,
     new_id: bool,
     of_values: bool = False,
@@ -89,7 +92,7 @@ def planned(
 
     ``of_values``: rows are made of values, and not bytes that are there moved.
 
-    Raises CannotRewrite, Undecodable: The old form is unknown; UsageError: There are no such keys.
+    Raises CannotRewrite, Undecodable: The old form is unknown; UsageError: There are no such keys, or columns.
     """
     context = context_of(chosen)
     if not context.shuffle_partitions or context.provider not in CLASSES:
@@ -109,16 +112,24 @@ def planned(
         new_id=new_id,
         units=tuple(units),
         keys=tuple(keys),
-        droppings=droppings_for(chosen, keys) if keys else {},
+        where=where,
+        leaving=leaving_for(chosen, keys, where),
         refused=next(
             chain(
                 _uncommitted(chosen),
                 why_not(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values),
-                _unread_keys(chosen) if keys else (),
+                _unread_keys(chosen) if keys or where is not None else (),
             ),
             None,
         ),
     )
+
+
+def leaving_for(chosen: Chosen, keys: Sequence[Key], where: str | None) -> Mapping[int, Leaving]:
+    """What is left out of each operator: keys, or rows that a condition does not keep. Raises UsageError."""
+    if where is not None:
+        return filters_for(chosen, where)
+    return droppings_for(chosen, keys) if keys else {}
 
 
 def droppings_for(chosen: Chosen, keys: Sequence[Key]) -> dict[int, Dropping]:

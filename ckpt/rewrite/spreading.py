@@ -49,13 +49,14 @@ _WHOLE_KEY = frozenset(
     }
 )
 _VARIABLES = ("transformWithStateExec", "transformWithStateInPandasExec", "transformWithStateInPySparkExec")
-_LIMIT = "globalLimit"
+LIMIT = "globalLimit"
+_MAP = "MapState"
 _WHOLE, _WITHOUT_LAST = GroupingKey(()), GroupingKey((), -1)  # of a session its start, of a join's row its index
 
 
 def is_single(operator: Operator, store: Store) -> bool:
     """Whether all rows are in partition 0, however many there are: of a limit, or of an aggregation without keys."""
-    return operator.name == _LIMIT or not (store.column_families or fields_of(store.key_schema))
+    return operator.name == LIMIT or not (store.column_families or fields_of(store.key_schema))
 
 
 def places_of(operator: Operator, store: Store, partitions: int) -> int:
@@ -101,6 +102,21 @@ def _of_variable(family: str, maps: Collection[str]) -> GroupingKey:
     if family.endswith("_keyToTimestamp") or family in maps:
         return GroupingKey((0,))
     return _WHOLE
+
+
+def columns_of(operator: Operator, store: Store) -> list[tuple[str, Json]]:
+    """Names and types of an operator's grouping key, as one of its stores has them. Raises Undecodable."""
+    if is_single(operator, store):
+        return []
+    named = [family for family in store.column_families if family.name != DEFAULT_COLUMN_FAMILY]
+    name, key = (named[0].name, named[0].key_schema) if named else (None, store.key_schema)
+    return grouping_of(operator, store, name).kinds(key)
+
+
+def grouping_of(operator: Operator, store: Store, family: str | None) -> GroupingKey:
+    """Which part of the keys of a store, or of a family of it, is the operator's. Raises Undecodable."""
+    maps = [variable.name for variable in operator.variables if variable.kind == _MAP]
+    return grouping_key(operator.name, store.name, family, maps)
 
 
 def partitions_for(columns: Iterable[tuple[str, Json, Any]], rows: int, partitions: int) -> Any:

@@ -20,14 +20,15 @@ from ckpt.decode.keys import keys_of, no_prefix, prefix
 from ckpt.decode.rows import VERSION, WORD, Rows
 from ckpt.decode.trouble import Undecodable
 from ckpt.decode.unsafe import structs_of
-from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.native import hdfs, rocksdb
-from ckpt.native.entries import elements
+from ckpt.native.entries import Entries, decoded_bytes, decoded_rows, elements
 from ckpt.native.files import StoreFiles
-from ckpt.rewrite.dropping import Column, Dropping
-from ckpt.rewrite.spreading import GroupingKey, grouping_key, is_single, partitions_for
+from ckpt.native.layout import Layout
+from ckpt.rewrite.dropping import Column
+from ckpt.rewrite.filtering import Leaving
+from ckpt.rewrite.spreading import grouping_of, is_single, partitions_for
 from ckpt.rewrite.stored import Stored, array_of, behind, bounds, memory, stored, without_first
 
 Family: TypeAlias = tuple[int, str, str | None]
@@ -35,7 +36,7 @@ Family: TypeAlias = tuple[int, str, str | None]
 
 _BYTES = pa.large_binary()
 _INT = struct.Struct("<i")
-_MAP, _LIST = "MapState", "ListState"
+_LIST = "ListState"
 
 
 @dataclass(slots=True)
@@ -93,7 +94,7 @@ class Moving:
     partitions: int | None  # over which rows are spread anew; None: each stays in its partition
     avro: bool
     delimiter: bytes
-    dropping: Dropping
+    leaving: Leaving
     families: Families  # of the new store
     tally: Tally
 
@@ -125,13 +126,13 @@ class Moving:
         count = len(rows)
         single = is_single(self.operator, self.store)
         spread = not single and self.partitions is not None
-        columns = self._columns(rows) if spread or self.dropping.values else []
+        columns = self._columns(rows) if spread or self.leaving.of_keys else []
         if (single and partition) or (spread and (partitions_for(columns, count, self.before) != partition).any()):
             raise Undecodable("it has keys that Spark looks for in other partitions; see ckpt state verify")
         places: Any = np.full(count, partition, np.int64)
         if spread and self.partitions is not None:
             places = partitions_for(columns, count, self.partitions)
-        dropped = self.dropping.dropped(columns, count)
+        dropped = self.leaving.left_out(rows, columns, partition)
         family, sizes = (self.operator.id, self.store.name, rows.family), self._sizes(rows)
         self.tally.rows[family] += int(sizes.sum())
         self.tally.dropped[family] += int(sizes[dropped].sum())
@@ -181,21 +182,6 @@ def families_of(files: Iterable[StoreFiles]) -> Families:
     return found
 
 
-def columns_of(operator: Operator, store: Store) -> list[tuple[str, Json]]:
-    """Names and types of an operator's grouping key, as one of its stores has them. Raises Undecodable."""
-    if is_single(operator, store):
-        return []
-    named = [family for family in store.column_families if family.name != DEFAULT_COLUMN_FAMILY]
-    name, key = (named[0].name, named[0].key_schema) if named else (None, store.key_schema)
-    return grouping_of(operator, store, name).kinds(key)
-
-
-def grouping_of(operator: Operator, store: Store, family: str | None) -> GroupingKey:
-    """Which part of the keys of a store, or of a family of it, is the operator's. Raises Undecodable."""
-    maps = [variable.name for variable in operator.variables if variable.kind == _MAP]
-    return grouping_key(operator.name, store.name, family, maps)
-
-
 def _to_rocksdb(kept: Kept, key: bytes) -> bytes:
     first, rest = cells.split(key, kept.kinds, kept.prefix)
     return _INT.pack(len(VERSION + first)) + VERSION + first + VERSION + rest
@@ -230,6 +216,10 @@ class _HdfsRows:
         """The keys as an array of structs. Raises Undecodable."""
         return structs_of(kept.key, self.keys, "key")
 
+    def entries(self, layout: Layout, partition: int) -> Entries:
+        """Keys and values, decoded."""
+        return decoded_rows(partition, layout, self.keys, self.values)
+
     def stored(self) -> Stored:
         """Their bytes."""
         return Stored(*(copied(rows.raw, rows.at * WORD, rows.size).cast(_BYTES) for rows in (self.keys, self.values)))
@@ -248,8 +238,14 @@ class _RocksDBRows:
 
     def structs(self, kept: Kept) -> Any:
         """The keys as an array of structs. Raises Undecodable."""
-        keys = [key[len(self.number) :] for key, _ in self.pairs]
-        return keys_of(kept.key, kept.encoder, keys, avro.key_columns if kept.avro else None)
+        return keys_of(kept.key, kept.encoder, self._keys(), avro.key_columns if kept.avro else None)
+
+    def entries(self, layout: Layout, partition: int) -> Entries:
+        """Keys and values, decoded."""
+        return decoded_bytes(partition, layout, self._keys(), [value for _, value in self.pairs])
+
+    def _keys(self) -> list[bytes]:
+        return [key[len(self.number) :] for key, _ in self.pairs]
 
     def stored(self) -> Stored:
         """Their bytes."""

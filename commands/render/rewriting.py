@@ -57,7 +57,7 @@ class RewriteReport:
         }
 
     def _unit(self, one: "RewrittenUnit") -> Document:
-        return {**_unit(one), "dropped": one.dropped}
+        return {**_unit(one), "dropped": one.dropped, "judged": self._judged(one)}
 
     def _own(self) -> Document:
         """What only this command says."""
@@ -104,12 +104,26 @@ class RewriteReport:
             yield from more(len(unseen) - _SHOWN)
 
     def _rows(self, one: "RewrittenUnit") -> str:
-        dropping = self.found.droppings.get(one.unit.operator)
-        if dropping is not None and not dropping.values:
-            kept = "its key has no such columns: nothing is left out"
+        leaving = self.found.leaving.get(one.unit.operator)
+        if leaving is not None and not leaving.applies:
+            kept = f"{self._without} such columns: nothing is left out"
             return kept if one.rows is None else f"{plural(one.rows, 'row')}; {kept}"
-        left_out = "" if one.dropped is None else f", and {plural(one.dropped, 'row')} left out"
-        return "" if one.rows is None else plural(one.rows, "row") + left_out
+        if one.rows is None:
+            judged = self._judged(one)
+            return f"each {judged} is judged by the condition" if self.found.where and judged else ""
+        return plural(one.rows, "row") + ("" if one.dropped is None else f", and {plural(one.dropped, 'row')} left out")
+
+    @property
+    def _without(self) -> str:
+        """What an operator lacks that keeps all."""
+        return "it has no" if self.found.where else "its key has no"
+
+    def _judged(self, one: "RewrittenUnit") -> str | None:
+        """What is left out or not as a whole: a key with all that is kept for it, or a row."""
+        leaving = self.found.leaving.get(one.unit.operator)
+        if leaving is None or not leaving.applies:
+            return None
+        return "key" if leaving.of_keys else "row"
 
     def _settings(self) -> Iterator[Block]:
         found = self.found

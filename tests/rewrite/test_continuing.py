@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from tests.rewrite.continuing import Case, found
+from tests.rewrite.continuing import Case, found, state
 from tests.sinks.stateful import BATCHES, NUMBERS, Numbers
 from tests.spark.live import EVERY_CASE
 
@@ -81,3 +81,40 @@ def test_a_sink_has_every_row_once(sink: str, spark: Any, tmp_path: Path) -> Non
     assert query.start(place) == ""
     again = {3: 2} if sink == "delta" else {}
     assert query.times(place) == dict.fromkeys(range(NUMBERS), 1) | again
+
+
+def test_keys_that_a_condition_left_out_were_never_seen(spark: Any, tmp_path: Path) -> None:
+    """Those without a purchase since day 5; a query that never had their rows is the judge."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "2")
+
+    def run(name: str) -> dict[str, tuple[int, int]]:
+        seen: dict[str, tuple[int, int]] = {}
+        rows = session.readStream.schema("user STRING, spent LONG, day LONG").json(str(tmp_path / "in" / name))
+        totals = rows.groupBy("user").agg({"spent": "sum", "day": "max"}).toDF("user", "total", "last")
+        writer = totals.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / name))
+        writer = writer.foreachBatch(lambda rows, _: seen.update({row.user: row[1:] for row in rows.collect()}))
+        assert writer.trigger(availableNow=True).start().awaitTermination(180)
+        return seen
+
+    def add(name: str, part: str, users: range) -> None:
+        (tmp_path / "in" / name).mkdir(parents=True, exist_ok=True)
+        rows = (f'{{"user": "u{user}", "spent": {user + 1}, "day": {user}}}' for user in users)
+        (tmp_path / "in" / name / part).write_text("\n".join(rows))
+
+    add("new", "first.json", range(10))
+    add("never", "first.json", range(5, 10))
+    for name in ("new", "never"):
+        run(name)
+    (tmp_path / "new").rename(tmp_path / "old")
+    made = ckpt.rewrite_checkpoint(
+        str(tmp_path / "old"), str(tmp_path / "new"), provider="rocksdb", partitions=3, where="value_max >= 5"
+    )
+    assert [(one.rows, one.dropped) for one in made.units] == [(5, 5)]
+    told = {}
+    for name in ("new", "never"):
+        add(name, "second.json", range(3, 12))
+        told[name] = run(name), state(tmp_path / name)
+    assert told["new"] == told["never"]
+    assert told["new"][0]["u4"] == (5, 4), "and not 10"
+    assert told["new"][0]["u5"] == (12, 5)

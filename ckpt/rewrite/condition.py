@@ -1,0 +1,204 @@
+"""A condition in SQL on columns of state, evaluated by DuckDB over batches of Arrow.
+
+DuckDB parses it, and ckpt looks at what it parsed: one expression of columns, literals and functions that give the same
+for the same row, in every batch and process. So nothing else is run, and rows of equal keys are judged equally. DuckDB
+has no access to files or the network, and its settings are locked.
+"""
+
+import atexit
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from ckpt.decode import NativeMissing
+from ckpt.decode.types import FIXED
+from ckpt.errors import CkptError, UsageError
+from ckpt.formats.types import fields_of, named_fields
+from ckpt.model import Json
+
+_SETTINGS = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "threads": "1",
+}
+_CLASSES = {
+    *("BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION"),
+    *("OPERATOR", "TYPE"),
+}
+"""Of expressions in DuckDB's parse tree. Others are subqueries, windows, parameters, lambdas and stars."""
+_SYMBOLS = "+ - * / // % ** ^ & | ~ << >> || ~~ !~~ ~~* !~~* ~~~ ^@ -> ->>"
+_LIKE = "like_escape not_like_escape ilike_escape not_ilike_escape"
+_NUMBERS = """abs ceil ceiling exp floor greatest isfinite isinf isnan least ln log log10 log2 mod pow power round sign
+    sqrt trunc"""
+_TEXTS = """ascii base64 chr concat concat_ws contains decode encode ends_with from_base64 from_hex hex instr lcase left
+    length lower lpad ltrim md5 octet_length overlay position prefix regexp_extract regexp_full_match regexp_matches
+    regexp_replace repeat replace reverse right rpad rtrim sha256 split split_part starts_with str_split string_split
+    strlen strpos substr substring suffix to_base64 to_hex translate trim ucase unhex upper"""
+_TIMES = """date_add date_diff date_part date_sub date_trunc datediff datepart datesub datetrunc day dayofmonth
+    dayofweek dayofyear epoch epoch_ms epoch_us hour isodow isoyear last_day make_date make_timestamp make_timestamptz
+    microsecond millisecond minute month quarter second strftime strptime timezone to_days to_hours to_microseconds
+    to_milliseconds to_minutes to_months to_seconds to_timestamp to_weeks to_years try_strptime week weekofyear year"""
+_OTHERS = """array_contains array_extract array_has array_length cardinality element_at if json_extract
+    json_extract_string len list_contains list_extract list_has list_has_all list_has_any list_value map_contains
+    map_extract map_extract_value map_keys map_values nullif struct_extract"""
+_FUNCTIONS = frozenset(" ".join((_SYMBOLS, _LIKE, _NUMBERS, _TEXTS, _TIMES, _OTHERS)).split())
+"""Those that depend on nothing but their arguments: no time of the day, random number, setting or sequence."""
+_PLAIN = frozenset(
+    {"boolean", "string", "binary", *(name for name in FIXED if not name.startswith(("interval", "time(")))}
+)
+_SHOWN = 20  # columns
+
+
+def can_take(kind: Json) -> bool:
+    """Whether DuckDB compares values of a type of Spark as Spark does: not intervals, times, variants, collations."""
+    if fields_of(kind):
+        return all(can_take(inner) for _, inner in named_fields(kind))
+    match kind:
+        case {"type": "array", "elementType": element}:
+            return can_take(element)
+        case {"type": "map", "keyType": key, "valueType": value}:
+            return can_take(key) and can_take(value)
+    name = str(kind)
+    return (name in _PLAIN and name != "time") or name.startswith(("decimal", "char(", "varchar("))
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition that was parsed."""
+
+    text: str
+    names: tuple[str, ...]  # columns that it uses, as they were typed
+
+    def check(self, label: str, schema: Any) -> None:
+        """Raise UsageError where it is none on these columns, as an Arrow schema; ``label`` says whose they are."""
+        try:
+            found = self._evaluated("typeof(any_value({}))", schema.empty_table())
+        except _duckdb().Error as error:
+            raise UsageError(f"`where`: for {label}: {_line(error)}") from None
+        if found[0] != "BOOLEAN":
+            raise UsageError(f"`where`: for {label} it is of type {found[0]}, and not a condition")
+
+    def holds(self, batch: Any) -> Any:
+        """Whether it is true, for each row of a batch with its columns: a boolean array of numpy. Raises CkptError."""
+        try:
+            found = self._evaluated("coalesce({}, false)", pa.Table.from_batches([batch]))
+        except _duckdb().Error as error:
+            raise CkptError(f"the condition {self.text} has no result for a row: {_line(error)}") from None
+        if len(found) != batch.num_rows:
+            raise CkptError(f"the condition {self.text} has {len(found)} results for {batch.num_rows} rows")
+        return found
+
+    def _evaluated(self, how: str, table: Any) -> Any:
+        connection = _connection()
+        connection.register("state", table)
+        try:
+            return connection.execute(f"SELECT {how.format(_bracketed(self.text))} AS it FROM state").fetchnumpy()["it"]
+        finally:
+            connection.unregister("state")
+
+
+def parsed(text: str) -> Condition:
+    """A condition from its text. Raises UsageError where it is not one expression on columns; NativeMissing."""
+    if not text.strip() or any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
+        raise UsageError("`where`: it is empty, or has characters that no text has")
+    duckdb, query = _duckdb(), "SELECT json_serialize_sql(?::VARCHAR)"
+    shapes = []
+    for one in ("true", text):
+        try:
+            ((said,),) = _connection().execute(query, [f"SELECT {_bracketed(one)}"]).fetchall()
+            found = json.loads(said)
+        except RecursionError:
+            raise UsageError("`where`: too many of its expressions are inside each other") from None
+        except (duckdb.Error, ValueError) as error:
+            raise UsageError(f"`where`: {_line(error)}") from None
+        if found.get("error"):
+            raise UsageError(f"`where`: {_line(found.get('error_message'))}")
+        shapes.append(found)
+    expressions = [_taken(found) for found in shapes]
+    if shapes[0] != shapes[1] or expressions[1] is None:
+        raise UsageError("`where`: it is not one condition, such as key_user = 'ann' AND value_count > 3")
+    names = dict.fromkeys(_names(expressions[1]))
+    if not names:
+        raise UsageError("`where`: it names no column; in SQL, texts are in 'single quotes', and columns are not")
+    return Condition(text, tuple(names))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names of columns, some of them."""
+    known = [*names]
+    return ", ".join(known[:_SHOWN]) + (" ..." if len(known) > _SHOWN else "") if known else "none"
+
+
+def known_as(names: Collection[str], columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the columns that have one of the names, whatever its case."""
+    wanted = {name.lower() for name in names}
+    return {name: column for name, column in columns.items() if name.lower() in wanted}
+
+
+def _bracketed(text: str) -> str:
+    """In lines of their own, so that no comment takes the last bracket."""
+    return f"(\n{text}\n)"
+
+
+def _taken(found: Any) -> Any:
+    """The one expression of a parsed SELECT, taken out of it; None where there are more or others."""
+    for one in found["statements"]:
+        chosen = one.get("node", {}).get("select_list") or []
+        if len(found["statements"]) == len(chosen) == 1:
+            return chosen.pop()
+    return None
+
+
+def _names(node: Any) -> Iterator[str]:
+    """The columns of an expression. Raises UsageError for what may give another result for the same row."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += reversed(node)
+        elif isinstance(node, dict):
+            kind, function = node.get("class"), node.get("function_name")
+            if kind is not None and kind not in _CLASSES:
+                what = str(kind).lower().replace("_", " ")
+                raise UsageError(f"`where`: it may have columns, literals and functions of them, and no {what}")
+            if function is not None and function.lower() not in _FUNCTIONS:
+                raise UsageError(f"`where`: {function} is none of the functions that depend on nothing but the row")
+            if kind == "COLUMN_REF":
+                if len(node["column_names"]) != 1:
+                    raise UsageError(f"`where`: there is no column {'.'.join(node['column_names'])}")
+                yield node["column_names"][0]
+            waiting += reversed(node.values())
+
+
+def _line(error: object) -> str:
+    """The first line of what DuckDB says, and what it suggests."""
+    return str(error).strip().partition("\n")[0] or "it cannot be read"
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise NativeMissing("a condition in SQL needs duckdb: pip install 'spark-ckpt[sql]'") from None
+    return duckdb
+
+
+@cache
+def _connection() -> Any:
+    """Of this process, with nothing in it."""
+    found = _duckdb().connect(":memory:", config=_SETTINGS)
+    for setting in ("TimeZone = 'UTC'", "python_enable_replacements = false", "lock_configuration = true"):
+        found.execute(f"SET {setting}")
+    atexit.register(_closed)
+    return found
+
+
+def _closed() -> None:
+    """DuckDB complains at the end about a connection that somebody has."""
+    _connection().close()
+    _connection.cache_clear()

@@ -1,0 +1,139 @@
+"""``ckpt rewrite --where``: which operators a condition decides about, and about what.
+
+Rows that belong together go together. Where an operator keeps all of a key in one row, each row is judged alone, by its
+key and value. A join keeps rows of two sides and their counts, transformWithState variables, timers and TTL indexes:
+there the columns of the grouping key decide about everything that the key has.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.decode.arrow import structs
+from ckpt.decode.trouble import Undecodable
+from ckpt.errors import UsageError
+from ckpt.export.columns import Column as FlatColumn
+from ckpt.export.columns import Columns, flat_columns
+from ckpt.export.reading import Chosen
+from ckpt.formats.types import struct_of
+from ckpt.model import Operator
+from ckpt.native.batches import columns_of as columns_of_unit
+from ckpt.native.entries import NOT_AS_WRITTEN, Entries
+from ckpt.native.layout import Layout, layout_of
+from ckpt.native.shapes import flat, flat_schema, raw
+from ckpt.rewrite.condition import Condition, can_take, known_as, listed, parsed
+from ckpt.rewrite.dropping import Column, Dropping
+from ckpt.rewrite.spreading import LIMIT, columns_of, is_single
+from ckpt.state.units import StateUnit
+
+
+class Encoded(Protocol):
+    """Rows of a store in one partition, as they are stored."""
+
+    def __len__(self) -> int: ...
+
+    def entries(self, layout: Layout, partition: int) -> Entries:
+        """Keys and values, decoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which rows of one operator are kept."""
+
+    condition: Condition
+    columns: Columns  # that it uses
+    missing: tuple[str, ...]  # that it uses, and the operator does not have: then all rows are kept
+    unit: StateUnit | None  # whose rows are judged one by one; None: keys are, with all they have
+    layout: Layout | None  # of the unit
+
+    @property
+    def applies(self) -> bool:
+        """Whether it decides about anything."""
+        return not self.missing
+
+    @property
+    def of_keys(self) -> bool:
+        """Whether it decides about keys, with everything that is kept for them."""
+        return self.applies and self.unit is None
+
+    def left_out(self, rows: Encoded, key: Sequence[Column], partition: int) -> Any:
+        """Whether each of some rows is left out, as a boolean array of numpy; ``key`` is the grouping key.
+
+        Raises Undecodable; CkptError where the condition has no result for a row.
+        """
+        if not self.applies:
+            return np.zeros(len(rows), bool)
+        if self.unit is None or self.layout is None:
+            found = structs([name for name, _, _ in key], [array for _, _, array in key], len(rows))
+            batch = pa.RecordBatch.from_arrays([found], names=["key"])
+        else:
+            try:
+                batch = raw(self.unit, rows.entries(self.layout, partition))
+            except NOT_AS_WRITTEN as error:
+                raise error if isinstance(error, Undecodable) else Undecodable(str(error)) from None
+        return ~self.condition.holds(flat(self.columns, batch))
+
+
+Leaving: TypeAlias = Dropping | Filter
+"""What is left out of an operator."""
+
+
+def filters_for(chosen: Chosen, where: str) -> dict[int, Filter]:
+    """What a condition decides, by operator.
+
+    Raises UsageError where it is none, or none on the columns that an operator has; Undecodable where the files do not
+    say which columns these are.
+    """
+    condition = parsed(where)
+    operators = chosen.checkpoint.state.operators if chosen.checkpoint.state else ()
+    there = {_label(operator): (operator, *_judged(chosen, operator)) for operator in operators}
+    found = {
+        operator.id: _filter(chosen, condition, label, unit, columns)
+        for label, (operator, unit, columns) in there.items()
+    }
+    if not any(one.applies for one in found.values()):
+        names = (f"{label}: {listed(column.name for column in columns)}" for label, (*_, columns) in there.items())
+        raise UsageError(
+            f"`where`: no operator has the columns {listed(condition.names)} to judge by; there are "
+            + ("; ".join(names) or "none")
+        )
+    return found
+
+
+def _label(operator: Operator) -> str:
+    return f"operator {operator.id}" + (f" ({operator.name})" if operator.name else "")
+
+
+def _judged(chosen: Chosen, operator: Operator) -> tuple[StateUnit | None, tuple[FlatColumn, ...]]:
+    """The unit whose rows are judged one by one, if that is so; and the columns to judge by."""
+    unnamed = operator.name is None and any(is_single(operator, store) for store in operator.stores)
+    if operator.name == LIMIT or unnamed:  # without its count a limit lets as many rows pass anew
+        return None, ()
+    units = [unit for unit in chosen.units if unit.operator == operator.id and not unit.shown_elsewhere]
+    families = [family for store in operator.stores for family in store.column_families]
+    if len(units) == len(operator.stores) == 1 and not families and not operator.variables:
+        return units[0], columns_of_unit(units[0]).kept
+    key = struct_of(columns_of(operator, operator.stores[0]))
+    return None, flat_columns(struct_of([("key", key)])).kept
+
+
+def _filter(
+    chosen: Chosen, condition: Condition, label: str, unit: StateUnit | None, columns: Sequence[FlatColumn]
+) -> Filter:
+    """What the condition decides about one operator. Raises UsageError."""
+    used = known_as(condition.names, {column.name: column for column in columns})
+    known = {name.lower() for name in used}
+    missing = tuple(name for name in condition.names if name.lower() not in known)
+    if not missing:
+        for column in _unfit(used.values()):
+            raise UsageError(f"`where`: for {label}: a condition cannot use {column.name}, by its type: {column.type}")
+        condition.check(label, flat_schema(Columns(tuple(used.values()), ())))
+    layout = layout_of(chosen, unit) if unit and not missing else None
+    return Filter(condition, Columns(tuple(used.values()), ()), missing, unit, layout)
+
+
+def _unfit(columns: Any) -> Iterator[FlatColumn]:
+    return (column for column in columns if not can_take(column.type))
