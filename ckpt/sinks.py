@@ -9,6 +9,12 @@ nowhere: there is no error, and the metrics of the query count the rows as read.
 from dataclasses import dataclass
 
 
+class AboutSinks(str):
+    """A sentence about sinks of every kind, which is left out where the sink is known."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Sink:
     """One kind of sink; in its texts ``{query}`` is a query id, ``{checkpoint}`` a path, and the rest batch ids."""

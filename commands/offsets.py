@@ -60,6 +60,7 @@ def set_command(
     ] = None,
     batch: BatchOption = None,
     spark: options.SparkOption = None,
+    sink: options.SinkOption = None,
     *,
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
@@ -69,7 +70,7 @@ def set_command(
     Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do;
     2 bad usage; 3 could not do it.
     """
-    of_plan = {"--source": source, "--to": to, "--shift": shift, "--batch": batch}
+    of_plan = {"--source": source, "--to": to, "--shift": shift, "--batch": batch, "--sink": sink}
     plan, receipt = set_offsets(
         checkpoint,
         change.storage_options,
@@ -78,6 +79,7 @@ def set_command(
         shift=shift or (),
         batch=batch,
         versions=spark or (),
+        sink=sink,
         **change.how(of_plan, accepted),
     )
     typed = [*(["--source", str(source)] if source is not None else []), *(["--to", to] if to is not None else [])]

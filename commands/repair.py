@@ -25,6 +25,7 @@ def repair(
         bool, typer.Option("--leftovers", help="Remove temporary files of interrupted writes too.")
     ] = False,
     spark: options.SparkOption = None,
+    sink: options.SinkOption = None,
     *,
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
@@ -41,6 +42,7 @@ def repair(
         choose=choose,
         remove_leftovers=leftovers,
         versions=spark or (),
-        **change.how({"--choose": choose, "--query-id": query_id}, accepted),
+        sink=sink,
+        **change.how({"--choose": choose, "--query-id": query_id, "--sink": sink}, accepted),
     )
     emit(WaysReport(plan, receipt, query_id, leftovers, backup=change.backup), change.output)

@@ -20,6 +20,7 @@ def repair_async(
     ] = Strategy.AUTO,
     spark: options.SparkOption = None,
     accept_replay: change_options.AcceptReplayOption = False,
+    sink: options.SinkOption = None,
     *,
     change: change_options.ChangeOptions,
 ) -> None:
@@ -33,6 +34,7 @@ def repair_async(
         change.storage_options,
         strategy=strategy,
         versions=spark or (),
-        **change.how(accepted=change_options.AcceptOptions(accept_replay=accept_replay)),
+        sink=sink,
+        **change.how({"--sink": sink}, accepted=change_options.AcceptOptions(accept_replay=accept_replay)),
     )
     emit(RepairReport(plan, receipt, backup=change.backup), change.output)

@@ -21,6 +21,7 @@ def rewind(
     replay: Annotated[
         Replayed, typer.Option("--replay", help="Run batch N+1 again over its old range, or let Spark plan it anew.")
     ] = Replayed.SAME,
+    sink: options.SinkOption = None,
     *,
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
@@ -35,6 +36,7 @@ def rewind(
         change.storage_options,
         to_batch=to_batch,
         replay=replay,
-        **change.how({"--to-batch": to_batch}, accepted),
+        sink=sink,
+        **change.how({"--to-batch": to_batch, "--sink": sink}, accepted),
     )
     emit(RewindReport(plan, receipt, backup=change.backup), change.output)

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import ClassVar, Self
 
 from ckpt.change.steps import Changed, Step
+from ckpt.checks.sink import SinkOutlook
 from ckpt.findings import Asked
 from ckpt.inspection import Inspection, inspect
 from ckpt.reader import read_checkpoint
@@ -16,6 +17,7 @@ from ckpt.versions import Spark
 
 STOP_FIRST = "Stop the query first: ckpt cannot see whether it is running (an idle query writes nothing)."
 FINISHED_AGAIN = "rows of finished batches would be read again"
+OTHERS_REPEAT = "other sinks would get rows again"
 SINK_DROPS = "a sink that remembers batch ids would drop rows"
 
 
@@ -62,6 +64,7 @@ class ChangePlan:
     skips: str | None = None  # which rows are left out, or dropped by a sink: applied only with ``accept_skip``
     repeats: str | None = None  # which rows are read or written again: applied only with ``accept_replay``
     first: First = First.NOTHING
+    sink: SinkOutlook | None = None  # what the sink that was named will do with the steps
 
     @property
     def before(self) -> tuple[Forecast, ...]:

@@ -45,6 +45,7 @@ class SinkOutlook:
     dropped: Batches | None = None  # batches with new rows that the sink will drop
     lacks: Batches | None = None  # batches that are committed and not in the sink
     query_id: str | None = None  # that ``metadata`` may have had, where it is lost
+    needs_noop: bool = False  # one start into ``noop`` has to come first, or the query fails
     findings: tuple[Finding, ...] = ()
 
 
@@ -136,7 +137,7 @@ def _compared(
     newest = -1 if last is None else last
     seen = SinkOutlook(log, SinkOutcome.CONTINUES, "", batch, last)
     if writer is not None and writer.expired and newest >= batch:
-        said = f"it has {_span(batch, newest)}, but has forgotten so: what runs again is written again"
+        said = f"it has {span(batch, newest)}, but has forgotten so: what runs again is written again"
         detail = f"{log.uri} had batch {newest} of this query; its transactions count for {log.retention}"
         return replace(
             seen,
@@ -176,25 +177,30 @@ def _of_others(log: SinkLog) -> str:
 
 def _drops(checkpoint: Checkpoint, seen: SinkOutlook, start: _Start, newest: int) -> SinkOutlook:
     first = start.batch + start.again
-    lost = _span(first, newest)
+    lost = span(first, newest)
     before = f"batch {start.batch}, which runs again, is passed over; " if start.again else ""
     said = f"it has batch {newest} last: {before}new rows of {lost} will be dropped silently"
     finding = Finding(
         diagnoses.sinks.SINK_WILL_DROP,
         "",
         f"{seen.log.uri} has batch {newest}, and batch {start.batch} runs next: {lost} will be dropped silently",
-        _forget(checkpoint, seen.log, start.batch, newest),
+        _forget(checkpoint, seen),
     )
     return replace(seen, outcome=SinkOutcome.DROPS, said=said, dropped=(first, newest), findings=(finding,))
 
 
-def _forget(checkpoint: Checkpoint, log: SinkLog, batch: int, newest: int) -> str:
-    """What makes the sink accept the rows."""
-    (kind,) = (one for one in SINKS if one.kind == log.kind)
+def _forget(checkpoint: Checkpoint, seen: SinkOutlook) -> str:
     lead = "Do not start the query. If the newer checkpoint still exists, put it back."
+    return f"{lead} Otherwise {cure(checkpoint, seen)}."
+
+
+def cure(checkpoint: Checkpoint, seen: SinkOutlook) -> str:
+    """What makes a sink that drops rows accept them: a sentence without its first capital and its full stop."""
+    (kind,) = (one for one in SINKS if one.kind == seen.log.kind)
+    batch = seen.next_batch or 0
     place = quoted_path(checkpoint.uri)
-    values = {"checkpoint": place, "kept": batch - 1, "next": batch, "last": newest, "query": checkpoint.query_id}
-    return f"{lead} Otherwise {_words(kind, batch).format(**values)}."
+    last, query = seen.last_batch, checkpoint.query_id
+    return _words(kind, batch).format(checkpoint=place, kept=batch - 1, next=batch, last=last, query=query)
 
 
 def _words(kind: Sink, batch: int) -> str:
@@ -215,7 +221,7 @@ def _passes_over(checkpoint: Checkpoint, seen: SinkOutlook) -> SinkOutlook:
         finding = Finding(
             diagnoses.sinks.SINK_HAS_NEXT, "", f"{seen.log.uri} has batch {batch}, which is not committed here"
         )
-    return replace(seen, outcome=SinkOutcome.PASSES_OVER, said=said, findings=(finding,))
+    return replace(seen, outcome=SinkOutcome.PASSES_OVER, said=said, findings=(finding,), needs_noop=lost is not None)
 
 
 def _state_lost(checkpoint: Checkpoint, batch: int) -> str | None:
@@ -233,7 +239,7 @@ def _state_lost(checkpoint: Checkpoint, batch: int) -> str | None:
 
 def _lacks(seen: SinkOutlook, first: int) -> SinkOutlook:
     batch, log = seen.next_batch or 0, seen.log
-    missing = _span(first, batch - 1)
+    missing = span(first, batch - 1)
     has = f"it has batch {first - 1} last" if first else "it has no batch"
     remedy = None
     if first:
@@ -254,7 +260,8 @@ def _lacks(seen: SinkOutlook, first: int) -> SinkOutlook:
     )
 
 
-def _span(first: int, last: int) -> str:
+def span(first: int, last: int) -> str:
+    """Batches in words: ``batch 5``, ``batches 5 to 7``."""
     return f"batch {first}" if first == last else f"batches {first} to {last}"
 
 

@@ -15,7 +15,7 @@ from ckpt.fixes.tidy import Tidied
 from ckpt.inspection import Inspection
 from ckpt.repair import Strategy, plan_repair
 from ckpt.restart.forecast import SourceRange, source_ranges
-from ckpt.sinks import DROPS_OR_REPEATS
+from ckpt.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 from ckpt.ways.checked import END_FIRST
@@ -71,12 +71,13 @@ def tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | None:
     latest = checkpoint.offsets.latest
     assert latest is not None  # or nothing would be later
     ranges = source_ranges(checkpoint.offsets.readable(latest), None)
-    seen = (
-        f"Batches after {latest} ran, and their ids are used again: {DROPS_OR_REPEATS}. If a copy of the checkpoint "
-        "has their offsets and commits, put these back instead: then no row is read again."
+    seen = AboutSinks(f"Batches after {latest} ran, and their ids are used again: {DROPS_OR_REPEATS}.")
+    copied = (
+        f"If a copy of the checkpoint has the offsets and commits of batches after {latest}, put these back instead: "
+        "then no row is read again."
     )
     replay = Replay(latest + 1, ranges, finished=True)
-    return Draft(WayName.TIDY, does, Cost.MAY_LOSE, steps, 1, (replay,), (END_FIRST, seen), First.SINK)
+    return Draft(WayName.TIDY, does, Cost.MAY_LOSE, steps, 1, (replay,), (END_FIRST, seen, copied), First.SINK)
 
 
 Drafter = Callable[[Storage, Inspection, Sequence[Spark]], Draft | None]

@@ -11,6 +11,7 @@ from typing import ClassVar, Unpack
 from ckpt.change.apply import Receipt
 from ckpt.change.perform import How, perform
 from ckpt.change.plan import FINISHED_AGAIN, SINK_DROPS, ChangePlan, First, NoWay, inspect_changed
+from ckpt.change.sink import CERTAIN, for_sink
 from ckpt.change.steps import Changed
 from ckpt.checkpoint import METADATA, Checkpoint
 from ckpt.errors import UsageError, argument
@@ -19,6 +20,7 @@ from ckpt.fixes.tidy import Tidied, tidy
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import QueryMetadata
 from ckpt.reader import read_checkpoint
+from ckpt.sinklog import SinkLog, sink_of
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 from ckpt.ways.checked import fails_on, runs_on, still_failing, trouble_left, why_not
@@ -49,6 +51,7 @@ class WaysPlan(ChangePlan):
 
     ways: tuple[Way, ...] = ()
     chosen: Way | None = None
+    found_id: str | None = None  # the query's id, where ``metadata`` has lost it and the sink has it
 
 
 def repair_checkpoint(
@@ -59,6 +62,7 @@ def repair_checkpoint(
     choose: WayName | None = None,
     remove_leftovers: bool = False,
     versions: Sequence[Spark] = (),
+    sink: str | None = None,
     **how: Unpack[How],
 ) -> tuple[WaysPlan, Receipt]:
     """All that ``ckpt repair`` does: the fixes and the plan of one; without ``apply`` or ``undo`` only a plan.
@@ -70,6 +74,7 @@ def repair_checkpoint(
         choose: Which way; by default the recommended one.
         remove_leftovers: Remove temporary files of interrupted writes too.
         versions: The Spark versions that the query may be started with; none named is all.
+        sink: The place that the query writes to, as ``read_sink`` takes it: costs are then those in that sink.
         how: ``apply=True`` performs the plan, ``undo`` takes an earlier repair back; see ``How``.
 
     Raises:
@@ -83,7 +88,8 @@ def repair_checkpoint(
     """
 
     def plan(storage: Storage) -> WaysPlan:
-        return plan_repairs(storage, query_id, choose, versions, remove_leftovers=remove_leftovers)
+        log = sink_of(sink, uri, storage_options or {})
+        return plan_repairs(storage, query_id, choose, versions, remove_leftovers=remove_leftovers, sink=log)
 
     return perform(WaysPlan, plan, uri, storage_options, versions, **how)
 
@@ -95,6 +101,7 @@ def plan_repairs(
     versions: Sequence[Spark] = (),
     *,
     remove_leftovers: bool = False,
+    sink: SinkLog | None = None,
 ) -> WaysPlan:
     """The fixes of what is wrong with a checkpoint; nothing is written.
 
@@ -106,8 +113,12 @@ def plan_repairs(
     found = inspect(read_checkpoint(storage, batches=0), versions)
     tidied = tidy(found.checkpoint, storage, query_id, temporary=remove_leftovers)
     if query_id is None and _lacks_id(found.checkpoint):
-        return WaysPlan(inspection=found, needed=True, refused=LOST_ID, ways=(_refused(WayName.TIDY, found, LOST_ID),))
+        tidying_alone = _refused(WayName.TIDY, found, LOST_ID)
+        only = sink.only_query if sink is not None else None
+        found_id = only.app_id if only else None
+        return WaysPlan(inspection=found, needed=True, refused=LOST_ID, ways=(tidying_alone,), found_id=found_id)
     ways = tuple(_ways(storage, found, tidied, versions)) if tidied or fails_on(found) else ()
+    ways = tuple(_in_sink(way, sink) for way in ways)
     possible = [way for way in ways if way.cost is not None]
     if not possible and runs_on(found):
         return WaysPlan(inspection=found, needed=False, why=_nothing(found))
@@ -133,7 +144,18 @@ def plan_repairs(
         skips=chosen.plan.skips,
         repeats=chosen.plan.repeats,
         first=chosen.plan.first,
+        sink=chosen.plan.sink,
     )
+
+
+def _in_sink(way: Way, sink: SinkLog | None) -> Way:
+    """A way with what it costs in a sink that is known."""
+    if sink is None or way.cost is None:
+        return way
+    plan = for_sink(way.plan, sink)
+    certain = plan.sink is not None and plan.sink.outcome in CERTAIN
+    cost = Cost.MAY_LOSE if plan.skips else Cost.FINISHED_AGAIN if certain and way.cost is Cost.MAY_LOSE else way.cost
+    return replace(way, plan=plan, cost=cost)
 
 
 def _lacks_id(checkpoint: Checkpoint) -> bool:

@@ -1,13 +1,15 @@
 """``ckpt repair-async`` as one call."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Unpack
 
 from ckpt.change.apply import Receipt
 from ckpt.change.perform import How, perform
+from ckpt.change.sink import for_sink
 from ckpt.repair.plan import RepairPlan, Strategy
 from ckpt.repair.planner import plan_repair
+from ckpt.sinklog import sink_of
+from ckpt.storage import Storage
 from ckpt.versions import Spark
 
 
@@ -17,6 +19,7 @@ def repair_async(
     *,
     strategy: Strategy = Strategy.AUTO,
     versions: Sequence[Spark] = (),
+    sink: str | None = None,
     **how: Unpack[How],
 ) -> tuple[RepairPlan, Receipt]:
     """All that ``ckpt repair-async`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
@@ -26,6 +29,7 @@ def repair_async(
         storage_options: For the file system of the URI, and of the backup where that is remote.
         strategy: Which strategy; ``auto`` picks the one that reads less again.
         versions: The Spark versions that the query may be started with; none named is all.
+        sink: The place that the query writes to, as ``read_sink`` takes it: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` takes an earlier repair back; see ``How``.
 
     Raises:
@@ -37,5 +41,10 @@ def repair_async(
     (['offsets/30', 'offsets/.30.crc'], False)
 
     """
-    planner = partial(plan_repair, strategy=strategy, versions=versions)
-    return perform(RepairPlan, planner, uri, storage_options, versions, **how)
+
+    def plan(storage: Storage) -> RepairPlan:
+        log = sink_of(sink, uri, storage_options or {})
+        planned = for_sink(plan_repair(storage, strategy, versions), log)
+        return planned if planned.skips is None else planned.refusing(f"{planned.skips}: {planned.warnings[-1]}")
+
+    return perform(RepairPlan, plan, uri, storage_options, versions, **how)

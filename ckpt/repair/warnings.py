@@ -6,7 +6,7 @@ from ckpt.change.plan import STOP_FIRST
 from ckpt.checkpoint import Checkpoint
 from ckpt.history import Pattern, pattern
 from ckpt.restart.forecast import Forecast
-from ckpt.sinks import DROPS_OR_REPEATS
+from ckpt.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.verdict import spell
 from ckpt.ways.warnings import named_sinks
 
@@ -27,7 +27,7 @@ def warnings(checkpoint: Checkpoint, logged: int, failing: Sequence[Forecast], *
     if not checkpoint.stateful:
         yield _unlogged(checkpoint, logged)
     if finished:
-        yield _SINKS + named_sinks(checkpoint)
+        yield AboutSinks(_SINKS + named_sinks(checkpoint))
     for error in dict.fromkeys(f.error for f in failing):
         versions = spell([f.spark for f in failing if f.error == error])
         yield f'Spark {versions} still will not start: "{error}".'

@@ -43,7 +43,7 @@ def read_sink(uri: str, storage_options: Mapping[str, str] | None = None) -> Sin
 
     """
     if uri.lower().startswith(("kafka:", "kafka+")):
-        return SinkLog(uri, SinkKind.UNKNOWN, unknown=_TOPIC)
+        return SinkLog(uri, SinkKind.KAFKA, unknown=_TOPIC)
     storage = open_storage(uri, storage_options or {})
     try:
         top = storage.list_level()

@@ -8,11 +8,12 @@ _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class SinkKind(StrEnum):
-    """What was found at the place of a sink; the first two are kinds of ``ckpt.sinks.SINKS``."""
+    """What was found at the place of a sink; all but the last are kinds of ``ckpt.sinks.SINKS``."""
 
     DELTA = "delta"
     FILE = "file"
-    UNKNOWN = "unknown"  # it keeps no batch ids, or ckpt cannot read where it does
+    KAFKA = "kafka"  # which keeps no batch ids
+    UNKNOWN = "unknown"  # another one, or ckpt cannot read it
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import ClassVar, Unpack
 
 from ckpt.change.apply import Receipt
 from ckpt.change.perform import How, perform
-from ckpt.change.plan import SINK_DROPS, ChangePlan, Replay
+from ckpt.change.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, Replay
+from ckpt.change.sink import with_sink
 from ckpt.change.steps import unread_removals
 from ckpt.checkpoint import SOURCES, Checkpoint
 from ckpt.errors import UsageError
@@ -43,6 +44,7 @@ def rewind(
     *,
     to_batch: int | None = None,
     replay: Replayed = Replayed.SAME,
+    sink: str | None = None,
     **how: Unpack[How],
 ) -> tuple[RewindPlan, Receipt]:
     """All that ``ckpt rewind`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
@@ -52,6 +54,7 @@ def rewind(
         storage_options: For the file system of the URI, and of the backup where that is remote.
         to_batch: The last batch that counts; required unless an earlier rewind is undone.
         replay: Whether the batch after it runs again over its old range, or is planned anew.
+        sink: The place that the query writes to, as ``read_sink`` takes it: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` takes an earlier rewind back; see ``How``.
 
     Raises:
@@ -64,7 +67,7 @@ def rewind(
 
     """
     planner = partial(plan_rewind, to_batch=to_batch, replayed=replay)
-    return perform(RewindPlan, planner, uri, storage_options, **how)
+    return perform(RewindPlan, with_sink(planner, sink, uri, storage_options), uri, storage_options, **how)
 
 
 def plan_rewind(
@@ -107,7 +110,7 @@ def plan_rewind(
         replay=tuple(_replays(checkpoint, again)),
         warnings=tuple(rewind_warnings(checkpoint, again, cut=cut)),
         skips=SINK_DROPS if again.loses else None,
-        repeats="other sinks would get rows again" if again.repeats else None,
+        repeats=OTHERS_REPEAT if again.repeats else None,
         first=again.first,
     )
     plan = checked(plan, storage, to_batch + 1)

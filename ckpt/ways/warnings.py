@@ -7,7 +7,7 @@ from ckpt.change.plan import STOP_FIRST, First
 from ckpt.checkpoint import Checkpoint
 from ckpt.filelogs import file_source_logs
 from ckpt.shell import quoted_path
-from ckpt.sinks import DROPS, REMEMBERING, SINKS
+from ckpt.sinks import DROPS, REMEMBERING, SINKS, AboutSinks
 from ckpt.sources import is_kafka
 from ckpt.ways.checked import END_FIRST
 
@@ -48,26 +48,26 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
     first = again.kept + 1
     if again.loses:
         old = f"Only batch {first} runs over its old range" if again.same else "Old ids are used again"
-        yield f"{old}: {DROPS}.{named_sinks(checkpoint)}"
+        yield AboutSinks(f"{old}: {DROPS}.{named_sinks(checkpoint)}")
         yield from _cures(checkpoint, again)
     elif again.first is First.NOOP:
-        yield (
+        yield AboutSinks(
             f"Batch {first} runs again over its old range, and its sink has the rows. Before any other start, start "
             f"the query once with {_NOOP}: it computes the state of batch {first} again and writes no row. Started as "
             f"usual first, {REMEMBERING} passes over the batch, and the next one fails because its state is missing; "
             f"any other sink gets the rows again.{named_sinks(checkpoint)}"
         )
     elif again.repeats:
-        yield (
+        yield AboutSinks(
             f"Batch {first} runs again over its old range: {REMEMBERING} takes it for the one it has, and neither "
             f"loses nor doubles a row.{named_sinks(checkpoint)}"
         )
     elif again.first is First.NOOP_IF_WRITTEN:
-        yield _if_written(checkpoint, again)
+        yield AboutSinks(_if_written(checkpoint, again))
     if again.repeats:
         if again.first is not First.NOOP:
             others = ", ".join(sink.kind for sink in SINKS if not sink.drops_same_query)
-            yield f"Any other sink ({others}) gets these rows again; upserts by key are safe."
+            yield AboutSinks(f"Any other sink ({others}) gets these rows again; upserts by key are safe.")
         yield from _must_be_there(checkpoint)
     logs = file_source_logs(checkpoint.listing, checkpoint.offsets.readable(checkpoint.offsets.latest))
     if again.loses and logs and not cut:
@@ -118,7 +118,7 @@ def _cures(checkpoint: Checkpoint, again: Again) -> Iterator[str]:
         if sink.taken_back is not None:
             place = quoted_path(checkpoint.uri)
             cure = sink.taken_back.format(checkpoint=place, kept=again.kept, next=again.kept + 1, last=again.newest)
-            yield f"To lose none in {sink.kind}: {cure}."
+            yield AboutSinks(f"To lose none in {sink.kind}: {cure}.")
 
 
 def named_sinks(checkpoint: Checkpoint) -> str:

@@ -157,6 +157,11 @@ class ChangeReport(ABC, Generic[Planned]):
         reason = self.receipt.problem or self.plan.refused
         return None if reason is None else as_options(reason)
 
+    def _sink(self) -> str:
+        """The sink that the plan is for, with a space before it."""
+        seen = self.plan.sink
+        return "" if seen is None else f" --sink {quoted_path(seen.log.uri)}"
+
     def _accepted(self) -> str:
         """What is to be accepted, and where the backup goes: a folder that was refused is not named again."""
         words = " --accept-skip" * (self.plan.skips is not None) + " --accept-replay" * (self.plan.repeats is not None)
@@ -238,7 +243,9 @@ class ChangeReport(ABC, Generic[Planned]):
         elif half_done:
             yield from next_command("undo what was changed", undo)
         elif plan.steps and not receipt.undone:
-            yield from next_command(f"{self.stop}, then", f"{command}{self.options()}{self._accepted()} --apply")
+            yield from next_command(
+                f"{self.stop}, then", f"{command}{self.options()}{self._sink()}{self._accepted()} --apply"
+            )
         elif plan.refused:
             yield from self.next_if_refused()
         elif plan.needed or receipt.problem or receipt.undone:
@@ -247,12 +254,14 @@ class ChangeReport(ABC, Generic[Planned]):
             yield from self.next_if_nothing()
 
 
-def start_anew(first: First) -> str:
+def start_anew(plan: ChangePlan) -> str:
     """What to do once batches were taken back."""
     start = "start the query in a new driver"
-    match first:
+    match plan.first:
         case First.NOTHING:
             return start
+        case First.SINK if plan.sink is not None:
+            return f"DO NOT start the query yet: do first what is said of the sink above; then {start}"
         case First.SINK:
             wait = f"DO NOT start the query yet with {REMEMBERING}: do first what is said of it above"
             return f"{wait}. With any other, {start}"
@@ -260,7 +269,7 @@ def start_anew(first: First) -> str:
             return "in a new driver, start the query ONCE into noop as said above, and then as usual"
         case First.NOOP_IF_WRITTEN:
             return f"see above whether the sink has the batch; if so {start} ONCE into noop, and then as usual"
-    assert_never(first)
+    assert_never(plan.first)
 
 
 def next_command(text: str, command: str) -> Iterator[Block]:

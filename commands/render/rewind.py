@@ -47,4 +47,4 @@ class RewindReport(ChangeReport[RewindPlan]):
 
     def start(self) -> str:
         """What to do once it is applied."""
-        return start_anew(self.plan.first)
+        return start_anew(self.plan)

@@ -13,7 +13,7 @@ from ckpt.shell import quoted
 from ckpt.versions import Progress
 
 from .blocks import Block, Command, Heading, Item
-from .change import ChangeReport, replay_entry, start_anew
+from .change import ChangeReport, next_command, replay_entry, start_anew
 from .document import Document
 from .page import forecast_cases
 from .text import plural
@@ -90,10 +90,15 @@ class WaysReport(ChangeReport[WaysPlan]):
 
     def start(self) -> str:
         """What to do once it is applied."""
-        return start_anew(self.plan.first)
+        return start_anew(self.plan)
 
     def next_if_refused(self) -> Iterator[Block]:
         """A remedy that does not lead back here, or else the copy of the checkpoint."""
+        if self.plan.refused == LOST_ID and self.plan.found_id is not None:
+            found = "it is that of the one query that has written to the sink, if that is this one"
+            again = f"ckpt repair {self.path} --query-id {self.plan.found_id}"
+            yield from next_command(found, again)
+            return
         if self.plan.refused == LOST_ID:
             yield Item(QUERY_ID, 10, "Next", advice=True)
             yield Item("Then", 10)

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from ckpt import NotFound, SinkKind, StorageError, read_sink
+from ckpt import NotFound, SinkKind, StorageError, UsageError, read_sink
 from ckpt.formats.deltalog import retention_ms, segment
 from ckpt.formats.text import Damaged
+from ckpt.sinklog import sink_of
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.remedies import remove
@@ -203,7 +204,7 @@ def test_what_cannot_be_known_is_said(folders: tuple[str, ...], words: str, tmp_
 def test_kafka_is_not_asked(ckpt: Ckpt, copy_of: CopyOf) -> None:
     run = ckpt("inspect", copy_of("kafka-4.2"), "--sink", "kafka://192.0.2.1:9092/orders", "-o", "json")
     assert run.exit_code == 0
-    assert run.json()["sink"]["kind"] == "unknown"
+    assert run.json()["sink"]["kind"] == "kafka"
     assert "keeps no batch ids" in run.json()["sink"]["said"]
 
 
@@ -327,3 +328,27 @@ def test_state_of_a_batch_that_is_passed_over(ckpt: Ckpt, copy_of: CopyOf, tmp_p
     assert codes() == {"CKPT416"}
     remove(checkpoint / "state" / "0" / "1" / f"{last + 1}.delta")
     assert codes() == {"CKPT417"}
+
+
+EVERYWHERE = ["memory_uri", *(pytest.param(one, marks=pytest.mark.service) for one in ("s3_uri", "hdfs_uri"))]
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+def test_sinks_on_remote_storage(where: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    upload = request.getfixturevalue(where)
+    table = cleaned(table_of(tmp_path / "table", (QUERY, 0), (OTHER, 7), (QUERY, 1)))
+    table_of(table, (OTHER, 8))
+    log = read_sink(*upload(table))
+    assert {one.app_id: one.last_batch for one in log.writers} == {QUERY: 1, OTHER: 8}
+    assert read_sink(*upload(sink_at(tmp_path / "files", "file", "", 12))).last_batch == 12
+
+
+def test_storage_options_are_those_of_the_checkpoint_where_both_are_of_one_kind(tmp_path: Path) -> None:
+    local = str(sink_at(tmp_path / "sink", "file", "", 2))
+    options = {"no-such-option": "x"}
+    log = sink_of(local, "s3://bucket/checkpoint", options)
+    assert log is not None
+    assert log.last_batch == 2
+    with pytest.raises(UsageError):
+        sink_of("s3://bucket/table", "s3a://bucket/checkpoint", options)
+    assert sink_of(None, "s3://bucket/checkpoint", options) is None

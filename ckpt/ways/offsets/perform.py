@@ -1,13 +1,15 @@
 """``ckpt offsets set`` as one call."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Unpack
 
 from ckpt.change.apply import Receipt
 from ckpt.change.perform import How, perform
+from ckpt.change.sink import for_sink
 from ckpt.errors import UsageError
+from ckpt.sinklog import sink_of
 from ckpt.sources import SourceView, decode
+from ckpt.storage import Storage
 from ckpt.versions import Spark
 from ckpt.ways.offsets.plan import OffsetsPlan, chosen, plan_offsets
 from ckpt.ways.offsets.wanted import Wanted, parse_json, shifted, wanted
@@ -22,6 +24,7 @@ def set_offsets(
     shift: Sequence[str] = (),
     batch: int | None = None,
     versions: Sequence[Spark] = (),
+    sink: str | None = None,
     **how: Unpack[How],
 ) -> tuple[OffsetsPlan, Receipt]:
     """All that ``ckpt offsets set`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
@@ -35,6 +38,7 @@ def set_offsets(
         shift: For Kafka instead of ``to``: how far partitions move, as ``topic/partition=+n`` or ``-n``.
         batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
         versions: The Spark versions that the query may be started with; none named is all.
+        sink: The place that the query writes to, as ``read_sink`` takes it: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` takes an earlier change back; see ``How``.
 
     Raises:
@@ -56,5 +60,8 @@ def set_offsets(
         assert old is not None
         return {view.index: shifted(old, shift) if shift else wanted(value, old)}
 
-    planner = partial(plan_offsets, OffsetsPlan, ask=ask, batch=batch, versions=versions)
-    return perform(OffsetsPlan, planner, uri, storage_options, versions, **how)
+    def plan(storage: Storage) -> OffsetsPlan:
+        planned = plan_offsets(OffsetsPlan, storage, ask=ask, batch=batch, versions=versions)
+        return for_sink(planned, sink_of(sink, uri, storage_options or {}), other_range=not planned.committed)
+
+    return perform(OffsetsPlan, plan, uri, storage_options, versions, **how)

@@ -19,7 +19,7 @@ from ckpt.inspection import Inspection, inspect
 from ckpt.model import Kind, OffsetLog, Unreadable
 from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
-from ckpt.sinks import DROPS
+from ckpt.sinks import DROPS, AboutSinks
 from ckpt.sources import SourceType, SourceView, in_order, source_views
 from ckpt.storage import Storage
 from ckpt.verdict import verdict
@@ -227,7 +227,7 @@ def _warnings(plan: OffsetsPlan) -> Iterator[str]:
             "ckpt rewind takes the state back too."
         )
     if not plan.committed:
-        yield (
+        yield AboutSinks(
             f"Batch {plan.batch} was planned, and may have reached the sink before it failed. It runs again over the "
             f"new range: {DROPS}."
         )
