@@ -1,7 +1,7 @@
 """Rows of a unit, raw or flat, as the columns that Spark's reader gives: the inverse of ``ckpt.native.shapes``."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,15 +24,47 @@ _IGNORED = re.compile(rf"{PARTITION}|__index_level_\d+__")
 """Columns that are not state: Spark's own, and the index that pandas writes."""
 
 
-def columns_from(unit: StateUnit, table: Any) -> list[Any]:
-    """The columns of the unit's schema, of their Arrow types. Raises Misfit."""
+_VALUES = frozenset({"value", "list_element", "user_map_value"})
+"""What may have grown since; keys may not."""
+
+
+def columns_from(unit: StateUnit, table: Any, exported: Collection[str] | None = None) -> list[Any]:
+    """The columns of the unit's schema, of their Arrow types. Raises Misfit.
+
+    ``exported`` are the columns that an export had: others of the flat shape that may be NULL came with another query,
+    and are NULL. A column that it had is never missing by intention.
+    """
     rows = np.arange(table.num_rows)
     names = [name for name, _ in named_fields(unit.schema)]
     given = [name for name in table.column_names if not (_IGNORED.fullmatch(name) or (unit.side and name == MATCHED))]
     if len(set(given)) < len(given):
         raise Misfit(None, f"the column {next(name for name in given if given.count(name) > 1)} is there twice")
     raw = any(name in names and pa.types.is_struct(table.schema.field(name).type) for name in given)
-    return _raw(unit, table, given, rows) if raw else _flat(unit, table, given, rows)
+    if raw:
+        return _raw(unit, table, given, rows)
+    for one in _grown(unit, given, exported):
+        table, given = table.append_column(one.name, pa.nulls(len(rows), arrow_type(one.type))), [*given, one.name]
+    return _flat(unit, table, given, rows)
+
+
+def _grown(unit: StateUnit, given: list[str], exported: Collection[str] | None) -> Iterator[Column]:
+    """Columns of values that came with another query. Raises Misfit for one that cannot be NULL, or be told."""
+    kept = columns_of(unit).kept
+    for one in kept if exported is not None else ():
+        if one.name in given or one.name in (exported or ()) or one.path[0] not in _VALUES:
+            continue
+        if sum(other.path == one.path for other in kept) > 1:
+            raise Misfit(None, f"{one.name} is new, and which of {one.path[-1]} it is nothing says: add the column")
+        if not _may_be_null(unit.schema, one.places):
+            raise Misfit(None, f"{one.name} is new, and must not be NULL: add the column")
+        yield one
+
+
+def _may_be_null(kind: Json, places: tuple[int, ...]) -> bool:
+    """Whether the field at a position may be NULL itself."""
+    own = (fields_of(kind) or [])[places[0]]
+    inner = own.get("type") if isinstance(own, dict) else None
+    return _may_be_null(inner, places[1:]) if places[1:] else isinstance(own, dict) and own.get("nullable") is not False
 
 
 def _raw(unit: StateUnit, table: Any, given: list[str], rows: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 import json
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -11,6 +11,8 @@ from pyarrow import parquet
 
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.export.targets import MANIFEST, Format, Shape
+from ckpt.formats.types import fields_of, named_fields
+from ckpt.importing.delta import LOG, delta_files
 from ckpt.importing.frames import MATCHED, columns_from
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json
@@ -18,7 +20,6 @@ from ckpt.state.units import StateUnit
 from ckpt.storage import Listing, Storage, open_storage
 from ckpt.storage.base import one_line
 
-_DELTA = "_delta_log"
 _PARQUET = ".parquet"
 
 
@@ -45,6 +46,10 @@ class Given(Protocol):
 
     def pieces(self, label: str) -> Iterator[Piece]:
         """The rows of a unit. Raises CkptError."""
+        ...
+
+    def exported(self, label: str) -> Collection[str] | None:
+        """The columns that the unit had when it was exported; None where nothing says so."""
         ...
 
 
@@ -78,7 +83,7 @@ def taken(given: Given, unit: StateUnit) -> Taken:
     starts = [0]
     for piece in given.pieces(unit.label):
         try:
-            found.append(columns_from(unit, piece.table))
+            found.append(columns_from(unit, piece.table, given.exported(unit.label)))
             matched.append(_matched(piece.table))
         except Misfit as misfit:
             raise _refused(given.place, unit, piece.name, misfit.row, misfit) from None
@@ -119,6 +124,9 @@ class Frames:
         """The one table."""
         yield Piece(None, self.tables[label])
 
+    def exported(self, label: str) -> None:
+        """Nothing says what they were made of."""
+
 
 @dataclass(frozen=True, slots=True)
 class Export:
@@ -131,21 +139,31 @@ class Export:
     query_id: str | None
     batch: int | None
     planned_ms: frozenset[int]  # when that batch was planned, where a manifest is left that says so
+    delta: frozenset[str] = frozenset()  # folders that a manifest calls a Delta table
+    columns: Mapping[str, Collection[str]] = field(default_factory=dict)  # of a folder, as its manifest has them
 
     @property
     def labels(self) -> Collection[str]:
         """The units of which there are rows."""
         return self.folders.keys()
 
+    def exported(self, label: str) -> Collection[str] | None:
+        """What the manifest in its folder says."""
+        return self.columns.get(self.folders[label])
+
     def pieces(self, label: str) -> Iterator[Piece]:
         """Its Parquet files, in the order of their names. Raises CkptError for a folder that holds anything else."""
         folder = self.folders[label]
         where = f"{self.place}/{folder}".rstrip("/")
+        if f"{folder}/{LOG}".lstrip("/") in self.listing.folders:
+            for name, table in delta_files(self.place, folder, self.storage, self.listing):
+                yield Piece(f"{folder}/{name}".lstrip("/"), table)
+            return
+        if folder in self.delta:
+            raise CkptError(one_line(f"{where} has no {LOG}, and its {MANIFEST} calls it a Delta table"))
         names = sorted(name for name in self.listing.in_folder(folder) if name[0] not in "_.")
         inside = [name for name in self.listing.subfolders(folder) if name[0] not in "_."] if folder else []
         strange = [*inside, *(name for name in names if not name.endswith(_PARQUET))]
-        if f"{folder}/{_DELTA}".lstrip("/") in self.listing.folders:
-            raise CkptError(one_line(f"{where} is a Delta table, and ckpt imports Parquet files: write it as Parquet"))
         if strange or not names:
             why = f"there is {strange[0]} in it" if strange else "there is none in it"
             raise CkptError(one_line(f"{where} is to hold Parquet files and nothing else, and {why}"))
@@ -164,10 +182,15 @@ def open_export(place: str, options: Mapping[str, str]) -> Export:
     if missing:
         raise CkptError(one_line(f"{place}: the folder {missing[0]}, which its {MANIFEST} names, is missing"))
     planned: set[int] = set()
+    delta: set[str] = set()
+    columns: dict[str, Collection[str]] = {}
     for folder in folders.values():
         path = f"{folder}/{MANIFEST}".lstrip("/")
         own = _manifest(place, storage, path) if listing.info(path) else said
-        _check_kind(place, own)
+        if _kind(place, own) == Format.DELTA:
+            delta.add(folder)
+        if fields_of(own.get("schema")):
+            columns[folder] = [name for name, _ in named_fields(own["schema"])]
         planned |= {time for time in (own.get("planned_ms"),) if isinstance(time, int)}
     query, batch = said.get("query_id"), said.get("batch")
     return Export(
@@ -178,6 +201,8 @@ def open_export(place: str, options: Mapping[str, str]) -> Export:
         query if isinstance(query, str) else None,
         batch if isinstance(batch, int) else None,
         frozenset(planned),
+        frozenset(delta),
+        columns,
     )
 
 
@@ -206,15 +231,18 @@ def _folders(said: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
                 yield folder, label
 
 
-def _check_kind(place: str, said: Mapping[str, Json]) -> None:
-    """Raise CkptError for an export that is not one of all rows, raw or flat, in Parquet."""
+def _kind(place: str, said: Mapping[str, Json]) -> Format:
+    """The format of an export. Raises CkptError for one that is not of all rows, raw or flat, in Parquet or Delta."""
     shape, kind = said.get("shape", Shape.FLAT), said.get("format")
     if said.get("changes_from") is not None:
         raise CkptError(one_line(f"{place} has what some batches changed, and not the state"))
     if shape == Shape.INITIAL_STATE:
         raise CkptError(one_line(f"{place} has the shape {shape}, and ckpt imports {Shape.FLAT} and {Shape.RAW}"))
-    if kind != Format.PARQUET:
-        raise CkptError(one_line(f"{place} has the format {kind}, and ckpt imports Parquet: export it as Parquet"))
+    if kind not in (Format.PARQUET, Format.DELTA):
+        raise CkptError(
+            one_line(f"{place} has the format {kind}, and ckpt imports Parquet and Delta: export it as one")
+        )
+    return Format(kind)
 
 
 def _table(path: str, data: bytes) -> Any:
@@ -224,7 +252,7 @@ def _table(path: str, data: bytes) -> Any:
         table = file.read()
         instants = [file.schema.column(at).physical_type == "INT96" for at in range(len(file.schema))]
         leaves = iter(instants)
-        fields = [field.with_type(_with_instants(field.type, leaves)) for field in table.schema]
+        fields = [one.with_type(_with_instants(one.type, leaves)) for one in table.schema]
         return table.cast(pa.schema(fields)) if any(instants) else table
     except (pa.ArrowException, OSError) as error:
         raise StorageError(one_line(f"{path} is not Parquet that can be read: {error}")) from None

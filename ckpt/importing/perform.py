@@ -41,7 +41,7 @@ def import_state(
     memory at once.
 
     Args:
-        export: The folder that ``ckpt export-state --all`` has written, in Parquet and the shape raw or flat.
+        export: The folder that ``ckpt export-state --all`` has written, in Parquet or Delta and the shape raw or flat.
         like: The checkpoint: a local path, or any URI that ``open_checkpoint`` opens.
         into: A folder that does not exist, or holds no file: likewise.
         storage_options: For the file systems of all three, where they are remote.

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from ckpt import settings
 from ckpt.inspection import Inspection, inspect
+from ckpt.migrate.provider import ToProvider, is_rewritable, rewrite_command
 from ckpt.migrate.two_ways import Comparison, TwoWays, two_ways
 from ckpt.migrate.written import Written, written
 from ckpt.model import Kind, Provider, StateInventory
@@ -55,6 +56,15 @@ class ChangelogSwitch:
     def confs(self) -> Mapping[str, str]:
         """What the session has to have set, at every start from the switch on."""
         return {settings.CHANGELOG_CHECKPOINTING: str(self.to is Changelog.ON).lower()}
+
+    @property
+    def rewrite(self) -> str | None:
+        """The command that moves the state to RocksDB, where that is what is missing, and ckpt can."""
+        checkpoint = self.inspection.checkpoint
+        if checkpoint.state is None or checkpoint.state.provider is not Provider.HDFS:
+            return None
+        possible = is_rewritable(checkpoint, ToProvider.ROCKSDB)
+        return rewrite_command(checkpoint.uri, ToProvider.ROCKSDB) if possible else None
 
     @property
     def next_version(self) -> int | None:
@@ -112,10 +122,11 @@ def _refusal(found: Inspection, state: StateInventory | None, *, verify: bool) -
     if state is None:
         return "the files do not say whether the query keeps state" if found.checkpoint.stateful is None else None
     if state.provider is Provider.HDFS:
+        writes = "ckpt rewrite --provider rocksdb writes it with the same state, and the same query continues on it"
+        way = writes if is_rewritable(found.checkpoint, ToProvider.ROCKSDB) else "see ckpt migrate provider"
         return (
             "the state is HDFS-backed, and only RocksDB has changelog checkpointing. Spark keeps the provider that "
-            "the checkpoint records, whatever the session says, so RocksDB needs a new checkpoint: see ckpt "
-            "migrate provider"
+            f"the checkpoint records, whatever the session says, so RocksDB needs a new checkpoint: {way}"
         )
     if state.provider is Provider.UNKNOWN:
         return "neither the logs nor the files say which state store provider wrote the state"

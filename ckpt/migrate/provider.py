@@ -179,7 +179,7 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
     if checkpoint.state.provider is Provider.UNKNOWN:
         why = "neither the logs nor the files say which state store provider wrote the state"
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=why)
-    if not any(_why_not_rewritten(checkpoint, to)):
+    if is_rewritable(checkpoint, to):
         same = tuple(
             OperatorMove(shape.id, shape.name, None, Carry.AS_IT_IS, "its rows are taken over byte for byte")
             for shape in checkpoint.state.operators
@@ -197,6 +197,11 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
         why = f"its sources cannot be continued: {handoff.refused}"
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, operators, why)
     return ProviderMove(handoff, to, MoveOutcome.POSSIBLE, operators)
+
+
+def is_rewritable(checkpoint: Checkpoint, to: ToProvider) -> bool:
+    """Whether ``ckpt rewrite`` writes this state for the other provider."""
+    return not any(_why_not_rewritten(checkpoint, to))
 
 
 def _why_not_rewritten(checkpoint: Checkpoint, to: ToProvider) -> Iterator[str]:
@@ -234,7 +239,7 @@ def _steps(move: ProviderMove) -> Iterator[Advice]:
     if move.rewritable:
         yield from _rewriting(move, path)
         return
-    new = path.rstrip("/").rpartition("/")[2] + f"-on-{move.to}"
+    new = _new(path, move.to)
     settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
     yield Advice("stop the old query, with no batch left uncommitted (ckpt inspect)")
     command = f"ckpt migrate transform-with-state {quoted_path(path)} --to {quoted_path(new)}"
@@ -248,8 +253,17 @@ def _steps(move: ProviderMove) -> Iterator[Advice]:
     yield Advice("to go back: the old checkpoint is unchanged, start the old query again")
 
 
+def rewrite_command(path: str, to: ToProvider) -> str:
+    """The command that writes the state for the other provider."""
+    return f"ckpt rewrite {quoted_path(path)} --into {quoted_path(_new(path, to))} --provider {to}"
+
+
+def _new(path: str, to: ToProvider) -> str:
+    return path.rstrip("/").rpartition("/")[2] + f"-on-{to}"
+
+
 def _rewriting(move: ProviderMove, path: str) -> Iterator[Advice]:
-    new = path.rstrip("/").rpartition("/")[2] + f"-on-{move.to}"
+    new = _new(path, move.to)
     checkpoint = move.handoff.inspection.checkpoint
     if checkpoint.offsets.latest != checkpoint.commits.latest:
         yield Advice(
@@ -258,8 +272,7 @@ def _rewriting(move: ProviderMove, path: str) -> Iterator[Advice]:
         )
     else:
         yield Advice("stop the query, with no batch left uncommitted (ckpt inspect)")
-    command = f"ckpt rewrite {quoted_path(path)} --into {quoted_path(new)} --provider {move.to}"
-    yield Advice("write its state for the other provider, into a new checkpoint", command)
+    yield Advice("write its state for the other provider, into a new checkpoint", rewrite_command(path, move.to))
     yield Advice(f"start the same query with {new} as its checkpointLocation, and never on the old one again")
 
 

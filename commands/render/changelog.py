@@ -203,10 +203,17 @@ def _warnings(found: ChangelogSwitch) -> Iterator[Block]:
         yield from bullets(found.warnings)
 
 
-def _next(found: ChangelogSwitch) -> Iterator[Block]:
+def _cure(found: ChangelogSwitch, path: str) -> tuple[str, str]:
     state = found.inspection.checkpoint.state
+    if found.rewrite is not None:
+        return "stop the query, write its state for RocksDB, and ask again for that", found.rewrite
+    if state is not None and state.provider is Provider.HDFS:
+        return "see how to get RocksDB", f"ckpt migrate provider {path} --to rocksdb"
+    return "see what is there", f"ckpt inspect {path}"
+
+
+def _next(found: ChangelogSwitch) -> Iterator[Block]:
     path = quoted_path(found.inspection.checkpoint.uri)
-    hdfs = state is not None and state.provider is Provider.HDFS
     verify = f"ckpt migrate changelog {path} --to {found.to} --verify"
     said, command = {
         SwitchOutcome.READY: ("stop the query, start it with the setting, and after some batches", verify),
@@ -215,10 +222,7 @@ def _next(found: ChangelogSwitch) -> Iterator[Block]:
         SwitchOutcome.SWITCHED: next_of(found.comparison, verify),
         SwitchOutcome.PARTLY: ("let one more batch run, then", verify),
         SwitchOutcome.NOT_YET: ("make sure that the session has the setting, let a batch run, then", verify),
-        SwitchOutcome.REFUSED: (
-            "see how to get RocksDB" if hdfs else "see what is there",
-            f"ckpt migrate provider {path} --to rocksdb" if hdfs else f"ckpt inspect {path}",
-        ),
+        SwitchOutcome.REFUSED: _cure(found, path),
     }[found.outcome]
     yield Item(said, 10, "Next")
     if command:

@@ -14,7 +14,7 @@ import ckpt
 from tests.conftest import Ckpt, Run
 from tests.export.runs import run_all
 from tests.places import SAMPLES
-from tests.rewrite.test_rewrite import state
+from tests.rewrite.continuing import state
 from tests.services.spark_cluster import SparkCluster
 from tests.spark import mutations
 

@@ -1,6 +1,7 @@
 """``ckpt migrate changelog`` from the terminal, on real samples; what Spark then does is in test_changelog.py."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,6 +64,19 @@ def test_hdfs_backed_state_is_refused_with_the_way_that_is_left(ckpt: Ckpt) -> N
     told = document(ckpt, "sample_checkpoints/join-hdfs-3.5", "--to", "on")
     assert "HDFS-backed" in told["refused"]
     assert "ckpt migrate provider" in told["refused"]
+
+
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "dedup-hdfs-4.0"])
+def test_where_state_can_be_written_for_rocksdb_the_command_is_named(sample: str, ckpt: Ckpt, tmp_path: Path) -> None:
+    """It has what `ckpt migrate provider` would say; then the switch can be made."""
+    asked = ("migrate", "changelog", f"sample_checkpoints/{sample}", "--to", "on")
+    assert "ckpt rewrite --provider rocksdb writes it" in ckpt(*asked, "-o", "json").json()["refused"]
+    page = ckpt(*asked).stdout
+    (command,) = (line.split() for line in page.splitlines() if line.strip().startswith("ckpt "))
+    assert command[1:3] == ["rewrite", f"sample_checkpoints/{sample}"]
+    command[command.index("--into") + 1] = str(tmp_path / "new")
+    assert ckpt(*command[1:]).exit_code == 0
+    assert document(ckpt, tmp_path / "new", "--to", "on")["outcome"] == "ready"
 
 
 def test_a_switch_that_took_in_one_partition_only(ckpt: Ckpt, copy_of: CopyOf) -> None:

@@ -86,17 +86,17 @@ def _run(spark: Any, sample: str, checkpoint: Path, form: ckpt.Form) -> dict[int
     return seen
 
 
-def state(checkpoint: Path) -> dict[str, list[str]]:
-    """Every row of every unit."""
+def frames(checkpoint: Path | str, shape: str = "flat") -> dict[str, Any]:
+    """All state of a checkpoint, by the labels of its units."""
     found = {}
     for unit in ckpt.state_units(ckpt.open_checkpoint(str(checkpoint))):
         if not unit.shown_elsewhere:
-            part: Any = {
-                "operator": unit.operator,
-                "side": unit.side,
-                "variable": unit.variable,
-                "timers": unit.kind == "timers",
-            }
-            table = ckpt.read_state_arrow(str(checkpoint), **part)
-            found[unit.label] = sorted(map(str, table.to_pylist()))
+            part: ckpt.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
+            part["timers"] = unit.kind == "timers"
+            found[unit.label] = ckpt.read_state_arrow(str(checkpoint), shape=shape, **part)
     return found
+
+
+def state(checkpoint: Path) -> dict[str, list[str]]:
+    """Every row of every unit."""
+    return {label: sorted(map(str, table.to_pylist())) for label, table in frames(checkpoint).items()}

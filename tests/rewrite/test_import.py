@@ -19,7 +19,9 @@ from tests.conftest import Ckpt, CopyOf
 from tests.native.states import VERSIONS, recorded
 from tests.places import SAMPLES
 from tests.repair.killing import killed, stops
-from tests.rewrite.test_rewrite import STATEFUL, must_not_start, refusable, state
+from tests.rewrite import continuing
+from tests.rewrite.continuing import state
+from tests.rewrite.test_rewrite import STATEFUL, must_not_start, refusable
 
 QUICK = ("aggregation-hdfs-4.2", "session-window-changelog-4.2")
 EACH = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in STATEFUL]
@@ -28,13 +30,7 @@ AGGREGATION = SAMPLES / "aggregation-hdfs-4.2"
 
 def frames(sample: str, shape: str) -> dict[str, Any]:
     """All state of a sample, by the labels of its units."""
-    found = {}
-    for unit in ckpt.state_units(ckpt.open_checkpoint(str(SAMPLES / sample))):
-        if not unit.shown_elsewhere:
-            part: ckpt.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
-            part["timers"] = unit.kind == "timers"
-            found[unit.label] = ckpt.read_state_arrow(str(SAMPLES / sample), shape=shape, **part)
-    return found
+    return continuing.frames(SAMPLES / sample, shape)
 
 
 def exported(sample: Path, to: Path) -> Path:
@@ -310,7 +306,7 @@ def again(export: Path) -> None:
         (later, "has the state of batch 3, and the newest committed batch of"),
         (anew, "has the state of another batch 9 than"),
         (foreign, "is of another query than"),
-        (delta, "is a Delta table"),
+        (delta, "is not a Delta table that deltalake reads"),
         (partitioned, "there is day=1 in it"),
         (csv, "there is rows.csv in it"),
         (cut, "is not Parquet that can be read"),

@@ -10,8 +10,8 @@ from ckpt.errors import CkptError
 from ckpt.rewrite.dropping import Key
 from tests.conftest import CopyOf
 from tests.places import SAMPLES
+from tests.rewrite.continuing import state
 from tests.rewrite.test_dropping import rows
-from tests.rewrite.test_rewrite import state
 
 pytestmark = pytest.mark.spark
 CASES: list[tuple[str, dict[str, Any]]] = [

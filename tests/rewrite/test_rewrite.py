@@ -15,6 +15,7 @@ from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.places import SAMPLE_NAMES, SAMPLES
 from tests.repair.killing import killed, stops
+from tests.rewrite.continuing import state
 from tests.ways.test_rewind import NOW
 
 FORMS: list[dict[str, Any]] = [
@@ -27,17 +28,6 @@ FORMS: list[dict[str, Any]] = [
 ]
 STATEFUL = [name for name in SAMPLE_NAMES if not name.startswith("damaged") and (SAMPLES / name / "state").is_dir()]
 QUICK = ("limit-hdfs-4.2", "session-window-changelog-4.2")
-
-
-def state(checkpoint: Path) -> dict[str, list[str]]:
-    """Every row of every unit."""
-    found = {}
-    for unit in ckpt.state_units(ckpt.open_checkpoint(str(checkpoint))):
-        if not unit.shown_elsewhere:
-            part: ckpt.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
-            part["timers"] = unit.kind == "timers"
-            found[unit.label] = sorted(map(str, ckpt.read_state_arrow(str(checkpoint), **part).to_pylist()))
-    return found
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
