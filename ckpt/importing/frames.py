@@ -27,6 +27,10 @@ _IGNORED = re.compile(rf"{PARTITION}|__index_level_\d+__")
 _VALUES = frozenset({"value", "list_element", "user_map_value"})
 """What may have grown since; keys may not."""
 
+_AGGREGATING = frozenset({"stateStoreSave", "sessionWindowStateStoreSaveExec"})
+_NO_ROW_YET = frozenset({"max", "min", "bit_and", "bit_or", "bit_xor"})
+"""Buffers in which NULL says that no row was seen; to others, as those of an average, it is NULL for ever."""
+
 
 def columns_from(unit: StateUnit, table: Any, exported: Collection[str] | None = None) -> list[Any]:
     """The columns of the unit's schema, of their Arrow types. Raises Misfit.
@@ -57,6 +61,8 @@ def _grown(unit: StateUnit, given: list[str], exported: Collection[str] | None) 
             raise Misfit(None, f"{one.name} is new, and which of {one.path[-1]} it is nothing says: add the column")
         if not _may_be_null(unit.schema, one.places):
             raise Misfit(None, f"{one.name} is new, and must not be NULL: add the column")
+        if unit.operator_name in _AGGREGATING and one.path[-1] not in _NO_ROW_YET:
+            raise Misfit(None, f"{one.name} is new, and what it is where no row was seen is not known: add the column")
         yield one
 
 

@@ -18,6 +18,7 @@ from ckpt.importing.frames import columns_from
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json
 from tests.conftest import Ckpt
+from tests.places import SAMPLES
 from tests.rewrite.test_import import AGGREGATION, exported
 
 LISTS: Json = {"type": "array", "elementType": "long", "containsNull": True}
@@ -67,11 +68,12 @@ def without(export: Path, column: str, *, said: bool = True) -> Path:
 
 
 def test_a_column_that_is_new_is_null(tmp_path: Path) -> None:
-    given = without(exported(AGGREGATION, tmp_path / "export"), "value_sum")
-    library.import_state(str(given), str(AGGREGATION), str(tmp_path / "new"))
+    sample = SAMPLES / "pandas-with-state-changelog-4.2"
+    given = without(exported(sample, tmp_path / "export"), "value_groupState_last")
+    library.import_state(str(given), str(sample), str(tmp_path / "new"))
     found = library.read_state_arrow(str(tmp_path / "new"))
-    assert found["value_sum"].null_count == len(found) == 7
-    assert found["value_count"].null_count == 0
+    assert found["value_groupState_last"].null_count == len(found) > 0
+    assert found["value_groupState_rows"].null_count == 0
 
 
 @pytest.mark.parametrize(
@@ -79,6 +81,7 @@ def test_a_column_that_is_new_is_null(tmp_path: Path) -> None:
     [
         ("value_sum", False, "the column value_sum is missing"),
         ("value_count", True, "value_count is new, and must not be NULL: add the column"),
+        ("value_sum", True, "value_sum is new, and what it is where no row was seen is not known: add the column"),
         ("key_key", True, "the column key_key is missing"),
     ],
 )
