@@ -50,6 +50,17 @@ def test_keys_are_left_out_and_counted(by: Any, tmp_path: Path) -> None:
     assert made.unseen == (keys[1],)
 
 
+def test_a_condition_is_evaluated_by_executors(by: Any, tmp_path: Path) -> None:
+    form: dict[str, Any] = {"partitions": 3, "where": "value_count > 13 AND key_key <> 3"}
+    sample = str(SAMPLES / "aggregation-hdfs-4.2")
+    made = ckpt.rewrite_checkpoint(sample, str(tmp_path / "new"), by=by, **form)
+    here = ckpt.rewrite_checkpoint(sample, str(tmp_path / "here"), **form)
+    assert rows(tmp_path / "new") == rows(tmp_path / "here")
+    assert [(unit.rows, unit.dropped) for unit in made.units] == [(unit.rows, unit.dropped) for unit in here.units]
+    assert made.units[0].rows
+    assert made.units[0].dropped
+
+
 @pytest.mark.parametrize("partitions", [2, 5])
 def test_a_refusal_leaves_nothing(partitions: int, by: Any, copy_of: CopyOf, tmp_path: Path) -> None:
     """What an executor finds is told as if the driver had found it, and what others have written is removed."""
