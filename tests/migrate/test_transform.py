@@ -1,34 +1,46 @@
-"""``ckpt migrate transform-with-state``: what is generated from every stateful sample, run by real Spark."""
+"""``ckpt migrate transform-with-state``: what is generated from every stateful sample, run by real Spark.
 
-import re
+All are recorded (`python -m tests.spark.recording transform`), and some are run.
+"""
+
 from typing import Any
 
 import pytest
 
-from ckpt.errors import CkptError
-from ckpt.migrate.generate import processor_code, start_code
-from ckpt.migrate.transform import plan_transform
-from ckpt.versions import Spark
+from ckpt.migrate.transform import Api
 from tests.migrate import transforming
-from tests.migrate.transforming import OPERATORS, PANDAS_API, ROW_API, STATEFUL, run_in_pandas
-from tests.places import SAMPLES
+from tests.migrate.transforming import LIVE, RUNS, code_of, run_name
+from tests.spark import recording
+from tests.spark.live import EVERY_CASE
 
 _BIG = 2**53 + 1
-_RUNS = [f"{name}-pandas" for name in run_in_pandas()] + [f"{name}-row" for name in ROW_API]
+_ASKED = RUNS if EVERY_CASE else LIVE
 
 
 @pytest.fixture(scope="module")
 def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """All that was asked."""
-    return transforming.found(spark, tmp_path_factory.mktemp("transforming"))
+    """All that was asked now."""
+    return transforming.found(spark, tmp_path_factory.mktemp("transforming"), _ASKED)
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("run", _RUNS)
+@pytest.mark.parametrize("run", [run_name(*one) for one in _ASKED])
 def test_batch_0_loads_all_state_of_a_sample_and_registers_its_timers(run: str, found: dict[str, Any]) -> None:
     one = found["samples"].get(run)
     if one is None:
         pytest.skip("this Spark has no transformWithState of rows")
+    judge(one)
+
+
+@pytest.mark.parametrize(("name", "api"), RUNS)
+def test_batch_0_loaded_all_state_of_a_sample_and_registered_its_timers(name: str, api: Api) -> None:
+    one = recording.read("transform")[run_name(name, api)]
+    assert one["code"] == recording.digest([code_of(name, api)]), "other code: record it"
+    judge(one)
+
+
+def judge(one: dict[str, Any]) -> None:
+    """Compare what was loaded with what there was."""
     if "refused" in one:
         assert "Spark reads since" in one["refused"]
         pytest.skip(one["refused"])
@@ -38,26 +50,9 @@ def test_batch_0_loads_all_state_of_a_sample_and_registers_its_timers(run: str, 
     assert any(one["loaded"].values())
 
 
-@pytest.mark.spark
-def test_not_all_samples_are_skipped(found: dict[str, Any]) -> None:
-    assert sum("refused" not in one for one in found["samples"].values()) > len(PANDAS_API) // 2
-
-
-def code_of(sample: str) -> str:
-    """What is generated from a sample, without its names and what is said of it in docstrings; or why nothing is."""
-    try:
-        plan = plan_transform(str(SAMPLES / sample), operator=OPERATORS.get(sample), spark=Spark.V4_2)
-    except CkptError as error:
-        return f"refused: {error}"
-    code = re.sub(r'"""[\s\S]*?"""', "", processor_code(plan) + start_code(plan, None))
-    return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "<id>", code.replace(sample, "<sample>"))
-
-
-def test_the_code_of_every_sample_is_that_of_one_that_is_run() -> None:
-    run = {code_of(sample) for sample in PANDAS_API}
-    others = {sample: code for sample in STATEFUL if (code := code_of(sample)) not in run}
-    assert others.keys() == {"join-v4-changelog-4.3"}
-    assert "Spark reads since" in others["join-v4-changelog-4.3"]
+def test_not_all_samples_are_skipped() -> None:
+    refused = [run for run, one in recording.read("transform").items() if "refused" in one]
+    assert refused == ["join-v4-changelog-4.3-pandas"]
 
 
 @pytest.mark.spark

@@ -7,6 +7,7 @@ are set and functions replaced as a user would.
 
 import importlib
 import json
+import re
 import shutil
 import sys
 import time
@@ -16,31 +17,16 @@ from typing import Any
 
 import ckpt
 from ckpt.errors import CkptError
+from ckpt.migrate.generate import processor_code, start_code
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform
 from ckpt.migrate.variables import Form, Variable
 from ckpt.spark.needs import pyspark_version
 from ckpt.spark.transform import write_transform
 from ckpt.versions import Spark
 from tests.places import SAMPLE_NAMES, SAMPLES
-from tests.spark.live import EVERY_CASE
+from tests.spark.recording import digest
 
 STATEFUL = [name for name in SAMPLE_NAMES if not name.startswith("damaged") and (SAMPLES / name / "state").is_dir()]
-PANDAS_API = [
-    "aggregation-hdfs-3.5",
-    "aggregation-rocksdb-4.2",
-    "dedup-changelog-4.3",
-    "dedup-within-watermark-hdfs-3.5",
-    "join-format2-4.3",
-    "join-hdfs-3.5",
-    "limit-hdfs-4.2",
-    "pandas-with-state-changelog-4.2",
-    "session-window-hdfs-3.5",
-    "tws-avro-changelog-4.2",
-    "tws-event-time-changelog-4.2",
-    "windowed-aggregation-hdfs-4.2",
-    "windowed-aggregation-rocksdb-4.3",
-]
-"""Those that are run: the code that is generated from any other one is that of one of these, but for its names."""
 ROW_API = [
     "windowed-aggregation-hdfs-4.2",
     "session-window-changelog-4.2",
@@ -48,6 +34,16 @@ ROW_API = [
     "join-changelog-4.2",
 ]
 """With the API for rows: a single value, sessions, variables, and lists; all that the two APIs do not share."""
+RUNS = [(name, Api.PANDAS) for name in STATEFUL] + [(name, Api.ROW) for name in ROW_API]
+LIVE = [
+    ("join-hdfs-3.5", Api.PANDAS),
+    ("pandas-with-state-changelog-4.2", Api.PANDAS),
+    ("tws-avro-changelog-4.2", Api.PANDAS),
+    ("windowed-aggregation-hdfs-4.2", Api.PANDAS),
+    ("session-window-changelog-4.2", Api.ROW),
+    ("tws-rocksdb-4.2", Api.ROW),
+]
+"""Those that are run unless all are asked for."""
 OPERATORS = {"dedup-aggregation-hdfs-4.2": 1}
 """Of samples with several operators the one that is taken."""
 
@@ -57,9 +53,14 @@ _AGGREGATION = "aggregation-hdfs-4.2"
 _BIG = 2**53 + 1
 
 
-def run_in_pandas() -> list[str]:
-    """The samples whose migration is run by Spark with the API for pandas."""
-    return STATEFUL if EVERY_CASE else PANDAS_API
+def code_of(sample: str, api: Api) -> str:
+    """What is generated from a sample, without comments and docstrings; or why nothing is."""
+    try:
+        plan = plan_transform(str(SAMPLES / sample), api=api, operator=OPERATORS.get(sample), spark=Spark.V4_2)
+    except CkptError as error:
+        return f"refused: {error}"
+    code = (processor_code(plan) + start_code(plan, None)).replace(str(SAMPLES), "SAMPLES")
+    return re.sub(r'"""[\s\S]*?"""|^ *#.*\n|  # .*', "", code, flags=re.MULTILINE)
 
 
 def written(spark: Any, sample: str, folder: Path, api: Api = Api.PANDAS, operator: int | None = None) -> TransformPlan:
@@ -221,29 +222,34 @@ def ordered(rows: Any) -> list[str]:
     return sorted(repr(list(row)) for row in rows)
 
 
-def samples(spark: Any, folder: Path, pandas: list[str]) -> dict[str, Any]:
+def samples(spark: Any, folder: Path, asked: list[tuple[str, Api]]) -> dict[str, Any]:
     """Samples, migrated and started."""
-    found: dict[str, Any] = {}
-    for api in apis():
-        for name in pandas if api is Api.PANDAS else ROW_API:
-            place = folder / f"{name}-{api}"
-            try:
-                plan = written(spark, name, place, api, OPERATORS.get(name))
-            except CkptError as error:
-                found[place.name] = {"refused": str(error)}
-                continue
-            start = imported(place)
-            if any(variable.ttl for variable in plan.variables):
-                replace(spark, start, lambda frame, plan=plan: alive(plan, frame))
-            rows = spark.read.parquet(str(place / "initial_state")).collect()
-            failed = run(start, spark)
-            found[place.name] = {
-                "error": failed,
-                "keys": len(rows),
-                "wanted": wanted(plan, rows),
-                "loaded": {} if failed else loaded(spark, plan, start.CHECKPOINT),
-            }
-    return found
+    return {run_name(name, api): sample(spark, folder, name, api) for name, api in asked if api in apis()}
+
+
+def run_name(name: str, api: Api) -> str:
+    """Such as `limit-hdfs-4.2-pandas`."""
+    return f"{name}-{api}"
+
+
+def sample(spark: Any, folder: Path, name: str, api: Api) -> dict[str, Any]:
+    """What its new checkpoint holds, and what it should."""
+    place = folder / run_name(name, api)
+    try:
+        plan = written(spark, name, place, api, OPERATORS.get(name))
+    except CkptError as error:
+        return {"refused": str(error)}
+    start = imported(place)
+    if any(variable.ttl for variable in plan.variables):
+        replace(spark, start, lambda frame: alive(plan, frame))
+    rows = spark.read.parquet(str(place / "initial_state")).collect()
+    failed = run(start, spark)
+    return {
+        "error": failed,
+        "keys": len(rows),
+        "wanted": wanted(plan, rows),
+        "loaded": {} if failed else loaded(spark, plan, start.CHECKPOINT),
+    }
 
 
 def guards(spark: Any, folder: Path) -> dict[str, Any]:
@@ -251,8 +257,12 @@ def guards(spark: Any, folder: Path) -> dict[str, Any]:
     said: dict[str, Any] = {}
 
     def fresh(name: str, sample: str = _AGGREGATION, api: Api = Api.PANDAS) -> Any:
-        written(spark, sample, folder / name, api)
-        return imported(folder / name)
+        first = folder / run_name(sample, api)
+        if not first.exists():
+            written(spark, sample, first, api)
+        start = imported(shutil.copytree(first, folder / name))
+        start.INITIAL_STATE = start.INITIAL_STATE.replace(str(first), str(folder / name))
+        return start
 
     start = fresh("empty")
     start.CHECKPOINT = ""
@@ -392,11 +402,28 @@ def settings(spark: Any, start: Any) -> dict[str, Any]:
     return {"error": run(start, spark), "before": before, "after": now(), "during": list(start.SETTINGS.values())}
 
 
-def found(spark: Any, folder: Path) -> dict[str, Any]:
-    """Ask everything."""
-    own = spark.newSession()
-    own.conf.set("spark.sql.shuffle.partitions", "1")
-    own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-    asked = {"guards": guards(own, folder / "guards"), "samples": samples(own, folder / "samples", run_in_pandas())}
-    told: dict[str, Any] = json.loads(json.dumps(asked, default=str))
+def own(spark: Any) -> Any:
+    """A session for them."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+    return session
+
+
+def found(spark: Any, folder: Path, asked: list[tuple[str, Api]]) -> dict[str, Any]:
+    """What the guards say, and what became of samples."""
+    session = own(spark)
+    both = {"guards": guards(session, folder / "guards"), "samples": samples(session, folder / "samples", asked)}
+    told: dict[str, Any] = json.loads(json.dumps(both, default=str))
+    return told
+
+
+def recorded(spark: Any, folder: Path) -> dict[str, Any]:
+    """All `RUNS`, each with the code that it ran; digests in place of rows."""
+    told = {}
+    for name, api in RUNS:
+        one = sample(own(spark), folder, name, api)
+        for part in ("wanted", "loaded") if "refused" not in one else ():
+            one[part] = {variable: digest(rows) for variable, rows in one[part].items()}
+        told[run_name(name, api)] = {"code": digest([code_of(name, api)]), **one}
     return told

@@ -21,7 +21,7 @@ from tests.places import SAMPLES
 from tests.repair.killing import killed, stops
 from tests.rewrite import continuing
 from tests.rewrite.continuing import state
-from tests.rewrite.test_rewrite import STATEFUL, must_not_start, refusable
+from tests.rewrite.test_rewrite import STATEFUL, must_not_start, refusable, state_of
 
 QUICK = ("aggregation-hdfs-4.2", "session-window-changelog-4.2")
 EACH = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in STATEFUL]
@@ -69,7 +69,7 @@ def test_what_was_read_is_written_byte_for_byte(
     made = ckpt.write_state(frames(sample, shape), like=str(SAMPLES / sample), into=str(tmp_path / "new"))
     assert made.written
     assert stores == moved
-    assert state(tmp_path / "new") == state(SAMPLES / sample)
+    assert state(tmp_path / "new") == state_of(sample)
     assert ckpt.verify_state(str(tmp_path / "new")).damages == ()
 
 

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,12 @@ STATEFUL = [name for name in SAMPLE_NAMES if not name.startswith("damaged") and 
 QUICK = ("limit-hdfs-4.2", "session-window-changelog-4.2")
 
 
+@cache
+def state_of(sample: str) -> dict[str, list[str]]:
+    """The state of a sample, which is read once."""
+    return state(SAMPLES / sample)
+
+
 @pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize(
     "sample", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in STATEFUL]
@@ -40,7 +46,7 @@ def test_every_row_is_there_and_where_spark_looks_for_it(sample: str, form: dict
         assert not (tmp_path / "new").exists()
         assert refusable(sample, form), made.refused
         return
-    there = state(SAMPLES / sample)
+    there = state_of(sample)
     assert state(tmp_path / "new") == there
     assert {one.unit.label: one.rows for one in made.units} == {label: len(rows) for label, rows in there.items()}
     assert ckpt.verify_state(str(tmp_path / "new")).damages == ()

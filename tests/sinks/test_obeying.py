@@ -1,4 +1,7 @@
-"""Remedies obeyed by the letter, with sinks that remember batch ids: every row of source and sink is counted."""
+"""Remedies obeyed by the letter, with sinks that remember batch ids: every row of source and sink is counted.
+
+All are recorded (`python -m tests.spark.recording obeying`), and some are run.
+"""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,6 +12,8 @@ import pytest
 from tests.conftest import Ckpt, CopyOf
 from tests.remedies import remove
 from tests.sinks import obeying
+from tests.spark import recording
+from tests.spark.live import EVERY_CASE
 
 needs_delta = pytest.mark.skipif(find_spec("delta") is None, reason="delta-spark is not installed")
 
@@ -25,42 +30,52 @@ Of a file source none is, where its log tells the offsets that were lost.
 """
 
 
-@pytest.fixture(scope="module")
-def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What became of every damage, by damage and sink."""
-    return obeying.found(spark, tmp_path_factory.mktemp("obeying"))
+@pytest.fixture(
+    scope="module",
+    params=["recorded", pytest.param("live", marks=[pytest.mark.spark, needs_delta])],
+)
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What became of damages, by damage and sink."""
+    if request.param == "recorded":
+        return recording.read("obeying")
+    asked = {sink: list(obeying.DAMAGES) for sink in SINKS} if EVERY_CASE else obeying.LIVE
+    return obeying.found(request.getfixturevalue("spark"), tmp_path_factory.mktemp("obeying"), asked)
 
 
 def times(one: dict[str, Any]) -> dict[int, int]:
     return {int(row): count for row, count in one["times"].items()}
 
 
-@pytest.mark.spark
-@needs_delta
+def test_every_damage_is_recorded() -> None:
+    found = recording.read("obeying")
+    assert {f"{damage}/{sink}" for damage in obeying.DAMAGES for sink in SINKS} < found.keys()
+    assert found["ways"].keys() == set(obeying.DAMAGES)
+
+
 @pytest.mark.parametrize("sink", SINKS)
-@pytest.mark.parametrize("damage", AGAIN)
-def test_no_row_is_lost_and_those_written_again_are_named(damage: str, sink: str, found: dict[str, Any]) -> None:
-    told = found[f"{damage}/{sink}"]
-    assert told["error"] == ""
-    again = () if sink == "delta" and damage != "commits_behind" else AGAIN[damage]
-    assert times(told) == {row: 1 + (row in again) for row in range(80)}
+def test_no_row_is_lost_and_those_written_again_are_named(sink: str, found: dict[str, Any]) -> None:
+    damages = [damage for damage in AGAIN if f"{damage}/{sink}" in found]
+    assert damages
+    for damage in damages:
+        told = found[f"{damage}/{sink}"]
+        assert told["error"] == ""
+        again = () if sink == "delta" and damage != "commits_behind" else AGAIN[damage]
+        assert times(told) == {row: 1 + (row in again) for row in range(80)}, damage
 
 
-@pytest.mark.spark
-@needs_delta
-@pytest.mark.parametrize("damage", AGAIN)
-def test_each_way_does_to_rows_what_it_was_to_cost(damage: str, found: dict[str, Any]) -> None:
-    ways = found["ways"][damage]
-    assert {"read-again", "plan-again"} <= ways.keys()
-    for name, way in ways.items():
-        assert way["error"] == "", name
-        counts = [times(way).get(row, 0) for row in range(80)]
-        assert (0 in counts) == (way["cost"] == "MAY_LOSE"), name
-        assert max(counts) == (1 if way["cost"] == "MAY_LOSE" else 2), name
+def test_each_way_does_to_rows_what_it_was_to_cost(found: dict[str, Any]) -> None:
+    damages = [damage for damage in AGAIN if damage in found["ways"]]
+    assert damages
+    for damage in damages:
+        ways = found["ways"][damage]
+        assert {"read-again", "plan-again"} <= ways.keys()
+        for name, way in ways.items():
+            assert way["error"] == "", name
+            counts = [times(way).get(row, 0) for row in range(80)]
+            assert (0 in counts) == (way["cost"] == "MAY_LOSE"), name
+            assert max(counts) == (1 if way["cost"] == "MAY_LOSE" else 2), name
 
 
-@pytest.mark.spark
-@needs_delta
 @pytest.mark.parametrize("sink", SINKS)
 def test_a_sink_that_is_taken_back_as_the_page_says_loses_no_row_and_doubles_none(
     sink: str, found: dict[str, Any]
@@ -70,17 +85,13 @@ def test_a_sink_that_is_taken_back_as_the_page_says_loses_no_row_and_doubles_non
     assert times(told) == dict.fromkeys(range(80), 1)
 
 
-@pytest.mark.spark
-@needs_delta
 @pytest.mark.parametrize("sink", SINKS)
-def test_without_its_logs_a_query_loses_rows_and_the_page_says_so(sink: str, found: dict[str, Any]) -> None:
-    told = found[f"logs_deleted/{sink}"]
+def test_without_its_logs_a_query_lost_rows_and_the_page_said_so(sink: str) -> None:
+    told = recording.read("obeying")[f"logs_deleted/{sink}"]
     assert set(times(told)) == set(range(60)), "the rows that were new are dropped"
     assert "Start the query only if it has never written a row" in told["remedies"][0]
 
 
-@pytest.mark.spark
-@needs_delta
 def test_a_lost_query_id_is_found_in_the_delta_table_by_the_command_of_the_page(found: dict[str, Any]) -> None:
     told = found["named again"]
     assert told["found"]["newest"]["version"] == obeying.BATCHES - 1

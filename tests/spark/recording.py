@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 FILES = {
     "changelog": "tests/migrate/switching",
     "kafka-delta": "tests/sinks/kafka_delta",
+    "obeying": "tests/sinks/obeying",
+    "repaired": "tests/ways/oracle/repaired",
+    "transform": "tests/migrate/transforming",
 }
 """The module that has `recorded(spark, folder)`, an answer for each case; they are beside it, in JSON."""
 
