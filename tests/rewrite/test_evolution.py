@@ -138,3 +138,26 @@ def test_a_query_with_wider_types_and_one_more_aggregate_begins_with_the_old_sta
     assert seen[2:] == [[(1, 2**40, 1.5, Decimal("7.25"), 2**40), (3, 4, 0.25, Decimal("0.75"), 4)]]
     (kept,) = (row for row in library.read_state_arrow(str(tmp_path / "new")).to_pylist() if row["key_k"] == 2)
     assert [*kept.values()] == [2, 7, 0.5, Decimal("1.50"), False, None]
+
+
+@pytest.mark.spark
+def test_an_average_without_rows_is_zero_and_zero(spark: Any, tmp_path: Path) -> None:
+    """Where it is NULL it stays so, whatever comes: that is why ckpt makes no NULL of it."""
+    own, place = spark.newSession(), str(tmp_path / "in")
+    seen: list[dict[int, float | None]] = []
+
+    def start(checkpoint: str, condition: str = "true") -> None:
+        rows = own.readStream.schema("k INT, v INT").json(place).where(condition).groupBy("k").agg({"v": "avg"})
+        query = rows.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / checkpoint))
+        query = query.foreachBatch(lambda out, _: seen.append(dict(map(tuple, out.collect()))))
+        query.trigger(availableNow=True).start().awaitTermination(180)
+
+    own.conf.set("spark.sql.shuffle.partitions", "1")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/old.json").write_text('{"k": 1, "v": 1}')
+    start("first", "rand() < 0")
+    rows = pa.table({"key_k": [1, 2], "value_sum": [None, 0.0], "value_count": [None, 0]})
+    library.write_state({"operator 0": rows}, like=str(tmp_path / "first"), into=str(tmp_path / "new"))
+    (tmp_path / "in/new.json").write_text('{"k": 1, "v": 5}\n{"k": 2, "v": 5}\n{"k": 3, "v": 5}')
+    start("new")
+    assert seen[1:] == [{1: None, 2: 5.0, 3: 5.0}]
