@@ -11,6 +11,7 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.checks.sink import SinkOutcome, SinkOutlook
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.inspection import Inspection, inspect
+from ckpt.live import LiveSource, ask_sources, source_options
 from ckpt.reader import NotACheckpoint, open_checkpoint
 from ckpt.sinklog import SinkKind, SinkLog, SinkWriter, read_sink
 from ckpt.state.units import StateUnit, state_units
@@ -73,6 +74,7 @@ __all__ = [
     "ImportPlan",
     "Inspection",
     "Language",
+    "LiveSource",
     "Mode",
     "NotACheckpoint",
     "NotFound",
@@ -119,6 +121,7 @@ __all__ = [
     "WayName",
     "WaysPlan",
     "__version__",
+    "ask_sources",
     "copy_checkpoint",
     "count_state",
     "diff_state",
@@ -151,6 +154,7 @@ __all__ = [
     "show_state",
     "skip",
     "snippet",
+    "source_options",
     "state_units",
     "switch_changelog",
     "verify_changelog",

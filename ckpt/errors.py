@@ -5,6 +5,7 @@
     CkptError               the base: one line that names the path and the cure
     ├── StorageError        something is there that cannot be reached, listed or read
     │   └── NotFound        nothing is there
+    ├── SourceError         a source of the query cannot be asked
     └── UsageError          the request itself is wrong: a URI, an argument
 
 Messages name an argument of the call in backquotes, as ``argument`` spells it: `` `to` ``, `` `mode="overwrite"` ``.
@@ -22,6 +23,10 @@ class StorageError(CkptError):
 
 class NotFound(StorageError):
     """There is nothing at a path, or no longer."""
+
+
+class SourceError(CkptError):
+    """A source of the query cannot be asked: it cannot be reached, does not answer, or a package is missing."""
 
 
 class UsageError(CkptError):

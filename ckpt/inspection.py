@@ -11,7 +11,9 @@ from ckpt.checks.sink import SinkOutlook, findings_of, outlook, with_query_id
 from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Finding, Severity
+from ckpt.live.records import LiveSource
 from ckpt.origin import WrittenBy, written_by
+from ckpt.restart.asked import SourceOutlook, informed, source_outlooks
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
 from ckpt.shell import quoted_path
@@ -51,6 +53,7 @@ class Inspection:
     verdict: str  # one sentence without a full stop
     findings: tuple[RatedFinding, ...]  # worst first
     sink: SinkOutlook | None = None  # None: nobody asked
+    live: tuple[SourceOutlook, ...] = ()  # of each source; none: nobody asked
 
     @property
     def troubles(self) -> tuple[RatedFinding, ...]:
@@ -76,6 +79,7 @@ def inspect(
     asked: Asked = Asked.BOTH,
     batches: int = 10,
     sink: SinkLog | None = None,
+    live: Sequence[LiveSource] = (),
 ) -> Inspection:
     """Judge a checkpoint; pure, and never raises.
 
@@ -85,6 +89,7 @@ def inspect(
         asked: The progress tracking that the query is to be started with: ``sync``, ``async`` or ``both``.
         batches: How many of the newest batches are shown, 0 for all; their files must have been read.
         sink: What ``read_sink`` read of the place that the query writes to, if that is to be compared.
+        live: What ``ask_sources`` was answered, if the forecasts are to be about the sources as they are now.
 
     >>> found = ckpt.inspect(ckpt.open_checkpoint("sample_checkpoints/async-kafka-4.2"))
     >>> found.verdict
@@ -95,12 +100,15 @@ def inspect(
     """
     modes = [mode for mode in Progress if asked in (Asked.BOTH, mode.value)]
     wanted = [version for version in FORECAST if version in versions or not versions]
-    forecasts = tuple(forecast(checkpoint, version, mode) for mode in modes for version in wanted)
+    plain = tuple(forecast(checkpoint, version, mode) for mode in modes for version in wanted)
     origin = written_by(checkpoint)
-    counted = tuple(f for f in forecasts if _counts(f, origin, asked, named=bool(versions)))
-    remedied = _instead(checkpoint, counted)
-    seen = outlook(checkpoint, counted, sink) if sink is not None else None
-    judged = _findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked, seen)
+    tried = tuple(f for f in plain if _counts(f, origin, asked, named=bool(versions)))
+    remedied = tuple(informed(f, live) for f in _instead(checkpoint, tried))
+    forecasts, counted = (tuple(informed(f, live) for f in some) for some in (plain, tried))
+    seen = outlook(checkpoint, tried, sink) if sink is not None else None
+    sources = source_outlooks(tried, live)
+    besides = [*findings_of(seen), *(found for one in sources for found in one.findings)]
+    judged = _findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked, besides, seen)
     return Inspection(
         checkpoint,
         asked,
@@ -120,6 +128,7 @@ def inspect(
         ),
         judged,
         seen,
+        sources,
     )
 
 
@@ -145,13 +154,14 @@ def _findings(
     forecasts: Sequence[Forecast],
     counted: Sequence[Forecast],
     asked: Asked,
+    besides: Sequence[Finding],
     seen: SinkOutlook | None,
 ) -> tuple[RatedFinding, ...]:
     """What forecasts and checks found, once per diagnosis and path.
 
     A finding that speaks only of starts that nobody tries, or of batches long past, is a note.
     """
-    found = _distinct([*(f for one in forecasts for f in one.because), *check(checkpoint), *findings_of(seen)])
+    found = _distinct([*(f for one in forecasts for f in one.because), *check(checkpoint), *besides])
     spoken_of = {_key(f) for one in forecasts for f in one.because}
     places: dict[str, list[str]] = {}
     for one in found:

@@ -81,6 +81,7 @@ class Rules:
     reads_outside: bool  # its decompressor takes bytes from before a damaged block
     looks_for_version: bool  # it reads the version that a changelog begins with
     names_state_errors: bool  # errors about state have an error class of their own
+    names_kafka_loss: bool  # errors about rows that Kafka lost have a condition of their own (KAFKA_DATA_LOSS)
     version_2_snapshots: bool  # in checkpoint format 2 its RocksDB snapshots begin with v2, and it reads no v1
     repairs_snapshots: bool  # it goes back to an older snapshot where one is bad (AutoSnapshotLoader)
     checksum_check: ChecksumCheck
@@ -116,6 +117,7 @@ _3_5 = Rules(
     reads_outside=True,
     looks_for_version=False,
     names_state_errors=False,
+    names_kafka_loss=False,
     version_2_snapshots=False,
     repairs_snapshots=False,
     checksum_check=ChecksumCheck.NONE,
@@ -136,6 +138,7 @@ _4_0 = replace(
     reads_outside=False,
     looks_for_version=True,
     names_state_errors=True,
+    names_kafka_loss=True,
     version_2_snapshots=True,
     state_reader=True,
 )

@@ -35,6 +35,7 @@ _OPTIONS = {
     "shift": "--shift",
     "side": "--side",
     "source": "--source",
+    "source_options": "--source-option",
     "storage_options": "--storage-option",
     "store": "--store",
     "table": "--table",

@@ -8,6 +8,7 @@ from ckpt import inspection
 from ckpt.checkpoint import Checkpoint
 from ckpt.errors import UsageError
 from ckpt.findings import Asked
+from ckpt.live import ask_sources, source_options
 from ckpt.reader import open_checkpoint
 from ckpt.sinklog import sink_of
 
@@ -26,6 +27,17 @@ def inspect(
     ] = False,
     jobs: options.JobsOption = None,
     sink: options.SinkOption = None,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="Also ask the sources what they have now, with 5 s for each request.")
+    ] = False,
+    source_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source-option",
+            metavar="I.KEY=VALUE",
+            help="With --sources: an option of the reader of source I; @FILE and env:NAME keep a secret elsewhere.",
+        ),
+    ] = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
@@ -37,13 +49,17 @@ def inspect(
     given = options.pairs("--storage-option", storage_option)
     if jobs is not None and not deep:
         raise UsageError("--jobs is for --deep")
+    if source_option and not sources:
+        raise UsageError("--source-option is for --sources")
+    reader = source_options(source_option or ())
     opened = (
         _deep(checkpoint, given, batches, jobs, quiet=quiet)
         if deep
         else open_checkpoint(checkpoint, given, batches=batches)
     )
     has = sink_of(sink, checkpoint, given)
-    found = inspection.inspect(opened, spark or (), progress, batches, has)
+    live = ask_sources(opened, reader) if sources else ()
+    found = inspection.inspect(opened, spark or (), progress, batches, has, live)
     emit(InspectionReport(found), output)
 
 

@@ -15,7 +15,9 @@ from ckpt.history import Pattern
 from ckpt.migrate.transform import Api, TimeMode
 from ckpt.migrate.variables import Form
 from ckpt.model import Kind, Provider
+from ckpt.restart.asked import SourceOutcome
 from ckpt.restart.forecast import Outcome
+from ckpt.restart.kafka_source import Fate
 from ckpt.sources import SourceType
 from ckpt.versions import Progress
 from commands.exits import Exit
@@ -45,11 +47,15 @@ def test_an_empty_folder_is_told_as_published(ckpt: Ckpt, tmp_path: Path) -> Non
 
 
 def test_every_published_key_is_used() -> None:
-    """A key below a list that is empty in every sample would be published unseen; `tests/sinks` looks at sinks."""
+    """A key below a list that is empty in every sample would be published unseen.
+
+    `tests/sinks` looks at those of sinks, `tests/live` at those of sources that were asked.
+    """
     seen = {"ckpt", "ckpt.version", "ckpt.schema"}
     for sample in SAMPLE_NAMES:
         seen |= contract.keys_in(golden.recorded(sample))
-    assert {key for key in contract.shapes().keys() - seen if not key.startswith("sink.")} == set()
+    asked = ("sink.", "sources[].live.")
+    assert {key for key in contract.shapes().keys() - seen if not key.startswith(asked)} == set()
 
 
 def test_the_checker_sees_what_differs(ckpt: Ckpt) -> None:
@@ -75,6 +81,8 @@ def test_the_checker_sees_what_differs(ckpt: Ckpt) -> None:
         ("checkpoint.kind", Kind),
         ("batches.pattern", Pattern),
         ("sources[].type", SourceType),
+        ("sources[].live.outcome", SourceOutcome),
+        ("sources[].live.partitions[].fate", Fate),
         ("restart[].progress", Progress),
         ("restart[].outcome", Outcome),
         ("state.provider", Provider),

@@ -5,13 +5,16 @@ reused. In ``meaning`` and ``remedy``, ``{checkpoint}`` is the path that was ins
 finding and ``{batch}`` the batch that this place belongs to.
 """
 
-from ckpt.diagnoses import logs, others, sinks, state
+from ckpt.diagnoses import logs, others, sinks, sources, state
 from ckpt.findings import Diagnosis
 
 
 def all_diagnoses() -> tuple[Diagnosis, ...]:
     """Every diagnosis, in the order of its code."""
     found = [
-        value for room in (logs, state, others, sinks) for value in vars(room).values() if isinstance(value, Diagnosis)
+        value
+        for room in (logs, state, others, sinks, sources)
+        for value in vars(room).values()
+        if isinstance(value, Diagnosis)
     ]
     return tuple(sorted(found, key=lambda diagnosis: diagnosis.code))

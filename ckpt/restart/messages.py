@@ -4,6 +4,8 @@
 (``Unreadable.says``).
 """
 
+from ckpt.versions import Rules
+
 NEWER_VERSION = "UnsupportedLogVersion"
 SOURCES_DIFFER = "sources in the checkpoint offsets and now there are"
 ASYNC_REFUSES_STATE = "support async progress tracking at this moment"
@@ -63,3 +65,31 @@ def gone(path: str) -> str:
 def no_join_format(version: int) -> str:
     """``SymmetricHashJoinStateManager`` of Spark 4.2."""
     return f"State format version {version} is under development"
+
+
+NO_TOPIC = "This server does not host this topic-partition"
+
+
+def offset_changed(start: int, end: int) -> str:
+    """``KafkaExceptions.partitionOffsetChanged``: a Kafka partition ends before the next batch starts."""
+    return f"offset was changed from {start} to {end}"
+
+
+def added_partition(topic: str, partition: int, first: int) -> str:
+    """``KafkaExceptions.addedPartitionDoesNotStartFromZero``."""
+    return f"Added partition {topic}-{partition} starts from {first} instead of 0"
+
+
+def partitions_deleted(rules: Rules) -> str:
+    """``KafkaExceptions.partitionsDeleted``: the query reads fewer partitions than before."""
+    return "have been deleted" if rules.names_kafka_loss else "are gone"
+
+
+def unread(start: int, rules: Rules) -> str:
+    """``KafkaExceptions.couldNotReadOffsetRange``: rows from an offset on are not there."""
+    return f"Could not read records in offset [{start}, " if rules.names_kafka_loss else "out of range"
+
+
+def no_position(topic: str, partition: int) -> str:
+    """Kafka's consumer, which waits ``default.api.timeout.ms`` for a partition that is not there."""
+    return f"before the position for partition {topic}-{partition} could be determined"

@@ -1,14 +1,17 @@
 """An inspection as the JSON document of the contract: every key always there, null or [] where there is nothing."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from ckpt.checkpoint import Checkpoint, Log
 from ckpt.inspection import Inspection, RatedFinding
 from ckpt.model import Operator, StateInventory, Store, Unreadable
+from ckpt.restart.asked import SourceOutlook
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.sources import SourceView
 from ckpt.version import __version__
 
+from .live import live_entry
 from .sink import sink_entry
 
 SCHEMA = 1
@@ -25,7 +28,7 @@ def inspection_document(inspection: Inspection) -> Document:
         "checkpoint": checkpoint_entry(inspection),
         "batches": _batches(inspection),
         "latest": _latest(checkpoint),
-        "sources": [source_entry(source) for source in inspection.sources],
+        "sources": [source_entry(source, inspection.live) for source in inspection.sources],
         "restart": [restart_entry(forecast) for forecast in inspection.forecasts],
         "state": _state(checkpoint.state) if checkpoint.state is not None else None,
         "sink": sink_entry(inspection.sink),
@@ -100,14 +103,15 @@ def _latest(checkpoint: Checkpoint) -> dict[str, Any]:
     }
 
 
-def source_entry(source: SourceView) -> dict[str, Any]:
-    """The position of one source."""
+def source_entry(source: SourceView, live: Sequence[SourceOutlook] = ()) -> dict[str, Any]:
+    """The position of one source, and what it has now if it was asked."""
     return {
         "index": source.index,
         "name": source.name,
         "type": source.type,
         "offset": source.offset,
         "decoded": source.decoded,
+        "live": live_entry(live, source.index),
     }
 
 

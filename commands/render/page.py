@@ -33,6 +33,7 @@ from .blocks import (
 )
 from .document import Document, inspection_document
 from .findings import findings_section, next_advice
+from .live import live_lines
 from .offsets import counted, offset
 from .sink import sink_section
 from .state import state_section
@@ -171,6 +172,7 @@ def _sources(inspection: Inspection) -> Iterator[Block]:
         for text in reads or {offset(source.offset): None}:
             yield Item(text, 24, label + "  ")
             label = ""
+        yield from live_lines(inspection.live, source.index)
     yield from more(len(inspection.sources) - _SOURCES)
 
 

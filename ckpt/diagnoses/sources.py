@@ -1,0 +1,60 @@
+"""Diagnoses of what ``ckpt inspect --sources`` finds in the sources (CKPT42x)."""
+
+from ckpt.diagnoses.common import ERROR, WARNING
+from ckpt.findings import Diagnosis
+
+_LEAVES = (
+    "A failed start of a new batch leaves its offsets file behind, which every later start reads: do not try it before "
+    "this is repaired."
+)
+KAFKA_ENDS_EARLIER = Diagnosis(
+    "CKPT421",
+    "kafka-topic-recreated",
+    ERROR,
+    "A Kafka topic has fewer rows, or fewer partitions, than the query has read or planned: it was deleted and created "
+    f"again, or a broker has lost rows. The next start fails, or waits for rows that never come. {_LEAVES}",
+    "`ckpt offsets set {checkpoint}` lets the query begin at the earliest rows of the topic. With failOnDataLoss=false "
+    "it would go on at the end of the topic instead, and never read the rows before it.",
+)
+KAFKA_EXPIRED = Diagnosis(
+    "CKPT422",
+    "kafka-rows-expired",
+    ERROR,
+    f"Rows that the next batch is to read are gone from Kafka: retention has passed. The next start fails. {_LEAVES}",
+    "These rows are lost. `ckpt offsets set {checkpoint}` lets the query begin at the earliest rows that are left.",
+)
+KAFKA_NO_TOPIC = Diagnosis(
+    "CKPT423",
+    "kafka-topic-missing",
+    ERROR,
+    "A topic of the checkpoint is not on these brokers. The next start fails, with failOnDataLoss=false too; or "
+    "the brokers create an empty topic because of it.",
+    "Check the brokers and the name. Create the topic again, or subscribe without it. Then run "
+    "`ckpt inspect --sources` again.",
+)
+KAFKA_NOT_SUBSCRIBED = Diagnosis(
+    "CKPT424",
+    "kafka-topic-not-subscribed",
+    ERROR,
+    "The query is to subscribe without a topic that the checkpoint has read. The next new batch fails "
+    f'("Partitions ... have been deleted"). {_LEAVES}',
+    "`ckpt offsets set {checkpoint}` takes the topic out of the checkpoint. Its rows that were not read are then read "
+    "by another query or by none.",
+)
+KAFKA_LOOKS_RECREATED = Diagnosis(
+    "CKPT425",
+    "kafka-topic-looks-recreated",
+    WARNING,
+    "Rows of a Kafka topic that the query has already read are younger than the batch that read them: the topic was "
+    "deleted and created again, or the clocks of producers and driver differ. Spark does not notice: it goes on at "
+    "the old offsets, and never reads the rows before them.",
+    "Find out from the broker's log whether the topic was created again.",
+)
+KAFKA_SKIPS = Diagnosis(
+    "CKPT426",
+    "kafka-rows-skipped",
+    WARNING,
+    "With failOnDataLoss=false, which was given, the next start does not fail and says nothing: it leaves out rows "
+    "that it cannot find, and rows of a topic that was created again.",
+    "Run `ckpt inspect --sources` without failOnDataLoss=false: it says how to lose only the rows that are gone.",
+)

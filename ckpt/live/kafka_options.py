@@ -1,0 +1,135 @@
+"""Reader options of Spark's Kafka source as settings of librdkafka: an allow-list, because the two speak differently.
+
+Each line was tried with librdkafka 2.16; what it refuses, or has another meaning for, is refused here by name.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from ckpt.errors import UsageError
+from ckpt.storage.base import one_line
+
+SERVERS = "kafka.bootstrap.servers"
+_SAME = {
+    "bootstrap.servers",
+    "client.dns.lookup",
+    "client.id",
+    "sasl.mechanism",
+    "security.protocol",
+    "ssl.key.password",
+    "ssl.keystore.location",
+    "ssl.keystore.password",
+}
+_PEM = {"ssl.truststore.certificates": "ssl.ca.pem", "ssl.truststore.location": "ssl.ca.location"}
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+_OF_OAUTH = {
+    "clientId": "sasl.oauthbearer.client.id",
+    "clientSecret": "sasl.oauthbearer.client.secret",
+    "scope": "sasl.oauthbearer.scope",
+}
+_READER = {
+    "assign",
+    "endingoffsets",
+    "endingoffsetsbytimestamp",
+    "endingtimestamp",
+    "failondataloss",
+    "fetchoffset.numretries",
+    "fetchoffset.retryintervalms",
+    "groupidprefix",
+    "includeheaders",
+    "kafkaconsumer.polltimeoutms",
+    "maxoffsetspertrigger",
+    "maxrecordsperpartition",
+    "maxtriggerdelay",
+    "minoffsetspertrigger",
+    "minpartitions",
+    "startingoffsets",
+    "startingoffsetsbytimestamp",
+    "startingoffsetsbytimestampstrategy",
+    "startingtimestamp",
+    "subscribe",
+    "subscribepattern",
+}
+"""Options without ``kafka.``, whose case does not matter."""
+_JAAS = re.compile(
+    r"""\s*(?P<module>[\w.$]+)\s+\w+(?P<entries>(?:\s+[\w.]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;"]+))*)\s*;\s*"""
+)
+_ENTRY = re.compile(r"""([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))""")
+
+
+def librdkafka(options: Mapping[str, str]) -> dict[str, str]:
+    """What a client needs to reach the brokers that a reader with these options reaches.
+
+    Raises UsageError where that cannot be said, which never repeats a secret.
+
+    >>> librdkafka({"kafka.bootstrap.servers": "host:9092", "kafka.fetch.min.bytes": "1", "subscribe": "orders"})
+    {'bootstrap.servers': 'host:9092'}
+    """
+    for key in options:
+        if not key.startswith("kafka.") and key.lower() not in _READER:
+            raise UsageError(f"`source_options`: the Kafka source of Spark has no option {one_line(key)}")
+    given = {key.removeprefix("kafka."): value for key, value in options.items() if key.startswith("kafka.")}
+    if not given.get("bootstrap.servers"):
+        raise UsageError(f"`source_options`: a Kafka source needs {SERVERS}=HOST:PORT")
+    logs_in = given.get("security.protocol", "").upper().startswith("SASL")
+    mechanism = given.get("sasl.mechanism", "GSSAPI" if logs_in else "PLAIN")
+    if mechanism.upper() not in _MECHANISMS:
+        can = ", ".join(_MECHANISMS)
+        raise UsageError(f"`source_options`: ckpt cannot log in with sasl.mechanism {one_line(mechanism)}, only {can}")
+    return dict(_translated(given))
+
+
+def plain(options: Mapping[str, str], name: str) -> str | None:
+    """The value of an option that has no ``kafka.`` in front: its case does not matter."""
+    return {key.lower(): value for key, value in options.items()}.get(name.lower())
+
+
+def _translated(given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for key, value in given.items():
+        if key in _SAME:
+            yield key, value
+        elif key in _PEM:
+            yield _PEM[key], value
+        elif key == "ssl.endpoint.identification.algorithm":
+            yield key, value or "none"
+        elif key == "sasl.jaas.config":
+            yield from _jaas(value, given)
+        elif key == "sasl.oauthbearer.token.endpoint.url":
+            yield key, value
+    _check_stores(given)
+
+
+_STORES = {
+    "truststore": (("", "PEM"), (".jks", ".p12", ".pfx"), "a PEM file"),
+    "keystore": (("", "PKCS12"), (".jks",), "a PKCS#12 file"),
+}
+"""Types and endings of key stores: those that librdkafka reads, those that it does not, what it wants."""
+
+
+def _check_stores(given: Mapping[str, str]) -> None:
+    for store, (types, endings, form) in _STORES.items():
+        place, kind = given.get(f"ssl.{store}.location", ""), given.get(f"ssl.{store}.type", "").upper()
+        if kind not in types or place.lower().endswith(endings):
+            raise UsageError(
+                f"`source_options`: kafka.ssl.{store}.location must be {form} for ckpt, which reads no key "
+                "stores of Java (JKS): `keytool` exports them"
+            )
+
+
+def _jaas(text: str, given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """A login module of Java as what it says: name and password, or an OAuth client."""
+    found = _JAAS.fullmatch(text)
+    module = found["module"].rpartition(".")[2] if found else ""
+    entries = {key: re.sub(r"\\(.)", r"\1", a or b) for key, a, b in _ENTRY.findall(found["entries"] if found else "")}
+    if module in ("PlainLoginModule", "ScramLoginModule") and {"username", "password"} <= entries.keys():
+        yield "sasl.username", entries["username"]
+        yield "sasl.password", entries["password"]
+    elif module == "OAuthBearerLoginModule" and "sasl.oauthbearer.token.endpoint.url" in given:
+        yield "sasl.oauthbearer.method", "oidc"
+        yield from ((name, entries[key]) for key, name in _OF_OAUTH.items() if key in entries)
+    else:
+        raise UsageError(
+            "`source_options`: kafka.sasl.jaas.config is understood as a PlainLoginModule or ScramLoginModule with "
+            'username="..." and password="...", or an OAuthBearerLoginModule with clientId and clientSecret beside '
+            "kafka.sasl.oauthbearer.token.endpoint.url"
+        )

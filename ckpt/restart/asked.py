@@ -1,0 +1,257 @@
+"""The forecast of a start, with what the sources have answered (``ckpt.live``): findings, and what to do about them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ckpt import diagnoses
+from ckpt.findings import Diagnosis, Finding
+from ckpt.live.records import KafkaNow, LiveSource
+from ckpt.restart.forecast import Forecast, Outcome, SourceRange
+from ckpt.restart.kafka_source import RECREATED, Fate, PartOutlook, outlooks, words
+from ckpt.shell import quoted
+from ckpt.versions import Progress
+
+_DIAGNOSES: Mapping[Fate, Diagnosis] = {
+    Fate.LOOKS_RECREATED: diagnoses.sources.KAFKA_LOOKS_RECREATED,
+    Fate.EXPIRED: diagnoses.sources.KAFKA_EXPIRED,
+    Fate.ADDED_LATE: diagnoses.sources.KAFKA_EXPIRED,
+    Fate.ENDS_EARLIER: diagnoses.sources.KAFKA_ENDS_EARLIER,
+    Fate.WAITS: diagnoses.sources.KAFKA_ENDS_EARLIER,
+    Fate.GONE: diagnoses.sources.KAFKA_ENDS_EARLIER,
+    Fate.NOT_SUBSCRIBED: diagnoses.sources.KAFKA_NOT_SUBSCRIBED,
+    Fate.NO_TOPIC: diagnoses.sources.KAFKA_NO_TOPIC,
+}
+_CERTAIN = (Fate.ENDS_EARLIER, Fate.WAITS, Fate.GONE)
+_ALWAYS_FAILS = {False: Fate.NO_TOPIC, True: Fate.GONE}
+"""With ``failOnDataLoss=false`` too: in a new batch, and in one that was planned."""
+
+
+class SourceOutcome(StrEnum):
+    """What the next start makes of a source that was asked."""
+
+    CONTINUES = "continues"
+    FAILS = "fails"  # also one that waits first
+    SKIPS = "skips"  # it runs, and rows are never read
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOutlook:
+    """One source that was asked about, and the next start."""
+
+    live: LiveSource
+    outcome: SourceOutcome = SourceOutcome.UNKNOWN
+    said: str = ""  # one sentence without a full stop
+    parts: tuple[PartOutlook, ...] = ()  # of Kafka
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def waiting(self) -> int | None:
+        """Offsets that wait to be read; None where that is not known."""
+        return sum(one.waiting for one in self.parts) if self.outcome is not SourceOutcome.UNKNOWN else None
+
+    @property
+    def lost(self) -> int | None:
+        """Offsets that a start with ``failOnDataLoss=false`` never reads; None where that is not known."""
+        return sum(one.lost for one in self.parts) if self.outcome is not SourceOutcome.UNKNOWN else None
+
+
+def informed(forecast: Forecast, live: Sequence[LiveSource]) -> Forecast:
+    """A forecast as it is with the sources that are there; pure."""
+    if forecast.outcome is not Outcome.RESUMES or forecast.batch_id is None:
+        return forecast
+    for source in live:
+        seen = _seen(forecast, source)
+        stopping = tuple(one for one in seen.parts if one.fate.fails and not one.later)
+        again = bool(forecast.reexecutes)
+        if source.kafka is not None and not source.kafka.fail_on_data_loss:
+            stopping = tuple(one for one in stopping if one.fate is _ALWAYS_FAILS[again])
+        if stopping:
+            at_start = not again and any(one.fate is Fate.NO_TOPIC for one in stopping)
+            why = {_DIAGNOSES[one.fate] for one in stopping}
+            return replace(
+                forecast,
+                outcome=Outcome.FAILS_AT_START if at_start else Outcome.FAILS_IN_BATCH,
+                error=words(stopping, again=again, rules=forecast.spark.rules),
+                because=(*forecast.because, *(found for found in seen.findings if found.diagnosis in why)),
+            )
+    return forecast
+
+
+def source_outlooks(forecasts: Sequence[Forecast], live: Sequence[LiveSource]) -> tuple[SourceOutlook, ...]:
+    """What the next start makes of each source that was asked about; pure.
+
+    Args:
+        forecasts: Of the starts that somebody may try, as they are without an answer.
+        live: The answers.
+
+    """
+    running = [one for one in forecasts if one.outcome is Outcome.RESUMES]
+    start = min(running, key=lambda one: one.progress is not Progress.SYNC, default=None)
+    if start is None:
+        said = "no start that is forecast reads it: ask again after the repair"
+        return tuple(SourceOutlook(source, said=source.not_asked or said) for source in live)
+    return tuple(_seen(start, source) for source in live)
+
+
+def _seen(start: Forecast, source: LiveSource) -> SourceOutlook:
+    now = source.kafka
+    reading = next((one for one in start.sources if one.index == source.index), None)
+    if now is None or reading is None:
+        return SourceOutlook(source, said=source.not_asked or "where the next batch starts is not in the log")
+    parts = outlooks(reading, now)
+    if parts is None:
+        return SourceOutlook(source, said="where the next batch starts is not in the log")
+    found = tuple(_Judge(start, reading, now, parts).findings())
+    outcome = _outcome(parts, now, again=bool(start.reexecutes))
+    return SourceOutlook(source, outcome, _said(parts), parts, found)
+
+
+def _outcome(parts: Sequence[PartOutlook], now: KafkaNow, *, again: bool) -> SourceOutcome:
+    if any(one.fate.fails if now.fail_on_data_loss else one.fate is _ALWAYS_FAILS[again] for one in parts):
+        return SourceOutcome.FAILS
+    skips = any(one.lost or one.fate is Fate.NO_TOPIC for one in parts)
+    return SourceOutcome.SKIPS if skips else SourceOutcome.CONTINUES
+
+
+def _said(parts: Sequence[PartOutlook]) -> str:
+    waiting, lost, new = sum(one.waiting for one in parts), sum(one.lost for one in parts), _count(parts, Fate.ADDED)
+    texts = [f"{waiting:,} {_offsets(waiting)} of {len(parts):,} {_plural(len(parts), 'partition')} wait to be read"]
+    if new:
+        texts.append(f"{new:,} {_plural(new, 'partition')} came, and will be read from the beginning")
+    if lost:
+        texts.append(f"a start with failOnDataLoss=false would never read {lost:,} {_offsets(lost)}")
+    return "; ".join(texts)
+
+
+def _count(parts: Sequence[PartOutlook], fate: Fate) -> int:
+    return sum(one.fate is fate for one in parts)
+
+
+def _plural(count: int, word: str) -> str:
+    return word if count == 1 else f"{word}s"
+
+
+def _offsets(count: int) -> str:
+    return _plural(count, "offset")
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """The findings about one source, one for each diagnosis."""
+
+    start: Forecast
+    reading: SourceRange
+    now: KafkaNow
+    parts: tuple[PartOutlook, ...]
+
+    @property
+    def again(self) -> bool:
+        return bool(self.start.reexecutes)
+
+    def findings(self) -> Iterator[Finding]:
+        path = f"sources/{self.reading.index}"
+        certain = {one.part[0] for one in self.parts if one.fate in _CERTAIN}
+        found: dict[Diagnosis, list[PartOutlook]] = {diagnosis: [] for diagnosis in _DIAGNOSES.values()}
+        for one in self.parts:
+            shown = one.fate is Fate.LOOKS_RECREATED and one.part[0] in certain  # by another partition
+            if one.fate in _DIAGNOSES:
+                found[_DIAGNOSES[Fate.GONE if shown else one.fate]].append(one)
+        for diagnosis, same in found.items():
+            fails = self.now.fail_on_data_loss or any(
+                one.fate in (Fate.NO_TOPIC, _ALWAYS_FAILS[self.again]) for one in same
+            )
+            if not same or not (fails or any(one.lost for one in same)):
+                continue
+            detail = self._detail(same)
+            if fails:
+                yield Finding(diagnosis, path, detail, self._remedy(diagnosis, same))
+            else:
+                yield Finding(diagnoses.sources.KAFKA_SKIPS, path, detail)
+
+    def _detail(self, same: Sequence[PartOutlook]) -> str:
+        worst = max(same, key=lambda one: (one.fate.fails, one.lost, one.waiting))
+        others = len(same) - 1
+        more = f"; and {others:,} {_plural(others, 'partition')} more" if others else ""
+        lost = sum(one.lost for one in same)
+        cost = f"; failOnDataLoss=false never reads {lost:,} {_offsets(lost)}" if lost and worst.fate.fails else ""
+        return f"{_described(worst)}{more}{cost}"
+
+    def _remedy(self, diagnosis: Diagnosis, same: Sequence[PartOutlook]) -> str | None:
+        batch = self.start.batch_id
+        if diagnosis is diagnoses.sources.KAFKA_NO_TOPIC:
+            return None
+        if all(one.later for one in same):
+            return (
+                f"Batch {batch} still runs. Let it run with trigger once, and then run `ckpt inspect --sources` again, "
+                "before the next batch starts."
+            )
+        if self.again:
+            return self._of_planned(same)
+        return f"{self._costs(same)} {self._set()} shows the plan for it. Apply it before the start.".strip()
+
+    def _of_planned(self, same: Sequence[PartOutlook]) -> str:
+        """For a batch that was planned before, whose range cannot be moved."""
+        batch = self.start.batch_id
+        if not any(one.fate in RECREATED for one in self.parts):
+            gone = sum(one.lost for one in self.parts)
+            return (
+                f"{gone:,} {_offsets(gone)} are gone for good. Start the query with failOnDataLoss=false and trigger "
+                f"once, until batch {batch} is committed: it reads what is left of it. Afterwards leave the option out."
+            )
+        return (
+            f"`ckpt skip {{checkpoint}}` leaves out batch {batch}, which cannot be read. Then {self._set()}: the query "
+            "begins at the earliest rows of the new topic, and reads what that batch had of other topics. What it had "
+            "of other sources is left out: `ckpt offsets show {checkpoint}` says what that is."
+        )
+
+    def _costs(self, same: Sequence[PartOutlook]) -> str:
+        fates = {one.fate for one in same}
+        if fates <= {Fate.EXPIRED, Fate.ADDED_LATE}:
+            gone = sum(one.lost for one in same)
+            return f"{gone:,} {_offsets(gone)} are gone for good. To begin at the earliest rows that are left,"
+        if fates == {Fate.NOT_SUBSCRIBED}:
+            left = sum(one.lost for one in same)
+            return f"Subscribe to it again; or, to give up its {left:,} {_offsets(left)} that were not read,"
+        if fates == {Fate.LOOKS_RECREATED}:
+            return "If it was not recreated, start the query as usual. If it was, to read all its rows,"
+        return "To read all rows of the new topic (if it is the old one, that reads rows again),"
+
+    def _set(self) -> str:
+        """The command that moves the end of the latest batch to what can be read of each partition."""
+        recreated = {one.part[0] for one in self.parts if one.fate in RECREATED}
+        topics: dict[str, dict[str, int | None]] = {}
+        for one in self.parts:
+            (topic, number), now = one.part, one.now
+            at = one.begin if one.fate is Fate.CONTINUES and topic not in recreated else now.earliest if now else None
+            if one.fate is Fate.NOT_SUBSCRIBED:
+                at = None
+            if at is not None or one.start is not None or one.end is not None:
+                topics.setdefault(topic, {})[str(number)] = at
+        to = quoted(json.dumps(topics, separators=(",", ":")))
+        return f"`ckpt offsets set {{checkpoint}} --source {self.reading.index} --to {to}`"
+
+
+def _described(one: PartOutlook) -> str:
+    """What is wrong with a partition."""
+    name, now = f"{one.part[0]}/{one.part[1]}", one.now
+    match one.fate:
+        case Fate.NO_TOPIC:
+            return f"there is no topic {one.part[0]}"
+        case Fate.NOT_SUBSCRIBED:
+            return f"{name} is not subscribed to; {one.lost:,} {_offsets(one.lost)} of it were not read"
+    if now is None:
+        return f"{name} is not there any more"
+    has = f"{name} has offsets {now.earliest} to {now.latest}"
+    match one.fate:
+        case Fate.ADDED_LATE:
+            return f"{name} came, and its first {now.earliest:,} {_offsets(now.earliest)} are gone already"
+        case Fate.WAITS:
+            return f"{has}, and batch reads {one.start} to {one.end}: a start waits, and then fails"
+        case Fate.LOOKS_RECREATED if now.younger:
+            return f"{has}; {now.younger.offset} was written after batch {now.younger.batch} had read up to {one.start}"
+        case Fate.LOOKS_RECREATED:
+            return f"{has}, and another partition shows that its topic was created again"
+    return f"{has}, and the next batch starts at {one.begin}"
