@@ -145,13 +145,16 @@ def _compared(
             said=said,
             findings=(Finding(diagnoses.sinks.SINK_FORGOT, "", detail),),
         )
-    if newest >= batch + start.again:
-        return _drops(checkpoint, seen, start, newest)
+    gone = writer.taken_back if writer is not None else None
+    passed_over = start.again and (gone is None or not gone[0] <= batch <= gone[1])
+    if newest >= batch + passed_over:
+        return _drops(checkpoint, seen, batch + passed_over, newest)
     if newest == batch:
         return _passes_over(checkpoint, seen)
     if newest < batch - 1:
         return _lacks(seen, newest + 1)
-    return replace(seen, said=f"it has batch {newest} last, so batch {batch} is written")
+    seen = replace(seen, said=f"it has batch {newest} last, so batch {batch} is written")
+    return seen if gone is None or gone[0] >= batch else _restored(checkpoint, seen, gone)
 
 
 def _never_seen(log: SinkLog, start: _Start) -> SinkOutlook:
@@ -175,15 +178,32 @@ def _of_others(log: SinkLog) -> str:
     return f"; it has batches of {one.app_id} up to {one.last_batch}{more}"
 
 
-def _drops(checkpoint: Checkpoint, seen: SinkOutlook, start: _Start, newest: int) -> SinkOutlook:
-    first = start.batch + start.again
-    lost = span(first, newest)
-    before = f"batch {start.batch}, which runs again, is passed over; " if start.again else ""
+def _restored(checkpoint: Checkpoint, seen: SinkOutlook, gone: Batches) -> SinkOutlook:
+    """A table that knows batches of which it no longer has the rows."""
+    last = min(gone[1], (seen.next_batch or 0) - 1)
+    which = span(gone[0], last)
+    detail = f"{seen.log.uri} was restored: the rows of {which} were taken back"
+    remedy = None
+    if gone[0] > 0:
+        copied = f"`ckpt copy {quoted_path(checkpoint.uri)} NEW --batch {gone[0] - 1} --new-id`"
+        remedy = f"If the rows of {which} are wanted, {copied}, and start the query from there: it writes them again."
+    return replace(
+        seen,
+        outcome=SinkOutcome.LACKS,
+        said=f"{seen.said}; the rows of {which} were taken back by a RESTORE",
+        lacks=(gone[0], last),
+        findings=(Finding(diagnoses.sinks.SINK_RESTORED, "", detail, remedy),),
+    )
+
+
+def _drops(checkpoint: Checkpoint, seen: SinkOutlook, first: int, newest: int) -> SinkOutlook:
+    lost, batch = span(first, newest), seen.next_batch or 0
+    before = f"batch {batch}, which runs again, is passed over; " if first > batch else ""
     said = f"it has batch {newest} last: {before}new rows of {lost} will be dropped silently"
     finding = Finding(
         diagnoses.sinks.SINK_WILL_DROP,
         "",
-        f"{seen.log.uri} has batch {newest}, and batch {start.batch} runs next: {lost} will be dropped silently",
+        f"{seen.log.uri} has batch {newest}, and batch {batch} runs next: {lost} will be dropped silently",
         _forget(checkpoint, seen),
     )
     return replace(seen, outcome=SinkOutcome.DROPS, said=said, dropped=(first, newest), findings=(finding,))

@@ -50,6 +50,15 @@ SINK_FORGOT = Diagnosis(
     "Before the start, `ALTER TABLE ... UNSET TBLPROPERTIES ('delta.setTransactionRetentionDuration')`: the table "
     "then knows its batches again, unless its log was cleaned since they expired. Check with `ckpt inspect --sink`.",
 )
+SINK_RESTORED = Diagnosis(
+    "CKPT418",
+    "sink-restored",
+    WARNING,
+    "The Delta table was restored to a version before batches of this query. RESTORE takes back their rows and not "
+    "their transactions, so the table still skips these batches, and no start writes their rows again.",
+    "If those rows are wanted, write them with a query of a new id: `ckpt copy {checkpoint} NEW --batch N --new-id`, "
+    "with the last batch before them for N.",
+)
 SINK_HAS_NEXT = Diagnosis(
     "CKPT416",
     "sink-has-the-uncommitted-batch",

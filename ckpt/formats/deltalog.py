@@ -17,7 +17,7 @@ from ckpt.model import Fault, Json
 _COMMIT = re.compile(r"([0-9]{20})\.json")
 _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint(?:\.([0-9]{10})\.([0-9]{10}))?\.parquet")
 _CHECKPOINT_V2 = re.compile(r"([0-9]{20})\.checkpoint\.[0-9a-fA-F-]{36}\.(?:json|parquet)")
-_WANTED = (b'"txn"', b'"metaData"')
+_WANTED = (b'"txn"', b'"metaData"', b'"RESTORE"')
 RETENTION = "delta.setTransactionRetentionDuration"
 """The property of a table that lets it forget transactions; not set by default."""
 
@@ -51,6 +51,17 @@ class TableSettings:
     retention: str | None  # how long they count, in Delta's words; None: for ever
 
 
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """The table was taken back; transactions stay as they are."""
+
+    to_version: int
+
+
+Action = Transaction | TableSettings | Restore
+"""What matters of a line."""
+
+
 def segment(names: Iterable[str]) -> Segment:
     """Choose among the names in ``_delta_log``. Raises Damaged where versions are missing."""
     listed = sorted(names)
@@ -81,7 +92,7 @@ def _checkpoints(names: Iterable[str]) -> Mapping[int, tuple[str, ...]]:
     return found
 
 
-def parse_action(line: bytes) -> Transaction | TableSettings | None:
+def parse_action(line: bytes) -> Action | None:
     """What a line of a version says of transactions; None for every other action. Raises Damaged."""
     if not any(word in line for word in _WANTED):
         return None
@@ -91,7 +102,18 @@ def parse_action(line: bytes) -> Transaction | TableSettings | None:
         raise Damaged(Fault.BAD_BINARY, f"byte {error.start} of a line is not UTF-8 text") from None
     if action.get("txn") is not None:
         return transaction(action["txn"])
-    return settings(action["metaData"]) if action.get("metaData") is not None else None
+    if action.get("metaData") is not None:
+        return settings(action["metaData"])
+    return _restore(action["commitInfo"]) if action.get("commitInfo") is not None else None
+
+
+def _restore(value: Json) -> Restore | None:
+    """A ``commitInfo``, if it is that of a RESTORE to a version; one to a time does not say which version that is."""
+    fields = fields_of(value)
+    version = fields_of(fields.get("operationParameters") or {}).get("version")
+    if fields.get("operation") != "RESTORE" or not str(version).isdecimal():
+        return None
+    return Restore(int(str(version)))
 
 
 def transaction(value: Json) -> Transaction:

@@ -24,6 +24,7 @@ class SinkWriter:
     last_batch: int  # the batch id, or txnVersion, of its last transaction
     updated_ms: int | None  # when that was
     expired: bool  # the table forgets it, and accepts its batches again
+    taken_back: tuple[int, int] | None = None  # first and last batch whose rows a RESTORE of the table took back
 
     @property
     def may_be_query(self) -> bool:

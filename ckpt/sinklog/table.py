@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.deltalog import (
+    Action,
+    Restore,
     Segment,
     TableSettings,
     Transaction,
@@ -52,15 +54,23 @@ def _table(uri: str, storage: Storage) -> SinkLog:
         return SinkLog(uri, SinkKind.DELTA, unknown=one_line(f"its {DELTA_LOG} cannot be read: {damage.reason}"))
 
 
-def _judged(uri: str, actions: Iterable[Transaction | TableSettings]) -> SinkLog:
+def _judged(uri: str, actions: Iterable[tuple[int, Action]]) -> SinkLog:
     """The last transaction of each writer, and whether it still counts (Delta's ``InMemoryLogReplay``)."""
     last: dict[str, Transaction] = {}
+    taken_back: dict[str, set[int]] = {}
+    written: list[tuple[int, Transaction]] = []
     retention: str | None = None
-    for action in actions:
-        if isinstance(action, TableSettings):
-            retention = action.retention
-        else:
-            last[action.app_id] = action
+    for version, action in actions:
+        match action:
+            case TableSettings():
+                retention = action.retention
+            case Restore():
+                for then, before in written:
+                    if action.to_version < then < version:
+                        taken_back.setdefault(before.app_id, set()).add(before.version)
+            case Transaction():
+                last[action.app_id] = action
+                written.append((version, action))
     limit = None if retention is None else retention_ms(retention)
     if retention is not None and limit is None:
         raise Damaged(Fault.BAD_JSON, f"how long its transactions count is not understood ({retention})")
@@ -71,6 +81,7 @@ def _judged(uri: str, actions: Iterable[Transaction | TableSettings]) -> SinkLog
             one.version,
             one.updated_ms,
             expired=oldest is not None and (one.updated_ms is None or one.updated_ms <= oldest),
+            taken_back=(min(gone), max(gone)) if (gone := taken_back.get(one.app_id)) else None,
         )
         for one in last.values()
     ]
@@ -78,35 +89,37 @@ def _judged(uri: str, actions: Iterable[Transaction | TableSettings]) -> SinkLog
     return SinkLog(uri, SinkKind.DELTA, writers=tuple(writers), retention=retention)
 
 
-def _actions(storage: Storage, found: Segment, files: Mapping[str, FileInfo]) -> Iterator[Transaction | TableSettings]:
-    """Those of the checkpoint, then those of the versions after it."""
+def _actions(storage: Storage, found: Segment, files: Mapping[str, FileInfo]) -> Iterator[tuple[int, Action]]:
+    """Those of the checkpoint, as if of a version before all, then those of the versions after it with theirs."""
     for name in found.checkpoint:
         if name.endswith(".parquet"):
-            yield from _of_checkpoint(storage, f"{DELTA_LOG}/{name}", files[name].size)
+            for action in _of_checkpoint(storage, f"{DELTA_LOG}/{name}", files[name].size):
+                yield -1, action
     names = [*(name for name in found.checkpoint if name.endswith(".json")), *found.commits]
-    for line in _lines(storage, [(f"{DELTA_LOG}/{name}", files[name].size) for name in names]):
-        action = parse_action(line)
-        if action is not None:
-            yield action
+    for name, line in _lines(storage, [(name, files[name].size) for name in names]):
+        parsed = parse_action(line)
+        if parsed is not None:
+            yield -1 if name in found.checkpoint else int(name[:20]), parsed
 
 
-def _lines(storage: Storage, files: Sequence[tuple[str, int]]) -> Iterator[bytes]:
-    """The lines of files, one file after the other, read some pieces at a time."""
-    pieces = [ReadRequest(path, offset, PIECE) for path, size in files for offset in range(0, size, PIECE)]
+def _lines(storage: Storage, files: Sequence[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
+    """The lines of files in the log, each with the file's name, one after the other, read some pieces at a time."""
+    pieces = [(name, offset) for name, size in files for offset in range(0, size, PIECE)]
     rest, reading = b"", ""
     for begin in range(0, len(pieces), _AT_ONCE):
         some = pieces[begin : begin + _AT_ONCE]
-        for piece, data in zip(some, storage.read_many(some), strict=True):
+        answers = storage.read_many(ReadRequest(f"{DELTA_LOG}/{name}", offset, PIECE) for name, offset in some)
+        for (name, _), data in zip(some, answers, strict=True):
             if isinstance(data, StorageError):
                 raise data
-            if piece.path != reading:
-                yield rest
-                rest, reading = b"", piece.path
+            if name != reading:
+                yield reading, rest
+                rest, reading = b"", name
             *lines, rest = (rest + data).split(b"\n")
             if len(rest) > LARGEST_ACTION:
-                raise Damaged(Fault.TOO_LARGE, f"{piece.path} has a line of more than {LARGEST_ACTION:,} bytes")
-            yield from lines
-    yield rest
+                raise Damaged(Fault.TOO_LARGE, f"{name} has a line of more than {LARGEST_ACTION:,} bytes")
+            yield from ((name, line) for line in lines)
+    yield reading, rest
 
 
 def _of_checkpoint(storage: Storage, path: str, size: int) -> Iterator[Transaction | TableSettings]:

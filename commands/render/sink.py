@@ -44,6 +44,7 @@ def sink_entry(seen: SinkOutlook | None) -> dict[str, Any] | None:
                 "last_batch": one.last_batch,
                 "updated_ms": one.updated_ms,
                 "expired": one.expired,
+                "taken_back": list(one.taken_back) if one.taken_back else None,
             }
             for one in seen.log.writers
         ],

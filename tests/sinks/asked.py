@@ -139,6 +139,10 @@ def _recreated(query: Asked, place: Path) -> None:
     query.spark.range(0).write.format("delta").save(str(place / "out"))
 
 
+def _restored(query: Asked, place: Path) -> None:
+    query.sql(f"RESTORE TABLE {{table}} TO VERSION AS OF {BATCHES - 3}", place)
+
+
 def _new_id(_: Asked, place: Path) -> None:
     (place / "checkpoint" / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
     (place / "checkpoint" / ".metadata.crc").unlink()
@@ -177,6 +181,8 @@ ONLY_DELTA: Mapping[str, Change] = {
     "rewound by three, log cleaned": _both(Asked.checkpointed, BY_THREE),
     "recreated": _recreated,
     "older table": sink_goes_back(2),
+    "restored": _restored,
+    "restored, uncommitted": _both(_restored, _uncommitted),
     "new id": _both(_uncommitted, _new_id),
     "forgotten": _both(_short_memory, _uncommitted),
     "remembered again": _both(_short_memory, _long_memory, _uncommitted),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -10,14 +11,13 @@ from typing import Any
 
 import pytest
 
+from ckpt.copying import copy_checkpoint
 from ckpt.ways.rewind import Replayed, rewind
 from tests.conftest import Ckpt
 from tests.remedies import NOW, remove
 from tests.sinks.asked import (
-    BOTH_SINKS,
     CASES,
     EVERY_ROW,
-    ONLY_DELTA,
     Asked,
     named_again,
     seen,
@@ -40,6 +40,8 @@ SAID: dict[str, tuple[str, str | None]] = {
     "rewound by three, log cleaned": ("drops", "CKPT411"),
     "recreated": ("unknown-query", "CKPT414"),
     "older table": ("lacks", "CKPT412"),
+    "restored": ("lacks", "CKPT418"),
+    "restored, uncommitted": ("drops", "CKPT411"),
     "new id": ("unknown-query", "CKPT414"),
     "forgotten": ("writes-again", "CKPT415"),
     "remembered again": ("passes-over", "CKPT416"),
@@ -88,12 +90,10 @@ def codes(said: dict[str, Any]) -> set[str]:
     return {one["code"] for one in said["findings"]}
 
 
-@pytest.mark.parametrize("name", [*BOTH_SINKS, *ONLY_DELTA])
+@pytest.mark.parametrize(("query", "name"), CASES, indirect=["query"])
 def test_what_is_said_before_the_start_is_what_the_start_does(
     name: str, query: Asked, ask: Callable[[Path], dict[str, Any]]
 ) -> None:
-    if (query.sink, name) not in CASES:
-        pytest.skip("only a Delta table has that")
     found = seen(query, name, ask)
     outcome, code = (TO_DELTA if query.sink == "delta" else SAID)[name]
     assert found["said"]["sink"]["outcome"] == outcome
@@ -103,9 +103,25 @@ def test_what_is_said_before_the_start_is_what_the_start_does(
     assert {row for row in range(EVERY_ROW) if not found["times"][row]} >= set(LOST.get(name, ()))
 
 
+@pytest.mark.parametrize("query", ["delta"], indirect=True)
+def test_rows_that_a_restore_took_back_are_written_by_a_copy_with_a_new_id(
+    query: Asked, ask: Callable[[Path], dict[str, Any]]
+) -> None:
+    place = query.copied("restored-and-copied")
+    query.sql(f"RESTORE TABLE {{table}} TO VERSION AS OF {BATCHES - 3}", place)
+    said = ask(place)
+    assert said["sink"]["lacks"] == [BATCHES - 2, BATCHES - 1]
+    (remedy,) = [one["remedy"] for one in said["findings"] if one["code"] == "CKPT418"]
+    assert f"--batch {BATCHES - 3} --new-id`" in remedy
+    copied = copy_checkpoint(str(place / "checkpoint"), str(place / "new"), batch=BATCHES - 3, new_id=True)
+    shutil.rmtree(place / "checkpoint")
+    Path(copied.to).rename(place / "checkpoint")
+    assert query.start(place) == ""
+    assert query.times(place) == Counter(range(EVERY_ROW))
+
+
+@pytest.mark.parametrize("query", ["delta"], indirect=True)
 def test_a_lost_id_is_that_of_the_only_query_in_the_table(query: Asked, ask: Callable[[Path], dict[str, Any]]) -> None:
-    if query.sink != "delta":
-        pytest.skip("a file sink knows no query id")
     found = named_again(query, ask)
     (remedy,) = [one["remedy"] for one in found["said"]["findings"] if one["code"] == "CKPT103"]
     assert f"--query-id {found['said']['sink']['query_id']}`" in remedy
@@ -128,11 +144,10 @@ def test_a_sink_that_lacks_batches_gets_them_by_a_rewind(query: Asked, ask: Call
     assert query.times(place) == Counter(range(EVERY_ROW))
 
 
+@pytest.mark.parametrize("query", ["parquet"], indirect=True)
 def test_a_file_sink_that_lacks_batches_can_no_longer_be_read(
     query: Asked, ask: Callable[[Path], dict[str, Any]]
 ) -> None:
-    if query.sink == "delta":
-        pytest.skip("a Delta table has no log of batches")
     place = query.copied("holes")
     sink_goes_back(2)(query, place)
     assert "CKPT413" in codes(ask(place))
@@ -142,11 +157,10 @@ def test_a_file_sink_that_lacks_batches_can_no_longer_be_read(
     assert "CKPT405" in codes(ask(place))
 
 
+@pytest.mark.parametrize("query", ["parquet"], indirect=True)
 def test_what_is_taken_out_of_a_file_sinks_log_is_written_again(
     query: Asked, ask: Callable[[Path], dict[str, Any]]
 ) -> None:
-    if query.sink == "delta":
-        pytest.skip("tests/sinks/test_obeying.py has that of Delta")
     place = query.copied("forgotten-files")
     rewind(str(place / "checkpoint"), to_batch=BATCHES - 4, replay=Replayed.NEW, **NOW)
     (remedy,) = [one["remedy"] for one in ask(place)["findings"] if one["code"] == "CKPT411"]

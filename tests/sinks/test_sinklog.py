@@ -82,6 +82,17 @@ def test_an_expired_transaction_is_forgotten(tmp_path: Path) -> None:
     assert deltalake.DeltaTable(place).transaction_version(QUERY) is None
 
 
+def test_batches_that_a_restore_took_back(tmp_path: Path) -> None:
+    place = table_of(tmp_path / "table", *((QUERY, batch) for batch in range(4)), (OTHER, 0))
+    deltalake.DeltaTable(place).restore(1)
+    table_of(place, (OTHER, 1))
+    log = read_sink(str(place))
+    assert {one.app_id: (one.last_batch, one.taken_back) for one in log.writers} == {
+        QUERY: (3, (2, 3)),
+        OTHER: (1, (0, 0)),
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "ms"),
     [
@@ -300,7 +311,9 @@ def test_every_key_of_a_sink_is_used(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path
     query = json.loads((checkpoint / "metadata").read_text())["id"]
     seen = set()
     for last in (3, 8):
-        place = sink_at(tmp_path / str(last), "delta", query, last)
+        place = table_of(tmp_path / str(last), (OTHER, 1), (query, last))
+        if last == 8:
+            deltalake.DeltaTable(place).restore(0)
         seen |= contract.keys_in(ckpt("inspect", checkpoint, "--sink", place, "-o", "json").json())
     assert {key for key in contract.shapes() if key.startswith("sink")} - seen == set()
 
