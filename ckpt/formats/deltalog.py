@@ -21,6 +21,7 @@ _WANTED = (b'"txn"', b'"metaData"', b'"RESTORE"')
 RETENTION = "delta.setTransactionRetentionDuration"
 """The property of a table that lets it forget transactions; not set by default."""
 
+_EARLIER = 50  # versions in which a RESTORE is looked for: Delta writes a checkpoint right after it
 _SECONDS = {"week": 604800.0, "day": 86400.0, "hour": 3600.0, "minute": 60.0, "second": 1.0}
 _UNITS = {**_SECONDS, "millisecond": 1e-3, "microsecond": 1e-6}
 _AMOUNT = re.compile(r"\s+(-?[0-9]+(?:\.[0-9]+)?)\s+([a-z]+?)s?(?=\s|$)")
@@ -33,6 +34,7 @@ class Segment:
     checkpoint: tuple[str, ...]  # the files of the newest complete one; none: all versions have their own
     commits: tuple[str, ...]  # of the versions after it, in order
     version: int  # the newest
+    earlier: tuple[str, ...]  # the newest versions that the checkpoint has, as far as they are still there
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ def segment(names: Iterable[str]) -> Segment:
     gap = next((one for one in range(begin + 1, version + 1) if one not in commits), None)
     if gap is not None:
         raise Damaged(Fault.INCOMPLETE, f"it lacks version {gap}, and has no checkpoint after that")
-    return Segment(files, tuple(commits[one] for one in range(begin + 1, version + 1)), version)
+    earlier = tuple(commits[one] for one in range(begin - _EARLIER + 1, begin + 1) if one in commits)
+    return Segment(files, tuple(commits[one] for one in range(begin + 1, version + 1)), version, earlier)
 
 
 def _checkpoints(names: Iterable[str]) -> Mapping[int, tuple[str, ...]]:

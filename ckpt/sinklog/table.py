@@ -49,28 +49,24 @@ def _table(uri: str, storage: Storage) -> SinkLog:
         return SinkLog(uri, SinkKind.DELTA, unknown=f"{why}, so what it has last cannot be known from here")
     try:
         found = segment(top.files)
-        return _judged(uri, _actions(storage, found, top.files))
+        return _judged(uri, _of_versions(storage, found.earlier, top.files), _actions(storage, found, top.files))
     except Damaged as damage:
         return SinkLog(uri, SinkKind.DELTA, unknown=one_line(f"its {DELTA_LOG} cannot be read: {damage.reason}"))
 
 
-def _judged(uri: str, actions: Iterable[tuple[int, Action]]) -> SinkLog:
+def _judged(uri: str, earlier: Iterable[tuple[int, Action]], counting: Iterable[tuple[int, Action]]) -> SinkLog:
     """The last transaction of each writer, and whether it still counts (Delta's ``InMemoryLogReplay``)."""
     last: dict[str, Transaction] = {}
-    taken_back: dict[str, set[int]] = {}
-    written: list[tuple[int, Transaction]] = []
+    history = list(earlier)
     retention: str | None = None
-    for version, action in actions:
+    for version, action in counting:
         match action:
             case TableSettings():
                 retention = action.retention
-            case Restore():
-                for then, before in written:
-                    if action.to_version < then < version:
-                        taken_back.setdefault(before.app_id, set()).add(before.version)
             case Transaction():
                 last[action.app_id] = action
-                written.append((version, action))
+        history.append((version, action))
+    taken_back = _taken_back(history)
     limit = None if retention is None else retention_ms(retention)
     if retention is not None and limit is None:
         raise Damaged(Fault.BAD_JSON, f"how long its transactions count is not understood ({retention})")
@@ -89,17 +85,37 @@ def _judged(uri: str, actions: Iterable[tuple[int, Action]]) -> SinkLog:
     return SinkLog(uri, SinkKind.DELTA, writers=tuple(writers), retention=retention)
 
 
+def _taken_back(history: Iterable[tuple[int, Action]]) -> dict[str, set[int]]:
+    """The batches of each writer whose rows a RESTORE took back, by actions in the order of their versions."""
+    found: dict[str, set[int]] = {}
+    written: list[tuple[int, Transaction]] = []
+    for version, action in history:
+        if isinstance(action, Transaction):
+            written.append((version, action))
+        elif isinstance(action, Restore):
+            for then, one in written:
+                if action.to_version < then < version:
+                    found.setdefault(one.app_id, set()).add(one.version)
+    return found
+
+
 def _actions(storage: Storage, found: Segment, files: Mapping[str, FileInfo]) -> Iterator[tuple[int, Action]]:
     """Those of the checkpoint, as if of a version before all, then those of the versions after it with theirs."""
     for name in found.checkpoint:
         if name.endswith(".parquet"):
             for action in _of_checkpoint(storage, f"{DELTA_LOG}/{name}", files[name].size):
                 yield -1, action
-    names = [*(name for name in found.checkpoint if name.endswith(".json")), *found.commits]
+        else:
+            yield from ((-1, action) for _, action in _of_versions(storage, (name,), files))
+    yield from _of_versions(storage, found.commits, files)
+
+
+def _of_versions(storage: Storage, names: Sequence[str], files: Mapping[str, FileInfo]) -> Iterator[tuple[int, Action]]:
+    """Those of files in JSON, each with the version that begins the file's name."""
     for name, line in _lines(storage, [(name, files[name].size) for name in names]):
-        parsed = parse_action(line)
-        if parsed is not None:
-            yield -1 if name in found.checkpoint else int(name[:20]), parsed
+        action = parse_action(line)
+        if action is not None:
+            yield int(name[:20]), action
 
 
 def _lines(storage: Storage, files: Sequence[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:

@@ -13,6 +13,7 @@ import pytest
 
 from ckpt.copying import copy_checkpoint
 from ckpt.ways.rewind import Replayed, rewind
+from ckpt.ways.skip import skip
 from tests.conftest import Ckpt
 from tests.remedies import NOW, remove
 from tests.sinks.asked import (
@@ -155,6 +156,28 @@ def test_a_file_sink_that_lacks_batches_can_no_longer_be_read(
     with pytest.raises(Exception, match=f"_spark_metadata/{BATCHES - 2} doesn't exist"):
         query.times(place)
     assert "CKPT405" in codes(ask(place))
+
+
+@pytest.mark.parametrize("query", ["parquet"], indirect=True)
+@pytest.mark.parametrize("obeyed", [True, False])
+def test_a_batch_that_is_skipped_leaves_a_hole_in_a_file_sinks_log_unless_it_is_filled(
+    obeyed: bool, query: Asked, ask: Callable[[Path], dict[str, Any]]
+) -> None:
+    place, newest = query.copied(f"skipped-{obeyed}"), BATCHES - 1
+    remove(place / "checkpoint" / "commits" / str(newest))
+    remove(place / "out" / "_spark_metadata" / str(newest))
+    plan, receipt = skip(str(place / "checkpoint"), **NOW)
+    assert receipt.applied, receipt.problem
+    assert any(f"put a file {newest} that holds v1" in text for text in plan.warnings)
+    if obeyed:
+        (place / "out" / "_spark_metadata" / str(newest)).write_text("v1")
+    assert ("CKPT413" in codes(ask(place))) is not obeyed
+    assert query.start(place) == ""
+    if obeyed:
+        assert query.times(place) == Counter({*range(EVERY_ROW)} - {*range(newest * 10, newest * 10 + 10)})
+    else:
+        with pytest.raises(Exception, match=f"_spark_metadata/{newest} doesn't exist"):
+            query.times(place)
 
 
 @pytest.mark.parametrize("query", ["parquet"], indirect=True)

@@ -82,9 +82,12 @@ def test_an_expired_transaction_is_forgotten(tmp_path: Path) -> None:
     assert deltalake.DeltaTable(place).transaction_version(QUERY) is None
 
 
-def test_batches_that_a_restore_took_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("checkpointed", [False, True])
+def test_batches_that_a_restore_took_back(checkpointed: bool, tmp_path: Path) -> None:
     place = table_of(tmp_path / "table", *((QUERY, batch) for batch in range(4)), (OTHER, 0))
     deltalake.DeltaTable(place).restore(1)
+    if checkpointed:  # as Delta does
+        deltalake.DeltaTable(place).create_checkpoint()
     table_of(place, (OTHER, 1))
     log = read_sink(str(place))
     assert {one.app_id: (one.last_batch, one.taken_back) for one in log.writers} == {
