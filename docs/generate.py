@@ -107,6 +107,7 @@ API = {
         "relocate_checkpoint",
         "copy_checkpoint",
         "rewrite_checkpoint",
+        "on_spark",
         "import_state",
         "write_state",
         "Rewrite",

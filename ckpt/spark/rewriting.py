@@ -42,9 +42,15 @@ def on_spark(session: Session = ANY) -> Mover:
     Args:
         session: Which Spark session they belong to.
 
-    Raises, when it is used:
-        SparkMissing, SparkFailed: Spark is not installed, or failed; nothing is left then, as far as it can be removed.
-        UsageError: The session is one of Spark Connect, or settings come too late.
+    Raises:
+        SparkMissing, SparkFailed: Once rows are moved: Spark is not installed, or failed; nothing is left then, as far
+            as it can be removed.
+        UsageError: Likewise: the session is one of Spark Connect, or settings come too late.
+
+    >>> by = ckpt.on_spark(ckpt.Session(master="local[2]"))
+    >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
+    >>> ckpt.rewrite_checkpoint(old, "memory://on-spark", partitions=5, plan=True, by=by).new.partitions
+    5
 
     """
     return partial(_moved, session)

@@ -58,7 +58,7 @@ def code_of(sample: str, api: Api) -> str:
     try:
         plan = plan_transform(str(SAMPLES / sample), api=api, operator=OPERATORS.get(sample), spark=Spark.V4_2)
     except CkptError as error:
-        return f"refused: {error}"
+        return f"refused: {error}".replace(str(SAMPLES), "SAMPLES")
     code = (processor_code(plan) + start_code(plan, None)).replace(str(SAMPLES), "SAMPLES")
     return re.sub(r'"""[\s\S]*?"""|^ *#.*\n|  # .*', "", code, flags=re.MULTILINE)
 
@@ -238,7 +238,7 @@ def sample(spark: Any, folder: Path, name: str, api: Api) -> dict[str, Any]:
     try:
         plan = written(spark, name, place, api, OPERATORS.get(name))
     except CkptError as error:
-        return {"refused": str(error)}
+        return {"refused": str(error).replace(str(SAMPLES), "SAMPLES")}
     start = imported(place)
     if any(variable.ttl for variable in plan.variables):
         replace(spark, start, lambda frame: alive(plan, frame))
