@@ -95,7 +95,7 @@ def _messages(work: Work, place: Any, partitions: list[int], count: int) -> Gene
                 yield message
 
 
-def processes_for(chosen: Chosen, found: Sequence[StoreFiles], jobs: int | None, worth: int = _WORTH_A_PROCESS) -> int:
+def processes_for(chosen: Chosen, found: Sequence[StoreFiles], jobs: int | None, worth: int | None = None) -> int:
     """How many processes pay, if each is worth so many bytes.
 
     Of HDFS-backed state at most so many that their partitions fit into memory together.
@@ -106,7 +106,7 @@ def processes_for(chosen: Chosen, found: Sequence[StoreFiles], jobs: int | None,
     if not found or not can_share(chosen.question.checkpoint):
         return 1
     sizes = [_size(chosen, files) for files in found]
-    count = min(jobs or os.cpu_count() or 1, len(found), sum(sizes) // worth)
+    count = min(jobs or os.cpu_count() or 1, len(found), sum(sizes) // (worth or _WORTH_A_PROCESS))
     if chosen.units[0].provider is Provider.HDFS:
         count = min(count, MOST_BYTES // (max(sizes) * _UNPACKED + 1))
     return max(count, 1)
