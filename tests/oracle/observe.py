@@ -197,6 +197,7 @@ def _messages(throwable: Any) -> Iterator[str]:
 def neutral(text: str, checkpoint: Path) -> str:
     """Take out of a message what differs from run to run or machine to machine."""
     text = text.replace(str(checkpoint), "<checkpoint>")
+    text = re.sub(r"[\w./-]*/site-packages/", "site-packages/", text)
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uuid>", text)
     text = re.sub(r"\(TID \d+\) \([^)]*\)", "(TID n)", text)
     text = re.sub(r"@[0-9a-f]{5,8}\b", "@<address>", text)
