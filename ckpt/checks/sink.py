@@ -76,7 +76,7 @@ def outlook(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: SinkLog)
     last = log.last_batch if log.kind is SinkKind.FILE else writer.last_batch if writer else None
     if start is None:
         has = f"it has batch {last} last" if last is not None else "it has no batch of this query"
-        said = f"{has}; no start that is forecast runs a batch, so ask again after the repair"
+        said = f"{has}; no start that is forecast runs a batch, so the checkpoint has to be repaired first"
         return SinkOutlook(log, SinkOutcome.UNKNOWN, said, last_batch=last)
     found = _compared(checkpoint, log, start, last, writer)
     return found if log.hole is None else _with_hole(found, log.hole)
@@ -105,7 +105,7 @@ def _nameless(log: SinkLog) -> SinkOutlook:
         who = "nobody" if count == 0 else f"{count} writers, of which none is certain to be this query"
         return SinkOutlook(log, SinkOutcome.UNKNOWN, f"{lost}; its transactions are those of {who}")
     said = f"{lost}; one query alone has written to it: {one.app_id}, batch {one.last_batch} last"
-    return SinkOutlook(log, SinkOutcome.UNKNOWN, said, query_id=one.app_id)
+    return SinkOutlook(log, SinkOutcome.UNKNOWN, said, last_batch=one.last_batch, query_id=one.app_id)
 
 
 def with_query_id(found: Finding, seen: SinkOutlook | None) -> Finding:
@@ -123,7 +123,8 @@ def with_query_id(found: Finding, seen: SinkOutlook | None) -> Finding:
         return found
     remedy = (
         f"`ckpt repair {{checkpoint}} --query-id {seen.query_id}` writes it again: no other query has written to the "
-        "sink. Then run `ckpt inspect --sink` again."
+        f"sink. The sink has its batches up to {seen.last_batch} and drops rows under these ids: if the newest offsets "
+        "of the checkpoint are of an earlier batch, do not start the query."
     )
     return replace(found, remedy=remedy)
 

@@ -48,7 +48,8 @@ SINK_FORGOT = Diagnosis(
     "The transactions of this query in the Delta table have expired (delta.setTransactionRetentionDuration), so the "
     "table accepts batches again that it has: their rows are then in it twice.",
     "Before the start, `ALTER TABLE ... UNSET TBLPROPERTIES ('delta.setTransactionRetentionDuration')`: the table "
-    "then knows its batches again, unless its log was cleaned since they expired. Check with `ckpt inspect --sink`.",
+    "then knows its batches again. If its log was cleaned since they expired it does not: then look in the table "
+    "first for the rows of a batch that runs again, which would be in it twice.",
 )
 SINK_RESTORED = Diagnosis(
     "CKPT418",

@@ -14,7 +14,7 @@ KAFKA_ENDS_EARLIER = Diagnosis(
     "A Kafka topic has fewer rows, or fewer partitions, than the query has read or planned: it was deleted and created "
     f"again, or a broker has lost rows. The next start fails, or waits for rows that never come. {_LEAVES}",
     "`ckpt offsets set {checkpoint}` lets the query begin at the earliest rows of the topic. With failOnDataLoss=false "
-    "it would go on at the end of the topic instead, and never read the rows before it.",
+    "it would continue from the end of the topic instead, and never read the rows before it.",
 )
 KAFKA_EXPIRED = Diagnosis(
     "CKPT422",
@@ -29,8 +29,9 @@ KAFKA_NO_TOPIC = Diagnosis(
     ERROR,
     "A topic of the checkpoint is not on these brokers. The next start fails, with failOnDataLoss=false too; or "
     "the brokers create an empty topic because of it.",
-    "Check the brokers and the name. Create the topic again, or subscribe without it. Then run "
-    "`ckpt inspect --sources` again.",
+    "Do not start the query. Check the brokers and the name. A topic that is created again is empty: before the start, "
+    "move the query to its beginning with `ckpt offsets set {checkpoint}`. To continue without the topic, take it out "
+    "of `subscribe`, and out of the checkpoint with the same command.",
 )
 KAFKA_NOT_SUBSCRIBED = Diagnosis(
     "CKPT424",
@@ -45,9 +46,9 @@ KAFKA_LOOKS_RECREATED = Diagnosis(
     "CKPT425",
     "kafka-topic-looks-recreated",
     WARNING,
-    "Rows of a Kafka topic that the query has already read are younger than the batch that read them: the topic was "
-    "deleted and created again, or the clocks of producers and driver differ. Spark does not notice: it goes on at "
-    "the old offsets, and never reads the rows before them.",
+    "A Kafka topic has rows at offsets that the query has already read, and these rows are newer than the batch that "
+    "read those offsets. Either the topic was deleted and recreated, or the clocks of the producers and the driver "
+    "differ. Spark does not notice: it continues from the old offsets, and never reads the rows before them.",
     "Find out from the broker's log whether the topic was created again.",
 )
 KAFKA_SKIPS = Diagnosis(
@@ -56,5 +57,6 @@ KAFKA_SKIPS = Diagnosis(
     WARNING,
     "With failOnDataLoss=false, which was given, the next start does not fail and says nothing: it leaves out rows "
     "that it cannot find, and rows of a topic that was created again.",
-    "Run `ckpt inspect --sources` without failOnDataLoss=false: it says how to lose only the rows that are gone.",
+    "Before the start, move the query with `ckpt offsets set {checkpoint}` to the earliest rows that are there, so "
+    "that only rows that are gone are lost.",
 )

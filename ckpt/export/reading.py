@@ -28,7 +28,7 @@ class Question:
 
     checkpoint: str
     wanted: Wanted = field(default_factory=Wanted)
-    all_units: bool | None = None  # None: the caller cannot take all, and is told of no such thing
+    all_units: bool | None = None  # None: the caller has no such option, so no message names it
     batch: int | None = None  # None: the newest committed
     changes_from: int | None = None  # a change feed from this batch up to ``batch``
 

@@ -37,7 +37,7 @@ def ask(settings: Mapping[str, str], topics: Collection[str], marks: Sequence[Ma
 
     Args:
         settings: Of librdkafka, as ``ckpt.live.kafka_options.librdkafka`` makes them.
-        topics: Their names; one that is not there is told as such.
+        topics: Their names; one that does not exist is in the answer without an id.
         marks: Batches to look for rows that they have read and that are younger.
 
     Raises:

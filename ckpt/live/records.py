@@ -1,4 +1,4 @@
-"""What a source answered, as facts; ``ckpt.checks.live`` says what follows from them."""
+"""What a source answered, as facts; ``ckpt.restart.asked`` says what follows from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class TopicNow:
 
 @dataclass(frozen=True, slots=True)
 class Younger:
-    """A row that a batch has read by the checkpoint, and that is younger than the batch: somebody else's row."""
+    """A row that a batch has read by the checkpoint, and that is younger than the batch: so it was not there."""
 
     batch: int
     offset: int

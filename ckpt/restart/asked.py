@@ -91,7 +91,7 @@ def source_outlooks(forecasts: Sequence[Forecast], live: Sequence[LiveSource]) -
     running = [one for one in forecasts if one.outcome is Outcome.RESUMES]
     start = min(running, key=lambda one: one.progress is not Progress.SYNC, default=None)
     if start is None:
-        said = "no start that is forecast reads it: ask again after the repair"
+        said = "no start that is forecast reads it: repair the checkpoint first"
         return tuple(SourceOutlook(source, said=source.not_asked or said) for source in live)
     return tuple(_seen(start, source) for source in live)
 
@@ -169,7 +169,7 @@ class _Judge:
             if fails:
                 yield Finding(diagnosis, path, detail, self._remedy(diagnosis, same))
             else:
-                yield Finding(diagnoses.sources.KAFKA_SKIPS, path, detail)
+                yield Finding(diagnoses.sources.KAFKA_SKIPS, path, detail, self._remedy(diagnosis, same))
 
     def _detail(self, same: Sequence[PartOutlook]) -> str:
         worst = max(same, key=lambda one: (one.fate.fails, one.lost, one.waiting))
@@ -185,8 +185,8 @@ class _Judge:
             return None
         if all(one.later for one in same):
             return (
-                f"Batch {batch} still runs. Let it run with trigger once, and then run `ckpt inspect --sources` again, "
-                "before the next batch starts."
+                f"Batch {batch} still runs: start the query with trigger once, which ends after it. The batch after it "
+                "would fail: first move the query, or take the topic out, with `ckpt offsets set {checkpoint}`."
             )
         if self.again:
             return self._of_planned(same)

@@ -60,7 +60,7 @@ class PartOutlook:
 
     @property
     def waiting(self) -> int:
-        """Offsets that a start goes on to read: rows, and the gaps that compaction and transactions leave."""
+        """Offsets that a start still reads: rows, and the gaps that compaction and transactions leave."""
         if self.fate is Fate.NOT_SUBSCRIBED:  # but for those of a batch that was planned
             return self.end - self.start if self.end is not None and self.start is not None else 0
         return self._unread

@@ -1,4 +1,4 @@
-"""What is told of Spark's exceptions."""
+"""Messages made from Spark's exceptions."""
 
 import pytest
 

@@ -63,7 +63,7 @@ def test_a_condition_is_evaluated_by_executors(by: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("partitions", [2, 5])
 def test_a_refusal_leaves_nothing(partitions: int, by: Any, copy_of: CopyOf, tmp_path: Path) -> None:
-    """What an executor finds is told as if the driver had found it, and what others have written is removed."""
+    """An executor's error is reported like the driver's own, and files that other tasks have written are removed."""
     checkpoint = copy_of("aggregation-hdfs-4.2")
     file = checkpoint / "state/0/1/8.snapshot"
     data = bytearray(file.read_bytes())
