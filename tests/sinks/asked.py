@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ckpt.fixes.repair import repair_checkpoint
 from ckpt.ways.rewind import Replayed, rewind
 from tests.remedies import NOW, remove
 from tests.sinks.obeying import BATCHES, NEW, ROWS
@@ -118,7 +117,7 @@ def _restored_older(query: Asked, place: Path) -> None:
     shutil.copytree(query.folder / "older", place / "checkpoint")
 
 
-def _uncommitted(_: Asked, place: Path) -> None:
+def uncommitted(_: Asked, place: Path) -> None:
     remove(place / "checkpoint" / "commits" / str(BATCHES - 1))
 
 
@@ -173,8 +172,8 @@ BOTH_SINKS: Mapping[str, Change] = {
     "rewound by one, same": _BY_ONE_SAME,
     "rewound by three, same": _BY_THREE_SAME,
     "restored older": _restored_older,
-    "crashed after the sink": _uncommitted,
-    "crashed before the sink": _both(_uncommitted, sink_goes_back(1)),
+    "crashed after the sink": uncommitted,
+    "crashed before the sink": _both(uncommitted, sink_goes_back(1)),
     "new checkpoint": _new_checkpoint,
 }
 ONLY_DELTA: Mapping[str, Change] = {
@@ -182,10 +181,10 @@ ONLY_DELTA: Mapping[str, Change] = {
     "recreated": _recreated,
     "older table": sink_goes_back(2),
     "restored": _restored,
-    "restored, uncommitted": _both(_restored, _uncommitted),
-    "new id": _both(_uncommitted, _new_id),
-    "forgotten": _both(_short_memory, _uncommitted),
-    "remembered again": _both(_short_memory, _long_memory, _uncommitted),
+    "restored, uncommitted": _both(_restored, uncommitted),
+    "new id": _both(uncommitted, _new_id),
+    "forgotten": _both(_short_memory, uncommitted),
+    "remembered again": _both(_short_memory, _long_memory, uncommitted),
 }
 CASES = [*(("delta", name) for name in (*BOTH_SINKS, *ONLY_DELTA)), *(("parquet", name) for name in BOTH_SINKS)]
 
@@ -211,24 +210,3 @@ def _first_unread(said: dict[str, Any], entry: dict[str, Any]) -> int:
         return 0
     start = entry["sources"][0]["from"]
     return (start["logOffset"] + 1) * ROWS if start else 0
-
-
-def seen(query: Asked, name: str, ask: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
-    """What was said of a case, what it promises, and what came of it."""
-    place = query.copied(name.replace(" ", "-").replace(",", ""))
-    changes = {**BOTH_SINKS, **ONLY_DELTA}
-    changes[name](query, place)
-    before = query.times(place)
-    said = ask(place)
-    error = query.start(place)
-    return {"said": said, "promised": promised(said, before), "error": error, "times": query.times(place)}
-
-
-def named_again(query: Asked, ask: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
-    """A lost ``metadata`` is written with the id that the table has, after a crash between sink and commit."""
-    place = query.copied("named-again")
-    _uncommitted(query, place)
-    remove(place / "checkpoint" / "metadata")
-    said = ask(place)
-    repair_checkpoint(str(place / "checkpoint"), query_id=said["sink"]["query_id"], **NOW)
-    return {"said": said, "then": ask(place), "error": query.start(place), "times": query.times(place)}

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FILES = {
     "changelog": "tests/migrate/switching",
+    "cured": "tests/sinks/cured",
     "kafka-delta": "tests/sinks/kafka_delta",
     "obeying": "tests/sinks/obeying",
     "repaired": "tests/ways/oracle/repaired",
