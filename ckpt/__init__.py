@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ckpt.export.targets import Format, Mode, Shape
     from ckpt.fixes.choices import Cost, WayName
     from ckpt.fixes.repair import Way, WaysPlan, repair_checkpoint
+    from ckpt.fleet import Scan, ScannedCheckpoint, ScannedRoot, WorstFinding, scan
     from ckpt.handoff import Handoff, Language, Positions, hand_off, show_offsets, snippet
     from ckpt.importing import import_state, write_state
     from ckpt.migrate.changelog import Changelog, ChangelogSwitch, switch_changelog
@@ -90,6 +91,9 @@ __all__ = [
     "RewindPlan",
     "Rewrite",
     "RewrittenUnit",
+    "Scan",
+    "ScannedCheckpoint",
+    "ScannedRoot",
     "Session",
     "Shape",
     "SinkKind",
@@ -120,6 +124,7 @@ __all__ = [
     "Way",
     "WayName",
     "WaysPlan",
+    "WorstFinding",
     "__version__",
     "ask_sources",
     "copy_checkpoint",
@@ -149,6 +154,7 @@ __all__ = [
     "repair_checkpoint",
     "rewind",
     "rewrite_checkpoint",
+    "scan",
     "set_offsets",
     "show_offsets",
     "show_state",
@@ -177,6 +183,7 @@ _LATER = {
         "plan_export",
     ),
     "ckpt.export.targets": ("Format", "Mode", "Shape"),
+    "ckpt.fleet": ("Scan", "ScannedCheckpoint", "ScannedRoot", "WorstFinding", "scan"),
     "ckpt.handoff": ("Handoff", "Language", "Positions", "hand_off", "show_offsets", "snippet"),
     "ckpt.migrate.changelog": ("ChangelogSwitch", "Changelog", "switch_changelog"),
     "ckpt.migrate.provider": ("ProviderMove", "ToProvider", "move_provider"),

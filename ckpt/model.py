@@ -303,6 +303,7 @@ class Store:
     column_families: tuple[ColumnFamily, ...]
     key_schema: Json
     value_schema: Json
+    growth: float | None = None  # bytes a batch by which snapshots grew; None where no partition has two to compare
     prefix_columns: int | None = None  # how many columns of the key are its prefix, as operator metadata says
 
     @property

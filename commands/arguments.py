@@ -15,6 +15,7 @@ _OPTIONS = {
     "changes_from": "--changes-from",
     "choose": "--choose",
     "confs": "--conf",
+    "depth": "--depth",
     "drop_keys": "--drop-keys",
     "engine": "--engine",
     "format": "--format",

@@ -23,6 +23,7 @@ from .render.text import printable
 
 MODULES = {
     "inspect": "inspect",
+    "scan": "scan",
     "state": "state",
     "export-state": "export_state",
     "repair": "repair",

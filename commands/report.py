@@ -38,7 +38,13 @@ class Report(Protocol):
 
 
 def emit(report: Report, output: Output) -> NoReturn:
-    """Print a report, the one document of this run, without the secrets in it, and end the run."""
+    """Print a report, the one document of this run, and end the run."""
+    show(report, output)
+    raise typer.Exit(code=report.exit)
+
+
+def show(report: Report, output: Output) -> None:
+    """Print a report, without the secrets in it."""
     match output:
         case Output.TABLE:
             text = for_standard_output().text(_without_secrets(report.page()))
@@ -46,9 +52,13 @@ def emit(report: Report, output: Output) -> NoReturn:
             text = masked_json(_json(report.document()))
         case _:
             assert_never(output)
+    show_text(text)
+
+
+def show_text(text: str) -> None:
+    """Print a text that has no secrets in it, and nothing that a terminal obeys by accident."""
     typer.echo(text)
     sys.stdout.flush()
-    raise typer.Exit(code=report.exit)
 
 
 def _without_secrets(part: Any) -> Any:

@@ -14,6 +14,7 @@ _KINDS: dict[str, type] = {
     "list": list,
     "string": str,
     "integer": int,
+    "number": float,
     "boolean": bool,
     "null": type(None),
 }

@@ -111,6 +111,7 @@ COMMANDS = (
     "repair-async",
     "rewind",
     "rewrite",
+    "scan",
     "skip",
     "state count",
     "state diff",
@@ -120,9 +121,12 @@ COMMANDS = (
 )
 
 
+_ARGUMENTS = {"import-state": "EXPORT", "scan": "ROOT..."}
+
+
 def heading(command: str) -> str:
     """Of the page that publishes it."""
-    return f"## `ckpt {command} {'EXPORT' if command == 'import-state' else 'CHECKPOINT'}`"
+    return f"## `ckpt {command} {_ARGUMENTS.get(command, 'CHECKPOINT')}`"
 
 
 def test_every_command_is_published(app: Any) -> None:

@@ -57,6 +57,10 @@ class ArrowBackend:
             wanted = left if length is None else min(length, left)
             return bytes(file.read_at(wanted, offset)) if wanted else b""
 
+    def below(self, folder: str) -> "ArrowBackend":
+        """A folder of this one, in the same file system."""
+        return ArrowBackend(self.file_system, self.join(folder), self.cure, markers_only=self._markers_only)
+
     def writer(self) -> "ArrowBackendWriter":
         """The way to write there."""
         return ArrowBackendWriter(self.file_system, self.join)

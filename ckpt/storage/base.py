@@ -42,10 +42,11 @@ class FileInfo(NamedTuple):
 
 
 class Folder(NamedTuple):
-    """One level of a tree: its files, and the names of the folders in it."""
+    """One level of a tree: its files, the names of the folders in it, and which of them are symbolic links."""
 
     files: Mapping[str, FileInfo]
     folders: frozenset[str]
+    links: frozenset[str] = frozenset()
 
 
 class Oddity(StrEnum):
@@ -169,3 +170,10 @@ class Storage(Protocol):
         A file that cannot be read is answered by its error (NotFound where it vanished since it was
         listed), so that one bad file does not hide the others.
         """
+
+
+class Root(Storage, Protocol):
+    """A storage whose folders can be opened as storages of their own."""
+
+    def below(self, path: str) -> "Root":
+        """The same storage, rooted at a folder of it: nothing is connected again, and nothing is asked."""

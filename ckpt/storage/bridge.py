@@ -71,6 +71,10 @@ class FsspecBackend:
                 return b""
             raise
 
+    def below(self, folder: str) -> "FsspecBackend":
+        """A folder of this one, in the same file system."""
+        return FsspecBackend(self.file_system, self.join(folder))
+
     def writer(self) -> "FsspecBackendWriter":
         """The way to write there."""
         return FsspecBackendWriter(self.file_system, self.join)

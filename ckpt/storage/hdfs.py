@@ -6,6 +6,7 @@ panics where a range begins past the end of a file.
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from copy import copy
 
 import hdfs_native
 
@@ -44,6 +45,12 @@ class HdfsBackend:
             left = max(0, len(file) - offset)
             wanted = left if length is None else min(length, left)
             return bytes(file.read_range(offset, wanted)) if wanted else b""
+
+    def below(self, folder: str) -> "HdfsBackend":
+        """A folder of this one, by the same client."""
+        found = copy(self)
+        found._root = f"{self._root}/{folder}"
+        return found
 
     def join(self, path: str) -> str:
         """A path below the root, as the name node spells it."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from pathlib import PurePath
+from urllib.parse import quote
 
 from ckpt.errors import NotFound, StorageError, UsageError
 from ckpt.storage.base import FileInfo, Folder, Listing, Oddity, ReadRequest, one_line
@@ -46,10 +47,15 @@ class LocalStorage:
         self.local = True
         self._root = root
 
+    def below(self, path: str) -> "LocalStorage":
+        """A folder of this one; a ``file:`` URI is percent-encoded."""
+        named = quote(path) if self.uri.startswith("file:") else path
+        return LocalStorage(f"{self._root}/{path}", f"{self.uri.rstrip('/')}/{named}") if path else self
+
     def list_level(self, path: str = "") -> Folder:
         """The files and the folders directly in one folder."""
-        files, folders, *_ = self._scan(path)
-        return Folder(files, frozenset(folders))
+        files, folders, _, links = self._scan(path)
+        return Folder(files, frozenset(folders), frozenset(links))
 
     def list_tree(self) -> Listing:
         """The whole tree, one ``scandir`` for each folder and one ``stat`` for each file."""

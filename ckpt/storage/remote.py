@@ -46,6 +46,9 @@ class Backend(Protocol):
     def read(self, path: str, offset: int, length: int | None) -> bytes:
         """A range of a file, cut short where the file ends; ``length`` None is up to the end."""
 
+    def below(self, folder: str) -> "Backend":
+        """The same, rooted at a folder of it."""
+
     def writer(self) -> "BackendWriter":
         """The interface to write there: only for ``ckpt.storage.remote_writer``."""
 
@@ -78,6 +81,12 @@ class RemoteStorage:
         self.local = False
         self._backend = backend
         self._place = (place or uri).rstrip("/")
+        self._options = uri.removeprefix(place) if place else ""  # of the URI's query
+
+    def below(self, path: str) -> "RemoteStorage":
+        """A folder of this one, through the same connections."""
+        place = self._shown(path)
+        return RemoteStorage(place + self._options, self._backend.below(path), place) if path else self
 
     def list_level(self, path: str = "") -> Folder:
         """One folder, in one request for each page of names (a thousand with most object stores).

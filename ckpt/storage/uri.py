@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote
 
 from ckpt.errors import StorageError, UsageError
 from ckpt.secrets import masked
-from ckpt.storage.base import Storage, one_line
+from ckpt.storage.base import Root, one_line
 from ckpt.storage.local import LocalStorage
 from ckpt.storage.locations import OBJECT_STORES, Family, family, local_path
 
@@ -26,7 +26,7 @@ _QUERY = re.compile(r"(?P<path>[^?]*)\?(?P<query>\w+=[^&]*(?:&\w+=[^&]*)*)", re.
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 
-def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Storage:
+def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Root:
     """Open the storage behind a local path, a ``file:`` URI, or any URI that pyarrow.fs or fsspec opens.
 
     Nothing is listed yet: use ``list_level`` to see whether anything is there.
@@ -89,7 +89,7 @@ def _parse(uri: str) -> _Remote:
     return _Remote(uri, scheme, user, host, re.sub("/{2,}", "/", path).strip("/"), query)
 
 
-def _open_remote(uri: str, options: Mapping[str, str]) -> Storage:
+def _open_remote(uri: str, options: Mapping[str, str]) -> Root:
     # Imported here, so that a local checkpoint is read without pyarrow.
     from ckpt.storage.remote import RemoteStorage
 

@@ -50,6 +50,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["--spark", "3.5", "--progress", "async"],
         ["--deep"],
     ],
+    "scan": [[], ["--depth", "0", "--fail-on", "error"], ["--jobs", "1", "--changed-since", "1d"]],
     "repair-async": [[], ["--strategy", "fill"], ["--strategy", "rewind"], ["--accept-replay", "--spark", "4.3"]],
     "relocate": [[], ["--to", "s3a://bucket/x"], ["--to", "/moved/here"]],
     "offsets show": [[], ["--batch", "3"]],

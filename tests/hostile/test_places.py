@@ -13,6 +13,7 @@ from tests.places import ROOT
 
 COMMANDS = [
     ["inspect"],
+    ["scan"],
     ["relocate"],
     ["repair-async"],
     ["repair"],

@@ -1,0 +1,93 @@
+"""Where checkpoints are below a root: folder by folder, and never into the state of one that was found."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE
+from ckpt.errors import NotFound, StorageError
+from ckpt.state.folders import numbered
+from ckpt.storage import Folder, Root
+
+_PARTS = frozenset((OFFSETS, COMMITS, METADATA, SOURCES, STATE))
+_TABLES = frozenset(("_delta_log", "_spark_metadata"))  # a Delta table, the output of a file sink
+_NEVER = _TABLES | {"_temporary", ".hoodie"}  # folders that hold no checkpoint
+_AT_ONCE = 32  # folders of a remote root that are listed side by side
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """What is below a root; paths are relative to it, ``""`` is the root itself."""
+
+    checkpoints: tuple[str, ...]  # sorted
+    unlisted: tuple[tuple[str, str], ...] = ()  # folders that could not be listed, and why
+
+
+@dataclass(slots=True)
+class _Search:
+    root: Root
+    checkpoints: list[str] = field(default_factory=list)
+    unlisted: list[tuple[str, str]] = field(default_factory=list)
+
+    def list(self, folder: str) -> Folder | None:
+        """One folder; None where it has vanished, or cannot be listed, which is noted unless it is the root."""
+        try:
+            return self.root.list_level(folder)
+        except NotFound:
+            if not folder:
+                raise
+        except StorageError as error:
+            if not folder:
+                raise
+            self.unlisted.append((folder, str(error)))
+        return None
+
+    def is_checkpoint(self, folder: str, level: Folder) -> bool:
+        """Whether a start finds something there; without logs and metadata, state or sources with numbered folders."""
+        if METADATA in level.files or not level.folders.isdisjoint((OFFSETS, COMMITS)):
+            return True
+        left = sorted(level.folders & {STATE, SOURCES})
+        return any(one is not None and numbered(one.folders) for one in (self.list(_join(folder, n)) for n in left))
+
+
+def discover(root: Root, depth: int | None = None) -> Discovered:
+    """Find the checkpoints at a root and at most ``depth`` levels below it (None: all).
+
+    A symbolic link is looked at and not followed further. In a Delta table, and in the output of a file sink, folders
+    of partitions (``day=1``) are left out. Raises NotFound or StorageError where the root itself cannot be listed.
+    """
+    search = _Search(root)
+    level: list[tuple[str, bool]] = [("", False)]  # folders, and whether they are symbolic links
+    below = 0
+    with ThreadPoolExecutor(1 if root.local else _AT_ONCE, thread_name_prefix="ckpt-discover") as pool:
+        while level:
+            look = map if root.local else pool.map
+            listed = list(look(search.list, [folder for folder, _ in level]))
+            deeper: list[tuple[str, bool]] = []
+            for (folder, linked), found in zip(level, listed, strict=True):
+                if found is not None:
+                    deeper += _visit(search, folder, found, linked=linked)
+            below += 1
+            level = deeper if depth is None or below <= depth else []
+    return Discovered(tuple(sorted(search.checkpoints)), tuple(sorted(search.unlisted)))
+
+
+def _visit(search: _Search, folder: str, level: Folder, *, linked: bool) -> Sequence[tuple[str, bool]]:
+    """Note a checkpoint; the folders to be looked at next, and whether they are links."""
+    found = search.is_checkpoint(folder, level)
+    if found:
+        search.checkpoints.append(folder)
+    if linked:
+        return ()
+    return [(_join(folder, name), name in level.links) for name in _worth_a_look(level, found=found)]
+
+
+def _worth_a_look(level: Folder, *, found: bool) -> Iterator[str]:
+    table = not level.folders.isdisjoint(_TABLES)
+    for name in sorted(level.folders):
+        if not (name in _NEVER or (found and name in _PARTS) or (table and "=" in name)):
+            yield name
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

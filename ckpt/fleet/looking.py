@@ -1,0 +1,75 @@
+"""Checkpoints of a root inspected one by one, or by several processes; what goes wrong with one is said in its line."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from ckpt.checkpoint import COMMITS, OFFSETS
+from ckpt.errors import CkptError, NotFound
+from ckpt.fleet.rows import ScannedCheckpoint, row, unreadable
+from ckpt.inspection import inspect
+from ckpt.processes import can_share, in_any_order
+from ckpt.reader import read_checkpoint
+from ckpt.storage import Root, open_storage
+
+_WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
+_AT_ONCE = 8  # remote checkpoints that one process looks at side by side
+UNCHANGED = b""
+
+
+def look(
+    uri: str, options: Mapping[str, str], paths: Sequence[str], jobs: int, since_ms: int | None
+) -> Iterator[ScannedCheckpoint | None]:
+    """The line of each checkpoint below a root, as they are done; None for one that has not changed since a time."""
+    place = {"uri": uri, "options": dict(options), "since_ms": since_ms}
+    count = min(jobs, len(paths) // _WORTH_A_PROCESS) if can_share(uri) else 1
+    size = 1 if open_storage(uri, options).local else _AT_ONCE
+    tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
+    answers: Iterator[bytes | None]
+    if count <= 1:
+        answers = (answer for do in [looker(place)] for task in tasks for answer in do(task))
+    else:
+        shares = [tasks[first::count] for first in range(count)]
+        answers = (answer for _, answer in in_any_order(looker, place, shares))
+    for answer in answers:
+        if answer is not None:
+            yield None if answer == UNCHANGED else ScannedCheckpoint.from_json(answer)
+
+
+def looker(place: Any) -> Callable[[Sequence[str]], Iterator[bytes]]:
+    """What a process does with some checkpoints of a root: the line of each, as JSON."""
+    root, since_ms = open_storage(place["uri"], place["options"]), place["since_ms"]
+    line = partial(_line, root, since_ms=since_ms)
+
+    def do(paths: Sequence[str]) -> Iterator[bytes]:
+        if len(paths) < 2:
+            yield from map(line, paths)
+            return
+        with ThreadPoolExecutor(len(paths), thread_name_prefix="ckpt-scan") as pool:
+            yield from pool.map(line, paths)
+
+    return do
+
+
+def _line(root: Root, path: str, since_ms: int | None) -> bytes:
+    storage = root.below(path)
+    try:
+        if since_ms is not None and not _changed(storage, since_ms):
+            return UNCHANGED
+        return row(inspect(read_checkpoint(storage)), storage.uri).to_json()
+    except CkptError as error:
+        return unreadable(storage.uri, str(error)).to_json()
+    except Exception as error:  # whatever one checkpoint does to ckpt, the others are looked at
+        return unreadable(storage.uri, f"{storage.uri}: ckpt failed ({type(error).__name__}: {error})").to_json()
+
+
+def _changed(storage: Root, since_ms: int) -> bool:
+    """Whether a batch was planned or committed since then, judging by the times of files; unknown is yes."""
+    newest: list[int | None] = []
+    for folder in (OFFSETS, COMMITS):
+        try:
+            newest += [info.mtime_ms for info in storage.list_level(folder).files.values()]
+        except NotFound:
+            continue
+    return not newest or any(time is None or time >= since_ms for time in newest)

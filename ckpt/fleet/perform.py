@@ -1,0 +1,119 @@
+"""``ckpt scan`` as one call."""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ckpt.errors import CkptError, UsageError
+from ckpt.findings import Severity
+from ckpt.fleet.discovery import discover
+from ckpt.fleet.looking import look
+from ckpt.fleet.rows import ScannedCheckpoint, unreadable
+from ckpt.storage import open_storage
+
+Watcher = Callable[[int, int], None]
+"""Called with how many checkpoints are done, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedRoot:
+    """A root that was asked for."""
+
+    uri: str
+    checkpoints: int = 0  # found below it, those that have not changed included
+    error: str | None = None  # why nothing of it could be listed
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """All checkpoints below some roots, the worst first."""
+
+    roots: tuple[ScannedRoot, ...]
+    checkpoints: tuple[ScannedCheckpoint, ...]  # those that have not changed are left out
+    began_ms: int
+    ended_ms: int
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Of roots that could not be listed, and of those without a checkpoint."""
+        said = (root.error or f"{root.uri}: there is no checkpoint here" for root in self.roots if not root.checkpoints)
+        return tuple(said)
+
+    def fails(self, least: Severity = Severity.WARNING) -> bool:
+        """Whether something as bad as ``least``, or worse, was found."""
+        return any(one.fails(least) for one in self.checkpoints)
+
+    def age_ms(self, one: ScannedCheckpoint) -> int | None:
+        """How old the latest batch of a checkpoint was when the scan ended, in ms."""
+        return None if one.latest_ms is None else max(self.ended_ms - one.latest_ms, 0)
+
+
+def scan(
+    roots: str | Sequence[str],
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    depth: int | None = None,
+    jobs: int | None = None,
+    changed_since_ms: int | None = None,
+    watcher: Watcher | None = None,
+) -> Scan:
+    """Find all checkpoints at and below some roots, and inspect each; only reads, and starts no JVM.
+
+    What is wrong with one checkpoint, or with one root, is said in its place, and does not stop the others.
+
+    Args:
+        roots: Local paths or URIs, of a checkpoint or of any folder above checkpoints.
+        storage_options: For the file system of the URIs.
+        depth: How many levels below a root are searched; 0 is the root alone, None is all.
+        jobs: How many processes look at checkpoints, at most; by default one for each core.
+        changed_since_ms: Leave out those whose logs have no file written since then, in ms since 1970 UTC.
+        watcher: Called after each checkpoint with how many are done, and of how many.
+
+    Raises:
+        UsageError: ``depth`` or ``jobs`` is out of range.
+
+    >>> found = ckpt.scan("sample_checkpoints", depth=1)
+    >>> found.checkpoints[0].severity, len(found.checkpoints) > 40
+    (<Severity.ERROR: 'error'>, True)
+
+    """
+    if depth is not None and depth < 0:
+        raise UsageError("`depth` has to be 0 or more")
+    if jobs is not None and jobs < 1:
+        raise UsageError("`jobs` has to be 1 or more")
+    began = _now_ms()
+    wanted = [roots] if isinstance(roots, str) else list(dict.fromkeys(roots))
+    given = storage_options or {}
+    seen: list[ScannedRoot] = []
+    rows: dict[str, ScannedCheckpoint] = {}
+    todo: list[tuple[str, tuple[str, ...]]] = []
+    for uri in wanted:
+        try:
+            storage = open_storage(uri, given)
+            found = discover(storage, depth)
+        except CkptError as error:
+            seen.append(ScannedRoot(uri, error=str(error)))
+            continue
+        seen.append(ScannedRoot(uri, len(found.checkpoints)))
+        todo.append((uri, found.checkpoints))
+        rows |= {(place := storage.below(path).uri): unreadable(place, why) for path, why in found.unlisted}
+    total, done = sum(len(paths) for _, paths in todo), 0
+    for uri, paths in todo:
+        for one in look(uri, given, paths, jobs or os.cpu_count() or 1, changed_since_ms):
+            done += 1
+            if watcher is not None:
+                watcher(done, total)
+            if one is not None:
+                rows[one.path] = one
+    return Scan(tuple(seen), tuple(sorted(rows.values(), key=_worst_first)), began, _now_ms())
+
+
+def _worst_first(one: ScannedCheckpoint) -> tuple[int, bool, bool, str]:
+    rank = -1 if one.severity is None else one.severity.rank
+    runs = one.outcome is not None and one.outcome.runs
+    return -rank, one.error is None, runs, one.path
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,158 @@
+"""One checkpoint as one line: what ``ckpt inspect`` says of it, in numbers."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ckpt.findings import Severity, worst
+from ckpt.inspection import Inspection
+from ckpt.model import Kind, Operator, Store
+from ckpt.restart.forecast import Outcome
+
+_WORST_LAST = (
+    Outcome.RESUMES,
+    Outcome.STARTS_FRESH,
+    Outcome.UNKNOWN,
+    Outcome.REFUSED,
+    Outcome.FAILS_AT_COMMIT,
+    Outcome.FAILS_IN_BATCH,
+    Outcome.FAILS_AT_START,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WorstFinding:
+    """The first of the warnings and errors of a checkpoint."""
+
+    code: str
+    name: str
+    path: str
+    detail: str
+    remedy: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScannedCheckpoint:
+    """What a scan says of one checkpoint. With an ``error`` it could not be looked at, and the rest is unknown."""
+
+    path: str  # as ``ckpt inspect`` takes it
+    name: str  # its last folders
+    verdict: str | None = None
+    outcome: Outcome | None = None  # the worst of the forecasts that the verdict rests on
+    kind: Kind | None = None
+    query_id: str | None = None
+    stateful: bool | None = None
+    latest_batch: int | None = None  # planned
+    latest_ms: int | None = None  # when it was planned; without a record of it, when its file was written
+    uncommitted: int | None = None  # planned batches without a commit
+    files: int | None = None
+    size: int | None = None  # bytes, of all files
+    state_bytes: int | None = None  # None: it has no state
+    state_growth: float | None = None  # bytes a batch; None where no partition shows it
+    snapshot_lag: int | None = None  # versions after its newest snapshot that a partition replays, at most
+    replay_files: int | None = None  # deltas and changelogs that the next start replays, in all partitions
+    findings: Mapping[str, int] = field(default_factory=dict)  # by severity
+    codes: tuple[str, ...] = ()  # of warnings and errors, worst first
+    worst: WorstFinding | None = None
+    error: str | None = None
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst of what was found; what could not be looked at counts as an error."""
+        if self.error is not None:
+            return Severity.ERROR
+        return worst(Severity(name) for name, count in self.findings.items() if count)
+
+    def fails(self, least: Severity) -> bool:
+        """Whether something as bad as ``least``, or worse, was found."""
+        return self.severity is not None and self.severity.rank >= least.rank
+
+    def to_json(self) -> bytes:
+        """For another process."""
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def from_json(data: bytes) -> "ScannedCheckpoint":
+        """From another process."""
+        given: dict[str, Any] = json.loads(data)
+        return ScannedCheckpoint(
+            **{
+                **given,
+                "outcome": given["outcome"] and Outcome(given["outcome"]),
+                "kind": given["kind"] and Kind(given["kind"]),
+                "codes": tuple(given["codes"]),
+                "worst": given["worst"] and WorstFinding(**given["worst"]),
+            }
+        )
+
+
+def row(inspection: Inspection, path: str) -> ScannedCheckpoint:
+    """The line of a checkpoint that was inspected; pure."""
+    checkpoint = inspection.checkpoint
+    operators = checkpoint.state.operators if checkpoint.state else ()
+    return ScannedCheckpoint(
+        path=path,
+        name=short_name(path),
+        verdict=inspection.verdict,
+        outcome=max((one.outcome for one in inspection.counted), key=_WORST_LAST.index, default=None),
+        kind=checkpoint.kind,
+        query_id=checkpoint.query_id,
+        stateful=checkpoint.stateful,
+        latest_batch=checkpoint.offsets.latest,
+        latest_ms=_latest_ms(inspection),
+        uncommitted=len(inspection.uncommitted),
+        files=checkpoint.listing.files,
+        size=checkpoint.listing.bytes,
+        state_bytes=sum(store.bytes for store in _stores(operators)) if operators else None,
+        findings={one: sum(rated.severity is one for rated in inspection.findings) for one in Severity},
+        codes=tuple(dict.fromkeys(rated.finding.diagnosis.code for rated in inspection.troubles)),
+        worst=_worst(inspection),
+        **_replay(operators),
+    )
+
+
+def unreadable(path: str, error: str) -> ScannedCheckpoint:
+    """The line of a checkpoint, or a folder, that could not be looked at."""
+    return ScannedCheckpoint(path=path, name=short_name(path), error=error)
+
+
+def short_name(path: str) -> str:
+    """What people call a checkpoint: its last folder, with those above it that a name for all checkpoints needs."""
+    parts = [part for part in path.partition("?")[0].split("/") if part]
+    last = len(parts) - 1
+    while last > 0 and parts[last].strip("_.").lower() in ("checkpoint", "checkpoints", "ckpt"):
+        last -= 1
+    return "/".join(parts[last:]) or path
+
+
+def _stores(operators: tuple[Operator, ...]) -> list[Store]:
+    return [store for operator in operators for store in operator.stores]
+
+
+def _latest_ms(inspection: Inspection) -> int | None:
+    offsets = inspection.checkpoint.offsets
+    entry = offsets.readable(offsets.latest)
+    if entry is not None and entry.metadata is not None:
+        return entry.metadata.timestamp_ms
+    info = inspection.checkpoint.listing.info(f"{offsets.folder}/{offsets.latest}")
+    return info.mtime_ms if info else None
+
+
+def _replay(operators: tuple[Operator, ...]) -> dict[str, Any]:
+    partitions = [partition for store in _stores(operators) for partition in store.partitions]
+    replayed = [one.replay_versions for one in partitions if one.replay_versions is not None]
+    growth = [store.growth for store in _stores(operators) if store.growth is not None]
+    return {
+        "snapshot_lag": max(replayed, default=None),
+        "replay_files": sum(replayed) if replayed else None,
+        "state_growth": sum(growth) if growth else None,
+    }
+
+
+def _worst(inspection: Inspection) -> WorstFinding | None:
+    if not inspection.troubles:
+        return None
+    rated = inspection.troubles[0]
+    found = rated.finding
+    return WorstFinding(found.diagnosis.code, found.diagnosis.name, found.path, found.detail, rated.remedy)

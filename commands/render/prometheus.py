@@ -1,0 +1,112 @@
+"""A scan as metrics, in the text format of Prometheus (version 0.0.4): for its textfile collector.
+
+Names and units follow Prometheus' conventions: base units, no ages but times, one family after the other.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ckpt.findings import Severity
+from ckpt.fleet import Scan, ScannedCheckpoint
+from ckpt.secrets import masked
+
+from .text import printable
+
+_Value = float | int | bool | None
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\""})
+
+
+@dataclass(frozen=True, slots=True)
+class _Gauge:
+    """A metric that each checkpoint may have; None: it has not."""
+
+    name: str
+    help: str
+    value: Callable[[ScannedCheckpoint], _Value]
+
+
+_GAUGES = (
+    _Gauge("readable", "Whether the checkpoint could be inspected.", lambda one: one.error is None),
+    _Gauge(
+        "restartable",
+        "Whether every forecast that the verdict rests on says that the query runs after its next start.",
+        lambda one: None if one.outcome is None else one.outcome.runs,
+    ),
+    _Gauge("latest_batch", "Id of the latest planned batch.", lambda one: one.latest_batch),
+    _Gauge(
+        "latest_batch_timestamp_seconds",
+        "When the latest batch was planned, in seconds since 1970.",
+        lambda one: None if one.latest_ms is None else one.latest_ms / 1000,
+    ),
+    _Gauge("uncommitted_batches", "Planned batches without a commit.", lambda one: one.uncommitted),
+    _Gauge("files", "Files of the checkpoint.", lambda one: one.files),
+    _Gauge("size_bytes", "Size of all files of the checkpoint.", lambda one: one.size),
+    _Gauge("state_size_bytes", "Size of the state files, of all versions that are there.", lambda one: one.state_bytes),
+    _Gauge(
+        "snapshot_lag_versions",
+        "Versions after its newest snapshot that a partition of the state replays at the next start, at most.",
+        lambda one: one.snapshot_lag,
+    ),
+    _Gauge("replay_files", "Deltas and changelogs that the next start replays.", lambda one: one.replay_files),
+)
+
+
+def exposition(scan: Scan) -> str:
+    """The text of all metrics, with a line end at its end."""
+    return "".join(f"{line}\n" for line in _lines(scan))
+
+
+def _lines(scan: Scan) -> Iterator[str]:
+    yield from _family("ckpt_scan_timestamp_seconds", "When the scan ended, in seconds since 1970.")
+    yield _sample("ckpt_scan_timestamp_seconds", {}, scan.ended_ms / 1000)
+    yield from _family("ckpt_scan_duration_seconds", "How long the scan took.")
+    yield _sample("ckpt_scan_duration_seconds", {}, (scan.ended_ms - scan.began_ms) / 1000)
+    yield from _family("ckpt_scan_root_checkpoints", "Checkpoints found below a root; none if it could not be listed.")
+    for root in scan.roots:
+        yield _sample("ckpt_scan_root_checkpoints", {"root": root.uri}, root.checkpoints)
+    if scan.checkpoints:
+        yield from _info(scan)
+        yield from _findings(scan)
+        for gauge in _GAUGES:
+            yield from _of_each(scan, gauge)
+
+
+def _of_each(scan: Scan, gauge: _Gauge) -> Iterator[str]:
+    name = f"ckpt_checkpoint_{gauge.name}"
+    values = [(one.path, value) for one in scan.checkpoints if (value := gauge.value(one)) is not None]
+    if values:
+        yield from _family(name, gauge.help)
+        yield from (_sample(name, {"checkpoint": path}, value) for path, value in values)
+
+
+def _info(scan: Scan) -> Iterator[str]:
+    yield from _family("ckpt_checkpoint_info", "What the checkpoint is; always 1.")
+    for one in scan.checkpoints:
+        labels = {"checkpoint": one.path, "name": one.name, "query_id": one.query_id or "", "kind": one.kind or ""}
+        yield _sample("ckpt_checkpoint_info", labels, 1)
+
+
+def _findings(scan: Scan) -> Iterator[str]:
+    readable = [one for one in scan.checkpoints if one.error is None]
+    if readable:
+        yield from _family("ckpt_checkpoint_findings", "What ckpt found, by severity; notes are no trouble.")
+        for one in readable:
+            for severity in Severity:
+                labels = {"checkpoint": one.path, "severity": severity}
+                yield _sample("ckpt_checkpoint_findings", labels, one.findings.get(severity, 0))
+
+
+def _family(name: str, text: str) -> Iterator[str]:
+    yield f"# HELP {name} {text}"
+    yield f"# TYPE {name} gauge"
+
+
+def _sample(name: str, labels: Mapping[str, str], value: float | int | bool) -> str:
+    spelled = ",".join(f'{key}="{_label(text)}"' for key, text in labels.items())
+    number = repr(float(value)) if isinstance(value, float) else str(int(value))
+    return f"{name}{{{spelled}}} {number}" if spelled else f"{name} {number}"
+
+
+def _label(text: str) -> str:
+    """A value of a label: printable, and without the secrets in it."""
+    return printable(masked(text)).translate(_ESCAPES)

@@ -1,0 +1,127 @@
+"""ckpt scan."""
+
+import sys
+import time
+from enum import StrEnum
+from typing import Annotated, assert_never
+
+import typer
+
+from ckpt.errors import UsageError
+from ckpt.findings import Severity
+from ckpt.fleet import Scan
+from ckpt.fleet import scan as look
+from ckpt.secrets import masked, masked_json
+
+from . import options
+from .arguments import as_options
+from .render.fleet import ScanReport
+from .render.prometheus import exposition
+from .render.text import printable
+from .report import Output, show, show_text
+from .textfile import must_be_writable, write_whole
+from .times import moment
+from .watching import bar
+
+_CLEAR = "\x1b[H\x1b[2J"  # of the screen
+
+
+class ScanOutput(StrEnum):
+    """The forms of a scan."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    PROMETHEUS = "prometheus"
+
+
+class FailOn(StrEnum):
+    """How bad a finding has to be for exit status 1."""
+
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def scan(
+    roots: Annotated[
+        list[str],
+        typer.Argument(metavar="ROOT...", help="Local paths or URIs: checkpoints, or folders above checkpoints."),
+    ],
+    depth: Annotated[
+        int | None,
+        typer.Option("--depth", min=0, metavar="N", help="Search N levels below each ROOT. Default: all."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, metavar="N", help="Use N processes at most. Default: one for each core."),
+    ] = None,
+    changed_since: Annotated[
+        str | None,
+        typer.Option(
+            "--changed-since",
+            metavar="TIME",
+            help="Leave out checkpoints without a batch since TIME: 2026-11-22T08:00:00Z, or 90s, 15m, 8h, 7d ago.",
+        ),
+    ] = None,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="Exit with 1 if a finding is at least this bad.")
+    ] = FailOn.WARNING,
+    watch: Annotated[
+        float | None,
+        typer.Option("--watch", min=1, metavar="SECONDS", help="Scan again and again, with SECONDS in between."),
+    ] = None,
+    textfile: Annotated[
+        str | None,
+        typer.Option(
+            "--textfile", metavar="PATH", help="Also write metrics to this file, for Prometheus' textfile collector."
+        ),
+    ] = None,
+    storage_option: options.StorageOption = None,
+    output: Annotated[ScanOutput, typer.Option("-o", "--output", help="The output format.")] = ScanOutput.TABLE,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Inspect every checkpoint below each ROOT: one line each, the worst first.
+
+    Only reads checkpoints; starts no JVM. Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could
+    not be listed or has no checkpoint.
+    """
+    given = options.pairs("--storage-option", storage_option)
+    if watch is not None and output in (ScanOutput.JSON, ScanOutput.PROMETHEUS):
+        raise UsageError(f"--watch prints one document after another: use jsonl or table, not {output}")
+    if textfile is not None:
+        must_be_writable(textfile)
+    while True:
+        since = None if changed_since is None else moment("--changed-since", changed_since)
+        with bar(quiet=quiet, of="checkpoints") as watcher:
+            found = look(roots, given, depth=depth, jobs=jobs, changed_since_ms=since, watcher=watcher)
+        report = ScanReport(found, Severity(fail_on))
+        if textfile is not None:
+            write_whole(textfile, exposition(found))
+        _print(report, output, clear=watch is not None)
+        if watch is None:
+            raise typer.Exit(code=report.exit)
+        time.sleep(watch)
+
+
+def _print(report: ScanReport, output: ScanOutput, *, clear: bool) -> None:
+    match output:
+        case ScanOutput.TABLE:
+            if clear and sys.stdout.isatty():
+                show_text(_CLEAR)
+            show(report, Output.TABLE)
+        case ScanOutput.JSON:
+            show(report, Output.JSON)
+        case ScanOutput.JSONL:
+            _lines(report.found, [masked_json(line) for line in report.lines()])
+        case ScanOutput.PROMETHEUS:
+            _lines(report.found, exposition(report.found).splitlines())
+        case _:
+            assert_never(output)
+
+
+def _lines(found: Scan, lines: list[str]) -> None:
+    """Lines for a program; what is wrong with a root has none, and goes to standard error."""
+    if lines:
+        show_text("\n".join(lines))
+    for problem in found.problems:
+        typer.echo(f"ckpt: {printable(masked(as_options(problem)))}", err=True)

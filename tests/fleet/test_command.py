@@ -1,0 +1,147 @@
+"""``ckpt scan`` as it is typed: its documents, its exit codes, and what it leaves where it is interrupted."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests import contract
+from tests.conftest import Ckpt, CopyOf, command
+from tests.fleet.trees import build
+from tests.places import HERE, ROOT
+
+BAD = "sample_checkpoints/damaged-missing-sst"
+WARNED = "sample_checkpoints/async-kafka-4.2"
+GOOD = "sample_checkpoints/kafka-4.2"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("scan") / "root", 30, hostile=True)
+
+
+def families(text: str) -> dict[str, dict[tuple[str, ...], float]]:
+    """The samples of each family by the values of their labels, read by Prometheus' own client."""
+    found = {}
+    for family in text_string_to_metric_families(text):
+        assert family.type == "gauge"
+        assert family.documentation
+        assert family.name not in found, "all samples of a family are in one place"
+        found[family.name] = {tuple(one.labels.values()): one.value for one in family.samples}
+        assert len(found[family.name]) == len(family.samples), "no sample is there twice"
+    return found
+
+
+def test_the_document_is_as_published(tree: Path, ckpt: Ckpt) -> None:
+    document = ckpt("scan", tree, "-o", "json").json()
+    assert contract.disagreements(document, "scan") == []
+    assert contract.keys_in(document) >= set(contract.shapes("scan"))
+    lines = ckpt("scan", tree, "-o", "jsonl").stdout.splitlines()
+    ages = {"age_ms": 0}
+    assert [json.loads(line) | ages for line in lines] == [one | ages for one in document["checkpoints"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ([BAD], 1),
+        ([BAD, "--fail-on", "error"], 1),
+        ([WARNED], 1),
+        ([WARNED, "--fail-on", "error"], 0),
+        ([GOOD], 0),
+        ([GOOD, "nowhere"], 3),
+        (["--depth", "0", "sample_checkpoints"], 3),
+        ([GOOD, "--watch", "5", "-o", "json"], 2),
+        ([GOOD, "--textfile", "nowhere/x.prom"], 2),
+        ([GOOD, "--changed-since", "yesterday"], 2),
+    ],
+)
+def test_exit_codes(words: list[str], code: int, ckpt: Ckpt) -> None:
+    assert ckpt("scan", *words).exit_code == code
+
+
+def test_a_page_has_a_line_for_each_and_the_next_command(ckpt: Ckpt) -> None:
+    page = ckpt("scan", GOOD, WARNED, BAD, "nowhere").stdout
+    assert "1 WITH ERRORS, 1 WITH WARNINGS, 1 ROOT WITHOUT A CHECKPOINT" in page
+    places = [page.index(name) for name in (BAD, WARNED, GOOD)]
+    assert places == sorted(places)
+    assert f"ckpt inspect {BAD}" in page
+    assert "nowhere does not exist" in page
+
+
+def test_metrics_are_read_by_prometheus(tree: Path, ckpt: Ckpt) -> None:
+    document = ckpt("scan", tree, "-o", "json").json()["checkpoints"]
+    text = ckpt("scan", tree, "-o", "prometheus").stdout
+
+    found = families(text)
+
+    assert found["ckpt_scan_root_checkpoints"] == {(str(tree),): len(document)}
+    assert found["ckpt_checkpoint_readable"] == {(one["path"],): one["error"] is None for one in document}
+    sizes = {(one["path"],): one["state_bytes"] for one in document if one["state_bytes"] is not None}
+    assert found["ckpt_checkpoint_state_size_bytes"] == sizes
+    times = {(one["path"],): one["latest_ms"] / 1000 for one in document if one["latest_ms"] is not None}
+    assert found["ckpt_checkpoint_latest_batch_timestamp_seconds"] == times
+    errors = {(one["path"], "error"): one["findings"]["error"] for one in document if one["findings"]}
+    assert {key: n for key, n in found["ckpt_checkpoint_findings"].items() if key[1] == "error"} == errors
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_accepts_the_metrics_and_the_rules(tree: Path, ckpt: Ckpt) -> None:
+    text = ckpt("scan", tree, "-o", "prometheus").stdout
+    subprocess.run(["promtool", "check", "metrics"], input=text.encode(), check=True)
+    subprocess.run(["promtool", "check", "rules", ROOT / "docs/monitoring/alerts.yml"], check=True)
+
+
+def test_hostile_names_stay_inside_their_labels(ckpt: Ckpt, tmp_path: Path) -> None:
+    names = {'a"} 1', "b\\", "c\nx 1", "\x1b[2J", "s3:__KEY:SECRET@d"}
+    for name in names:
+        (tmp_path / name / "offsets").mkdir(parents=True)
+    run = ckpt("scan", tmp_path, "-o", "prometheus")
+    shown = {name.encode("unicode_escape").decode() if not name.isprintable() else name for name in names}
+    assert {path for (path,) in families(run.stdout)["ckpt_checkpoint_readable"]} == {
+        f"{tmp_path}/{name}" for name in shown
+    }
+
+
+def test_a_textfile_is_there_as_a_whole_or_not_at_all(ckpt: Ckpt, tmp_path: Path) -> None:
+    target = tmp_path / "ckpt.prom"
+    target.write_text("before")
+    run = ckpt("scan", GOOD, "--textfile", target, "-o", "prometheus")
+    assert families(target.read_text()).keys() == families(run.stdout).keys()
+    assert target.stat().st_mode & 0o777 == 0o644
+    assert [path.name for path in tmp_path.iterdir()] == ["ckpt.prom"]
+
+
+def test_an_interrupt_leaves_nothing_half_written(copy_of: CopyOf, tmp_path: Path) -> None:
+    for number in range(200):
+        copy_of("stateless-4.2", to=f"many/{number}")
+    target = tmp_path / "ckpt.prom"
+    target.write_text("before")
+    words = [*command(), "scan", str(tmp_path / "many"), "--textfile", str(target), "-o", "json"]
+    for wait in (0.3, 0.6):
+        process = subprocess.Popen(words, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0)
+        time.sleep(wait)
+        os.killpg(process.pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+        if process.returncode == 130 and not out:
+            assert target.read_text() == "before"
+        assert [path.name for path in tmp_path.glob("*prom*")] == ["ckpt.prom"]
+
+
+def test_a_watch_scans_again(copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint = copy_of("stateless-4.2")
+    words = [*command(), "scan", str(checkpoint), "--watch", "1", "-o", "jsonl"]
+    with subprocess.Popen(words, cwd=HERE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        (checkpoint / "offsets" / str(first["latest_batch"])).write_text("")
+        second = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+    assert (first["severity"], second["severity"]) == ("note", "error")
