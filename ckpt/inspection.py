@@ -80,6 +80,7 @@ def inspect(
     batches: int = 10,
     sink: SinkLog | None = None,
     live: Sequence[LiveSource] = (),
+    more: Sequence[Finding] = (),
 ) -> Inspection:
     """Judge a checkpoint; pure, and never raises.
 
@@ -90,6 +91,7 @@ def inspect(
         batches: How many of the newest batches are shown, 0 for all; their files must have been read.
         sink: What ``read_sink`` read of the place that the query writes to, if that is to be compared.
         live: What ``ask_sources`` was answered, if the forecasts are to be about the sources as they are now.
+        more: What whoever asks has found besides, to be judged with the rest.
 
     >>> found = ckpt.inspect(ckpt.open_checkpoint("sample_checkpoints/async-kafka-4.2"))
     >>> found.verdict
@@ -107,7 +109,7 @@ def inspect(
     forecasts, counted = (tuple(informed(f, live) for f in some) for some in (plain, tried))
     seen = outlook(checkpoint, tried, sink) if sink is not None else None
     sources = source_outlooks(tried, live)
-    besides = [*findings_of(seen), *(found for one in sources for found in one.findings)]
+    besides = [*findings_of(seen), *(found for one in sources for found in one.findings), *more]
     judged = _findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked, besides, seen)
     return Inspection(
         checkpoint,

@@ -183,6 +183,37 @@ RULES: dict[Spark, Rules] = {
 """Each row is the one before it and what changed: a version without a known difference is the row of the last."""
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A setting that the offset log records, and that a restart takes from there whatever the session has."""
+
+    name: str
+    since: Spark = Spark.V3_5  # at the latest
+    absent: str | None = None  # what a restart takes where the log has none; None: what the session has
+
+
+RECORDED = (
+    Recorded(settings.SHUFFLE_PARTITIONS),
+    Recorded(settings.PROVIDER_CLASS),
+    Recorded(settings.WATERMARK_POLICY, absent="min"),
+    Recorded(settings.AGGREGATION_FORMAT, absent="1"),
+    Recorded(settings.JOIN_FORMAT, absent="1"),
+    Recorded(settings.GROUPS_FORMAT, absent="1"),
+    Recorded(settings.COMPRESSION_CODEC, absent="lz4"),
+    Recorded(settings.ROCKSDB_FORMAT),
+    Recorded(settings.STRICT_DISTRIBUTION, absent="false"),
+    Recorded(settings.PRUNE_FILTERS, absent="true"),
+    Recorded(settings.ENCODING_FORMAT, Spark.V4_0, "unsaferow"),
+    Recorded(settings.MERGE_OPERATOR, Spark.V4_2, "1"),
+    Recorded(settings.ROW_CHECKSUM, Spark.V4_2, "false"),
+    Recorded(settings.SOURCE_EVOLUTION, Spark.V4_2, "false"),
+    Recorded(settings.PROTOBUF_EXTENSIONS, Spark.V4_2, "false"),
+    Recorded(settings.ALWAYS_NULLABLE, Spark.V4_3, "false"),
+    Recorded(settings.DISTINCT_KEY_ORDER, Spark.V4_3, "false"),
+)
+"""``OffsetSeqMetadata.relevantSQLConfs``; all five versions were asked (``tests/preflight/record.py``)."""
+
+
 def first_with(ability: Callable[[Rules], bool]) -> Spark:
     """The oldest version of which something holds."""
     return next(spark for spark, rules in RULES.items() if ability(rules))

@@ -27,17 +27,8 @@ def inspect(
     ] = False,
     jobs: options.JobsOption = None,
     sink: options.SinkOption = None,
-    sources: Annotated[
-        bool, typer.Option("--sources", help="Also ask the sources what they have now, with 5 s for each request.")
-    ] = False,
-    source_option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--source-option",
-            metavar="I.KEY=VALUE",
-            help="With --sources: an option of the reader of source I; @FILE and env:NAME keep a secret elsewhere.",
-        ),
-    ] = None,
+    sources: options.SourcesOption = False,
+    source_option: options.ReaderOption = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,

@@ -24,6 +24,7 @@ from .render.text import printable
 MODULES = {
     "inspect": "inspect",
     "scan": "scan",
+    "preflight": "preflight",
     "state": "state",
     "export-state": "export_state",
     "repair": "repair",

@@ -119,6 +119,17 @@ SinkOption = Annotated[
         help="Also read the log of the sink, a Delta table or the output folder of a file sink: which batches it has.",
     ),
 ]
+SourcesOption = Annotated[
+    bool, typer.Option("--sources", help="Also ask the sources what they have now, with 5 s for each request.")
+]
+ReaderOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--source-option",
+        metavar="I.KEY=VALUE",
+        help="With --sources: an option of the reader of source I; @FILE and env:NAME keep a secret elsewhere.",
+    ),
+]
 JobsOption = Annotated[
     int | None,
     typer.Option("--jobs", min=1, metavar="N", help="Read in N processes at a time. Default: one for each core."),

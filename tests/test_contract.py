@@ -106,6 +106,7 @@ COMMANDS = (
     "offsets import",
     "offsets set",
     "offsets show",
+    "preflight",
     "relocate",
     "repair",
     "repair-async",

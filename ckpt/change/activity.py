@@ -38,13 +38,25 @@ def must_be_quiet(storage: Storage, seen: Listing, grace_s: float, exempt: Colle
 
     """
     _must_be_old(seen, grace_s, exempt)
-    time.sleep(min(grace_s, LOOKS_APART_S))
+    now, changed = changes(storage, seen, min(grace_s, LOOKS_APART_S), exempt)
+    if changed is not None:
+        raise Refused(f"{changed} changed while ckpt was checking: a query is writing here. Stop it, and try again")
+    return now
+
+
+def changes(storage: Storage, seen: Listing, wait_s: float, exempt: Collection[str] = ()) -> tuple[Listing, str | None]:
+    """A second look after ``wait_s`` seconds, and the first path that differs from the first look."""
+    time.sleep(wait_s)
     now = storage.list_tree()
     before, after = dict(_files(seen, exempt)), dict(_files(now, exempt))
-    for path in sorted(before.keys() | after.keys()):
-        if before.get(path) != after.get(path):
-            raise Refused(f"{path} changed while ckpt was checking: a query is writing here. Stop it, and try again")
-    return now
+    differing = (path for path in sorted(before.keys() | after.keys()) if before.get(path) != after.get(path))
+    return now, next(differing, None)
+
+
+def age_s(seen: Listing) -> float | None:
+    """How many seconds ago the youngest file was written; None where that is not known. Clocks may differ."""
+    times = [info.mtime_ms for _, info in seen.walk() if info.mtime_ms is not None]
+    return time.time() - max(times) / 1000 if times else None
 
 
 def _must_be_old(seen: Listing, grace_s: float, exempt: Collection[str]) -> None:
@@ -52,11 +64,11 @@ def _must_be_old(seen: Listing, grace_s: float, exempt: Collection[str]) -> None
     if not written or not grace_s:
         return
     youngest, path = max(written)
-    age_s = time.time() - youngest / 1000
-    if age_s < grace_s:
-        wait = f"try again in {grace_s - age_s:.0f} s" if age_s > -1 else "its time is in the future: check the clocks"
+    age = time.time() - youngest / 1000
+    if age < grace_s:
+        wait = f"try again in {grace_s - age:.0f} s" if age > -1 else "its time is in the future: check the clocks"
         raise Refused(
-            f"{path} was written {max(age_s, 0):.0f} s ago: is the query still running? Make sure that it is stopped "
+            f"{path} was written {max(age, 0):.0f} s ago: is the query still running? Make sure that it is stopped "
             f"(a change that ckpt made counts too), and {wait} (`grace_s={grace_s:g}`)"
         )
 

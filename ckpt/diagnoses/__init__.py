@@ -5,7 +5,7 @@ reused. In ``meaning`` and ``remedy``, ``{checkpoint}`` is the path that was ins
 finding and ``{batch}`` the batch that this place belongs to.
 """
 
-from ckpt.diagnoses import logs, others, sinks, sources, state
+from ckpt.diagnoses import logs, others, sinks, sources, starting, state
 from ckpt.findings import Diagnosis
 
 
@@ -13,7 +13,7 @@ def all_diagnoses() -> tuple[Diagnosis, ...]:
     """Every diagnosis, in the order of its code."""
     found = [
         value
-        for room in (logs, state, others, sinks, sources)
+        for room in (logs, state, others, sinks, sources, starting)
         for value in vars(room).values()
         if isinstance(value, Diagnosis)
     ]

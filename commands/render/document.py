@@ -32,7 +32,7 @@ def inspection_document(inspection: Inspection) -> Document:
         "restart": [restart_entry(forecast) for forecast in inspection.forecasts],
         "state": _state(checkpoint.state) if checkpoint.state is not None else None,
         "sink": sink_entry(inspection.sink),
-        "findings": [_finding(judged) for judged in inspection.findings],
+        "findings": [finding_entry(judged) for judged in inspection.findings],
     }
 
 
@@ -177,7 +177,8 @@ def _store(store: Store) -> dict[str, Any]:
     }
 
 
-def _finding(judged: RatedFinding) -> dict[str, Any]:
+def finding_entry(judged: RatedFinding) -> dict[str, Any]:
+    """One finding, as the contract has it."""
     found = judged.finding
     return {
         "code": found.diagnosis.code,

@@ -51,6 +51,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["--deep"],
     ],
     "scan": [[], ["--depth", "0", "--fail-on", "error"], ["--jobs", "1", "--changed-since", "1d"]],
+    "preflight": [[], ["--spark", "4.0", "--conf", "spark.sql.shuffle.partitions=3"]],
     "repair-async": [[], ["--strategy", "fill"], ["--strategy", "rewind"], ["--accept-replay", "--spark", "4.3"]],
     "relocate": [[], ["--to", "s3a://bucket/x"], ["--to", "/moved/here"]],
     "offsets show": [[], ["--batch", "3"]],

@@ -14,6 +14,7 @@ from tests.places import ROOT
 COMMANDS = [
     ["inspect"],
     ["scan"],
+    ["preflight"],
     ["relocate"],
     ["repair-async"],
     ["repair"],

@@ -71,6 +71,7 @@ def test_commands_of_remedies_run_nothing_else(name: str, ckpt: Ckpt, copy_of: C
 WORDS = [
     ["inspect"],
     ["scan"],
+    ["preflight"],
     ["repair-async"],
     ["repair"],
     ["rewind", "--to-batch", "1"],

@@ -1,0 +1,40 @@
+"""What is known of the start that is about to be tried: whether another driver is alive, and what its session has."""
+
+from collections.abc import Iterator, Mapping
+
+from ckpt import diagnoses, settings
+from ckpt.checkpoint import Checkpoint
+from ckpt.findings import Finding
+from ckpt.model import Provider
+
+
+def in_use(changed: str | None) -> Iterator[Finding]:
+    """Another driver: ``changed`` is the path of a file that differed from one look to the next."""
+    if changed is not None:
+        yield Finding(diagnoses.starting.SECOND_DRIVER, changed, "it changed while ckpt was looking")
+
+
+def state_format(checkpoint: Checkpoint, given: Mapping[str, str], *, all_known: bool) -> Iterator[Finding]:
+    """State store checkpoint format 2, which the offset log does not record.
+
+    Args:
+        checkpoint: Whose start it is.
+        given: Settings of the session.
+        all_known: Whether these are all that it has.
+
+    """
+    state = checkpoint.state
+    if state is None or not state.operators or checkpoint.offsets.latest is None:
+        return
+    name, needed = settings.CHECKPOINT_FORMAT, str(state.format_version)
+    value = given.get(name, "1" if all_known else None)
+    if value == needed or (value is None and needed == "1"):
+        return
+    path = "state"
+    if value is None:
+        detail = f"the state has checkpoint format {needed}, which needs {name}={needed}"
+        yield Finding(diagnoses.starting.NEEDED_SETTING, path, detail, f"Start the query with `{name}={needed}`.")
+        return
+    kept = "" if state.provider is not Provider.HDFS else ", and an HDFS-backed store has no other"
+    detail = f"the state has checkpoint format {needed}{kept}; the session has {name}={value}"
+    yield Finding(diagnoses.starting.WRONG_SETTING, path, detail, f"Start the query with `{name}={needed}`.")

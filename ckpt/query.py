@@ -1,0 +1,135 @@
+"""What a query expects of a checkpoint: what ``describe_query`` finds in it, and ``query.json`` keeps."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ckpt.errors import UsageError
+from ckpt.model import Json
+from ckpt.storage.base import one_line
+from ckpt.versions import Spark
+
+SCHEMA = 1
+"""Of ``query.json``."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedSource:
+    """A streaming source of a query. Of its options only those that are named here are kept, so no secret is."""
+
+    kind: str  # kafka, delta, file, rate, rate-micro-batch, or another name
+    topics: tuple[str, ...] | None = None  # of Kafka: subscribed or assigned; None where a pattern says which
+    fail_on_data_loss: bool = True
+    path: str | None = None  # of files
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedFamily:
+    """A column family, or the whole of a store that has none, with schemas as Spark writes them in JSON."""
+
+    name: str
+    key: Json
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedStore:
+    """A state store of an operator."""
+
+    name: str
+    families: tuple[DescribedFamily, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedOperator:
+    """A stateful operator, named as in operator metadata; without stores where this Spark does not describe them."""
+
+    name: str
+    stores: tuple[DescribedStore, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)  # of transformWithState: name to kind
+    time_mode: str | None = None
+    output_mode: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDescription:
+    """What a query expects of its checkpoint: ``describe_query``."""
+
+    spark: Spark  # that planned it
+    output_mode: str
+    sources: tuple[DescribedSource, ...]  # in the order of the offset log
+    operators: tuple[DescribedOperator, ...] | None  # by their ids; None where Spark could not plan the query
+    unsupported: str | None  # why Spark refuses the query with any checkpoint
+    settings: Mapping[str, str]  # that the plan depends on, as it was made with them
+
+    def to_json(self) -> str:
+        """The content of ``query.json``, the same for the same query, so that a change shows in a diff."""
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1, sort_keys=True) + "\n"
+
+    def write(self, path: str) -> None:
+        """Write ``query.json``. Raises UsageError where the file cannot be written."""
+        try:
+            Path(path).write_text(self.to_json(), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{one_line(path)} cannot be written: {error.strerror}") from error
+
+
+def read_query(path: str) -> QueryDescription:
+    """Read what ``QueryDescription.write`` wrote. Raises UsageError.
+
+    Args:
+        path: A local path.
+
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UsageError(f"{one_line(path)} cannot be read: {why}") from error
+    try:
+        return parse_query(json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UsageError(f"{one_line(path)} is no description of a query as `describe_query` writes it") from error
+
+
+def parse_query(value: Any) -> QueryDescription:
+    """The record of a parsed ``query.json``. Raises KeyError, TypeError, AttributeError or ValueError."""
+    if value["schema"] != SCHEMA:
+        raise ValueError("another schema")
+    operators = value["operators"]
+    return QueryDescription(
+        spark=Spark(value["spark"]),
+        output_mode=str(value["output_mode"]),
+        sources=tuple(_source(one) for one in value["sources"]),
+        operators=None if operators is None else tuple(_operator(one) for one in operators),
+        unsupported=value["unsupported"],
+        settings={str(name): str(found) for name, found in value["settings"].items()},
+    )
+
+
+def _source(value: Any) -> DescribedSource:
+    topics = value["topics"]
+    return DescribedSource(
+        str(value["kind"]),
+        None if topics is None else tuple(map(str, topics)),
+        value["fail_on_data_loss"] is not False,
+        value["path"],
+    )
+
+
+def _operator(value: Any) -> DescribedOperator:
+    return DescribedOperator(
+        str(value["name"]),
+        tuple(
+            DescribedStore(
+                str(store["name"]),
+                tuple(DescribedFamily(str(one["name"]), one["key"], one["value"]) for one in store["families"]),
+            )
+            for store in value["stores"]
+        ),
+        {str(name): str(kind) for name, kind in value["variables"].items()},
+        value["time_mode"],
+        value["output_mode"],
+    )

@@ -1,0 +1,156 @@
+"""Whether a query may be started on a checkpoint now: what ``ckpt preflight`` says, in a shell and in Python."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ckpt.change.activity import LOOKS_APART_S, age_s, changes
+from ckpt.checkpoint import Checkpoint
+from ckpt.checks.query import Compared, SparkAnswer, as_spark_says, operators_of
+from ckpt.checks.query_sources import sources_of
+from ckpt.checks.starting import in_use, state_format
+from ckpt.findings import Asked, Finding, Severity
+from ckpt.inspection import Inspection, RatedFinding, inspect
+from ckpt.live.records import LiveSource
+from ckpt.query import QueryDescription
+from ckpt.restart.recorded import SettingOutlook, setting_outlooks
+from ckpt.sinklog import SinkLog
+from ckpt.storage import open_storage
+from ckpt.versions import Spark
+
+_RECENT_S = 600.0
+"""A checkpoint that was written to more recently may have a driver: it is worth a few seconds to look again."""
+_NOT_IN_A_CHECKPOINT = (
+    "a checkpoint does not have the length of windows, the gap of sessions, the delay of the watermark, which columns "
+    "are aggregated, the type of a join, or user code: a change of these is not seen"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStart:
+    """The start that is about to be tried, as far as it is known."""
+
+    spark: Spark | None = None  # None: any version that can have written the checkpoint, or a later one
+    settings: Mapping[str, str] = field(default_factory=dict)  # of the session
+    all_settings: bool = False  # these are all that it has
+    query: QueryDescription | None = None
+    answer: SparkAnswer | None = None  # of Spark, asked to plan the next batch
+    progress: Asked = Asked.SYNC
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether a start can be tried, and why not."""
+
+    inspection: Inspection
+    holds: tuple[RatedFinding, ...]  # why not; none where it can
+    settings: tuple[SettingOutlook, ...]  # that were given, and what a restart makes of each
+    query: QueryDescription | None
+    unknown: tuple[str, ...]  # what could not be seen, a sentence each
+    not_asked: tuple[str, ...]  # what nobody asked about: ``sources``, ``sink``, ``query``
+
+    @property
+    def go(self) -> bool:
+        """Whether the query can be started: it runs, on every version that was asked about, and loses no row."""
+        return not self.holds and all(one.outcome.runs for one in self.inspection.counted)
+
+    @property
+    def warnings(self) -> tuple[RatedFinding, ...]:
+        """What deserves a look, and holds nothing."""
+        held = {id(one) for one in self.holds}
+        return tuple(one for one in self.inspection.troubles if id(one) not in held)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence without a full stop."""
+        if not self.holds:
+            return self.inspection.verdict
+        first, *others = self.holds
+        more = f" (and {len(others)} more)" if others else ""
+        return f"{first.finding.diagnosis.code} {first.finding.diagnosis.name}{more}: {first.finding.detail}"
+
+
+def readiness(
+    checkpoint: Checkpoint,
+    start: PlannedStart,
+    sink: SinkLog | None = None,
+    live: Sequence[LiveSource] | None = None,
+    changed: str | None = None,
+) -> Readiness:
+    """Judge a start; pure, and never raises.
+
+    Args:
+        checkpoint: What ``open_checkpoint`` read.
+        start: What is known of the start.
+        sink: What ``read_sink`` read; None: nobody asked.
+        live: What ``ask_sources`` was answered; None: nobody asked.
+        changed: A file that changed while ckpt was looking (``changed_meanwhile``).
+
+    """
+    spark = start.spark or (start.query.spark if start.query else None)
+    compared = _compared(checkpoint, start, spark) if start.query else Compared()
+    found: list[Finding] = [
+        *in_use("the checkpoint" if changed is None and checkpoint.moving else changed),
+        *state_format(checkpoint, start.settings, all_known=start.all_settings),
+        *compared.findings,
+    ]
+    seen = inspect(checkpoint, (spark,) if spark else (), start.progress, 10, sink, live or (), found)
+    missing = {"sources": live is None, "sink": sink is None, "query": start.query is None}
+    newest = spark or max((one.spark for one in seen.counted), key=lambda one: one.rank, default=list(Spark)[-1])
+    return Readiness(
+        seen,
+        _holds(seen),
+        setting_outlooks(checkpoint, newest, start.settings),
+        start.query,
+        (*_unseen(checkpoint, start), *compared.unknown),
+        tuple(name for name, not_asked in missing.items() if not_asked),
+    )
+
+
+def _compared(checkpoint: Checkpoint, start: PlannedStart, spark: Spark | None) -> Compared:
+    query = start.query
+    assert query is not None
+    sources = sources_of(query, checkpoint)
+    operators = operators_of(query, checkpoint, spark or query.spark)
+    if start.answer is not None:
+        operators = as_spark_says(operators, start.answer)
+    return Compared((*sources.findings, *operators.findings), (*sources.unknown, *operators.unknown))
+
+
+def _holds(seen: Inspection) -> tuple[RatedFinding, ...]:
+    stops = {
+        (one.diagnosis.code, one.path)
+        for forecast in seen.counted
+        if not forecast.outcome.runs
+        for one in forecast.because
+    }
+    return tuple(
+        one
+        for one in seen.findings
+        if one.severity is Severity.ERROR or (one.finding.diagnosis.code, one.finding.path) in stops
+    )
+
+
+def _unseen(checkpoint: Checkpoint, start: PlannedStart) -> list[str]:
+    found = []
+    age = age_s(checkpoint.listing)
+    if age is not None and age < _RECENT_S:
+        found.append(
+            f"the newest file is {max(age, 0):.0f} s old, and nothing changed while ckpt was looking: a driver that "
+            "waits for rows writes nothing"
+        )
+    if start.query is not None and start.query.operators:
+        found.append(_NOT_IN_A_CHECKPOINT)
+    return found
+
+
+def changed_meanwhile(checkpoint: Checkpoint, storage_options: Mapping[str, str] | None = None) -> str | None:
+    """Look at a checkpoint again, after some seconds if it was written to recently: the first path that changed.
+
+    Raises StorageError where it cannot be listed again.
+    """
+    if checkpoint.listing.files == 0:
+        return None
+    age = age_s(checkpoint.listing)
+    wait = LOOKS_APART_S if age is not None and age < _RECENT_S else 0.0
+    _, changed = changes(open_storage(checkpoint.uri, storage_options or {}), checkpoint.listing, wait)
+    return changed

@@ -1,0 +1,69 @@
+"""What a restart makes of the settings of a session: which it takes, and which it silently takes from the offset log.
+
+``OffsetSeqMetadata.setSessionConf``: what the log records overrides the session, and for some settings that an older
+log lacks the value of that older Spark does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ckpt.checkpoint import Checkpoint
+from ckpt.model import OffsetLog
+from ckpt.secrets import masked
+from ckpt.versions import RECORDED, Recorded, Spark
+
+
+class SettingUse(StrEnum):
+    """Where a restart takes the value of a setting from."""
+
+    SESSION = "session"  # as given: the offset log does not record it
+    SAME = "same"  # the offset log records the same
+    RECORDED = "recorded"  # the offset log has another value, and that is used
+    OLD_DEFAULT = "old-default"  # the offset log has none, and the default of older versions is used
+
+
+@dataclass(frozen=True, slots=True)
+class SettingOutlook:
+    """A setting of the session, and what a restart uses."""
+
+    name: str
+    given: str | None  # None: its value is not shown
+    used: str | None
+    use: SettingUse
+
+
+def setting_outlooks(checkpoint: Checkpoint, spark: Spark, given: Mapping[str, str]) -> tuple[SettingOutlook, ...]:
+    """Each setting that is given, in the order of the table of recorded ones, then by name; pure."""
+    recorded = recorded_settings_of(checkpoint)
+    known = {one.name: one for one in RECORDED if spark.at_least(one.since)}
+    names = [name for name in known if name in given] + sorted(given.keys() - known.keys())
+    return tuple(_outlook(name, given[name], known.get(name), recorded) for name in names)
+
+
+def _outlook(name: str, value: str, known: Recorded | None, recorded: Mapping[str, str] | None) -> SettingOutlook:
+    if known is None or recorded is None:
+        shown = masked(f"{name}={value}").partition("=")[2] if name.startswith("spark.sql.") else None
+        return SettingOutlook(name, shown, shown, SettingUse.SESSION)
+    found = recorded.get(name, known.absent)
+    if found is None:
+        return SettingOutlook(name, value, value, SettingUse.SESSION)
+    if found == value:
+        return SettingOutlook(name, value, value, SettingUse.SAME)
+    use = SettingUse.RECORDED if name in recorded else SettingUse.OLD_DEFAULT
+    return SettingOutlook(name, value, found, use)
+
+
+def recorded_settings_of(checkpoint: Checkpoint) -> Mapping[str, str] | None:
+    """What the newest offsets record; None where there are none, and so nothing overrides the session."""
+    log = checkpoint.offsets.entries.get(checkpoint.offsets.latest if checkpoint.offsets.latest is not None else -1)
+    return log.metadata.conf if isinstance(log, OffsetLog) and log.metadata else None
+
+
+def effective_settings(checkpoint: Checkpoint, spark: Spark) -> dict[str, str]:
+    """What every restart of a checkpoint uses, whatever the session has."""
+    recorded = recorded_settings_of(checkpoint)
+    if recorded is None:
+        return {}
+    values = {one.name: recorded.get(one.name, one.absent) for one in RECORDED if spark.at_least(one.since)}
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,61 @@
+"""ckpt preflight."""
+
+from typing import Annotated
+
+import typer
+
+from ckpt.errors import UsageError
+from ckpt.findings import Asked
+from ckpt.live import ask_sources, source_options
+from ckpt.query import read_query
+from ckpt.reader import open_checkpoint
+from ckpt.readiness import PlannedStart, changed_meanwhile, readiness
+from ckpt.sinklog import sink_of
+from ckpt.versions import Spark
+
+from . import options
+from .render.preflight import PreflightReport
+from .report import Output, emit
+
+
+def preflight(
+    checkpoint: options.CheckpointArg,
+    spark: Annotated[
+        Spark | None,
+        typer.Option(
+            "--spark",
+            parser=options.spark_version,
+            metavar="VERSION",
+            help=f"The version that will start the query ({', '.join(Spark)}). Default: that of --expect, or all.",
+        ),
+    ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", metavar="KEY=VALUE", help="A setting that the query will start with; may be repeated."),
+    ] = None,
+    expect: Annotated[
+        str | None,
+        typer.Option("--expect", metavar="FILE", help="What the query expects, as `ckpt.describe_query` wrote it."),
+    ] = None,
+    progress: options.ProgressOption = Asked.SYNC,
+    sources: options.SourcesOption = False,
+    source_option: options.ReaderOption = None,
+    sink: options.SinkOption = None,
+    storage_option: options.StorageOption = None,
+    output: options.OutputOption = Output.TABLE,
+) -> None:
+    """Say whether the query can be started on CHECKPOINT now: for an init container, a scheduler or CI.
+
+    Only reads; starts no JVM. Exit status: 0 start, 1 hold, 2 bad usage, 3 could not look.
+    """
+    given = options.pairs("--storage-option", storage_option)
+    settings = options.pairs("--conf", conf)
+    if source_option and not sources:
+        raise UsageError("--source-option is for --sources")
+    reader = source_options(source_option or ())
+    query = read_query(expect) if expect is not None else None
+    opened = open_checkpoint(checkpoint, given)
+    has = sink_of(sink, checkpoint, given)
+    live = ask_sources(opened, reader) if sources else None
+    start = PlannedStart(spark, settings, query=query, progress=progress)
+    emit(PreflightReport(readiness(opened, start, has, live, changed_meanwhile(opened, given))), output)

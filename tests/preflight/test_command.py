@@ -1,0 +1,123 @@
+"""``ckpt preflight`` from the terminal, on real samples: start or hold, as a page and as JSON."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ckpt import inspect, open_checkpoint
+from ckpt.findings import Asked, Severity
+from ckpt.restart.recorded import SettingUse
+from tests import contract
+from tests.conftest import Ckpt, CopyOf
+from tests.places import EACH_SAMPLE
+from tests.spark.live import trace
+
+AGGREGATION = "sample_checkpoints/aggregation-hdfs-4.2"
+FORMAT_2 = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+
+
+@pytest.mark.parametrize("sample", EACH_SAMPLE)
+def test_a_start_that_the_forecast_lets_run_is_a_go(sample: str, ckpt: Ckpt) -> None:
+    run = ckpt("preflight", f"sample_checkpoints/{sample}", "-o", "json")
+    document = run.json()
+    seen = inspect(open_checkpoint(f"sample_checkpoints/{sample}"), asked=Asked.SYNC)
+    safe = all(one.severity is not Severity.ERROR for one in seen.findings)
+
+    assert contract.disagreements(document, "preflight") == []
+    assert document["go"] == (safe and all(one.outcome.runs for one in seen.counted))
+    assert run.exit_code == (0 if document["go"] else 1)
+    assert document["not_asked"] == ["sources", "sink", "query"]
+
+
+def test_settings_that_the_offset_log_has_win_silently(ckpt: Ckpt) -> None:
+    given = {
+        "spark.sql.shuffle.partitions": "200",
+        "spark.sql.streaming.multipleWatermarkPolicy": "min",
+        "spark.sql.streaming.stateStore.maintenanceInterval": "5s",
+        "spark.sql.streaming.statefulOperator.alwaysNullableOutput.enabled": "true",
+    }
+    words = [word for one in given.items() for word in ("--conf", "=".join(one))]
+    settings = ckpt("preflight", AGGREGATION, "--spark", "4.3", *words, "-o", "json").json()["settings"]
+
+    assert {one["name"].rpartition(".")[2]: (one["used"], one["use"]) for one in settings} == {
+        "partitions": ("2", SettingUse.RECORDED),
+        "multipleWatermarkPolicy": ("min", SettingUse.SAME),
+        "enabled": ("false", SettingUse.OLD_DEFAULT),
+        "maintenanceInterval": ("5s", SettingUse.SESSION),
+    }
+    page = ckpt("preflight", AGGREGATION, "--spark", "4.2", *words).stdout
+    assert "partitions=200: IGNORED, Spark silently keeps the recorded 2" in page
+    assert "alwaysNullableOutput.enabled=true: takes effect" in page
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_secrets_in_settings_are_not_printed(output: str, ckpt: Ckpt) -> None:
+    names = ("spark.hadoop.fs.s3a.access.key", "spark.sql.catalog.c.password", "spark.my.own")
+    words = [word for name in names for word in ("--conf", f"{name}=HUSHHUSH")]
+    run = ckpt("preflight", AGGREGATION, *words, "-o", output)
+
+    assert run.exit_code == 0
+    assert "HUSH" not in run.stdout + run.stderr
+    assert all(name in run.stdout for name in names)
+    assert "HUSH" not in ckpt("preflight", AGGREGATION, "--conf", "HUSHHUSH").refusal()
+
+
+@pytest.mark.parametrize(("value", "code", "go"), [(None, "CKPT441", True), ("1", "CKPT440", False), ("2", None, True)])
+def test_the_state_format_that_nothing_records(value: str | None, code: str | None, go: bool, ckpt: Ckpt) -> None:
+    words = [] if value is None else ["--conf", f"{FORMAT_2}={value}"]
+    found = ckpt("preflight", "sample_checkpoints/aggregation-format2-4.2", *words, "-o", "json").json()
+
+    assert found["go"] is go
+    assert [one["code"] for one in (*found["holds"], *found["warnings"])] == ([code] if code else [])
+
+
+def test_a_driver_that_writes_while_ckpt_looks_is_seen(
+    ckpt: Ckpt, copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = copy_of("stateless-4.2")
+    monkeypatch.setattr("ckpt.readiness.LOOKS_APART_S", 0.6)
+    (checkpoint / "commits" / ".tmp").touch()  # recent, so that there is a second look
+    latest = max(int(one.name) for one in (checkpoint / "offsets").iterdir() if one.name.isdigit())
+    text = (checkpoint / "offsets" / str(latest)).read_text()
+
+    def write() -> None:
+        time.sleep(0.3)
+        (checkpoint / "offsets" / str(latest + 1)).write_text(text)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    run = ckpt("preflight", checkpoint, "-o", "json")
+    writer.join()
+
+    assert [(one["code"], one["path"]) for one in run.json()["holds"]] == [("CKPT431", f"offsets/{latest + 1}")]
+    assert run.exit_code == 1
+
+
+def test_only_reading(ckpt: Ckpt, copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = copy_of("tws-changelog-4.0")
+    monkeypatch.setattr("ckpt.readiness.LOOKS_APART_S", 0)
+    (checkpoint / "commits" / ".recent").touch()
+    before = trace(checkpoint)
+    document = ckpt("preflight", checkpoint, "-o", "json").json()
+
+    assert trace(checkpoint) == before
+    assert any("a driver that waits for rows writes nothing" in one for one in document["unknown"])
+
+
+def test_what_cannot_be_looked_at(ckpt: Ckpt, tmp_path: Path) -> None:
+    assert ckpt("preflight", tmp_path / "nowhere").exit_code == 3
+    assert ckpt("preflight", AGGREGATION, "--spark", "2.4").exit_code == 2
+    assert ckpt("preflight", AGGREGATION, "--source-option", "0.a=b").exit_code == 2
+    assert ckpt("preflight", AGGREGATION, "--expect", tmp_path / "nowhere.json").exit_code == 2
+    (tmp_path / "query.json").write_text('{"schema": 1}')
+    refusal = ckpt("preflight", AGGREGATION, "--expect", tmp_path / "query.json").refusal()
+    assert "is no description of a query" in refusal
+
+
+def test_a_new_folder_starts_fresh(ckpt: Ckpt, tmp_path: Path) -> None:
+    document = ckpt("preflight", tmp_path, "-o", "json").json()
+
+    assert document["go"] is True
+    assert {one["outcome"] for one in document["restart"]} == {"starts-fresh"}
