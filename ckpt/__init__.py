@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from ckpt.native.diff import Change, ChangedRow, StateDiff, UnitDiff, diff_state
     from ckpt.native.heavy import HeavyKey, PartitionSize, StateSizes, measure_state
     from ckpt.native.look import StateCount, StateCounts, StateRows, count_state, show_state
+    from ckpt.prune import Pruned, PrunePlan
+    from ckpt.prune import prune as prune_checkpoint
     from ckpt.relocate import RelocationPlan
     from ckpt.relocate import relocate as relocate_checkpoint
     from ckpt.repair import RepairPlan, Strategy, repair_async
@@ -84,6 +86,8 @@ __all__ = [
     "PartitionSize",
     "Positions",
     "ProviderMove",
+    "PrunePlan",
+    "Pruned",
     "Receipt",
     "RelocationPlan",
     "RepairPlan",
@@ -143,6 +147,7 @@ __all__ = [
     "on_spark",
     "open_checkpoint",
     "plan_export",
+    "prune_checkpoint",
     "read_changes",
     "read_initial_state",
     "read_sink",
@@ -192,6 +197,7 @@ _LATER = {
     "ckpt.native.diff": ("Change", "ChangedRow", "StateDiff", "UnitDiff", "diff_state"),
     "ckpt.native.heavy": ("HeavyKey", "PartitionSize", "StateSizes", "measure_state"),
     "ckpt.native.look": ("StateCount", "StateCounts", "StateRows", "count_state", "show_state"),
+    "ckpt.prune": ("PrunePlan", "Pruned"),
     "ckpt.relocate": ("RelocationPlan",),
     "ckpt.repair": ("RepairPlan", "Strategy", "repair_async"),
     "ckpt.importing": ("import_state", "write_state"),
@@ -216,6 +222,7 @@ _LATER = {
     "ckpt.ways.skip": ("SkipPlan", "skip"),
 }
 _HOME = {name: (module, name) for module, names in _LATER.items() for name in names}
+_HOME["prune_checkpoint"] = ("ckpt.prune", "prune")
 _HOME["relocate_checkpoint"] = ("ckpt.relocate", "relocate")  # ``ckpt.relocate`` is the package
 
 

@@ -12,6 +12,7 @@ from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Finding, Severity
 from ckpt.live.records import LiveSource
+from ckpt.model import Unneeded
 from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.asked import SourceOutlook, informed, source_outlooks
 from ckpt.restart.forecast import Forecast, Outcome
@@ -19,6 +20,7 @@ from ckpt.restart.rules import forecast
 from ckpt.shell import quoted_path
 from ckpt.sinklog import SinkLog
 from ckpt.sources import SourceView
+from ckpt.state.space import size_of, temporary_files
 from ckpt.verdict import verdict
 from ckpt.versions import Progress, Spark
 
@@ -34,6 +36,20 @@ class RatedFinding:
     severity: Severity
     meaning: str
     remedy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Bytes of files that no restart needs; None: what was read does not say."""
+
+    old_versions: int | None  # of state
+    orphans: int | None  # SST files that no snapshot names
+    temporary: int  # of interrupted writes
+
+    @property
+    def known(self) -> int:
+        """All that is known of."""
+        return (self.old_versions or 0) + (self.orphans or 0) + self.temporary
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +70,14 @@ class Inspection:
     findings: tuple[RatedFinding, ...]  # worst first
     sink: SinkOutlook | None = None  # None: nobody asked
     live: tuple[SourceOutlook, ...] = ()  # of each source; none: nobody asked
+
+    @property
+    def space(self) -> "Space":
+        """What could be deleted while the query is stopped."""
+        state = self.checkpoint.state
+        unneeded = state.unneeded if state else Unneeded(0, 0)
+        listing = self.checkpoint.listing
+        return Space(unneeded.old_versions, unneeded.orphans, size_of(listing, temporary_files(listing)))
 
     @property
     def troubles(self) -> tuple[RatedFinding, ...]:

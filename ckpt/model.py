@@ -343,6 +343,14 @@ class NewerState:
 
 
 @dataclass(frozen=True, slots=True)
+class Unneeded:
+    """Files of state that no restart needs, judging by names and sizes: bytes; None where these do not say."""
+
+    old_versions: int | None
+    orphans: int | None  # SST files that no zip names
+
+
+@dataclass(frozen=True, slots=True)
 class StateInventory:
     """All that ``state/`` holds, and whether the version that the next start needs can be loaded."""
 
@@ -357,4 +365,5 @@ class StateInventory:
     moved_schemas: tuple[str, ...]  # recorded schema paths (transformWithState) that are not in this checkpoint
     unverified: int  # files of the needed version whose ends say nothing (another codec) or could not be read
     unreadable: tuple[Unreadable, ...]  # operator metadata and schema files that cannot be read
+    unneeded: Unneeded = Unneeded(None, None)
     every_byte: EveryByte | None = None  # None: only names, sizes and ends were looked at

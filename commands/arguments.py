@@ -24,6 +24,7 @@ _OPTIONS = {
     "grace_s": "--grace",
     "jobs": "--jobs",
     "key": "--key",
+    "keep_batches": "--keep-batches",
     "limit": "--limit",
     "master": "--master",
     "mode": "--mode",

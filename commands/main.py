@@ -35,6 +35,7 @@ MODULES = {
     "offsets": "offsets",
     "migrate": "migrate",
     "relocate": "relocate",
+    "prune": "prune",
     "copy": "copy",
     "rewrite": "rewrite",
     "import-state": "import_state",

@@ -107,6 +107,7 @@ COMMANDS = (
     "offsets set",
     "offsets show",
     "preflight",
+    "prune",
     "relocate",
     "repair",
     "repair-async",

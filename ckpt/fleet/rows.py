@@ -52,6 +52,7 @@ class ScannedCheckpoint:
     state_growth: float | None = None  # bytes a batch; None where no partition shows it
     snapshot_lag: int | None = None  # versions after its newest snapshot that a partition replays, at most
     replay_files: int | None = None  # deltas and changelogs that the next start replays, in all partitions
+    deletable: int | None = None  # bytes of files that no restart needs, as far as names and sizes say
     findings: Mapping[str, int] = field(default_factory=dict)  # by severity
     codes: tuple[str, ...] = ()  # of warnings and errors, worst first
     worst: WorstFinding | None = None
@@ -105,6 +106,7 @@ def row(inspection: Inspection, path: str) -> ScannedCheckpoint:
         files=checkpoint.listing.files,
         size=checkpoint.listing.bytes,
         state_bytes=sum(store.bytes for store in _stores(operators)) if operators else None,
+        deletable=inspection.space.known,
         findings={one: sum(rated.severity is one for rated in inspection.findings) for one in Severity},
         codes=tuple(dict.fromkeys(rated.finding.diagnosis.code for rated in inspection.troubles)),
         worst=_worst(inspection),

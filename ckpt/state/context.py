@@ -24,6 +24,7 @@ class Context:
     needed_version: int | None  # what the next start loads; None where it loads nothing
     unique_ids: Mapping[int, tuple[tuple[str, ...], ...]]  # format 2: operator -> [partition][store], of that version
     committed: tuple[int, ...] | None  # batches with a commit; None where there is no commit log
+    oldest_needed: int | None = None  # the oldest version that a start needs, now or after a rewind; None: unknown
 
     @property
     def provider(self) -> Provider:
@@ -60,6 +61,17 @@ class Context:
         return WantedVersion(version, there[0] if there else ids[0])
 
 
+def oldest_needed(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> int | None:
+    """The oldest version of state from which a query can be started, now or after a rewind; None if unknown.
+
+    The state after batch B, which has a commit, is version B + 1. The newest batch may have to run again, from the
+    version of its own number: that is kept in any case.
+    """
+    if offsets.latest is None or offsets.names.odd or commits.names.odd:
+        return None
+    return min(offsets.latest, commits.ids[0] + 1) if commits.ids else offsets.latest
+
+
 def codec_of(conf: Mapping[str, str]) -> str | None:
     """The codec that settings name, by Spark's short name."""
     codec = conf.get(settings.COMPRESSION_CODEC)
@@ -85,4 +97,5 @@ def context_of(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Context:
         needed_version=needed or None,
         unique_ids=(commit.state_unique_ids or {}) if commit else {},
         committed=commits.ids or None,
+        oldest_needed=oldest_needed(offsets, commits),
     )

@@ -25,6 +25,7 @@ from ckpt.state.found import Found
 from ckpt.state.load import Load
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 from ckpt.state.seen import every_byte, usable_names
+from ckpt.state.space import unneeded
 from ckpt.storage.base import Listing
 
 
@@ -55,6 +56,7 @@ def assemble(found: Found) -> StateInventory:
         ),
         unverified=found.loads.unverified,
         unreadable=tuple(file for description in found.described.values() for file in description.unreadable),
+        unneeded=unneeded(found.listing, places, context.oldest_needed, found.seen.snapshots),
         every_byte=every_byte(found, damages),
     )
 

@@ -1,6 +1,7 @@
 """An inspection as the JSON document of the contract: every key always there, null or [] where there is nothing."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ckpt.checkpoint import Checkpoint, Log
@@ -31,6 +32,7 @@ def inspection_document(inspection: Inspection) -> Document:
         "sources": [source_entry(source, inspection.live) for source in inspection.sources],
         "restart": [restart_entry(forecast) for forecast in inspection.forecasts],
         "state": _state(checkpoint.state) if checkpoint.state is not None else None,
+        "space": asdict(inspection.space),
         "sink": sink_entry(inspection.sink),
         "findings": [finding_entry(judged) for judged in inspection.findings],
     }

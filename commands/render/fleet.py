@@ -79,6 +79,7 @@ class ScanReport:
             "state_growth": one.state_growth,
             "snapshot_lag": one.snapshot_lag,
             "replay_files": one.replay_files,
+            "deletable_bytes": one.deletable,
             "severity": one.severity,
             "findings": dict(one.findings) if one.error is None else None,
             "codes": list(one.codes),

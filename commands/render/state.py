@@ -33,6 +33,8 @@ def state_section(inspection: Inspection) -> Iterator[Block]:
     recorded = _recorded(inspection)
     if recorded:
         yield Item(f"recorded here, overrides the session: {recorded}")
+    if inspection.space.known:
+        yield Item(f"{size(inspection.space.known)} could be deleted: `ckpt prune` plans it, and looks closer")
     if state.every_byte is not None:
         yield Item(_every_byte(state.every_byte))
     if len(state.operators) <= _IN_FULL:

@@ -20,6 +20,7 @@ COMMANDS = [
     ["repair"],
     ["rewind", "--to-batch", "1"],
     ["skip"],
+    ["prune"],
     ["handoff"],
     ["offsets", "show"],
     ["offsets", "export"],

@@ -76,6 +76,7 @@ WORDS = [
     ["repair"],
     ["rewind", "--to-batch", "1"],
     ["skip"],
+    ["prune"],
     ["relocate", "--to", "s3a://bucket/it's;touch PWN;"],
     ["handoff"],
     ["migrate", "changelog", "--to", "on"],

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ckpt.change.plan import ChangePlan
 from ckpt.fixes.repair import plan_repairs
+from ckpt.prune.plan import plan_prune
 from ckpt.relocate import plan_relocation
 from ckpt.repair import Strategy, plan_repair
 from ckpt.storage import Storage, open_storage
@@ -16,6 +17,7 @@ from ckpt.ways.offsets import set_offsets
 from ckpt.ways.rewind import Replayed, plan_rewind
 from ckpt.ways.skip import plan_skip
 from tests.places import SAMPLES
+from tests.prune.aged import aged
 from tests.repair.gaps import Gap
 
 
@@ -32,6 +34,18 @@ class Emptied:
         os.truncate(to / self.path, 0)
 
 
+@dataclass(frozen=True)
+class Aged:
+    """A sample with the logs of its newest batches only."""
+
+    sample: str
+    keep: int
+
+    def build(self, to: Path) -> None:
+        """Make it in a new folder."""
+        aged(self.sample, to, self.keep)
+
+
 Planner = Callable[[Storage], ChangePlan]
 FILL, REWIND = (partial(plan_repair, strategy=strategy) for strategy in (Strategy.FILL, Strategy.REWIND))
 
@@ -40,7 +54,7 @@ def _offsets(to: str, storage: Storage) -> ChangePlan:
     return set_offsets(storage.uri, to=to)[0]
 
 
-CHANGES: dict[str, tuple[Gap | Emptied | str, Planner]] = {
+CHANGES: dict[str, tuple[Gap | Emptied | Aged | str, Planner]] = {
     "a sample": ("async-kafka-4.2", FILL),
     "no checksums": (Gap((0, 7), (0, 7)), FILL),
     "unreadable predecessor": (
@@ -63,6 +77,7 @@ CHANGES: dict[str, tuple[Gap | Emptied | str, Planner]] = {
     "skip": ("aggregation-killed-changelog-4.3", plan_skip),
     "rewind of a file source": ("file-source-4.2", partial(plan_rewind, to_batch=9, replayed=Replayed.NEW)),
     "offsets": ("kafka-4.2", partial(_offsets, '{"orders":{"0":46,"1":49}}')),
+    "prune": (Aged("aggregation-rocksdb-4.2", 2), plan_prune),
     "offsets of a batch that left state": (
         "aggregation-killed-hdfs-4.0",
         partial(_offsets, '{"offset":43,"timestamp":1}'),

@@ -1,0 +1,112 @@
+"""What of a checkpoint no restart needs, judging by names and sizes.
+
+A query keeps the logs of its newest batches (``spark.sql.streaming.minBatchesToRetain``), and purges older ones after
+each batch. Old state goes by the maintenance thread, which a short run never reaches: so the logs show how far back
+anything may be needed, and state may go further back. The setting itself is recorded nowhere.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from ckpt.checkpoint import COMMITS, OFFSETS, SOURCES, STATE
+from ckpt.formats.sidecars import hadoop_sidecar_name, shown_name
+from ckpt.formats.statefiles import CHECKSUM, version_of
+from ckpt.model import RocksDBSnapshot, StateFileKind, Unneeded
+from ckpt.state.chains import WantedVersion, chain_to
+from ckpt.state.folders import LOGS, SSTS, StoreNames, StorePartition
+from ckpt.storage.base import Listing
+
+_TEMPORARY = (".tmp", ".tmp.crc")
+_FOLDERS = frozenset((OFFSETS, COMMITS, SOURCES, STATE))
+
+
+def unneeded(
+    listing: Listing, places: Iterable[StorePartition], oldest: int | None, said: Mapping[str, RocksDBSnapshot]
+) -> Unneeded:
+    """Take stock of all stores.
+
+    ``oldest`` is the oldest version that a start needs, ``said`` what zips say, by path, as far as it was read.
+    """
+    old: int | None = 0
+    loose: int | None = 0
+    bases: dict[StoreNames, int | None] = {}
+    for place in places:
+        names = place.names
+        if names not in bases:
+            bases[names] = None if oldest is None else base_of(names, oldest)
+        base = bases[names]
+        gone = below(place, base or 0)
+        if old is not None:
+            old = None if base is None else old + size_of(listing, (f"{place.folder}/{name}" for name in gone))
+        if loose is not None:
+            alone = orphans(listing, place, gone, said)
+            loose = None if alone is None else loose + size_of(listing, alone)
+    return Unneeded(old, loose)
+
+
+def base_of(names: StoreNames, version: int) -> int | None:
+    """The first version of whose files a load of ``version`` reads any, format 1; None where it cannot be loaded."""
+    if any(unique_id is not None for _, unique_id in (*names.logs, *names.snapshots)):
+        return None
+    chain = chain_to(names, WantedVersion(version))
+    if not chain.complete:
+        return None
+    return chain.snapshot[0] if chain.snapshot else 0
+
+
+def below(place: StorePartition, base: int) -> list[str]:
+    """The names of all files of earlier versions than ``base``, oldest first, without hidden checksum files."""
+    if all(version >= base for version, _ in (*place.names.logs, *place.names.snapshots)):
+        return []
+    of = {(version_of(name), shown_name(name)) for name in place.files}
+    return [
+        name for _, name in sorted((version, name) for version, name in of if version is not None and version < base)
+    ]
+
+
+def orphans(
+    listing: Listing, place: StorePartition, gone: Collection[str], said: Mapping[str, RocksDBSnapshot]
+) -> list[str] | None:
+    """The paths of SST files and write-ahead logs that no zip names, once some files of its folder are gone.
+
+    ``said`` has what zips say, by path. None where that of a zip which stays is not known.
+    """
+    if place.names.snapshot_kind is not StateFileKind.ZIP:
+        return []
+    used: set[str] = set()
+    for name in place.names.snapshots.values():
+        if name in gone:
+            continue
+        zip_ = said.get(f"{place.folder}/{name}")
+        if zip_ is None:
+            return None
+        used.update(f"{SSTS}/{file}" for file, _ in zip_.ssts)
+        used.update(f"{LOGS}/{file}" for file, _ in zip_.logs)
+    there = (f"{folder}/{name}" for folder in (SSTS, LOGS) for name in listing.in_folder(f"{place.folder}/{folder}"))
+    return sorted({f"{place.folder}/{path}" for path in map(_shown, there) if path.removesuffix(CHECKSUM) not in used})
+
+
+def _shown(path: str) -> str:
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/{shown_name(name)}"
+
+
+def temporary_files(listing: Listing) -> list[str]:
+    """What interrupted writes left behind in the logs and the state; hidden checksum files go without saying."""
+    found = (
+        f"{folder}/{shown_name(name)}"
+        for folder, files in listing.folders.items()
+        if folder.partition("/")[0] in _FOLDERS
+        for name in files
+        if name.endswith(_TEMPORARY)
+    )
+    return sorted(set(found))
+
+
+def size_of(listing: Listing, paths: Iterable[str]) -> int:
+    """Bytes of some files and their hidden checksum files."""
+    total = 0
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        files = listing.in_folder(folder)
+        total += sum(files[one].size for one in (name, hadoop_sidecar_name(name)) if one in files)
+    return total

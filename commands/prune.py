@@ -1,0 +1,40 @@
+"""ckpt prune."""
+
+from typing import Annotated
+
+import typer
+
+from ckpt.prune import prune as remove
+
+from . import change_options, options
+from .render.pruning import PruneReport
+from .report import emit
+
+
+@options.grouped
+def prune(
+    checkpoint: options.CheckpointArg,
+    keep_batches: Annotated[
+        int | None,
+        typer.Option(
+            "--keep-batches",
+            min=1,
+            metavar="N",
+            help="Keep the state of the newest N batches, and never of fewer than the logs hold.",
+        ),
+    ] = None,
+    *,
+    change: change_options.ChangeOptions,
+) -> None:
+    """Remove files that no restart of CHECKPOINT needs: old state, what killed tasks left, temporary files.
+
+    Prints a plan; changes nothing without --apply. Exit status: 0 nothing to do, or done; 1 there is something to do,
+    or another problem; 2 bad usage; 3 could not do it.
+    """
+    plan, receipt = remove(
+        checkpoint,
+        change.storage_options,
+        keep_batches=keep_batches,
+        **change.how({"--keep-batches": keep_batches}),
+    )
+    emit(PruneReport(plan, receipt, keep_batches, backup=change.backup), change.output)
