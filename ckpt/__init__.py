@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ckpt.change.apply import Receipt
     from ckpt.change.perform import How
     from ckpt.copying import CheckpointCopy, copy_checkpoint
+    from ckpt.explain import ErrorMatch, Explanation, KnownError, explain_error
     from ckpt.export.choose import Part, StateDamaged
     from ckpt.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export
     from ckpt.export.targets import Format, Mode, Shape
@@ -65,7 +66,9 @@ __all__ = [
     "CkptError",
     "Cost",
     "Engine",
+    "ErrorMatch",
     "Estimate",
+    "Explanation",
     "ExportPart",
     "ExportPlan",
     "ExportRequest",
@@ -76,6 +79,7 @@ __all__ = [
     "How",
     "ImportPlan",
     "Inspection",
+    "KnownError",
     "Language",
     "LiveSource",
     "Mode",
@@ -135,6 +139,7 @@ __all__ = [
     "count_state",
     "diff_state",
     "document_of",
+    "explain_error",
     "export_offsets",
     "export_state",
     "hand_off",
@@ -177,6 +182,7 @@ _LATER = {
     "ckpt.change.apply": ("Receipt",),
     "ckpt.change.perform": ("How",),
     "ckpt.copying": ("CheckpointCopy", "copy_checkpoint"),
+    "ckpt.explain": ("ErrorMatch", "Explanation", "KnownError", "explain_error"),
     "ckpt.export.choose": ("Part", "StateDamaged"),
     "ckpt.export.request": (
         "Action",

@@ -25,6 +25,7 @@ MODULES = {
     "inspect": "inspect",
     "scan": "scan",
     "preflight": "preflight",
+    "explain": "explain",
     "state": "state",
     "export-state": "export_state",
     "repair": "repair",

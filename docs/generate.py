@@ -1,6 +1,7 @@
 """Regenerate the documentation: ``make docs``, from the root of the repository. Starts no JVM.
 
-``docs/findings.md`` comes from ``ckpt.diagnoses``, ``docs/api.md`` from the docstrings of what ``ckpt`` exports; the
+``docs/findings.md`` comes from ``ckpt.diagnoses``, ``docs/errors.md`` from ``ckpt.explain``, ``docs/api.md`` from the
+docstrings of what ``ckpt`` exports; the
 table of commands in README.md from their help. In README.md, docs and runbooks, the text after ``$ ckpt ...`` in a
 console block is what that command prints. What async-gap.md shows of Spark comes from a real Kafka query: ``make
 runbooks`` writes that.
@@ -10,6 +11,7 @@ import ast
 import inspect
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import chdir
@@ -24,6 +26,8 @@ from typer.testing import CliRunner
 
 import ckpt
 from ckpt.diagnoses import all_diagnoses
+from ckpt.explain import KnownError, catalog
+from ckpt.explain.catalog import versions_of
 from ckpt.findings import Asked, Diagnosis
 
 PAGE = Path(__file__).parent / "findings.md"
@@ -32,6 +36,7 @@ RUNBOOK = Path(__file__).parent / "runbooks" / "async-gap.md"
 AT_ROOT = (
     README,
     PAGE.with_name("quickstart.md"),
+    PAGE.with_name("explain.md"),
     PAGE.with_name("export.md"),
     PAGE.with_name("state.md"),
     PAGE.with_name("rewind.md"),
@@ -79,6 +84,53 @@ def _plain(text: str) -> str:
     return text.replace("{checkpoint}", "CHECKPOINT").replace("{path}", "the file named").replace("{batch}", "N")
 
 
+ERRORS = PAGE.with_name("errors.md")
+ERRORS_HEAD = """# Errors
+
+Written by `make docs` from `ckpt/explain/catalog.toml`; a test compares the two. `ckpt explain` finds these in a
+message or in a whole driver log ([how](explain.md)). The error classes are those of Spark 3.5 to 4.3, of its Kafka
+connector and of Delta, from their own lists.
+
+| says | means | findings |
+|---|---|---|
+"""
+
+
+def errors_page() -> str:
+    """``docs/errors.md`` as it should read."""
+    names = {one.code: one.name for one in all_diagnoses()}
+    rows = [f"| `{_says(one)}` | [{one.title}](#{one.id}) | {_codes(one, names)} |" for one in catalog()]
+    return ERRORS_HEAD + "\n".join(rows) + "\n\n" + "\n".join(_error(one, names) for one in catalog())
+
+
+def _says(error: KnownError) -> str:
+    text = error.says[0] if error.says else error.classes[0]
+    return text.replace("{n}", "N").replace("{}", "...").replace("{end}", "").replace("|", "\\|").strip()
+
+
+def _codes(error: KnownError, names: dict[str, str]) -> str:
+    return ", ".join(f"[{code}](findings.md#{code.lower()}-{names[code]})" for code in error.codes)
+
+
+def _error(error: KnownError, names: dict[str, str]) -> str:
+    classes = [f"`{name}` ({_span(versions_of(name))})" for name in error.classes]
+    facts = [
+        f"Said by {error.system}, {error.since}.",
+        *([f"Error class: {', '.join(classes)}."] if classes else []),
+        *([f"Findings: {_codes(error, names)}."] if error.codes else []),
+        *([f"Command: `{error.command}`."] if error.command else []),
+        f"Source: {error.source}.",
+    ]
+    says = f"```text\n{error.sample}\n```"
+    head = f"## {error.id}\n\n**{error.title}**\n\n{says}"
+    return f"{head}\n\n{error.cause}\n\n**What to do**: {error.cure}\n\n{' '.join(facts)}\n"
+
+
+def _span(versions: tuple[str, ...]) -> str:
+    first, last = versions[0], versions[-1]
+    return first if first == last else f"{first} to {last}"
+
+
 API = {
     "Inspect": (
         "open_checkpoint",
@@ -103,6 +155,10 @@ API = {
         "Spark",
         "StateVerification",
         "Estimate",
+        "explain_error",
+        "Explanation",
+        "ErrorMatch",
+        "KnownError",
     ),
     "Rewind, repair and relocate": (
         "repair_checkpoint",
@@ -285,7 +341,7 @@ def _group() -> Any:
 
 def _ckpt(command: str) -> str:
     """What a command prints, run where we are."""
-    return CliRunner().invoke(_app(), command.split()[1:]).stdout
+    return CliRunner().invoke(_app(), shlex.split(command)[1:]).stdout
 
 
 def _shown(block: re.Match[str], output: str) -> str:
@@ -323,6 +379,7 @@ def runbook(start: Callable[[Path], str] | None = None) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(findings_page(), encoding="utf-8")
+    ERRORS.write_text(errors_page(), encoding="utf-8")
     PAGE.with_name("api.md").write_text(api_page(), encoding="utf-8")
     for page in AT_ROOT:
         page.write_text(at_root(page), encoding="utf-8")

@@ -95,6 +95,7 @@ def test_published_words_are_all_the_words_there_are(path: str, words: type[StrE
 
 COMMANDS = (
     "copy",
+    "explain",
     "export-state",
     "handoff",
     "import-state",
@@ -123,7 +124,7 @@ COMMANDS = (
 )
 
 
-_ARGUMENTS = {"import-state": "EXPORT", "scan": "ROOT..."}
+_ARGUMENTS = {"import-state": "EXPORT", "explain": "TEXT", "scan": "ROOT..."}
 
 
 def heading(command: str) -> str:

@@ -27,6 +27,7 @@ def read(page: Path) -> str:
 
 def test_findings_md_is_what_the_declarations_say() -> None:
     assert read(DOCS / "findings.md") == generate().findings_page(), "run make docs"
+    assert read(DOCS / "errors.md") == generate().errors_page(), "run make docs"
 
 
 @pytest.mark.slow

@@ -1,0 +1,72 @@
+"""The known errors, as ``catalog.toml`` declares them."""
+
+import json
+import tomllib
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+
+from ckpt.explain.phrases import Phrase
+
+CLASSES = "classes.json"
+"""Beside the catalog: each error class that it names, with the versions of Spark, or of a connector, that have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownError:
+    """One error that Spark or a source reports, and what it means for a checkpoint."""
+
+    id: str
+    title: str  # a sentence without a full stop
+    system: str  # who says it: spark, rocksdb, kafka, delta, ...
+    says: tuple[str, ...]  # words of its message; ``{}`` is any text in between, ``{n}`` a number
+    cause: str
+    cure: str  # what to do; commands in backquotes, CHECKPOINT for the location
+    since: str  # the versions that say it
+    codes: tuple[str, ...]  # the findings that show it in a checkpoint
+    source: str  # where this is from
+    sample: str  # how it looks
+    classes: tuple[str, ...] = ()  # error classes that stand for it
+    frames: tuple[str, ...] = ()  # one of these is in the stack, where the text has one
+    bare: bool = True  # without a stack it is matched too
+    broad: bool = False  # of many causes: a narrower one beside it comes first
+    command: str | None = None  # of ckpt, which helps
+
+    @property
+    def phrases(self) -> tuple[Phrase, ...]:
+        """What to look for in a line: its classes, as Spark writes them in front of a message, and its words."""
+        prefixes = [f"[{name}{end}" for name in self.classes for end in ("]", "." * ("." not in name)) if end]
+        return tuple(map(Phrase, (*prefixes, *self.says)))
+
+
+@cache
+def catalog() -> tuple[KnownError, ...]:
+    """All of them, in the order of the file.
+
+    >>> from ckpt.explain import catalog
+    >>> catalog()[0].id, catalog()[0].codes
+    ('batch-does-not-exist', ('CKPT201', 'CKPT202'))
+    """
+    document = tomllib.loads(_beside("catalog.toml"))
+    words = {f"{{{name}}}": text for name, text in document["words"].items()}
+    return tuple(_known(entry, words) for entry in document["error"])
+
+
+@cache
+def versions_of(error_class: str) -> tuple[str, ...]:
+    """The versions that have an error class, oldest first, as ``4.0`` or ``delta 4.4.0``."""
+    return tuple(json.loads(_beside(CLASSES))[error_class]["versions"])
+
+
+def _known(entry: dict[str, object], words: dict[str, str]) -> KnownError:
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    for name, text in words.items():
+        given["cure"] = str(given["cure"]).replace(name, text)
+    unknown = given.keys() - {one.name for one in fields(KnownError)}
+    if unknown:
+        raise ValueError(f"catalog.toml: {given['id']} has the unknown key {min(unknown)}")
+    return KnownError(**({"says": ()} | given))  # type: ignore[arg-type]
+
+
+def _beside(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,111 @@
+"""A text of any size as lines of bounded length, a chunk at a time, each with what a log writer said of it."""
+
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from enum import IntEnum
+from io import BytesIO
+from typing import BinaryIO
+
+_CHUNK = 1 << 20
+_LONGEST = 1 << 16  # characters of a line that are looked at
+
+_GZIP = b"\x1f\x8b"
+_OF_GZIP = 31  # how zlib is told so
+_TIME = r"\d{2,4}[-/]\d{2}[-/]\d{2}[ T]\d{2}:\d{2}:\d{2}[^\s\]]{0,12}"
+_HEAD = re.compile(
+    rf"[\[(]?{_TIME}[\])]?(?: +\[[^\]]{{0,80}}\])? +\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b"
+)
+# What others put in front of every line: Airflow, and container runtimes.
+_WRAPPED = re.compile(
+    r"\[\d{4}-\d\d-\d\d[^\]]{0,40}\] \{[^}]{1,80}\} \w{1,10} - |"
+    r"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] "
+)
+
+
+class Level(IntEnum):
+    """How much a record of a log says of a failure; what no log writer wrote, such as a traceback, is ``ERROR``."""
+
+    ERROR = 0
+    WARNING = 1
+    INFO = 2
+
+
+_LEVELS = {"WARN": Level.WARNING, "WARNING": Level.WARNING} | dict.fromkeys(("TRACE", "DEBUG", "INFO"), Level.INFO)
+
+
+def chunks(source: str | BinaryIO) -> Iterator[list[str]]:
+    """The lines of a text, or of a file that may be compressed by gzip, about a mebibyte at a time.
+
+    Raises OSError, also where the compressed data is damaged.
+    """
+    stream = BytesIO(source.encode("utf-8", "replace")) if isinstance(source, str) else source
+    rest = b""
+    for block in _blocks(stream):
+        *complete, rest = (rest + block).split(b"\n")
+        yield [_line(raw) for raw in complete]
+        rest = rest[:_LONGEST]  # of a line that does not end, only the beginning is kept
+    if rest:
+        yield [_line(rest)]
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    block = stream.read(_CHUNK)
+    packed = block.startswith(_GZIP)
+    member = zlib.decompressobj(_OF_GZIP)
+    while block:
+        if packed:
+            try:
+                yield member.decompress(block, _CHUNK)
+            except zlib.error as error:
+                raise OSError("its compressed data is damaged") from error
+            block = member.unconsumed_tail or member.unused_data
+            if member.eof:
+                member = zlib.decompressobj(_OF_GZIP)
+        else:
+            yield block
+            block = b""
+        block = block or stream.read(_CHUNK)
+
+
+def _line(raw: bytes) -> str:
+    line = raw[:_LONGEST].decode("utf-8", "replace").rstrip("\r")
+    wrapped = _WRAPPED.match(line)
+    return line[wrapped.end() :] if wrapped else line
+
+
+def level_of(line: str) -> Level | None:
+    """The level of the record that the line begins; None where it continues one."""
+    head = _HEAD.match(line)
+    return _LEVELS.get(head[1], Level.ERROR) if head else None
+
+
+def unpacked(line: str) -> tuple[Level | None, list[str]]:
+    """A line that holds a whole record as JSON, or with its line ends escaped, as the lines of that record."""
+    if line.startswith("{"):
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        if isinstance(record, dict):
+            return _of_json(record)
+    if "\\n\\tat " in line:
+        return level_of(line), line.replace("\\n", "\n").replace("\\t", "\t").split("\n")
+    return level_of(line), [line]
+
+
+def _of_json(record: dict[str, object]) -> tuple[Level | None, list[str]]:
+    """A record of Spark's structured log."""
+    level = record.get("level")
+    texts = [str(record.get("msg") or record.get("message") or "")]
+    match record.get("exception"):
+        case {"class": thrown, **more}:
+            texts.append(f"{thrown}: {more.get('msg')}")
+            match more.get("stacktrace"):
+                case list(frames):
+                    texts += (f"\tat {one.get('class')}.{one.get('method')}" for one in frames if isinstance(one, dict))
+                case str(frames):
+                    texts.append(frames)
+    found = _LEVELS.get(level, Level.ERROR) if isinstance(level, str) else None
+    return found, "\n".join(texts).split("\n")

@@ -1,0 +1,99 @@
+"""The call behind ``ckpt explain``: what is known of a text, and whether a checkpoint shows it."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from typing import BinaryIO
+
+from ckpt.explain.catalog import KnownError, catalog
+from ckpt.explain.lines import chunks
+from ckpt.explain.search import Search
+from ckpt.inspection import Inspection, RatedFinding
+from ckpt.secrets import masked
+from ckpt.shell import quoted_path
+
+_SHOWN = 500  # characters of a line
+_NEAREST = 3
+_WORD = re.compile(r"[A-Za-z]{3,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorMatch:
+    """A known error that a text holds."""
+
+    error: KnownError
+    matched: str  # the line that says it, without secrets, cut
+    times: int  # how often the text says it
+    cure: str  # as of the error, with the checkpoint's location where one was given
+    command: str | None  # the same
+    shown: tuple[RatedFinding, ...]  # findings of the checkpoint that are of its codes
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is known of a text; without a match, what comes nearest, which is no answer."""
+
+    matches: tuple[ErrorMatch, ...]  # the cause first
+    seen: str  # the line that was taken for the error: what was thrown last, or the first line
+    nearest: tuple[KnownError, ...]  # none where something matches
+    inspection: Inspection | None
+
+
+def explain_error(text: str | BinaryIO, inspection: Inspection | None = None) -> Explanation:
+    """Find the cause in an error message, a traceback or a whole driver log, of any size. Asks nobody.
+
+    Args:
+        text: The text, or a binary file with it, which may be compressed by gzip.
+        inspection: What ``inspect`` found in the checkpoint of the query, to say which of that the error is.
+
+    Raises:
+        OSError: the file cannot be read.
+
+    >>> found = ckpt.explain_error("java.lang.IllegalStateException: batch 4 doesn't exist")
+    >>> found.matches[0].error.title, found.matches[0].error.codes
+    ('The offsets of an earlier batch are missing', ('CKPT201', 'CKPT202'))
+    >>> ckpt.explain_error("java.lang.IllegalStateException: it does not work").matches
+    ()
+
+    """
+    search = Search()
+    for lines in chunks(text):
+        search.add(lines)
+    matches = tuple(_match(hit.error, hit.line, hit.times, inspection) for hit in search.found())
+    line = search.thrown[1] if search.thrown else search.first
+    return Explanation(matches, _shown(line), () if matches else _nearest(line), inspection)
+
+
+def _match(error: KnownError, line: str, times: int, inspection: Inspection | None) -> ErrorMatch:
+    if inspection is None:
+        return ErrorMatch(error, _shown(line), times, error.cure, error.command, ())
+    place = quoted_path(inspection.checkpoint.uri.rstrip("/") or inspection.checkpoint.uri)
+    cure, command = (re.sub(r"\bCHECKPOINT\b", lambda _: place, text) for text in (error.cure, error.command or ""))
+    shown = tuple(one for one in inspection.findings if one.finding.diagnosis.code in error.codes)
+    return ErrorMatch(error, _shown(line), times, cure, command or None, shown)
+
+
+def _shown(line: str) -> str:
+    """A line as a report shows it; masked before it is cut, which could hide that something is a secret."""
+    text = masked(line.strip())
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
+
+
+def _nearest(line: str) -> tuple[KnownError, ...]:
+    """The errors that share the rarest words with a line."""
+    words = set(_WORD.findall(line.lower()))
+    scores = {error.id: sum(1 / _common()[word] for word in words & _words(error)) for error in catalog()}
+    near = sorted((error for error in catalog() if scores[error.id] > 0), key=lambda error: -scores[error.id])
+    return tuple(near[:_NEAREST])
+
+
+@cache
+def _words(error: KnownError) -> frozenset[str]:
+    return frozenset(_WORD.findall(" ".join((error.title, error.sample, *error.says, *error.classes)).lower()))
+
+
+@cache
+def _common() -> Counter[str]:
+    """In how many errors each word is."""
+    return Counter(word for error in catalog() for word in _words(error))

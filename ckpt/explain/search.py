@@ -1,0 +1,139 @@
+"""The search for known errors in a text, cause first.
+
+A log is records, each with a level; a record may hold an exception, then what caused it, each with its stack. Of all
+errors found, the one comes first that belongs to the last query that failed, is the narrowest, and is deepest in the
+chain of causes.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+
+from ckpt.explain.catalog import KnownError, catalog
+from ckpt.explain.lines import Level, level_of, unpacked
+from ckpt.explain.phrases import Phrase
+
+_STARTED = "Execution: Starting [id = "  # of a query, by Spark; what comes after it is of another attempt
+_ENDED = ("terminated with error", "terminated with exception", "StreamingQueryException")
+_OUTSIDE = ("Traceback (most recent call last)", "Exception in thread", "py4j.", "pyspark.errors.")  # of no log record
+_CAUSED = "Caused by: "
+_FRAME = re.compile(r"\s+at [^\[]")  # Jackson says ``at [Source: ...`` of its input
+_THROWN = re.compile(r"(?:[\w$]{1,99}\.){1,30}[\w$]{0,99}(?:Exception|Error)\b|\[[A-Z][A-Z0-9_]{5,99}[\].]")
+
+_Key = tuple[int, int, bool, bool, int, int]
+
+
+@dataclass(slots=True)
+class Hit:
+    """A known error, where it is told best."""
+
+    error: KnownError
+    key: _Key  # the lower, the nearer to the cause
+    line: str
+    times: int = 1
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A phrase of an error whose stack is still to come."""
+
+    error: KnownError
+    key: _Key
+    line: str
+    stack: bool = False  # some of it was seen
+
+
+@dataclass(slots=True)
+class Search:
+    """Takes a text a chunk of lines at a time and keeps what is known in it; its memory does not grow with the text."""
+
+    hits: dict[str, Hit] = field(default_factory=dict)
+    thrown: tuple[_Key, str] | None = None  # what was thrown last, known or not
+    first: str = ""  # the first line that is not blank
+    _level: Level = Level.ERROR
+    _attempt: int = 0
+    _record: int = 0
+    _depth: int = 0
+    _ended: bool = False
+    _pending: list[_Pending] = field(default_factory=list)
+
+    def add(self, lines: list[str]) -> None:
+        """The next lines of the text."""
+        text = "\n".join(lines)
+        wanted = [(error, phrase) for error, phrase in _phrases() if phrase.anchor in text]
+        anchors = re.compile("|".join(sorted({re.escape(phrase.anchor) for _, phrase in wanted}))) if wanted else None
+        for line in lines:
+            if line.startswith("\tat ") and not self._pending:
+                continue
+            if anchors is not None and anchors.search(line) and (line.startswith("{") or "\\n\\tat " in line):
+                level, parts = unpacked(line)
+                self._begin(self._level if level is None else level)
+                for part in parts:
+                    self._line(part, anchors, wanted)
+            else:
+                self._line(line, anchors, wanted)
+
+    def found(self) -> list[Hit]:
+        """What is known in the text, the cause first."""
+        self._close()
+        return sorted(self.hits.values(), key=lambda hit: hit.key)
+
+    def _line(self, line: str, anchors: re.Pattern[str] | None, wanted: Iterable[tuple[KnownError, Phrase]]) -> None:
+        stripped = line.lstrip()
+        if _FRAME.match(line):
+            self._frame(stripped)
+            return
+        if (level := level_of(line)) is not None:
+            self._begin(level)
+            self._attempt += _STARTED in line
+        elif line.startswith(_OUTSIDE):
+            self._begin(Level.ERROR)
+            self._ended = True
+        elif stripped.startswith(_CAUSED):
+            self._close()
+            self._depth += 1
+        if not self._ended:
+            self._ended = any(word in line for word in _ENDED)
+        self.first = self.first or stripped
+        if ("Exception" in line or "Error" in line or "[" in line) and _THROWN.search(line):
+            self.thrown = min(filter(None, (self.thrown, (self._key(broad=False), line))))
+        if anchors is not None and anchors.search(line):
+            for error in dict.fromkeys(error for error, phrase in wanted if phrase.is_in(line)):
+                self._pending.append(_Pending(error, self._key(broad=error.broad), line))
+
+    def _key(self, *, broad: bool) -> _Key:
+        return self._level, -self._attempt, broad, not self._ended, -self._record, -self._depth
+
+    def _begin(self, level: Level) -> None:
+        self._close()
+        self._record += 1
+        self._level, self._depth, self._ended = level, 0, False
+
+    def _frame(self, line: str) -> None:
+        for one in list(self._pending):
+            one.stack = True
+            if not one.error.frames or any(frame in line for frame in one.error.frames):
+                self._keep(one)
+                self._pending.remove(one)
+
+    def _close(self) -> None:
+        """No more of the stack comes: what needs a frame of it has it by now, or had no stack."""
+        for one in self._pending:
+            if not one.error.frames or (one.error.bare and not one.stack):
+                self._keep(one)
+        self._pending.clear()
+
+    def _keep(self, one: _Pending) -> None:
+        known = self.hits.get(one.error.id)
+        if known is None:
+            self.hits[one.error.id] = Hit(one.error, one.key, one.line)
+            return
+        known.times += 1
+        if one.key < known.key:
+            known.key, known.line = one.key, one.line
+
+
+@cache
+def _phrases() -> tuple[tuple[KnownError, Phrase], ...]:
+    return tuple((error, phrase) for error in catalog() for phrase in error.phrases)

@@ -1,0 +1,77 @@
+"""ckpt explain."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ckpt.errors import StorageError, UsageError
+from ckpt.explain import Explanation, explain_error
+from ckpt.inspection import Inspection, inspect
+from ckpt.reader import open_checkpoint
+from ckpt.storage.base import one_line
+
+from . import options
+from .render.explain import ExplanationReport
+from .report import Output, emit
+
+_BATCHES = 10
+
+
+def explain(
+    text: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TEXT | FILE | -]",
+            help="The message, or a file with it, such as a driver log (.gz too); - or nothing reads standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", metavar="CHECKPOINT", help="Also say whether this checkpoint shows it."),
+    ] = None,
+    storage_option: options.StorageOption = None,
+    output: options.OutputOption = Output.TABLE,
+) -> None:
+    """Say what an error of a streaming query means, and what to do: paste the message, or give the whole driver log.
+
+    Asks nobody and guesses nothing. Exit status: 0 it is known, 1 it is not, 2 bad usage, 3 could not do it.
+    """
+    given = options.pairs("--storage-option", storage_option)
+    if storage_option and checkpoint is None:
+        raise UsageError("--storage-option is for --checkpoint")
+    found = inspect(open_checkpoint(checkpoint, given, batches=_BATCHES)) if checkpoint is not None else None
+    emit(ExplanationReport(_explained(text, found)), output)
+
+
+def _explained(text: str | None, found: Inspection | None) -> Explanation:
+    if text is None or text == "-":
+        if sys.stdin.isatty():
+            raise UsageError("give the text of the error, or a file with it, or pipe it in")
+        return _read("standard input", None, found)
+    if _is_file(text):
+        return _read(text, Path(text), found)
+    if not text.strip():
+        raise UsageError("the text is empty")
+    if " " not in text.strip() and ("/" in text or Path(text).suffix in (".log", ".txt", ".gz", ".out", ".err")):
+        raise UsageError(f"there is no file {one_line(text)}")
+    return explain_error(text, found)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):  # too long for a name, or not one
+        return False
+
+
+def _read(name: str, path: Path | None, found: Inspection | None) -> Explanation:
+    try:
+        if path is None:
+            return explain_error(sys.stdin.buffer, found)
+        with path.open("rb") as file:
+            return explain_error(file, found)
+    except OSError as error:
+        raise StorageError(f"{one_line(name)} cannot be read: {getattr(error, 'strerror', None) or error}") from error
