@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -191,7 +192,7 @@ def test_a_session_on_a_page_is_what_ckpt_prints(
 ) -> None:
     """At the root of the repository, with no more samples than a clone has."""
     monkeypatch.chdir(ROOT)
-    printed = ckpt(*command.split()[1:]).stdout
+    printed = ckpt(*shlex.split(command)[1:]).stdout
     parts = re.split(r"^ *(?:\.\.\.|…)$\n?", output.rstrip("\n") + "\n", flags=re.MULTILINE)
     assert re.fullmatch(".*".join(map(re.escape, parts)), printed.rstrip("\n") + "\n", re.DOTALL), printed
 
