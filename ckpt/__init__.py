@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from ckpt.rewrite import Form, Rewrite, RewrittenUnit, rewrite_checkpoint
     from ckpt.spark.api import read_changes, read_initial_state, read_state
     from ckpt.spark.calls import Session, export_state, migrate_to_transform_with_state, verify_changelog
+    from ckpt.spark.executors import on_spark
     from ckpt.spark.needs import SparkMissing
-    from ckpt.spark.rewriting import on_spark
     from ckpt.spark.trouble import SparkFailed
     from ckpt.verification import Estimate, StateVerification, verify_state
     from ckpt.ways.offsets import ImportPlan, OffsetsPlan, document_of, export_offsets, import_offsets, set_offsets
@@ -211,7 +211,7 @@ _LATER = {
     "ckpt.spark.api": ("read_changes", "read_initial_state", "read_state"),
     "ckpt.spark.calls": ("Session", "export_state", "migrate_to_transform_with_state", "verify_changelog"),
     "ckpt.spark.needs": ("SparkMissing",),
-    "ckpt.spark.rewriting": ("on_spark",),
+    "ckpt.spark.executors": ("on_spark",),
     "ckpt.spark.trouble": ("SparkFailed",),
     "ckpt.ways.offsets": (
         "ImportPlan",

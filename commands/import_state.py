@@ -8,10 +8,9 @@ import typer
 import ckpt
 
 from . import options
-from .form_options import FormOptions
+from .form_options import EngineOption, FormOptions, WritingEngine, writing
 from .render.rewriting import ImportReport
 from .report import Output, emit
-from .watching import bar, interruptible
 
 
 @options.grouped
@@ -28,17 +27,20 @@ def import_state(
         ),
     ],
     form: FormOptions,
+    engine: EngineOption = WritingEngine.NATIVE,
+    master: options.MasterOption = None,
+    conf: options.ConfOption = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Write a checkpoint NEW whose state is EXPORT, which may have been edited or made elsewhere.
 
-    EXPORT and CHECKPOINT are only read; starts no JVM. Exit status: 0 written or planned, 2 bad usage, 3 could not do
-    it.
+    EXPORT and CHECKPOINT are only read; starts no JVM but with --engine spark. Exit status: 0 written or planned, 2 bad
+    usage, 3 could not do it.
     """
     given = options.pairs("--storage-option", storage_option)
     options.check_stays(form.into)
-    with interruptible(), bar(quiet=quiet, of="partitions") as watcher:
-        found = ckpt.import_state(export, like, storage_options=given, watcher=watcher, **asdict(form))
+    with writing(engine, master, conf, quiet=quiet) as (by, watcher):
+        found = ckpt.import_state(export, like, storage_options=given, by=by, watcher=watcher, **asdict(form))
     emit(ImportReport(found, like, export), output)

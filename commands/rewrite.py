@@ -1,28 +1,16 @@
 """ckpt rewrite."""
 
-from contextlib import ExitStack
 from dataclasses import asdict
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 import ckpt
-from ckpt.errors import UsageError
 
 from . import options
-from .form_options import FormOptions
-from .progress import session
+from .form_options import EngineOption, FormOptions, WritingEngine, writing
 from .render.rewriting import RewriteReport
 from .report import Output, emit
-from .watching import bar, interruptible
-
-
-class MovingEngine(StrEnum):
-    """Who moves the rows."""
-
-    NATIVE = "native"
-    SPARK = "spark"
 
 
 @options.grouped
@@ -37,9 +25,7 @@ def rewrite(
         str | None,
         typer.Option("--where", metavar="SQL", help="Keep rows for which this is true: key_user <> 'ann'."),
     ] = None,
-    engine: Annotated[
-        MovingEngine, typer.Option("--engine", help="Who moves the rows: ckpt on this machine, or Spark's executors.")
-    ] = MovingEngine.NATIVE,
+    engine: EngineOption = WritingEngine.NATIVE,
     jobs: options.JobsOption = None,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
@@ -54,15 +40,7 @@ def rewrite(
     """
     given = options.pairs("--storage-option", storage_option)
     options.check_stays(form.into)
-    if engine is MovingEngine.NATIVE and (master or conf):
-        raise UsageError("--master and --conf are for --engine spark")
-    with ExitStack() as stack:
-        stack.enter_context(interruptible())
-        by = watcher = None
-        if engine is MovingEngine.SPARK:
-            by = ckpt.on_spark(stack.enter_context(session(master, conf, quiet=quiet)))
-        else:
-            watcher = stack.enter_context(bar(quiet=quiet, of="partitions"))
+    with writing(engine, master, conf, quiet=quiet) as (by, watcher):
         found = ckpt.rewrite_checkpoint(
             checkpoint,
             storage_options=given,

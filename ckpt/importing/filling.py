@@ -19,7 +19,7 @@ from ckpt.export.reading import Chosen
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.importing.contents import Content, Rows, contents_of
 from ckpt.importing.fitting import lists_of, struct
-from ckpt.importing.given import Given, Taken, taken
+from ckpt.importing.given import Taken
 from ckpt.importing.matched import matched_of
 from ckpt.importing.repeated import must_agree
 from ckpt.importing.trouble import Misfit
@@ -27,7 +27,7 @@ from ckpt.model import Json, Operator, Provider, Store
 from ckpt.native.files import files_of
 from ckpt.native.layout import delimiter_of
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, stores_of
-from ckpt.rewrite.spreading import grouping_of, is_single, partitions_for, places_of
+from ckpt.rewrite.spreading import grouping_of, grouping_of_unit, is_single, partitions_for, places_of
 from ckpt.rewrite.stored import Stored, division, stored, together
 from ckpt.rewrite.stores import Families, families_of
 from ckpt.rewrite.writing import NewState
@@ -55,8 +55,10 @@ class Filling:
 
     chosen: Chosen
     found: Rewrite
-    given: Given
+    rows: Callable[[StateUnit], Taken]
+    only: int | None = None  # the partition that has all of these rows
     counts: dict[str, int] = field(default_factory=dict)  # rows of each unit that was filled, by label
+    numbers: dict[tuple[int, str], Families] = field(default_factory=dict)  # of column families, by store
     _filled: dict[int, dict[str, list[tuple[Taken, Content]]]] = field(default_factory=dict)  # of the operator at hand
 
     def files(self, state: NewState) -> Iterator[Mapping[str, bytes]]:
@@ -66,6 +68,14 @@ class Filling:
             for partition, (start, end) in enumerate(pairwise(starts)):
                 yield state.files(operator, store, partition, rows.part(start, end), families)
 
+    def files_of(self, operator: Operator, store: Store, state: NewState | None) -> Mapping[str, bytes]:
+        """Those of the ``only`` partition; none where nothing is to be written. Raises CkptError."""
+        rows, starts, families = self.parts(operator, store)
+        partition = self.only or 0
+        if starts[partition : partition + 2] != [0, len(rows)]:
+            raise Undecodable(f"operator {operator.id}: ckpt does not know how it spreads the rows of {store.name}")
+        return state.files(operator, store, partition, rows, families) if state else {}
+
     def units(self) -> Iterator[RewrittenUnit]:
         """How many rows of each unit there were, once they were filled."""
         return (replace(one, rows=self.counts[one.unit.label]) for one in self.found.units)
@@ -73,7 +83,7 @@ class Filling:
     def parts(self, operator: Operator, store: Store) -> tuple[Stored, list[int], Families]:
         """The rows of a store by partition, where each begins, and the numbers of its families. Raises CkptError."""
         stored_as, contents = _stored(store), self._of(operator)
-        families = _families(self.chosen, operator, store, contents) if store.column_families else Families()
+        families = self._families(operator, store, contents) if store.column_families else Families()
         count = places_of(operator, store, self.found.new.partitions)
         found: list[Stored] = []
         places: list[Any] = [np.zeros(0, np.int64)]
@@ -93,7 +103,7 @@ class Filling:
             found = self._filled[operator.id] = {}
             for unit in self.chosen.units:
                 if unit.operator == operator.id and not unit.shown_elsewhere:
-                    rows = taken(self.given, unit)
+                    rows = self.rows(unit)
                     self.counts[unit.label] = len(rows)
                     for content in _told(rows, partial(self._listed, operator, rows)):
                         found.setdefault(content.name, []).append((rows, content))
@@ -107,13 +117,12 @@ class Filling:
 
     def _contents(self, operator: Operator, rows: Taken) -> Iterator[Content]:
         schemas = {name: (one.key, one.value) for store in operator.stores for name, one in _stored(store).items()}
-        columns = list(rows.columns)
-        if operator.name in _NORMALISED:
-            columns[0] = _normalised(_key_of(rows.unit), columns[0])
+        columns = _as_keys(operator, rows)
         must_agree(operator, self.chosen.recorded, rows.unit, columns)
         matched = None
         if rows.unit.kind is UnitKind.SIDE and _has_matched(rows.unit, schemas):
-            matched = matched_of(self.chosen, rows.unit, columns, rows.matched)
+            same = self.found.old.partitions == self.found.new.partitions
+            matched = matched_of(self.chosen, rows.unit, columns, rows.matched, self.only if same else None)
         yield from contents_of(Rows(rows.unit, columns, matched), schemas, delimiter_of(self.chosen.recorded))
 
     def _pairs(self, how: _Stored, rows: Taken, content: Content) -> tuple[list[bytes], list[bytes]]:
@@ -135,6 +144,36 @@ class Filling:
         family = content.name if store.column_families else None
         columns = grouping_of(operator, store, family).columns(how.key, content.keys)
         return partitions_for(columns, len(content.keys), count)
+
+    def _families(self, operator: Operator, store: Store, needed: Collection[str]) -> Families:
+        """The numbers that families have: those of the old store. Raises Undecodable where it lacks a needed one."""
+        if (operator.id, store.name) not in self.numbers:
+            self.numbers[operator.id, store.name] = families_of(files_of(self.chosen, operator.id, store.name))
+        found = self.numbers[operator.id, store.name]
+        missing = [name for name in needed if name not in found.numbers]
+        if missing:
+            raise Undecodable(
+                f"{self.chosen.checkpoint.uri}: no snapshot of operator {operator.id} says which number the column "
+                f"family {missing[0]} has"
+            )
+        return found
+
+
+def partitions_of_rows(operator: Operator, store: Store, rows: Taken, count: int) -> Any:
+    """The partition of each row of a unit, of ``count`` that the store has, as an int64 array. Raises Undecodable."""
+    if is_single(operator, store):
+        return np.zeros(len(rows), np.int64)
+    key = _as_keys(operator, rows)[0]
+    columns = grouping_of_unit(operator).columns(_key_of(rows.unit), key)
+    return partitions_for(columns, len(rows), count)
+
+
+def _as_keys(operator: Operator, rows: Taken) -> list[Any]:
+    """The columns of a unit, its keys as Spark compares them."""
+    columns = list(rows.columns)
+    if operator.name in _NORMALISED:
+        columns[0] = _normalised(_key_of(rows.unit), columns[0])
+    return columns
 
 
 def _told(rows: Taken, do: Callable[[], Any]) -> Any:
@@ -169,18 +208,6 @@ def _stored(store: Store) -> dict[str, _Stored]:
     return {store.name: _Stored(store.key_schema, store.value_schema, encoder)}
 
 
-def _families(chosen: Chosen, operator: Operator, store: Store, needed: Collection[str]) -> Families:
-    """The numbers that families have: those of the old store. Raises Undecodable where it lacks a needed one."""
-    found = families_of(files_of(chosen, operator.id, store.name))
-    missing = [name for name in needed if name not in found.numbers]
-    if missing:
-        raise Undecodable(
-            f"{chosen.checkpoint.uri}: no snapshot of operator {operator.id} says which number the column family "
-            f"{missing[0]} has"
-        )
-    return found
-
-
 def _no_duplicates(keys: list[bytes]) -> None:
     """Raise Misfit for a key that is there twice."""
     if len(set(keys)) == len(keys):
@@ -188,7 +215,7 @@ def _no_duplicates(keys: list[bytes]) -> None:
     seen: dict[bytes, int] = {}
     for row, key in enumerate(keys):
         if (first := seen.setdefault(key, row)) != row:
-            raise Misfit(row, f"its key is the one of another row before it ({row - first} rows before)")
+            raise Misfit(row, "its key is that of", first)
 
 
 def _normalised(kind: Json, array: Any) -> Any:

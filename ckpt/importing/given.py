@@ -4,11 +4,13 @@ import json
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Protocol
 
 import pyarrow as pa
 from pyarrow import parquet
 
+from ckpt.decode.types import arrow_type
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.export.targets import MANIFEST, Format, Shape
 from ckpt.formats.types import fields_of, named_fields
@@ -44,13 +46,49 @@ class Given(Protocol):
         """The units of which there are rows."""
         ...
 
-    def pieces(self, label: str) -> Iterator[Piece]:
-        """The rows of a unit. Raises CkptError."""
+    def pieces(self, label: str, only: str | None = None) -> Iterator[Piece]:
+        """The rows of a unit, or those in one of its ``files``. Raises CkptError."""
+        ...
+
+    def files(self, label: str) -> Sequence[str | None]:
+        """In which files they are, each of which can be read alone; None for what is read at once. Raises CkptError."""
         ...
 
     def exported(self, label: str) -> Collection[str] | None:
         """The columns that the unit had when it was exported; None where nothing says so."""
         ...
+
+
+class Origin(Protocol):
+    """Where rows were before they were put together."""
+
+    def of(self, row: int) -> tuple[str | None, int]:
+        """The name of the file that a row was in, if any, and its place there, from 0 on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InFile:
+    """Of rows as they were read."""
+
+    name: str | None
+
+    def of(self, row: int) -> tuple[str | None, int]:
+        """As of ``Origin``."""
+        return self.name, row
+
+
+@dataclass(frozen=True, slots=True)
+class InTurn:
+    """Of rows that were put together."""
+
+    parts: Sequence[Origin]
+    starts: Sequence[int]  # the first row of each
+
+    def of(self, row: int) -> tuple[str | None, int]:
+        """As of ``Origin``."""
+        part = bisect_right(self.starts, row) - 1
+        return self.parts[part].of(row - self.starts[part])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,36 +99,45 @@ class Taken:
     columns: Sequence[Any]  # of the unit's schema
     matched: Any  # of a join side: what the column of that name says, or NULL
     place: str
-    names: Sequence[str | None]  # of the files
-    starts: Sequence[int]  # the first row of each
+    origin: Origin
 
     def __len__(self) -> int:
         return len(self.columns[0])
 
     def refused(self, misfit: Misfit) -> CkptError:
         """The error that names a row as its owner counts: from 1 on, in its file."""
-        if misfit.row is None:
-            return _refused(self.place, self.unit, None, None, misfit)
-        piece = bisect_right(self.starts, misfit.row) - 1
-        return _refused(self.place, self.unit, self.names[piece], misfit.row - self.starts[piece], misfit)
+        name, row = (None, None) if misfit.row is None else self.origin.of(misfit.row)
+        if misfit.other is None:
+            return _refused(self.place, self.unit, name, row, misfit.why)
+        other_name, other = self.origin.of(misfit.other)
+        which = f"row {other + 1}" + (f", {other_name}" if other_name != name else "")
+        return _refused(self.place, self.unit, name, row, f"{misfit.why} {which}")
 
 
 def taken(given: Given, unit: StateUnit) -> Taken:
     """The rows of a unit. Raises CkptError where they are not as its schema says."""
-    found: list[list[Any]] = []
-    matched: list[Any] = []
-    names: list[str | None] = []
-    starts = [0]
-    for piece in given.pieces(unit.label):
-        try:
-            found.append(columns_from(unit, piece.table, given.exported(unit.label)))
-            matched.append(_matched(piece.table))
-        except Misfit as misfit:
-            raise _refused(given.place, unit, piece.name, misfit.row, misfit) from None
-        names.append(piece.name)
-        starts.append(starts[-1] + piece.table.num_rows)
-    columns = [pa.concat_arrays(parts) for parts in zip(*found, strict=True)]
-    return Taken(unit, columns, pa.concat_arrays(matched), given.place, names, starts[:-1])
+    exported = given.exported(unit.label)
+    return joined(unit, given.place, [taken_from(given.place, unit, exported, one) for one in given.pieces(unit.label)])
+
+
+def taken_from(place: str, unit: StateUnit, exported: Collection[str] | None, piece: Piece) -> Taken:
+    """Some rows of a unit. Raises CkptError where they are not as its schema says."""
+    try:
+        columns, matched = columns_from(unit, piece.table, exported), _matched(piece.table)
+    except Misfit as misfit:
+        raise _refused(place, unit, piece.name, misfit.row, misfit.why) from None
+    return Taken(unit, columns, matched, place, InFile(piece.name))
+
+
+def joined(unit: StateUnit, place: str, parts: Sequence[Taken]) -> Taken:
+    """Rows of a unit put together, or none."""
+    if not parts:
+        none = [pa.array([], arrow_type(kind)) for _, kind in named_fields(unit.schema)]
+        return Taken(unit, none, pa.array([], pa.bool_()), place, InFile(None))
+    columns = [pa.concat_arrays(own) for own in zip(*(one.columns for one in parts), strict=True)]
+    starts = accumulate((len(one) for one in parts[:-1]), initial=0)
+    origin = InTurn([one.origin for one in parts], [*starts])
+    return Taken(unit, columns, pa.concat_arrays([one.matched for one in parts]), place, origin)
 
 
 def _matched(table: Any) -> Any:
@@ -103,9 +150,9 @@ def _matched(table: Any) -> Any:
     return found
 
 
-def _refused(place: str, unit: StateUnit, name: str | None, row: int | None, misfit: Misfit) -> CkptError:
+def _refused(place: str, unit: StateUnit, name: str | None, row: int | None, why: str) -> CkptError:
     where = [unit.label, *([f"row {row + 1}"] if row is not None else []), *([name] if name else [])]
-    return CkptError(one_line(f"{place}: {', '.join(where)}: {misfit.why}"))
+    return CkptError(one_line(f"{place}: {', '.join(where)}: {why}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +167,13 @@ class Frames:
         """The units of which there are rows."""
         return self.tables.keys()
 
-    def pieces(self, label: str) -> Iterator[Piece]:
+    def pieces(self, label: str, only: str | None = None) -> Iterator[Piece]:
         """The one table."""
-        yield Piece(None, self.tables[label])
+        yield Piece(only, self.tables[label])
+
+    def files(self, _: str) -> Sequence[str | None]:
+        """None."""
+        return [None]
 
     def exported(self, label: str) -> None:
         """Nothing says what they were made of."""
@@ -139,6 +190,7 @@ class Export:
     query_id: str | None
     batch: int | None
     planned_ms: frozenset[int]  # when that batch was planned, where a manifest is left that says so
+    options: Mapping[str, str] = field(default_factory=dict)  # of its file system
     delta: frozenset[str] = frozenset()  # folders that a manifest calls a Delta table
     columns: Mapping[str, Collection[str]] = field(default_factory=dict)  # of a folder, as its manifest has them
 
@@ -151,14 +203,15 @@ class Export:
         """What the manifest in its folder says."""
         return self.columns.get(self.folders[label])
 
-    def pieces(self, label: str) -> Iterator[Piece]:
-        """Its Parquet files, in the order of their names. Raises CkptError for a folder that holds anything else."""
+    def files(self, label: str) -> Sequence[str | None]:
+        """Its Parquet files, in the order of their names; a Delta table is read at once.
+
+        Raises CkptError for a folder that holds anything else.
+        """
         folder = self.folders[label]
         where = f"{self.place}/{folder}".rstrip("/")
-        if f"{folder}/{LOG}".lstrip("/") in self.listing.folders:
-            for name, table in delta_files(self.place, folder, self.storage, self.listing):
-                yield Piece(f"{folder}/{name}".lstrip("/"), table)
-            return
+        if self._is_delta(folder):
+            return [None]
         if folder in self.delta:
             raise CkptError(one_line(f"{where} has no {LOG}, and its {MANIFEST} calls it a Delta table"))
         names = sorted(name for name in self.listing.in_folder(folder) if name[0] not in "_.")
@@ -167,9 +220,20 @@ class Export:
         if strange or not names:
             why = f"there is {strange[0]} in it" if strange else "there is none in it"
             raise CkptError(one_line(f"{where} is to hold Parquet files and nothing else, and {why}"))
-        for name in names:
-            path = f"{folder}/{name}".lstrip("/")
-            yield Piece(path, _table(f"{self.place}/{path}", self.storage.read(path)))
+        return [f"{folder}/{name}".lstrip("/") for name in names]
+
+    def pieces(self, label: str, only: str | None = None) -> Iterator[Piece]:
+        """The rows of each file, or of one. Raises CkptError."""
+        folder = self.folders[label]
+        if self._is_delta(folder):
+            for name, table in delta_files(self.place, folder, self.storage, self.listing):
+                yield Piece(f"{folder}/{name}".lstrip("/"), table)
+            return
+        for path in self.files(label) if only is None else (only,):
+            yield Piece(path, _table(f"{self.place}/{path}", self.storage.read(str(path))))
+
+    def _is_delta(self, folder: str) -> bool:
+        return f"{folder}/{LOG}".lstrip("/") in self.listing.folders
 
 
 def open_export(place: str, options: Mapping[str, str]) -> Export:
@@ -201,6 +265,7 @@ def open_export(place: str, options: Mapping[str, str]) -> Export:
         query if isinstance(query, str) else None,
         batch if isinstance(batch, int) else None,
         frozenset(planned),
+        options,
         frozenset(delta),
         columns,
     )

@@ -23,16 +23,17 @@ from ckpt.native.shapes import raw
 from ckpt.state.units import StateUnit
 
 
-def matched_of(chosen: Chosen, unit: StateUnit, columns: Sequence[Any], given: Any) -> Any:
+def matched_of(chosen: Chosen, unit: StateUnit, columns: Sequence[Any], given: Any, only: int | None = None) -> Any:
     """For each row whether it was joined, as booleans without NULL. Raises Misfit where nothing says so.
 
-    ``columns`` are keys and values, ``given`` is what the column ``matched`` says, or NULL.
+    ``columns`` are keys and values, ``given`` is what the column ``matched`` says, or NULL; ``only`` is the old
+    partition that has all of these keys, where there is one.
     """
     if not given.null_count:
         return given
     found = given.to_pylist()
     own = _named(unit, columns)
-    known = _known(chosen, unit)
+    known = _known(chosen, unit, only)
     counts = Counter(name for name, told in zip(own, found, strict=True) if told is None)
     for row, name in enumerate(own):
         if found[row] is None:
@@ -48,10 +49,10 @@ def matched_of(chosen: Chosen, unit: StateUnit, columns: Sequence[Any], given: A
     return pa.array(found, pa.bool_())
 
 
-def _known(chosen: Chosen, unit: StateUnit) -> dict[bytes, list[bool]]:
+def _known(chosen: Chosen, unit: StateUnit, only: int | None) -> dict[bytes, list[bool]]:
     """Of each row of the old checkpoint whether it was joined, in the order of its numbers."""
     found: dict[bytes, list[tuple[int, bool]]] = {}
-    for entries in entries_of(chosen, unit, layout_of(chosen, unit)):
+    for entries in entries_of(chosen, unit, layout_of(chosen, unit), only):
         names = _named(unit, raw(unit, entries).columns[:2])
         numbers, flags = entries.keys.flatten()[-1], entries.values.flatten()[-1]
         for name, number, flag in zip(names, np.asarray(numbers).tolist(), flags.to_pylist(), strict=True):

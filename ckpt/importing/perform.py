@@ -4,9 +4,11 @@ Everything but the rows comes from a checkpoint of the query: the one that the r
 new query has made without any state.
 """
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from ckpt.copying import select
 from ckpt.copying.placing import check_apart, options_for
@@ -14,11 +16,24 @@ from ckpt.errors import CkptError
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
 from ckpt.importing.filling import Filling, is_keyless
-from ckpt.importing.given import Export, Frames, Given, open_export, table_of
+from ckpt.importing.given import Export, Frames, Given, open_export, table_of, taken
 from ckpt.native.look import count_state
 from ckpt.rewrite.plan import Rewrite, planned, stores_of
-from ckpt.rewrite.writing import Making, Watcher, check_form
+from ckpt.rewrite.writing import Making, NewState, Watcher, check_form
 from ckpt.storage.base import one_line
+
+
+class Fills(Protocol):
+    """Who checks the rows that were given, and writes their state."""
+
+    def filled(
+        self, given: Given, filling: Filling, options: Mapping[str, str], state: NewState | None, /
+    ) -> Iterator[Mapping[str, int]]:
+        """Fill the state, or only check where there is none; how large each file is that was written.
+
+        Raises CkptError.
+        """
+        ...
 
 
 def import_state(
@@ -32,6 +47,7 @@ def import_state(
     format_version: int | None = None,
     new_id: bool = False,
     plan: bool = False,
+    by: Fills | None = None,
     watcher: Watcher | None = None,
 ) -> Rewrite:
     """Write a new checkpoint whose state is an export that was edited; without Spark.
@@ -50,6 +66,7 @@ def import_state(
         format_version: The state store checkpoint format, 1 or 2; by default as in ``like``.
         new_id: Give the new checkpoint a query id of its own.
         plan: Check all rows, and only say what would be written.
+        by: Who checks and writes: by default this process, ``on_spark`` the executors of Spark.
         watcher: Called with the number of partitions written so far, and the number of all.
 
     Raises:
@@ -72,7 +89,7 @@ def import_state(
     check_apart(export, into)
     given = open_export(export, options_for(export, storage_options or {}))
     form = _Form(provider, partitions, format_version, new_id)
-    return _New(given, like, into, storage_options or {}, form).written(plan=plan, watcher=watcher)
+    return _New(given, like, into, storage_options or {}, form, by).written(plan=plan, watcher=watcher)
 
 
 def write_state(
@@ -85,6 +102,7 @@ def write_state(
     partitions: int | None = None,
     format_version: int | None = None,
     new_id: bool = False,
+    by: Fills | None = None,
 ) -> Rewrite:
     """The same with frames in memory instead of an export.
 
@@ -99,6 +117,7 @@ def write_state(
         partitions: As of ``import_state``.
         format_version: As of ``import_state``.
         new_id: As of ``import_state``.
+        by: As of ``import_state``: ``on_spark`` leaves a DataFrame of Spark where it is, else its rows come here.
 
     Raises:
         CkptError: As of ``import_state``.
@@ -110,9 +129,9 @@ def write_state(
     [('operator 0', 3)]
 
     """
-    given = Frames({label: table_of(frame) for label, frame in frames.items()})
+    given = Frames(frames if by is not None else {label: table_of(frame) for label, frame in frames.items()})
     form = _Form(provider, partitions, format_version, new_id)
-    return _New(given, like, into, storage_options or {}, form).written()
+    return _New(given, like, into, storage_options or {}, form, by).written()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +153,7 @@ class _New:
     into: str
     options: Mapping[str, str]
     form: _Form
+    by: Fills | None
 
     def written(self, *, plan: bool = False, watcher: Watcher | None = None) -> Rewrite:
         """Check all of it, and write it where it is not only planned. Raises CkptError."""
@@ -149,11 +169,15 @@ class _New:
         self._check_units(found)
         if isinstance(self.given, Export):
             self._check_belongs(self.given, chosen)
-        filling = Filling(chosen, found, self.given)
+        filling = Filling(chosen, found, partial(taken, self.given))
+        fill = filling.files if self.by is None else partial(self.by.filled, self.given, filling, self.options)
         if not plan:
-            return Making(chosen, selection, found, self.options, filling.files, filling.units, watcher).made()
-        for operator, store in stores_of(chosen):
-            filling.parts(operator, store)
+            return Making(chosen, selection, found, self.options, fill, filling.units, watcher).made()
+        if self.by is None:
+            for operator, store in stores_of(chosen):
+                filling.parts(operator, store)
+        else:
+            deque(self.by.filled(self.given, filling, self.options, None), maxlen=0)
         return replace(found, units=tuple(filling.units()))
 
     def _check_units(self, found: Rewrite) -> None:

@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass, field
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -226,12 +226,31 @@ def _spooled(path: Path) -> tuple[Any, list[int]]:
     return file.get_batch(0), json.loads(file.schema.metadata[b"ends"])
 
 
-Mover: TypeAlias = Callable[[Move, list[Task], list[Task]], Iterator[Mapping[str, bytes | int]]]
-"""Divides old partitions, and then makes new ones: the files of each, or the bytes of those that it has written."""
+class Moves(Protocol):
+    """Who moves rows."""
+
+    def moved(self, move: Move, old: list[Task], new: list[Task], /) -> Iterator[Mapping[str, bytes | int]]:
+        """Divide old partitions, and then make new ones: the files of each, or the bytes of those it has written."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Those of this machine, so many at a time; None is as many as are worth it."""
+
+    jobs: int | None
+
+    def moved(self, move: Move, old: list[Task], new: list[Task]) -> Iterator[Mapping[str, bytes]]:
+        """As of ``Moves``. Raises UsageError for an impossible number."""
+        stores = [(operator.id, store.name) for operator, store in stores_of(move.chosen)]
+        files = list(chain.from_iterable(move.files(*store).values() for store in stores))
+        count = processes_for(move.chosen, files, self.jobs, _WORTH_A_PROCESS)
+        deque(_done(move, old, count, makes=False), maxlen=0)
+        yield from _done(move, new, count, makes=True)
 
 
 def moved(
-    chosen: Chosen, found: Rewrite, given: Mapping[str, str], tally: Tally, by: Mover, state: NewState
+    chosen: Chosen, found: Rewrite, given: Mapping[str, str], tally: Tally, by: Moves, state: NewState
 ) -> Iterator[Mapping[str, bytes | int]]:
     """The files of each store in each new partition; ``tally`` counts rows. Raises Undecodable, StorageError."""
     with temporary() as folder:
@@ -248,16 +267,7 @@ def moved(
             for operator, store in stores_of(chosen)
             for partition in range(places_of(operator, store, state.partitions))
         ]
-        yield from by(move, old, new)
-
-
-def in_processes(jobs: int | None, move: Move, old: list[Task], new: list[Task]) -> Iterator[Mapping[str, bytes]]:
-    """On this machine. Raises UsageError for an impossible number of ``jobs``."""
-    stores = [(operator.id, store.name) for operator, store in stores_of(move.chosen)]
-    files = list(chain.from_iterable(move.files(*store).values() for store in stores))
-    count = processes_for(move.chosen, files, jobs, _WORTH_A_PROCESS)
-    deque(_done(move, old, count, makes=False), maxlen=0)
-    yield from _done(move, new, count, makes=True)
+        yield from by.moved(move, old, new)
 
 
 def _done(move: Move, tasks: list[Task], count: int, *, makes: bool) -> Iterator[Mapping[str, bytes]]:

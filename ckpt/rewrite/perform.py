@@ -15,7 +15,7 @@ from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
 from ckpt.native.layout import layout_of
 from ckpt.rewrite.dropping import NOTHING, Key, read_keys
-from ckpt.rewrite.moving import Mover, in_processes, moved
+from ckpt.rewrite.moving import Moves, Processes, moved
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, planned
 from ckpt.rewrite.stores import Tally
 from ckpt.rewrite.writing import Making, Watcher, check_form
@@ -34,7 +34,7 @@ def rewrite_checkpoint(
     new_id: bool = False,
     plan: bool = False,
     jobs: int | None = None,
-    by: Mover | None = None,
+    by: Moves | None = None,
     watcher: Watcher | None = None,
 ) -> Rewrite:
     """Write a new checkpoint with the state of this one, which is only read; without Spark.
@@ -86,7 +86,7 @@ def rewrite_checkpoint(
     if plan or found.refused:
         return found
     tally = Tally()
-    fill = partial(moved, chosen, found, options, tally, by or partial(in_processes, jobs))
+    fill = partial(moved, chosen, found, options, tally, by or Processes(jobs))
     counted = partial(_counted, chosen, found, tally)
     return Making(chosen, selection, found, options, fill, counted, watcher).made()
 

@@ -49,6 +49,7 @@ _WHOLE_KEY = frozenset(
     }
 )
 _VARIABLES = ("transformWithStateExec", "transformWithStateInPandasExec", "transformWithStateInPySparkExec")
+_SESSIONS = "sessionWindowStateStoreSaveExec"
 LIMIT = "globalLimit"
 _MAP = "MapState"
 _WHOLE, _WITHOUT_LAST = GroupingKey(()), GroupingKey((), -1)  # of a session its start, of a join's row its index
@@ -82,7 +83,7 @@ def grouping_key(operator: str | None, store: str, family: str | None, maps: Col
                 return _WITHOUT_LAST
             if "keyToNumValues" in stored:
                 return _WHOLE
-        case "sessionWindowStateStoreSaveExec":
+        case _ if operator == _SESSIONS:
             return _WITHOUT_LAST
         case _ if operator in _VARIABLES:
             return _of_variable(name, maps)
@@ -117,6 +118,11 @@ def grouping_of(operator: Operator, store: Store, family: str | None) -> Groupin
     """Which part of the keys of a store, or of a family of it, is the operator's. Raises Undecodable."""
     maps = [variable.name for variable in operator.variables if variable.kind == _MAP]
     return grouping_key(operator.name, store.name, family, maps)
+
+
+def grouping_of_unit(operator: Operator) -> GroupingKey:
+    """Which part of the keys that a unit of state shows is the operator's."""
+    return _WITHOUT_LAST if operator.name == _SESSIONS else _WHOLE
 
 
 def partitions_for(columns: Iterable[tuple[str, Json, Any]], rows: int, partitions: int) -> Any:

@@ -27,7 +27,7 @@ EXPORTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "path with a space": ("aggregation-hdfs-4.2", "with space", ()),
 }
 """Sample, the name of its copy, and words of the command."""
-REWRITTEN = "tws-rocksdb-4.2"
+REWRITTEN, IMPORTED = "tws-rocksdb-4.2", "session-window-changelog-4.2"
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,16 @@ def exported(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) ->
         checkpoint = mutations.copy_of(SAMPLES / sample, folder / name / to, ())
         words.append([str(checkpoint), "--to", str(folder / name / "out"), *more])
     words.append(["rewrite", str(SAMPLES / REWRITTEN), "--into", str(folder / "rewritten"), "--partitions", "3"])
+    local = ckpt.ExportRequest(
+        str(SAMPLES / IMPORTED), to=str(folder / "rows"), all_units=True, engine=ckpt.Engine.NATIVE
+    )
+    ckpt.export_state(local)
+    into = ["--into", str(folder / "imported"), "--partitions", "3"]
+    words.append(["import-state", str(folder / "rows"), "--like", str(SAMPLES / IMPORTED), *into])
     runs = run_all(words, {"spark.master": cluster.master, **cluster.conf}).all
     ran = cluster.tasks()
     (application,) = ran.keys() - before.keys()
-    return Exported(folder, dict(zip([*EXPORTS, REWRITTEN], runs, strict=True)), ran[application])
+    return Exported(folder, dict(zip([*EXPORTS, REWRITTEN, IMPORTED], runs, strict=True)), ran[application])
 
 
 @pytest.mark.parametrize("name", EXPORTS)
@@ -76,11 +82,12 @@ def test_its_executors_wrote_every_file(exported: Exported) -> None:
     assert exported.tasks >= len([*exported.folder.rglob("part-*.parquet")]) >= len(EXPORTS)
 
 
-def test_its_executors_write_state_too(exported: Exported) -> None:
-    run = exported.runs[REWRITTEN]
+@pytest.mark.parametrize(("sample", "new"), [(REWRITTEN, "rewritten"), (IMPORTED, "imported")])
+def test_its_executors_write_state_too(sample: str, new: str, exported: Exported) -> None:
+    run = exported.runs[sample]
     assert run.exit_code == 0, run.stderr
-    assert state(exported.folder / "rewritten") == state(SAMPLES / REWRITTEN)
-    assert ckpt.verify_state(str(exported.folder / "rewritten")).damages == ()
+    assert state(exported.folder / new) == state(SAMPLES / sample)
+    assert ckpt.verify_state(str(exported.folder / new)).damages == ()
 
 
 def content(folder: Path) -> list[tuple[str, str, str]]:

@@ -171,7 +171,7 @@ ROW: dict[str, Any] = {"key_key": [1, 2], "value_count": [1, 1], "value_sum": [5
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ({**ROW, "key_key": [7, 7]}, "operator 0, row 2: its key is the one of another row"),
+        ({**ROW, "key_key": [7, 7]}, "operator 0, row 2: its key is that of row"),
         ({**ROW, "value_count": [1, None]}, "row 2: value_count is NULL, and must not be"),
         ({**ROW, "value_count": ["1", "2"]}, "value_count is of the Arrow type string, and Spark's type is long"),
         ({**ROW, "value_count": [1.0, 2.0]}, "value_count is of the Arrow type double"),
@@ -197,7 +197,7 @@ def test_keys_are_as_spark_compares_them(copy_of: CopyOf, tmp_path: Path) -> Non
     for schema in checkpoint.rglob("_metadata/schema"):
         schema.write_bytes(schema.read_bytes().replace(b"\0W{", b"\0Y{").replace(b'"type":"long"', b'"type":"double"'))
     twice = {"operator 0": pa.table({"key_key": [0.0, -0.0]})}
-    with pytest.raises(CkptError, match="row 2: its key is the one of another row"):
+    with pytest.raises(CkptError, match="row 2: its key is that of row"):
         ckpt.write_state(twice, like=str(checkpoint), into=str(tmp_path / "new"))
     once = {"operator 0": pa.table({"key_key": [-0.0, 1.0]})}
     ckpt.write_state(once, like=str(checkpoint), into=str(tmp_path / "new"))
@@ -313,7 +313,7 @@ def again(export: Path) -> None:
         (folderless, "the folder operator-0, which its _ckpt_export.json names, is missing"),
         (nothing, "does not exist"),
         (initial, "has the shape initial-state"),
-        (again, "twice.parquet: its key is the one of another row"),
+        (again, "twice.parquet: its key is that of row"),
     ],
 )
 def test_what_is_no_export_of_it_is_refused_in_a_line(damage: Any, told: str, ckpt: Ckpt, tmp_path: Path) -> None:
