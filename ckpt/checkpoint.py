@@ -34,7 +34,7 @@ class Log(Generic[Entry]):
         """The batches that have a file, sorted."""
         return self.names.ids
 
-    @property
+    @cached_property
     def latest(self) -> int | None:
         """The highest batch id that Spark's listing yields: its file may be missing (see ``BatchNames.odd``)."""
         return max((*self.ids[-1:], *(odd.batch_id for odd in self.names.odd)), default=None)

@@ -55,6 +55,15 @@ def test_verifying_a_few_bytes_runs_too(tmp_path):
     assert len(lines) == 3 * len(names)
 
 
+@INSTALLED
+@pytest.mark.slow
+def test_scanning_a_few_checkpoints_runs_too(tmp_path):
+    lines = rows_of(tmp_path, "scan.py", "--checkpoints", "5", "--pairs", "1")
+    names = ["5 checkpoints of 26 files (stateless-4.2)", "5 checkpoints of 94 files (aggregation-hdfs-4.2)"]
+    assert [line.partition(", ")[0] for line in lines if not line.startswith(" ")] == names
+    assert len(lines) == 4 * len(names)
+
+
 @pytest.fixture(scope="module")
 def few_keys(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Words of a benchmark; one makes the checkpoints of 200 keys, and the other finds them."""

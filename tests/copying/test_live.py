@@ -38,10 +38,10 @@ def counts(session: Any, rows: int) -> Any:
 
 
 @contextmanager
-def running(spark: Any, checkpoint: Path, store: str) -> Iterator[None]:
+def running(spark: Any, checkpoint: Path, store: str, conf: dict[str, str] = BUSY) -> Iterator[None]:
     query = queries.Query("ten rows", lambda session, _: counts(session, 10), "update")
     trigger = {"processingTime": "100 milliseconds"}
-    handle = queries.start(spark, query, checkpoint, store=store, trigger=trigger, conf=BUSY)
+    handle = queries.start(spark, query, checkpoint, store=store, trigger=trigger, conf=conf)
     try:
         yield
         assert handle.isActive, handle.exception()

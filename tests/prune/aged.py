@@ -14,6 +14,11 @@ Facts = dict[str, tuple[bytes, int]]
 def aged(sample: str, to: Path, keep: int) -> Path:
     """A copy of a sample with the logs of its newest ``keep`` batches only."""
     shutil.copytree(SAMPLES / sample, to)
+    return purge(to, keep)
+
+
+def purge(to: Path, keep: int) -> Path:
+    """Leave the logs of the newest ``keep`` batches, as Spark does after each batch."""
     for log in ("offsets", "commits"):
         ids = batch_names(os.listdir(to / log)).ids
         for batch in ids[:-keep]:

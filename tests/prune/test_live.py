@@ -1,0 +1,71 @@
+"""A query continues on a pruned checkpoint: rows and state follow from the batch, at once and after a rewind.
+
+The query runs with snapshots every three versions and keeps everything; then its logs are purged, as with a short
+``minBatchesToRetain`` and runs that end before the maintenance thread deletes old state. Started again it reads 20 rows
+a batch instead of ten, so that a version of state that is not the right one would show in the counts.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt
+from ckpt.prune import Kind
+from ckpt.ways.rewind import Replayed
+from tests.copying.test_live import BUSY, counts, newest, running, wait_for
+from tests.offsets.running import run
+from tests.offsets.test_live import counted
+from tests.prune.aged import purge, state_files
+from tests.spark.live import EVERY_CASE
+
+pytestmark = pytest.mark.spark
+
+NOW: dict[str, Any] = {"apply": True, "grace_s": 0}
+STORES = ["hdfs", "rocksdb", "changelog", "format2"] if EVERY_CASE else ["hdfs", "format2"]
+LEFT = 4
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_pruned_checkpoint_continues_exactly(store: str, spark: Any, tmp_path: Path) -> None:
+    original, checkpoint, rewound = tmp_path / "original", tmp_path / "checkpoint", tmp_path / "rewound"
+    with running(spark, original, store, BUSY | {"spark.sql.streaming.minBatchesToRetain": "100"}):
+        wait_for(original, 15)
+    time.sleep(2)  # maintenance goes on for a while, and would be in the way, as it is for a user
+    shutil.copytree(original, checkpoint)
+    purge(checkpoint, LEFT)
+    before = state_files(checkpoint)
+
+    plan, receipt = ckpt.prune_checkpoint(str(checkpoint), **NOW)
+
+    assert receipt.problem is None
+    assert Kind.OLD_VERSION in {one.kind for one in plan.pruned}
+    assert len(before - state_files(checkpoint)) >= 10
+    shutil.copytree(checkpoint, rewound)
+    continues(spark, checkpoint, store)
+    back_to = min(int(file.name) for file in (rewound / "commits").glob("[0-9]*")) + 1
+    accepted = NOW | {"accept_skip": True, "accept_replay": True}
+    plan_back, done = ckpt.rewind(str(rewound), to_batch=back_to, replay=Replayed.NEW, **accepted)
+    assert done.applied, (plan_back.refused, done.problem)
+    assert newest(rewound) == back_to
+    continues(spark, rewound, store)
+
+
+def continues(spark: Any, checkpoint: Path, store: str) -> None:
+    """Batches of 20 rows on top of those that are committed; one that is planned already has its ten."""
+    first = newest(checkpoint) + 1
+    planned = (checkpoint / "offsets" / str(first)).exists()
+    ran: dict[int, Any] = {}
+    for _ in range(2):
+        ran |= run(spark, lambda session: counts(session, 20), checkpoint, store=store, mode="update", conf=BUSY)
+    read, expected = [*range(first * 10)], {}
+    for batch in range(first, first + len(ran)):
+        last = range(len(read), len(read) + (10 if planned and batch == first else 20))
+        read += last
+        expected[batch] = counted(read, last)
+    assert len(ran) >= 2
+    assert ran == expected
