@@ -13,6 +13,7 @@ from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Finding, Severity
 from ckpt.live.records import LiveSource
 from ckpt.model import Unneeded
+from ckpt.notebook import InNotebook
 from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.asked import SourceOutlook, informed, source_outlooks
 from ckpt.restart.forecast import Forecast, Outcome
@@ -53,7 +54,7 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
-class Inspection:
+class Inspection(InNotebook):
     """What one checkpoint holds, what is wrong with it, and what each Spark version will do."""
 
     checkpoint: Checkpoint

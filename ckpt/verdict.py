@@ -128,3 +128,27 @@ def _none_runs(forecasts: Sequence[Forecast], which: str) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def outcome_words(forecast: Forecast) -> str:
+    """What one start does, as the rest of a sentence."""
+    error = f': "{forecast.error}"' if forecast.error else ""
+    batch = forecast.batch_id
+    match forecast.outcome:
+        case Outcome.STARTS_FRESH:
+            said = "starts fresh at batch 0"
+        case Outcome.RESUMES if forecast.reexecutes:
+            said = f"runs batch {batch} again, then continues"
+        case Outcome.RESUMES:
+            said = f"resumes with new batch {batch}"
+        case Outcome.FAILS_AT_START:
+            said = f"fails at start{error}"
+        case Outcome.FAILS_IN_BATCH:
+            said = f"fails while batch {batch} runs{error}"
+        case Outcome.FAILS_AT_COMMIT:
+            said = f"runs batch {batch}, writes its rows, then fails at the commit{error}"
+        case Outcome.REFUSED:
+            said = "refused: asynchronous tracking is for stateless queries"
+        case Outcome.UNKNOWN:
+            said = "not known to ckpt"
+    return said

@@ -16,8 +16,11 @@ from . import options
 from .render.page import InspectionReport
 from .report import Output, emit
 
+_PLOTTED = 1_000  # batches of a page with plots, where nothing else was asked for
+
 
 def inspect(
+    context: typer.Context,
     checkpoint: options.CheckpointArg,
     spark: options.SparkOption = None,
     progress: options.ProgressOption = Asked.BOTH,
@@ -38,6 +41,9 @@ def inspect(
     Only reads; starts no JVM. Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
     """
     given = options.pairs("--storage-option", storage_option)
+    asked = context.get_parameter_source("batches")
+    if output is Output.HTML and asked is not None and asked.name == "DEFAULT":
+        batches = _PLOTTED
     if jobs is not None and not deep:
         raise UsageError("--jobs is for --deep")
     if source_option and not sources:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum, StrEnum
-from typing import Any, NoReturn, Protocol, assert_never
+from typing import Any, NoReturn, Protocol, assert_never, runtime_checkable
 
 import typer
 
@@ -21,6 +21,7 @@ class Output(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    HTML = "html"
 
 
 class Report(Protocol):
@@ -37,6 +38,14 @@ class Report(Protocol):
         """For programs: what JSON can hold, keys in the order of ``docs/contract.md``."""
 
 
+@runtime_checkable
+class Illustrated(Protocol):
+    """A report that has more to show in a browser than its blocks."""
+
+    def html(self) -> str:
+        """One document, without the secrets in it. Raises CkptError where a package is missing."""
+
+
 def emit(report: Report, output: Output) -> NoReturn:
     """Print a report, the one document of this run, and end the run."""
     show(report, output)
@@ -50,6 +59,12 @@ def show(report: Report, output: Output) -> None:
             text = for_standard_output().text(_without_secrets(report.page()))
         case Output.JSON:
             text = masked_json(_json(report.document()))
+        case Output.HTML if isinstance(report, Illustrated):
+            text = report.html()
+        case Output.HTML:
+            from .render.html import html  # fills templates, which no other form needs
+
+            text = html(_without_secrets(report.page()))
         case _:
             assert_never(output)
     show_text(text)

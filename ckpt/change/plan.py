@@ -9,6 +9,7 @@ from ckpt.change.steps import Changed, Step
 from ckpt.checks.sink import SinkOutlook
 from ckpt.findings import Asked
 from ckpt.inspection import Inspection, inspect
+from ckpt.notebook import InNotebook
 from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.storage import Storage
@@ -44,7 +45,7 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangePlan:
+class ChangePlan(InNotebook):
     """What a command would change, and what that leads to; each command has a plan of its own with what it adds.
 
     A planner is a pure function from what was read to such a plan: it writes nothing.

@@ -15,6 +15,7 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
 from ckpt.model import ColumnFamily, Json, Operator, Provider, StateDamage, StateFileKind, StateInventory, Store
+from ckpt.notebook import InNotebook
 from ckpt.state.folders import OperatorFolder, find_operators
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 from ckpt.versions import Spark, first_with
@@ -55,7 +56,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class StateUnit:
+class StateUnit(InNotebook):
     """One view of an operator's state: what Spark's reader gives for one choice of its options.
 
     ``schema`` is a StructType in Spark's JSON: the columns that Spark gives, without ``partition_id``; None where the

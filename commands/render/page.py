@@ -8,10 +8,10 @@ from ckpt.findings import Severity
 from ckpt.history import Pattern
 from ckpt.inspection import Inspection
 from ckpt.model import Kind
-from ckpt.restart.forecast import Forecast, Outcome, SourceRange
+from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.sources import Advance, SourceType, SourceView, advance
 from ckpt.times import instant
-from ckpt.verdict import spell
+from ckpt.verdict import outcome_words, spell
 from ckpt.versions import Progress
 
 from ..exits import Exit
@@ -62,6 +62,13 @@ class InspectionReport:
     def document(self) -> Document:
         """All of it."""
         return inspection_document(self.found)
+
+    def html(self) -> str:
+        """The same with plots, for a browser."""
+        from .html import inspected  # fills templates, which no other form needs
+
+        besides = [line for one in self.found.sources for line in live_lines(self.found.live, one.index)]
+        return inspected(self.found, page_of(sink_section(self.found), besides))
 
     def page(self) -> Page:
         """The verdict, then the evidence, then what to do."""
@@ -128,7 +135,7 @@ def forecast_cases(forecasts: Sequence[Forecast]) -> Cases:
     """One line for each distinct forecast, with the modes and versions that it holds for."""
     groups: dict[str, dict[Progress, list[Forecast]]] = {}
     for one in forecasts:
-        groups.setdefault(_said(one), {}).setdefault(one.progress, []).append(one)
+        groups.setdefault(outcome_words(one), {}).setdefault(one.progress, []).append(one)
     rows: list[tuple[str, str, str]] = []
     for said, modes in groups.items():
         spelled: dict[str, list[str]] = {}
@@ -136,29 +143,6 @@ def forecast_cases(forecasts: Sequence[Forecast]) -> Cases:
             spelled.setdefault(spell([f.spark for f in these]), []).append(mode)
         rows += [(", ".join(these), f"Spark {versions}", said) for versions, these in spelled.items()]
     return Cases(tuple(rows))
-
-
-def _said(forecast: Forecast) -> str:
-    error = f': "{forecast.error}"' if forecast.error else ""
-    batch = forecast.batch_id
-    match forecast.outcome:
-        case Outcome.STARTS_FRESH:
-            said = "starts fresh at batch 0"
-        case Outcome.RESUMES if forecast.reexecutes:
-            said = f"runs batch {batch} again, then continues"
-        case Outcome.RESUMES:
-            said = f"resumes with new batch {batch}"
-        case Outcome.FAILS_AT_START:
-            said = f"fails at start{error}"
-        case Outcome.FAILS_IN_BATCH:
-            said = f"fails while batch {batch} runs{error}"
-        case Outcome.FAILS_AT_COMMIT:
-            said = f"runs batch {batch}, writes its rows, then fails at the commit{error}"
-        case Outcome.REFUSED:
-            said = "refused: asynchronous tracking is for stateless queries"
-        case Outcome.UNKNOWN:
-            said = "not known to ckpt"
-    return said
 
 
 def _sources(inspection: Inspection) -> Iterator[Block]:

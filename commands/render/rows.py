@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from ckpt.formats.sqltypes import sql_type
 from ckpt.state.units import StateUnit, UnitKind
 
 from ..exits import Exit
 from .blocks import Block, Headline, Line, Page, Table, Tone, TooWide, page_of
 from .document import Document, tool
-from .state import sql_type
 from .text import plural
 
 if TYPE_CHECKING:

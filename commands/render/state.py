@@ -1,12 +1,12 @@
 """The state of a page: what each operator keeps, and what of its settings the checkpoint decides."""
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from statistics import median
 
 from ckpt import settings
+from ckpt.formats.sqltypes import type_name
 from ckpt.inspection import Inspection
-from ckpt.model import EveryByte, Json, Operator, Store
+from ckpt.model import EveryByte, Operator, Store
 from ckpt.state.ranges import Ranges, common
 
 from .blocks import Block, Heading, Item, Line
@@ -18,8 +18,6 @@ _RECORDED = {
     settings.WATERMARK_POLICY: "watermark policy",
 }
 _IN_FULL = 3  # operators up to which all their stores are shown
-_DEEPEST = 10  # how many types inside one another a page shows
-_FIELDS = 100  # and how many fields of one
 _SKEW = 2.0  # times the median from which the largest partition is worth a word
 
 
@@ -142,43 +140,3 @@ def _skew(store: Store) -> str:
     if not middle or max(sizes) < _SKEW * middle:
         return ""
     return f" (the largest partition {max(sizes) / middle:.1f} times the median)"
-
-
-def type_name(schema: Json) -> str:
-    """A type as Spark's JSON has it, in the words of Spark SQL: ``key bigint, window struct<start timestamp>``."""
-    match schema:
-        case {"type": "struct", "fields": list(fields)}:
-            return _fields(fields, _DEEPEST)
-        case _:
-            return sql_type(schema)
-
-
-def _fields(fields: Sequence[Json], deepest: int) -> str:
-    more = [f"and {len(fields) - _FIELDS:,} more"] if len(fields) > _FIELDS else []
-    return ", ".join([*(_field(field, deepest) for field in fields[:_FIELDS]), *more])
-
-
-def _field(field: Json, deepest: int) -> str:
-    match field:
-        case {"name": str(name), "type": kind}:
-            return f"{name} {sql_type(kind, deepest)}"
-    return "?"
-
-
-def sql_type(kind: Json, deepest: int = _DEEPEST) -> str:
-    """The type of a column in the words of Spark SQL; what nests deeper than ``deepest`` types is left out."""
-    if not deepest:
-        return "..."
-    inner = partial(sql_type, deepest=deepest - 1)
-    match kind:
-        case {"type": "struct", "fields": list(fields)}:
-            return f"struct<{_fields(fields, deepest - 1)}>"
-        case {"type": "array", "elementType": element}:
-            return f"array<{inner(element)}>"
-        case {"type": "map", "keyType": key, "valueType": value}:
-            return f"map<{inner(key)}, {inner(value)}>"
-        case {"type": "udt", "sqlType": stored}:
-            return inner(stored)
-        case str(name):
-            return {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(name, name)
-    return "?"

@@ -1,0 +1,213 @@
+"""What is shown of each value: an inspection as a page or as a part of one, a plan and a unit of state as a part."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+from ckpt.change.plan import ChangePlan
+from ckpt.change.steps import Content
+from ckpt.formats.sqltypes import type_name
+from ckpt.html.charts import of_partitions
+from ckpt.html.templates import HtmlMissing, filled
+from ckpt.html.timeline import Timeline, planned, timeline
+from ckpt.inspection import Inspection, RatedFinding
+from ckpt.model import Json, Kind, Operator, Store
+from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.secrets import masked_json
+from ckpt.state.units import StateUnit
+from ckpt.texts import batch_ranges, size
+from ckpt.times import instant
+from ckpt.verdict import outcome_words
+from ckpt.versions import Progress, Spark
+
+_PLACES = 5  # of one finding
+_SOURCES = 20
+_OFFSET = 400  # characters of an offset
+_PLOTTED = 12  # stores whose partitions are plotted
+
+
+def inspection_page(inspection: Inspection, besides: Sequence[dict[str, Any]] = ()) -> str:
+    """An inspection as a page that needs nothing else.
+
+    Args:
+        inspection: What was found.
+        besides: What else is to be shown, as blocks of ``document_page``.
+
+    Raises:
+        HtmlMissing: Jinja2 is not installed.
+
+    """
+    return filled("inspection.html", title=_name(inspection), besides=besides, **_inspection(inspection))
+
+
+def part_of(value: object) -> str | None:
+    """A value as a part of a page, with its style; None if Jinja2 is not installed."""
+    try:
+        return _part(value)
+    except HtmlMissing:
+        return None
+
+
+@singledispatch
+def _part(value: object) -> str:
+    raise TypeError(f"no HTML for {type(value).__name__}")
+
+
+@_part.register
+def _(value: Inspection) -> str:
+    return filled("notebook.html", part="inspection", title=_name(value), besides=(), **_inspection(value))
+
+
+@_part.register
+def _(value: ChangePlan) -> str:
+    steps = [(step.action, step.path, _bytes(step.before), _bytes(step.after)) for step in value.steps]
+    before, after = _forecasts(value.before), _forecasts(value.after)
+    title = f"{value.command} {_name(value.inspection)}"
+    return filled("notebook.html", part="plan", title=title, plan=value, steps=steps, before=before, after=after)
+
+
+@_part.register
+def _(value: StateUnit) -> str:
+    schema = value.schema
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    columns = [
+        (field.get("name", ""), type_name({"type": "struct", "fields": [field]}))
+        for field in (fields if isinstance(fields, list) else [])
+        if isinstance(field, dict)
+    ]
+    ranges = batch_ranges(list(value.readable_batches)) if value.readable_batches else "no batch"
+    return filled("notebook.html", part="unit", title=value.label, unit=value, columns=columns, ranges=ranges)
+
+
+def _name(inspection: Inspection) -> str:
+    return inspection.checkpoint.uri.rstrip("/").rpartition("/")[2] or inspection.checkpoint.uri
+
+
+def _bytes(content: bytes | Content | None) -> str:
+    match content:
+        case None:
+            return ""
+        case Content(count):
+            return size(count)
+        case bytes():
+            return size(len(content))
+
+
+def _inspection(inspection: Inspection) -> dict[str, Any]:
+    """All that the template shows."""
+    checkpoint = inspection.checkpoint
+    state = checkpoint.state
+    operators = state.operators if state else ()
+    plotted = iter(range(_PLOTTED))
+    return {
+        "inspection": inspection,
+        "tone": _tone(inspection),
+        "facts": _facts(inspection),
+        "forecasts": _forecasts(inspection.forecasts),
+        "sources": [
+            (one.index, one.type, one.name or "", _offset(one.offset)) for one in inspection.sources[:_SOURCES]
+        ],
+        "more_sources": len(inspection.sources) - _SOURCES,
+        "timeline": _timeline(inspection),
+        "planned": planned,
+        "state": state,
+        "operators": [
+            {
+                "operator": operator,
+                "stores": [_store(store, plot=next(plotted, None) is not None) for store in operator.stores],
+            }
+            for operator in operators
+        ],
+        "sizes": _sizes(operators),
+        "findings": _grouped(inspection.findings),
+    }
+
+
+def _tone(inspection: Inspection) -> str:
+    if inspection.checkpoint.kind is Kind.EMPTY:
+        return "warning"
+    return str(max((one.severity for one in inspection.troubles), key=lambda one: one.rank, default="good"))
+
+
+def _facts(inspection: Inspection) -> list[tuple[str, str]]:
+    checkpoint = inspection.checkpoint
+    latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    keeps = {True: "stateful", False: "no state/ folder", None: "stateful or not: unknown"}[checkpoint.stateful]
+    facts = [
+        ("Checkpoint", checkpoint.uri),
+        ("Kind", f"{checkpoint.kind}, {keeps}"),
+        ("Latest batch", "none" if checkpoint.offsets.latest is None else str(checkpoint.offsets.latest)),
+        ("Planned", instant(latest.metadata.timestamp_ms) if latest and latest.metadata else ""),
+        ("Latest commit", "none" if checkpoint.commits.latest is None else str(checkpoint.commits.latest)),
+        ("Written by", f"Spark {since} or later" if (since := inspection.written_by.at_least) else ""),
+        ("Query id", checkpoint.query_id or ""),
+        ("Files", f"{checkpoint.listing.files:,}, {size(checkpoint.listing.bytes)}"),
+        ("No start needs", size(inspection.space.known) if inspection.space.known else ""),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """What one version does in one mode."""
+
+    words: str
+    tone: str
+
+
+def _forecasts(forecasts: tuple[Forecast, ...]) -> dict[str, Any]:
+    """A table: versions below one another, modes beside one another."""
+    modes = [mode for mode in Progress if any(one.progress is mode for one in forecasts)]
+    versions = [version for version in Spark if any(one.spark is version for one in forecasts)]
+    cells = {(one.spark, one.progress): _Cell(outcome_words(one), _outcome_tone(one)) for one in forecasts}
+    return {"modes": modes, "rows": [(version, [cells.get((version, mode)) for mode in modes]) for version in versions]}
+
+
+def _outcome_tone(forecast: Forecast) -> str:
+    if forecast.outcome.runs:
+        return "good"
+    return "note" if forecast.outcome in (Outcome.REFUSED, Outcome.UNKNOWN) else "error"
+
+
+def _timeline(inspection: Inspection) -> Timeline | None:
+    return timeline(inspection.checkpoint, inspection.batches)
+
+
+def _store(store: Store, *, plot: bool) -> dict[str, Any]:
+    """A store with its plots, if there is room for them."""
+    sizes = [(one.partition, one.bytes) for one in store.partitions]
+    lags = [(one.partition, one.replay_versions) for one in store.partitions]
+    charts = (
+        of_partitions("Size by partition", sizes, size, "the largest"),
+        of_partitions("Versions that a load replays, by partition", lags, lambda n: f"{n:,}", "the most"),
+    )
+    return {
+        "store": store,
+        "charts": [chart for chart in charts if chart is not None] if plot else [],
+        "key": type_name(store.key_schema) if store.key_schema else "",
+        "value": type_name(store.value_schema) if store.value_schema else "",
+        "readable": batch_ranges(list(store.readable_batches)) if store.readable_batches else "no batch",
+    }
+
+
+def _sizes(operators: tuple[Operator, ...]) -> list[tuple[str, int, float]]:
+    """Each store with its bytes, and those as a part of the largest."""
+    stores = [(f"operator {one.id}, {store.name}", store.bytes) for one in operators for store in one.stores]
+    highest = max((count for _, count in stores), default=0) or 1
+    return [(name, count, count / highest) for name, count in stores]
+
+
+def _grouped(findings: tuple[RatedFinding, ...]) -> list[dict[str, Any]]:
+    """The findings, each diagnosis once with its places."""
+    groups: dict[tuple[str, str], list[RatedFinding]] = {}
+    for one in findings:
+        groups.setdefault((one.finding.diagnosis.code, one.severity), []).append(one)
+    return [{"first": same[0], "places": same[:_PLACES], "more": len(same) - _PLACES} for same in groups.values()]
+
+
+def _offset(value: Json) -> str:
+    """As in the log; masked before it is cut, which could hide that something is a secret."""
+    text = masked_json(json.dumps(value))
+    return text if len(text) <= _OFFSET else f"{text[:_OFFSET]} ..."

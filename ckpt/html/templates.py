@@ -1,0 +1,68 @@
+"""The templates, and the one environment that fills them: it masks and escapes every text that is put into one."""
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from ckpt.errors import CkptError
+from ckpt.secrets import masked
+from ckpt.texts import plural, printable, size
+from ckpt.times import instant
+from ckpt.version import __version__
+
+_FOLDER = "files"
+_QUOTED = re.compile(r"`([^`]*)`")
+
+
+class HtmlMissing(CkptError):
+    """The package that fills templates is not installed."""
+
+
+def document_page(title: str, blocks: list[dict[str, Any]]) -> str:
+    """Any report as a page: its blocks, each with its ``kind`` and its texts.
+
+    Raises:
+        HtmlMissing: Jinja2 is not installed.
+
+    """
+    return filled("document.html", title=title, blocks=blocks)
+
+
+def filled(template: str, **values: Any) -> str:
+    """A template with its values."""
+    text: str = _environment().get_template(template).render(version=__version__, **values)
+    return text
+
+
+@cache
+def _environment() -> Any:
+    try:
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
+    except ModuleNotFoundError:
+        raise HtmlMissing("output as HTML needs the package jinja2: pip install 'spark-ckpt[html]'") from None
+    environment = Environment(
+        loader=FunctionLoader(_source),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    environment.filters |= {"size": size, "instant": instant, "counted": plural, "advice": advice}
+    return environment
+
+
+def _source(name: str) -> str:
+    return files(__package__).joinpath(_FOLDER, name).read_text(encoding="utf-8")
+
+
+def _shown(value: Any) -> Any:
+    """A text that may be from a checkpoint, without its secrets, and with what is not printable as escapes."""
+    return "\n".join(map(printable, masked(value).split("\n"))) if type(value) is str else value
+
+
+def advice(text: str) -> list[tuple[bool, str]]:
+    """The parts of a sentence: whether each is code, in backquotes, and its text."""
+    parts = _QUOTED.split(masked(text))
+    return [(bool(place % 2), part) for place, part in enumerate(parts) if part]

@@ -1,0 +1,168 @@
+"""The batches of a checkpoint over time, in a few hundred steps."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ckpt.checkpoint import Checkpoint
+from ckpt.history import Batch
+from ckpt.html.charts import MOST_BARS, Bar, Chart
+from ckpt.texts import plural
+from ckpt.times import instant
+
+_UNITS = 3  # plots of how far the sources advanced
+
+
+@dataclass(slots=True)
+class Step:
+    """Batches with neighbouring ids, of which some may be missing."""
+
+    first: int
+    last: int
+    batches: int = 0
+    seconds: list[float] = field(default_factory=list)  # from the planning of the batch before to that of each
+    amounts: Counter[str] = field(default_factory=Counter)  # by unit
+    uncommitted: int = 0
+    unreadable: int = 0
+    missing: int = 0
+    backwards: int = 0
+    lag: float | None = None  # seconds from the watermark to the planning of the last batch
+    planned_ms: int | None = None  # the last batch
+
+    @property
+    def label(self) -> str:
+        """The batches in words."""
+        return f"batch {self.first}" if self.first == self.last else f"batches {self.first} to {self.last}"
+
+    @property
+    def status(self) -> str:
+        """What is to be said of them."""
+        counts = (
+            (self.uncommitted, "uncommitted"),
+            (self.missing, "missing"),
+            (self.unreadable, "unreadable"),
+            (self.backwards, "with offsets that went back"),
+        )
+        found = [f"{count:,} {word}" for count, word in counts if count]
+        return ", ".join(found) or "all committed"
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The batches that were read."""
+
+    steps: tuple[Step, ...]
+    charts: tuple[Chart, ...]
+    units: tuple[str, ...]
+    batches: int
+    older: int  # batches that were not read
+
+
+def timeline(checkpoint: Checkpoint, batches: Sequence[Batch]) -> Timeline | None:
+    """Of the batches given, oldest first; None without any."""
+    if not batches:
+        return None
+    steps = _steps(batches)
+    _count(steps, batches)
+    _gaps(steps, checkpoint.offsets.missing)
+    units = tuple(unit for unit, _ in sum((step.amounts for step in steps), Counter()).most_common(_UNITS))
+    charts = tuple(_charts(steps, units))
+    return Timeline(tuple(steps), charts, units, len(batches), len(checkpoint.offsets.ids) - len(batches))
+
+
+def _steps(batches: Sequence[Batch]) -> list[Step]:
+    first, last = batches[0].batch_id, batches[-1].batch_id
+    width = max(1, -(-(last - first + 1) // MOST_BARS))
+    return [Step(begin, min(begin + width - 1, last)) for begin in range(first, last + 1, width)]
+
+
+def _count(steps: Sequence[Step], batches: Iterable[Batch]) -> None:
+    width = steps[0].last - steps[0].first + 1
+    before: int | None = None
+    for batch in batches:
+        step = steps[(batch.batch_id - steps[0].first) // width]
+        step.batches += 1
+        step.uncommitted += not batch.committed
+        step.unreadable += batch.unreadable is not None
+        for advance in batch.advanced:
+            if advance is not None:
+                step.backwards += bool(advance.went_back)
+                if advance.amount is not None and advance.amount >= 0:
+                    step.amounts[advance.unit.value] += advance.amount
+        if batch.timestamp_ms is not None:
+            if before is not None:
+                step.seconds.append(max(0, batch.timestamp_ms - before) / 1000)
+            before = step.planned_ms = batch.timestamp_ms
+            if batch.watermark_ms:
+                step.lag = max(0, batch.timestamp_ms - batch.watermark_ms) / 1000
+
+
+def _gaps(steps: Sequence[Step], missing: Iterable[tuple[int, int]]) -> None:
+    first, width = steps[0].first, steps[0].last - steps[0].first + 1
+    for begin, end in missing:
+        if end < first:
+            continue
+        for step in steps[max(0, (begin - first) // width) : (end - first) // width + 1]:
+            step.missing += min(end, step.last) - max(begin, step.first) + 1
+
+
+def _charts(steps: Sequence[Step], units: Iterable[str]) -> Iterator[Chart]:
+    slowest = [max(step.seconds) if step.seconds else None for step in steps]
+    yield from _chart("Time since the batch before in the log", "the longest", steps, slowest, duration)
+    for unit in units:
+        amounts = [float(step.amounts[unit]) if step.batches else None for step in steps]
+        shown = ("{:,.0f} " + unit).format
+        yield from _chart(f"{unit.capitalize()} read", "the most", steps, amounts, shown)
+    yield from _chart(
+        "From the watermark to the planning of the batch", "the longest", steps, [step.lag for step in steps], duration
+    )
+    yield _statuses(steps)
+
+
+def _chart(
+    name: str, compared: str, steps: Sequence[Step], values: Sequence[float | None], shown: Callable[[float], str]
+) -> Iterator[Chart]:
+    known = [value for value in values if value is not None]
+    highest = max(known, default=0)
+    if not highest:
+        return
+    bars = tuple(
+        Bar(0.0, f"{step.label}: unknown", "unknown")
+        if value is None
+        else Bar(value / highest, f"{step.label}: {shown(value)}")
+        for step, value in zip(steps, values, strict=True)
+    )
+    where = next(step for step, value in zip(steps, values, strict=True) if value == highest)
+    note = f"{compared.capitalize()} is {shown(highest)}, at {where.label}."
+    yield Chart(name, bars, shown(highest), str(steps[0].first), str(steps[-1].last), note)
+
+
+def _statuses(steps: Sequence[Step]) -> Chart:
+    """Bars of three heights: committed low, gaps in the middle, and what is to be looked at high."""
+    bars = []
+    for step in steps:
+        bad = step.uncommitted or step.unreadable or step.backwards
+        height, kind = (1.0, "bad") if bad else (0.6, "gap") if step.missing else (0.3, "plain")
+        bars.append(Bar(height, f"{step.label}: {step.status}", kind))
+    said = Counter[str]()
+    for step in steps:
+        said.update(uncommitted=step.uncommitted, missing=step.missing, unreadable=step.unreadable)
+    counts = ", ".join(f"{count:,} {word}" for word, count in said.items() if count) or "all committed, none missing"
+    batches = plural(sum(step.batches for step in steps), "batch")
+    note = f"{batches}: {counts}. Low bars are committed, middle ones missing, high ones need a look."
+    return Chart("Committed and missing", tuple(bars), "", str(steps[0].first), str(steps[-1].last), note)
+
+
+def duration(seconds: float) -> str:
+    """``0.8 s``, ``3 min 20 s``, ``2 d 4 h``."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, hours, days = int(seconds // 60), int(seconds // 3600), int(seconds // 86400)
+    if minutes < 60:
+        return f"{minutes} min {int(seconds % 60)} s"
+    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{days:,} d {hours % 24} h"
+
+
+def planned(step: Step) -> str:
+    """When its last batch was planned."""
+    return instant(step.planned_ms) if step.planned_ms is not None else ""

@@ -1,0 +1,49 @@
+"""A page as HTML: every block as what ``ckpt.html`` fills its template with, which escapes it."""
+
+from typing import Any, assert_never
+
+from ckpt.html import document_page, inspection_page
+from ckpt.inspection import Inspection
+
+from .blocks import Block, Cases, Code, Command, Found, Heading, Headline, Item, Line, Page, Table, Title, Tone
+from .text import printable
+
+_TONES = {Tone.GOOD: "good", Tone.NOTE: "note", Tone.WARNING: "warning", Tone.ERROR: "error", Tone.PLAIN: "note"}
+
+
+def html(page: Page) -> str:
+    """The page as one document that needs nothing else."""
+    blocks = [block for part in page for block in part]
+    names = [block.name for block in blocks if isinstance(block, Title)]
+    return document_page(names[0] if names else "ckpt", [_described(block) for block in blocks])
+
+
+def inspected(inspection: Inspection, besides: Page) -> str:
+    """An inspection with its plots, and what else is to be shown."""
+    return inspection_page(inspection, [_described(block) for part in besides for block in part])
+
+
+def _described(block: Block) -> dict[str, Any]:
+    match block:
+        case Title(name, facts):
+            return {"kind": "title", "name": name, "facts": facts}
+        case Headline(text, tone):
+            return {"kind": "headline", "text": text, "tone": _TONES[tone]}
+        case Heading(name, fact):
+            return {"kind": "heading", "name": name, "fact": fact}
+        case Item(text, _, label, advice):
+            return {"kind": "item", "text": text, "label": label.strip(), "advice": advice}
+        case Line(text):
+            return {"kind": "line", "text": text}
+        case Command(text):
+            return {"kind": "code", "text": printable(text)}
+        case Code(text):
+            return {"kind": "code", "text": text}
+        case Table(rows, heads):
+            return {"kind": "table", "rows": rows, "heads": heads}
+        case Cases(rows):
+            return {"kind": "table", "rows": rows, "heads": ()}
+        case Found(severity, name, path):
+            return {"kind": "found", "severity": severity.value, "name": name, "path": path}
+        case _:
+            assert_never(block)
