@@ -42,7 +42,7 @@ def test_a_checkpoint_says_whether_it_shows_it(ckpt: Ckpt) -> None:
     document = ckpt("explain", TEXT, "--checkpoint", GAPPED, "-o", "json").json()
     (match,) = document["matches"]
     assert [one["code"] for one in match["shown"]] == ["CKPT201"]
-    assert match["command"] == f"ckpt repair-async {GAPPED}"
+    assert match["command"] == f"ckpt inspect {GAPPED}"
 
     other = ckpt("explain", "Checksum error: file:/ck/state/0/0/9.zip ChecksumException", "--checkpoint", GAPPED)
     assert other.exit_code == 1
