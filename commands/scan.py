@@ -11,6 +11,8 @@ from ckpt.errors import UsageError
 from ckpt.findings import Severity
 from ckpt.fleet import Scan
 from ckpt.fleet import scan as look
+from ckpt.live import source_options
+from ckpt.live.kafka_options import SERVERS
 from ckpt.secrets import masked, masked_json
 
 from . import options
@@ -76,6 +78,17 @@ def scan(
             "--textfile", metavar="PATH", help="Also write metrics to this file, for Prometheus' textfile collector."
         ),
     ] = None,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="Also ask Kafka what each query has not read yet.")
+    ] = False,
+    source_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source-option",
+            metavar="KEY=VALUE",
+            help="With --sources: an option of every Kafka reader; @FILE and env:NAME keep a secret elsewhere.",
+        ),
+    ] = None,
     storage_option: options.StorageOption = None,
     output: Annotated[ScanOutput, typer.Option("-o", "--output", help="The output format.")] = ScanOutput.TABLE,
     quiet: options.QuietOption = False,
@@ -88,12 +101,15 @@ def scan(
     given = options.pairs("--storage-option", storage_option)
     if watch is not None and output in (ScanOutput.JSON, ScanOutput.PROMETHEUS):
         raise UsageError(f"--watch prints one document after another: use jsonl or table, not {output}")
+    kafka = _kafka(source_option, asked=sources)
     if textfile is not None:
         must_be_writable(textfile)
     while True:
         since = None if changed_since is None else moment("--changed-since", changed_since)
         with bar(quiet=quiet, of="checkpoints") as watcher:
-            found = look(roots, given, depth=depth, jobs=jobs, changed_since_ms=since, watcher=watcher)
+            found = look(
+                roots, given, depth=depth, jobs=jobs, changed_since_ms=since, kafka_options=kafka, watcher=watcher
+            )
         report = ScanReport(found, Severity(fail_on))
         if textfile is not None:
             write_whole(textfile, exposition(found))
@@ -101,6 +117,16 @@ def scan(
         if watch is None:
             raise typer.Exit(code=report.exit)
         time.sleep(watch)
+
+
+def _kafka(words: list[str] | None, *, asked: bool) -> dict[str, str] | None:
+    """The options of every Kafka reader; None if no source is to be asked. Raises UsageError."""
+    given = options.pairs("--source-option", words, once=True)
+    if given and not asked:
+        raise UsageError("--source-option is for --sources")
+    if asked and SERVERS not in given:
+        raise UsageError(f"--sources: name the brokers: --source-option {SERVERS}=HOST:PORT")
+    return source_options([f"0.{word}" for word in words or ()])[0] if asked else None
 
 
 def _print(report: ScanReport, output: ScanOutput, *, clear: bool) -> None:

@@ -5,12 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from ckpt.checkpoint import COMMITS, OFFSETS
-from ckpt.errors import CkptError, NotFound
+from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.errors import CkptError, NotFound, SourceError
 from ckpt.fleet.rows import ScannedCheckpoint, row, unreadable
+from ckpt.history import sources
 from ckpt.inspection import inspect
+from ckpt.live import ask_sources
 from ckpt.processes import can_share, in_any_order
 from ckpt.reader import read_checkpoint
+from ckpt.sources import SourceType
 from ckpt.storage import Root, open_storage
 
 _WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
@@ -19,10 +22,18 @@ UNCHANGED = b""
 
 
 def look(
-    uri: str, options: Mapping[str, str], paths: Sequence[str], jobs: int, since_ms: int | None
+    uri: str,
+    options: Mapping[str, str],
+    paths: Sequence[str],
+    jobs: int,
+    since_ms: int | None = None,
+    reader: Mapping[str, str] | None = None,
 ) -> Iterator[ScannedCheckpoint | None]:
-    """The line of each checkpoint below a root, as they are done; None for one that has not changed since a time."""
-    place = {"uri": uri, "options": dict(options), "since_ms": since_ms}
+    """The line of each checkpoint below a root, as they are done; None for one that has not changed since a time.
+
+    ``reader`` are options for every Kafka source: without them no source is asked.
+    """
+    place = {"uri": uri, "options": dict(options), "since_ms": since_ms, "reader": reader and dict(reader)}
     count = min(jobs, len(paths) // _WORTH_A_PROCESS) if can_share(uri) else 1
     size = 1 if open_storage(uri, options).local else _AT_ONCE
     tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
@@ -39,8 +50,8 @@ def look(
 
 def looker(place: Any) -> Callable[[Sequence[str]], Iterator[bytes]]:
     """What a process does with some checkpoints of a root: the line of each, as JSON."""
-    root, since_ms = open_storage(place["uri"], place["options"]), place["since_ms"]
-    line = partial(_line, root, since_ms=since_ms)
+    root = open_storage(place["uri"], place["options"])
+    line = partial(_line, root, since_ms=place["since_ms"], reader=place["reader"])
 
     def do(paths: Sequence[str]) -> Iterator[bytes]:
         if len(paths) < 2:
@@ -52,16 +63,28 @@ def looker(place: Any) -> Callable[[Sequence[str]], Iterator[bytes]]:
     return do
 
 
-def _line(root: Root, path: str, since_ms: int | None) -> bytes:
+def _line(root: Root, path: str, since_ms: int | None, reader: Mapping[str, str] | None) -> bytes:
     storage = root.below(path)
     try:
         if since_ms is not None and not _changed(storage, since_ms):
             return UNCHANGED
-        return row(inspect(read_checkpoint(storage)), storage.uri).to_json()
+        return _look(read_checkpoint(storage), reader).to_json()
     except CkptError as error:
         return unreadable(storage.uri, str(error)).to_json()
     except Exception as error:  # whatever one checkpoint does to ckpt, the others are looked at
         return unreadable(storage.uri, f"{storage.uri}: ckpt failed ({type(error).__name__}: {error})").to_json()
+
+
+def _look(checkpoint: Checkpoint, reader: Mapping[str, str] | None) -> ScannedCheckpoint:
+    """The line of a checkpoint, with what its Kafka sources have now if these are to be asked."""
+    kafka = [view.index for view in sources(checkpoint) if view.type is SourceType.KAFKA] if reader else []
+    if not (reader and kafka):
+        return row(inspect(checkpoint), checkpoint.uri)
+    try:
+        live = ask_sources(checkpoint, dict.fromkeys(kafka, reader))
+    except SourceError as error:
+        return row(inspect(checkpoint), checkpoint.uri, sources_error=str(error))
+    return row(inspect(checkpoint, live=live), checkpoint.uri)
 
 
 def _changed(storage: Root, since_ms: int) -> bool:

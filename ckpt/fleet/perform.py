@@ -10,6 +10,7 @@ from ckpt.findings import Severity
 from ckpt.fleet.discovery import discover
 from ckpt.fleet.looking import look
 from ckpt.fleet.rows import ScannedCheckpoint, unreadable
+from ckpt.live.kafka_options import librdkafka
 from ckpt.storage import open_storage
 
 Watcher = Callable[[int, int], None]
@@ -56,6 +57,7 @@ def scan(
     depth: int | None = None,
     jobs: int | None = None,
     changed_since_ms: int | None = None,
+    kafka_options: Mapping[str, str] | None = None,
     watcher: Watcher | None = None,
 ) -> Scan:
     """Find all checkpoints at and below some roots, and inspect each; only reads, and starts no JVM.
@@ -68,10 +70,12 @@ def scan(
         depth: How many levels below a root are searched; 0 is the root alone, None is all.
         jobs: How many processes look at checkpoints, at most; by default one for each core.
         changed_since_ms: Leave out those whose logs have no file written since then, in ms since 1970 UTC.
+        kafka_options: Also ask every Kafka source what it has now: options of its reader as Spark calls them, at least
+            ``kafka.bootstrap.servers``, the same for all checkpoints.
         watcher: Called after each checkpoint with how many are done, and of how many.
 
     Raises:
-        UsageError: ``depth`` or ``jobs`` is out of range.
+        UsageError: ``depth`` or ``jobs`` is out of range, or the options of Kafka cannot be used.
 
     >>> found = ckpt.scan("sample_checkpoints", depth=1)
     >>> found.checkpoints[0].severity, len(found.checkpoints) > 40
@@ -82,6 +86,8 @@ def scan(
         raise UsageError("`depth` has to be 0 or more")
     if jobs is not None and jobs < 1:
         raise UsageError("`jobs` has to be 1 or more")
+    if kafka_options:
+        librdkafka(kafka_options)
     began = _now_ms()
     wanted = [roots] if isinstance(roots, str) else list(dict.fromkeys(roots))
     given = storage_options or {}
@@ -100,7 +106,7 @@ def scan(
         rows |= {(place := storage.below(path).uri): unreadable(place, why) for path, why in found.unlisted}
     total, done = sum(len(paths) for _, paths in todo), 0
     for uri, paths in todo:
-        for one in look(uri, given, paths, jobs or os.cpu_count() or 1, changed_since_ms):
+        for one in look(uri, given, paths, jobs or os.cpu_count() or 1, changed_since_ms, kafka_options):
             done += 1
             if watcher is not None:
                 watcher(done, total)

@@ -1,7 +1,7 @@
 """One checkpoint as one line: what ``ckpt inspect`` says of it, in numbers."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -53,6 +53,9 @@ class ScannedCheckpoint:
     snapshot_lag: int | None = None  # versions after its newest snapshot that a partition replays, at most
     replay_files: int | None = None  # deltas and changelogs that the next start replays, in all partitions
     deletable: int | None = None  # bytes of files that no restart needs, as far as names and sizes say
+    lag: int | None = None  # Kafka offsets that wait to be read; None: not asked, or not known
+    lost: int | None = None  # those that a start with failOnDataLoss=false would never read
+    sources_error: str | None = None  # why its sources could not be asked: the rest is as without asking
     findings: Mapping[str, int] = field(default_factory=dict)  # by severity
     codes: tuple[str, ...] = ()  # of warnings and errors, worst first
     worst: WorstFinding | None = None
@@ -88,7 +91,7 @@ class ScannedCheckpoint:
         )
 
 
-def row(inspection: Inspection, path: str) -> ScannedCheckpoint:
+def row(inspection: Inspection, path: str, sources_error: str | None = None) -> ScannedCheckpoint:
     """The line of a checkpoint that was inspected; pure."""
     checkpoint = inspection.checkpoint
     operators = checkpoint.state.operators if checkpoint.state else ()
@@ -107,6 +110,9 @@ def row(inspection: Inspection, path: str) -> ScannedCheckpoint:
         size=checkpoint.listing.bytes,
         state_bytes=sum(store.bytes for store in _stores(operators)) if operators else None,
         deletable=inspection.space.known,
+        lag=_sum(one.waiting for one in inspection.live),
+        lost=_sum(one.lost for one in inspection.live),
+        sources_error=sources_error,
         findings={one: sum(rated.severity is one for rated in inspection.findings) for one in Severity},
         codes=tuple(dict.fromkeys(rated.finding.diagnosis.code for rated in inspection.troubles)),
         worst=_worst(inspection),
@@ -126,6 +132,12 @@ def short_name(path: str) -> str:
     while last > 0 and parts[last].strip("_.").lower() in ("checkpoint", "checkpoints", "ckpt"):
         last -= 1
     return "/".join(parts[last:]) or path
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """Of those that are known; None where none is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _stores(operators: tuple[Operator, ...]) -> list[Store]:

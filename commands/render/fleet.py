@@ -24,7 +24,8 @@ _HEADS = (
     "uncommitted",
     "state",
     "a batch",
-    "lag",
+    "replay",
+    "waiting",
     "verdict",
 )
 _SHOWN = 10  # checkpoints that could not be inspected, and findings, that are explained on a page
@@ -80,6 +81,9 @@ class ScanReport:
             "snapshot_lag": one.snapshot_lag,
             "replay_files": one.replay_files,
             "deletable_bytes": one.deletable,
+            "lag": one.lag,
+            "lost": one.lost,
+            "sources_error": one.sources_error,
             "severity": one.severity,
             "findings": dict(one.findings) if one.error is None else None,
             "codes": list(one.codes),
@@ -125,6 +129,7 @@ class ScanReport:
             "" if one.state_bytes is None else size(one.state_bytes),
             _growth(one.state_growth),
             _number(one.snapshot_lag),
+            _number(one.lag),
             one.verdict or "",
         )
 
@@ -135,6 +140,7 @@ class ScanReport:
 
     def _unseen(self) -> Iterator[Block]:
         problems = list(self.found.problems)
+        problems += [f"{one.path}: {one.sources_error}" for one in self.found.checkpoints if one.sources_error]
         problems += [one.error for one in self.found.checkpoints if one.error is not None]
         if problems:
             yield Heading("Unseen", "what could not be inspected")

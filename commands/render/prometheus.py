@@ -47,6 +47,7 @@ _GAUGES = (
         "Versions after its newest snapshot that a partition of the state replays at the next start, at most.",
         lambda one: one.snapshot_lag,
     ),
+    _Gauge("source_lag_offsets", "Kafka offsets that wait to be read (with --sources).", lambda one: one.lag),
     _Gauge("deletable_bytes", "Files that no restart needs, as far as names and sizes say.", lambda one: one.deletable),
     _Gauge("replay_files", "Deltas and changelogs that the next start replays.", lambda one: one.replay_files),
 )

@@ -60,6 +60,9 @@ def test_the_document_is_as_published(tree: Path, ckpt: Ckpt) -> None:
         ([GOOD, "--watch", "5", "-o", "json"], 2),
         ([GOOD, "--textfile", "nowhere/x.prom"], 2),
         ([GOOD, "--changed-since", "yesterday"], 2),
+        ([GOOD, "--sources"], 2),
+        ([GOOD, "--source-option", "kafka.bootstrap.servers=h:1"], 2),
+        ([GOOD, "--sources", "--source-option", "kafka.bootstrap.servers"], 2),
     ],
 )
 def test_exit_codes(words: list[str], code: int, ckpt: Ckpt) -> None:

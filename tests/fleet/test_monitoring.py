@@ -3,23 +3,27 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.conftest import Ckpt
-from tests.places import ROOT
+from ckpt import scan
+from commands.render.prometheus import exposition
+from tests.places import ROOT, SAMPLES
 
 MONITORING = ROOT / "docs" / "monitoring"
 SCANNED = ("aggregation-hdfs-4.2", "kafka-4.2")
 
 
 @pytest.fixture
-def written(ckpt: Ckpt) -> dict[str, str]:
+def written() -> dict[str, str]:
     """The help of every metric."""
-    text = ckpt("scan", *(f"sample_checkpoints/{name}" for name in SCANNED), "-o", "prometheus").stdout
+    found = scan([str(SAMPLES / name) for name in SCANNED])
+    asked = replace(found, checkpoints=tuple(replace(one, lag=7) for one in found.checkpoints))
+    text = exposition(asked)
     return {family.name: family.documentation for family in text_string_to_metric_families(text)}
 
 
