@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from ckpt.native.look import StateCount, StateCounts, StateRows, count_state, show_state
     from ckpt.prune import Pruned, PrunePlan
     from ckpt.prune import prune as prune_checkpoint
+    from ckpt.query import DescribedOperator, DescribedSource, QueryDescription, read_query
+    from ckpt.readiness import Readiness
     from ckpt.relocate import RelocationPlan
     from ckpt.relocate import relocate as relocate_checkpoint
     from ckpt.repair import RepairPlan, Strategy, repair_async
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from ckpt.spark.calls import Session, export_state, migrate_to_transform_with_state, verify_changelog
     from ckpt.spark.executors import on_spark
     from ckpt.spark.needs import SparkMissing
+    from ckpt.spark.preflight import describe_query, preflight
     from ckpt.spark.trouble import SparkFailed
     from ckpt.verification import Estimate, StateVerification, verify_state
     from ckpt.ways.offsets import ImportPlan, OffsetsPlan, document_of, export_offsets, import_offsets, set_offsets
@@ -65,6 +68,8 @@ __all__ = [
     "CheckpointCopy",
     "CkptError",
     "Cost",
+    "DescribedOperator",
+    "DescribedSource",
     "Engine",
     "ErrorMatch",
     "Estimate",
@@ -92,6 +97,8 @@ __all__ = [
     "ProviderMove",
     "PrunePlan",
     "Pruned",
+    "QueryDescription",
+    "Readiness",
     "Receipt",
     "RelocationPlan",
     "RepairPlan",
@@ -137,6 +144,7 @@ __all__ = [
     "ask_sources",
     "copy_checkpoint",
     "count_state",
+    "describe_query",
     "diff_state",
     "document_of",
     "explain_error",
@@ -152,9 +160,11 @@ __all__ = [
     "on_spark",
     "open_checkpoint",
     "plan_export",
+    "preflight",
     "prune_checkpoint",
     "read_changes",
     "read_initial_state",
+    "read_query",
     "read_sink",
     "read_state",
     "read_state_arrow",
@@ -204,6 +214,8 @@ _LATER = {
     "ckpt.native.heavy": ("HeavyKey", "PartitionSize", "StateSizes", "measure_state"),
     "ckpt.native.look": ("StateCount", "StateCounts", "StateRows", "count_state", "show_state"),
     "ckpt.prune": ("PrunePlan", "Pruned"),
+    "ckpt.query": ("DescribedOperator", "DescribedSource", "QueryDescription", "read_query"),
+    "ckpt.readiness": ("Readiness",),
     "ckpt.relocate": ("RelocationPlan",),
     "ckpt.repair": ("RepairPlan", "Strategy", "repair_async"),
     "ckpt.importing": ("import_state", "write_state"),
@@ -212,6 +224,7 @@ _LATER = {
     "ckpt.spark.calls": ("Session", "export_state", "migrate_to_transform_with_state", "verify_changelog"),
     "ckpt.spark.needs": ("SparkMissing",),
     "ckpt.spark.executors": ("on_spark",),
+    "ckpt.spark.preflight": ("describe_query", "preflight"),
     "ckpt.spark.trouble": ("SparkFailed",),
     "ckpt.ways.offsets": (
         "ImportPlan",

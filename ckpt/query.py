@@ -62,6 +62,7 @@ class QueryDescription:
     sources: tuple[DescribedSource, ...]  # in the order of the offset log
     operators: tuple[DescribedOperator, ...] | None  # by their ids; None where Spark could not plan the query
     unsupported: str | None  # why Spark refuses the query with any checkpoint
+    unplanned: str | None  # why Spark could not plan it with these settings
     settings: Mapping[str, str]  # that the plan depends on, as it was made with them
 
     def to_json(self) -> str:
@@ -81,6 +82,10 @@ def read_query(path: str) -> QueryDescription:
 
     Args:
         path: A local path.
+
+    >>> query = ckpt.read_query("docs/query.json")
+    >>> query.spark.value, query.output_mode, [one.name for one in query.operators]
+    ('4.2', 'update', ['stateStoreSave'])
 
     """
     try:
@@ -105,6 +110,7 @@ def parse_query(value: Any) -> QueryDescription:
         sources=tuple(_source(one) for one in value["sources"]),
         operators=None if operators is None else tuple(_operator(one) for one in operators),
         unsupported=value["unsupported"],
+        unplanned=value.get("unplanned"),
         settings={str(name): str(found) for name, found in value["settings"].items()},
     )
 

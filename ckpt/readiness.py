@@ -51,7 +51,8 @@ class Readiness:
     @property
     def go(self) -> bool:
         """Whether the query can be started: it runs, on every version that was asked about, and loses no row."""
-        return not self.holds and all(one.outcome.runs for one in self.inspection.counted)
+        counted = self.inspection.counted
+        return not self.holds and bool(counted) and all(one.outcome.runs for one in counted)
 
     @property
     def warnings(self) -> tuple[RatedFinding, ...]:
@@ -101,7 +102,7 @@ def readiness(
         _holds(seen),
         setting_outlooks(checkpoint, newest, start.settings),
         start.query,
-        (*_unseen(checkpoint, start), *compared.unknown),
+        (*_unseen(checkpoint, start, changed), *compared.unknown),
         tuple(name for name, not_asked in missing.items() if not_asked),
     )
 
@@ -112,7 +113,7 @@ def _compared(checkpoint: Checkpoint, start: PlannedStart, spark: Spark | None) 
     sources = sources_of(query, checkpoint)
     operators = operators_of(query, checkpoint, spark or query.spark)
     if start.answer is not None:
-        operators = as_spark_says(operators, start.answer)
+        operators = as_spark_says(operators, start.answer, query, checkpoint)
     return Compared((*sources.findings, *operators.findings), (*sources.unknown, *operators.unknown))
 
 
@@ -130,10 +131,10 @@ def _holds(seen: Inspection) -> tuple[RatedFinding, ...]:
     )
 
 
-def _unseen(checkpoint: Checkpoint, start: PlannedStart) -> list[str]:
+def _unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | None) -> list[str]:
     found = []
     age = age_s(checkpoint.listing)
-    if age is not None and age < _RECENT_S:
+    if changed is None and age is not None and age < _RECENT_S:
         found.append(
             f"the newest file is {max(age, 0):.0f} s old, and nothing changed while ckpt was looking: a driver that "
             "waits for rows writes nothing"

@@ -160,6 +160,15 @@ API = {
         "ErrorMatch",
         "KnownError",
     ),
+    "Before a start": (
+        "preflight",
+        "describe_query",
+        "read_query",
+        "Readiness",
+        "QueryDescription",
+        "DescribedSource",
+        "DescribedOperator",
+    ),
     "Rewind, repair and relocate": (
         "repair_checkpoint",
         "rewind",

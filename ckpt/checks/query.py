@@ -49,8 +49,10 @@ def operators_of(query: QueryDescription, checkpoint: Checkpoint, spark: Spark) 
     """The stateful operators and their state."""
     if query.unsupported is not None:
         return Compared((Finding(diagnoses.starting.NOT_SUPPORTED, "", query.unsupported),))
-    if query.operators is None or checkpoint.offsets.latest is None:
+    if checkpoint.offsets.latest is None:
         return Compared()
+    if query.operators is None:
+        return Compared((), (f"Spark could not plan the query where it was described: {query.unplanned}",))
     there = checkpoint.state.operators if checkpoint.state else ()
     names = tuple(_operators(query.operators, there, checkpoint))
     if names:
@@ -241,8 +243,14 @@ _CONDITIONS: Mapping[str, Diagnosis] = {
 }
 
 
-def as_spark_says(compared: Compared, answer: SparkAnswer) -> Compared:
-    """The same with Spark's own answer, which decides: where ckpt found the reason, its words name more."""
+def as_spark_says(compared: Compared, answer: SparkAnswer, query: QueryDescription, checkpoint: Checkpoint) -> Compared:
+    """The same with Spark's own answer, which decides: where ckpt found the reason, its words name more.
+
+    A plan says nothing of an operator without any state: before Spark 4.2 its first batch finds that out.
+    """
+    there = checkpoint.state.operators if checkpoint.state else ()
+    if answer.words is None and len(query.operators or ()) > len(there):
+        return compared
     if answer.words is None:
         kept = tuple(
             one

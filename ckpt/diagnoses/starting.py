@@ -62,7 +62,7 @@ NOT_SUPPORTED = Diagnosis(
     "CKPT437",
     "query-not-supported",
     ERROR,
-    "Spark refuses this query in this output mode, with any checkpoint. The start fails before it writes anything.",
+    "Spark has no such query in this output mode, whatever the checkpoint. The start fails before it writes anything.",
     "Choose an output mode that the query supports.",
 )
 STATE_VARIABLES = Diagnosis(

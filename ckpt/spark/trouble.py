@@ -25,10 +25,10 @@ def spark_failures(doing: str) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise SparkFailed(f"{doing} failed in Spark: {_words(error)}") from error
+        raise SparkFailed(f"{doing} failed in Spark: {words_of(error)}") from error
 
 
-def _words(error: Exception) -> str:
+def words_of(error: Exception) -> str:
     """The message that says most: that of the innermost cause that has an error condition, or of the last cause."""
     messages = [*_causes(error.java_exception)] if isinstance(error, Py4JJavaError) else [str(error)]
     named = [message for message in messages if re.search(r"\[[A-Z][A-Z0-9_.]{4,}\]", message)]

@@ -58,7 +58,7 @@ class PreflightReport:
         return page_of(
             title(seen),
             self._headline(),
-            (forecast_cases(seen.counted),),
+            self._forecasts(),
             sink_section(seen),
             self._settings(),
             findings_section(seen),
@@ -70,6 +70,12 @@ class PreflightReport:
         found = self.found
         tone = Tone.ERROR if not found.go else Tone.WARNING if found.warnings else Tone.GOOD
         yield Headline(f"{'START' if found.go else 'HOLD'}: {found.verdict}", tone)
+
+    def _forecasts(self) -> Iterator[Block]:
+        seen = self.found.inspection
+        yield forecast_cases(seen.counted)
+        if self.found.holds and any(one.outcome.runs for one in seen.counted):
+            yield Line("  for the query that wrote the checkpoint, were it started alone with its settings")
 
     def _settings(self) -> Iterator[Block]:
         if self.found.settings:

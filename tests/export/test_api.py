@@ -14,7 +14,7 @@ from tests.places import ROOT
 from tests.repair.runbook import generate
 
 FUNCTIONS = [name for name in ckpt.__all__ if isinstance(getattr(ckpt, name), FunctionType)]
-WITH_SPARK = [name for name in FUNCTIONS if name.startswith("read_")]
+WITH_SPARK = [name for name in FUNCTIONS if name.startswith("read_") or name in ("preflight", "describe_query")]
 
 
 def run_examples(name: str, **names: Any) -> int:

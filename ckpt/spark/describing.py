@@ -1,0 +1,102 @@
+"""What an unstarted query expects of its checkpoint: sources, stateful operators, the state that they would keep."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ckpt.checkpoint import OFFSETS, STATE
+from ckpt.checks.query import described_families
+from ckpt.model import Operator
+from ckpt.query import DescribedOperator, DescribedSource, DescribedStore, QueryDescription
+from ckpt.reader import open_checkpoint
+from ckpt.sources import SourceType
+from ckpt.spark.planning import Planner, Refusal, operator_names
+from ckpt.versions import Spark
+
+_FILES = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml", "libsvm"})
+_RATES = {"ratestream": SourceType.RATE, "rate": SourceType.RATE, "rate-micro-batch": SourceType.RATE_MICRO_BATCH}
+
+
+@contextmanager
+def scratch(batch: int) -> Iterator[Path]:
+    """A folder in which a batch can be planned; gone afterwards.
+
+    The reader of operator metadata v2 wants the batch in the listing of ``offsets/``, and does not read it.
+    """
+    with TemporaryDirectory(prefix="ckpt-preflight-") as name:
+        folder = Path(name)
+        (folder / OFFSETS).mkdir()
+        (folder / OFFSETS / str(batch)).write_text("v1")
+        yield folder
+
+
+def describe(planner: Planner, spark: Spark) -> QueryDescription:
+    """What Spark would write of a new query with these settings."""
+    sources = tuple(_sources(planner))
+    settings = planner.settings
+    mode = planner.output_mode.lower()
+    operators, unsupported, unplanned = None, None, None
+    try:
+        planner.check()
+    except Refusal as refusal:
+        unsupported = refusal.answer.words
+    if unsupported is None:
+        with scratch(0) as folder:
+            try:
+                operators = tuple(_operators(folder, operator_names(planner.plan(folder, 0))))
+            except Refusal as refusal:
+                unplanned = refusal.answer.words
+    return QueryDescription(spark, mode, sources, operators, unsupported, unplanned, settings)
+
+
+def _operators(folder: Path, names: list[str]) -> Iterator[DescribedOperator]:
+    """Each operator; what Spark wrote of it, from 4.0 on."""
+    (folder / STATE).mkdir(exist_ok=True)
+    state = open_checkpoint(str(folder)).state
+    written = {one.id: one for one in state.operators} if state else {}
+    for number, name in enumerate(names):
+        found = written.get(number)
+        yield _operator(found, name) if found else DescribedOperator(name)
+
+
+def _operator(found: Operator, name: str) -> DescribedOperator:
+    properties = found.properties if isinstance(found.properties, dict) else {}
+    return DescribedOperator(
+        found.name or name,
+        tuple(DescribedStore(store.name, described_families(store)) for store in found.stores),
+        {one.name: one.kind for one in found.variables},
+        _text(properties.get("timeMode")),
+        _text(properties.get("outputMode")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _sources(planner: Planner) -> Iterator[DescribedSource]:
+    for leaf in planner.leaves:
+        options, kind = planner.options(leaf), _kind(leaf)
+        loss = options.get("failondataloss", "true").lower() != "false"
+        path = options.get("path") if kind == SourceType.FILE else None
+        yield DescribedSource(str(kind), _topics(options) if kind == SourceType.KAFKA else None, loss, path)
+
+
+def _kind(leaf: Any) -> str:
+    if leaf.getClass().getSimpleName() == "StreamingRelation":
+        name = str(leaf.dataSource().className()).lower()
+    elif hasattr(leaf, "sourceName"):
+        name = str(leaf.sourceName()).lower()
+    else:
+        return str(leaf.getClass().getSimpleName())
+    short = name.rpartition(".")[2]
+    if short in _FILES or short.removesuffix("fileformat") in _FILES:
+        return SourceType.FILE
+    return _RATES.get(short, short)
+
+
+def _topics(options: Mapping[str, str]) -> tuple[str, ...] | None:
+    named = options.get("subscribe")
+    return None if named is None else tuple(sorted({name.strip() for name in named.split(",")} - {""}))

@@ -1,0 +1,250 @@
+"""One batch of an unstarted query, planned by Spark as a restart plans it, in a folder of ours: nothing is executed.
+
+``IncrementalExecution`` reads and writes the description of state (operator metadata, schemas) while it plans. Sources
+are not opened. Which classes and arguments there are depends on the version, so both are looked up.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from ckpt.checks.query import SparkAnswer
+from ckpt.errors import UsageError
+from ckpt.spark.session import classic
+from ckpt.spark.trouble import words_of
+
+_STREAMING = "org.apache.spark.sql.execution.streaming."
+_INCREMENTAL = ("runtime.IncrementalExecution", "IncrementalExecution")
+_METADATA = ("checkpointing.OffsetSeqMetadata", "OffsetSeqMetadata")
+_WATERMARKS = ("runtime.WatermarkPropagator", "operators.stateful.WatermarkPropagator", "WatermarkPropagator")
+_ADAPTIVE = "spark.sql.adaptive.enabled"  # a streaming query turns it off
+OUTPUT_MODES = ("append", "update", "complete")
+
+
+class Refusal(Exception):
+    """Spark refuses a query or a batch of it."""
+
+    def __init__(self, answer: SparkAnswer) -> None:
+        super().__init__(answer.words)
+        self.answer = answer
+
+
+@dataclass(frozen=True)
+class Planner:
+    """An unstarted query whose batches are planned with the settings of its session, and those that a log records."""
+
+    frame: DataFrame
+    output_mode: str
+    recorded: Mapping[str, str] | None = None  # None: no log, a new query
+
+    def __post_init__(self) -> None:
+        """Refuse what is no unstarted streaming query of a classic session."""
+        classic(self.frame.sparkSession)
+        if not self.frame.isStreaming:
+            raise UsageError("`frame` is not streaming: give the data frame whose `writeStream` starts the query")
+        if self.output_mode.lower() not in OUTPUT_MODES:
+            raise UsageError(f"`output_mode`: one of {', '.join(OUTPUT_MODES)}")
+
+    @property
+    def leaves(self) -> Iterator[Any]:
+        """Its streaming sources: a pre-order walk, which is the order of the offset log."""
+        leaves = self.logical.collectLeaves()
+        for number in range(leaves.size()):
+            leaf = leaves.apply(number)
+            if leaf.isStreaming():
+                yield leaf
+
+    def options(self, leaf: Any) -> dict[str, str]:
+        """The options of the reader of a source, names in small letters; they may hold secrets."""
+        match leaf.getClass().getSimpleName():
+            case "StreamingRelationV2":
+                found = leaf.extraOptions()
+            case "StreamingRelation":
+                converters = self._jvm.scala.collection.JavaConverters  # the one that Scala 2.12 has too
+                found = converters.mapAsJavaMapConverter(leaf.dataSource().options()).asJava()
+            case _:
+                return {}
+        return {str(name).lower(): str(found[name]) for name in found}
+
+    @property
+    def logical(self) -> Any:
+        """Its analysed plan."""
+        return self.frame._jdf.queryExecution().analyzed()
+
+    def check(self) -> None:
+        """Raise Refusal where Spark has no such query in this output mode."""
+        jvm = self._jvm
+        checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+        with _refusals():
+            checker.checkForStreaming(self.logical, self._mode)
+
+    def plan(self, folder: Path, batch: int) -> Any:
+        """The physical plan of a batch that is the first of a run on ``folder``. Raises Refusal."""
+        with _refusals():
+            session, metadata = self._session()
+            execution = self._execution(session, metadata, folder, batch)
+            return execution.executedPlan()
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What a new query would record, which is what plans depend on; with the recorded settings if there are any."""
+        session, _ = self._session()
+        conf = session.sessionState().conf()
+        recording = json.loads(self._recording(conf, session.conf()).json())["conf"]
+        return {name: value for name, value in recording.items() if value is not None}
+
+    @property
+    def _jvm(self) -> Any:
+        return self.frame.sparkSession._jvm
+
+    @property
+    def _mode(self) -> Any:
+        modes = self._jvm.org.apache.spark.sql.streaming.OutputMode
+        return getattr(modes, self.output_mode.capitalize())()
+
+    def _session(self) -> tuple[Any, Any]:
+        """A session of its own, with the settings that a restart takes from the log; and the metadata of that log."""
+        session = self.frame.sparkSession._jsparkSession.cloneSession()
+        conf = session.sessionState().conf()
+        conf.setConfString(_ADAPTIVE, "false")
+        kind = self._class(_METADATA)
+        line = {"batchWatermarkMs": 0, "batchTimestampMs": int(time.time() * 1000), "conf": dict(self.recorded or {})}
+        metadata = kind.apply(json.dumps(line))
+        if self.recorded is not None:
+            _either(kind.setSessionConf, metadata, conf, session.conf())
+        return session, metadata
+
+    def _recording(self, conf: Any, runtime: Any) -> Any:
+        kind = self._class(_METADATA)
+        try:
+            return kind.apply(0, 0, conf)
+        except Py4JError:
+            return kind.apply(0, 0, runtime)
+
+    def _class(self, names: tuple[str, ...]) -> Any:
+        """The first of several classes that this Spark has."""
+        return _attribute(self._jvm, self._named(names))
+
+    def _named(self, names: tuple[str, ...]) -> str:
+        jvm = self._jvm
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        for name in names:
+            try:
+                jvm.java.lang.Class.forName(_STREAMING + name, False, loader)
+            except Py4JJavaError:
+                continue
+            return _STREAMING + name
+        raise UsageError(
+            f"Spark {self.frame.sparkSession.version} plans streaming queries in a way that ckpt cannot ask"
+        )
+
+    def _execution(self, session: Any, metadata: Any, folder: Path, batch: int) -> Any:
+        jvm = self._jvm
+        name = self._named(_INCREMENTAL)
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        constructors = jvm.java.lang.Class.forName(name, True, loader).getConstructors()
+        longest = max(constructors, key=lambda one: len(one.getParameterTypes()))
+        uuid = jvm.java.util.UUID.randomUUID
+        # The booleans: isFirstBatch, isTerminatingTrigger (4.1), isRealTimeMode (4.3).
+        first = iter((True, False, False))
+        values = {
+            "SparkSession": lambda: session,
+            "LogicalPlan": lambda: self.logical,
+            "OutputMode": lambda: self._mode,
+            "String": lambda: str(folder / "state"),
+            "UUID": uuid,
+            "long": lambda: batch,
+            "Option": lambda: jvm.scala.Option.apply(None),
+            "OffsetSeqMetadata": lambda: metadata,
+            "OffsetSeqMetadataBase": lambda: metadata,
+            "WatermarkPropagator": lambda: self._class(_WATERMARKS).noop(),
+            "boolean": lambda: next(first),
+            "Map": lambda: jvm.scala.collection.mutable.HashMap(),
+            "Value": lambda: jvm.org.apache.spark.sql.execution.CommandExecutionMode.ALL(),
+        }
+        words = [one.getSimpleName() for one in longest.getParameterTypes()]
+        if any(word not in values for word in words):
+            raise UsageError(
+                f"Spark {self.frame.sparkSession.version} plans streaming queries in a way that ckpt cannot ask"
+            )
+        return _attribute(jvm, name)(*(values[word]() for word in words))
+
+
+def operator_names(plan: Any) -> list[str]:
+    """The names of the stateful operators of a physical plan, by their ids."""
+    found: dict[int, str] = {}
+    pending = [plan]
+    while pending:
+        one = pending.pop()
+        if one.getClass().getSimpleName() == "AdaptiveSparkPlanExec":
+            pending.append(one.inputPlan())
+            continue
+        if "StateStoreWriter" in _interfaces(one.getClass()):
+            found[one.stateInfo().get().operatorId()] = one.shortName()
+        children = one.children()
+        pending += [children.apply(i) for i in range(children.size())]
+    return [found[number] for number in sorted(found)]
+
+
+def _interfaces(kind: Any) -> set[str]:
+    names: set[str] = set()
+    while kind is not None:
+        pending = list(kind.getInterfaces())
+        while pending:
+            one = pending.pop()
+            if one.getSimpleName() not in names:
+                names.add(one.getSimpleName())
+                pending += list(one.getInterfaces())
+        kind = kind.getSuperclass()
+    return names
+
+
+def _either(call: Any, metadata: Any, conf: Any, runtime: Any) -> None:
+    """Before Spark 4.0 these calls take the session's ``RuntimeConfig``, since then its ``SQLConf``."""
+    try:
+        call(metadata, conf)
+    except Py4JJavaError:
+        raise
+    except Py4JError:
+        call(metadata, runtime)
+
+
+def _attribute(jvm: Any, name: str) -> Any:
+    return reduce(getattr, name.split("."), jvm)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What Spark throws as a Refusal."""
+    try:
+        yield
+    except PySparkException as error:
+        condition = error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()
+        raise Refusal(SparkAnswer(condition, words_of(error))) from error
+    except Py4JJavaError as error:
+        raise Refusal(SparkAnswer(_condition(error.java_exception), words_of(error))) from error
+
+
+def _condition(thrown: Any) -> str | None:
+    """The error condition of the innermost exception that has one."""
+    found = None
+    for _ in range(20):
+        if thrown is None:
+            break
+        for method in ("getCondition", "getErrorClass"):
+            try:
+                found = getattr(thrown, method)() or found
+                break
+            except Py4JError:
+                continue
+        thrown = thrown.getCause()
+    return found

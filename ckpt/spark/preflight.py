@@ -1,0 +1,193 @@
+"""``ckpt.preflight`` and ``ckpt.describe_query``: an unstarted streaming query, and the checkpoint it is meant for."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from ckpt import history, settings
+from ckpt.checkpoint import STATE, Checkpoint
+from ckpt.checks.query import SparkAnswer
+from ckpt.formats.operators import parse_operator_metadata, with_schema_paths
+from ckpt.live import LiveSource, ask_sources
+from ckpt.live.kafka_options import SERVERS
+from ckpt.model import OperatorMetadata
+from ckpt.query import QueryDescription
+from ckpt.reader import open_checkpoint
+from ckpt.readiness import PlannedStart, Readiness, changed_meanwhile, readiness
+from ckpt.restart.recorded import recorded_settings_of
+from ckpt.sinklog import sink_of
+from ckpt.sources import SourceType
+from ckpt.spark.describing import describe, scratch
+from ckpt.spark.needs import SparkMissing
+from ckpt.spark.planning import Planner, Refusal
+from ckpt.storage import open_storage
+from ckpt.storage.base import Listing
+from ckpt.versions import Spark, known_version
+
+_DESCRIPTION = ("_metadata", "_stateSchema")
+"""Folders below ``state/`` that planning reads: of the state only its description."""
+
+
+def describe_query(
+    frame: DataFrame,
+    *,
+    output_mode: str = "append",
+    checkpoint: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> QueryDescription:
+    """What an unstarted query expects of its checkpoint, for ``ckpt preflight --expect``: ``.write("query.json")``.
+
+    Spark plans the first batch of a new query in an empty temporary folder: no job runs, no source is opened, but user
+    code of transformWithState is initialized. No option of a source is kept but topics, the folder of a file source,
+    and ``failOnDataLoss``. The schema of state depends on some settings that a restart takes from the checkpoint:
+    describe a query for its checkpoint if it was not created with the settings of this session.
+
+    Args:
+        frame: The streaming data frame whose ``writeStream`` starts the query; of a classic session.
+        output_mode: ``append``, ``update`` or ``complete``.
+        checkpoint: Plan with the settings that this checkpoint has recorded.
+        storage_options: For the file system of the checkpoint.
+
+    Raises:
+        UsageError: It is not a streaming data frame, its session is one of Spark Connect, or there is no such mode.
+        SparkMissing: Its Spark is older than 3.5.
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+
+    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+    >>> query = ckpt.describe_query(rows.groupBy("value").count(), output_mode="update")
+    >>> [one.name for one in query.operators], [one.kind for one in query.sources]
+    (['stateStoreSave'], ['rate-micro-batch'])
+
+    """
+    opened = open_checkpoint(checkpoint, storage_options) if checkpoint is not None else None
+    recorded = recorded_settings_of(opened) if opened else None
+    return describe(Planner(frame, output_mode, recorded), _version(frame))
+
+
+def preflight(
+    frame: DataFrame,
+    checkpoint: str,
+    *,
+    output_mode: str = "append",
+    sources: bool = False,
+    sink: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Readiness:
+    """Whether an unstarted query can be started on a checkpoint now: what ``ckpt preflight`` says, and Spark's answer.
+
+    Spark plans the next batch on a temporary copy of the description of the state (from 4.0 on it compares operators
+    and schemas with the query while it plans): no job runs, no source is opened, nothing is written to the checkpoint.
+
+    Args:
+        frame: The streaming data frame whose ``writeStream`` starts the query; of a classic session.
+        checkpoint: A local path, or any URI that ``open_checkpoint`` opens.
+        output_mode: ``append``, ``update`` or ``complete``.
+        sources: Also ask Kafka what it has, with the options of the frame's readers.
+        sink: Also read the log of this sink, a Delta table or the folder of a file sink.
+        storage_options: For the file system of the checkpoint and of the sink.
+
+    Raises:
+        UsageError: It is not a streaming data frame, its session is one of Spark Connect, or there is no such mode.
+        SparkMissing: Its Spark is older than 3.5.
+        SourceError: A source cannot be reached, or a package is missing.
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+
+    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+    >>> counts = rows.selectExpr("value % 7 AS user", "value").groupBy("user").agg({"*": "count", "value": "sum"})
+    >>> found = ckpt.preflight(counts, "sample_checkpoints/aggregation-hdfs-4.2", output_mode="update")
+    >>> found.go, [one.finding.diagnosis.name for one in found.warnings]
+    (True, ['query-renamed-state'])
+
+    """
+    spark = _version(frame)
+    opened = open_checkpoint(checkpoint, storage_options)
+    recorded = recorded_settings_of(opened)
+    planner = Planner(frame, output_mode, recorded)
+    query = describe(planner, spark)
+    start = PlannedStart(
+        spark,
+        _session_settings(frame, recorded),
+        all_settings=True,
+        query=query,
+        answer=_answer(planner, opened, storage_options) if query.unsupported is None else None,
+    )
+    live = _asked(planner, opened) if sources else None
+    has = sink_of(sink, checkpoint, storage_options or {})
+    return readiness(opened, start, has, live, changed_meanwhile(opened, storage_options))
+
+
+def _asked(planner: Planner, checkpoint: Checkpoint) -> tuple[LiveSource, ...] | None:
+    """What the sources have, as far as the query reads what the checkpoint did; None where nothing can be asked."""
+    kinds = [view.type for view in history.sources(checkpoint)]
+    readers = zip(planner.leaves, kinds, strict=False)
+    options = {i: planner.options(leaf) for i, (leaf, kind) in enumerate(readers) if kind is SourceType.KAFKA}
+    brokers = {i: some for i, some in options.items() if SERVERS in some}
+    return ask_sources(checkpoint, brokers) if brokers or not options else None
+
+
+def _version(frame: DataFrame) -> Spark:
+    release = str(frame.sparkSession.version)
+    found = known_version(release)
+    if found is None:
+        raise SparkMissing(f"Spark {release} is older than {min(Spark, key=lambda one: one.rank)}: ckpt cannot ask it")
+    return found
+
+
+def _session_settings(frame: DataFrame, recorded: Mapping[str, str] | None) -> dict[str, str]:
+    """Settings of the session that a restart does not take, and the one that has to fit the state."""
+    has = Planner(frame, "append").settings
+    found = {name: value for name, value in has.items() if (recorded or {}).get(name, value) != value}
+    value = frame.sparkSession.conf.get(settings.CHECKPOINT_FORMAT, "1")
+    return {**found, settings.CHECKPOINT_FORMAT: str(value)}
+
+
+def _answer(planner: Planner, checkpoint: Checkpoint, storage_options: Mapping[str, str] | None) -> SparkAnswer | None:
+    """What Spark says to the next batch; None where there is none, or it does not look while it plans."""
+    latest = checkpoint.offsets.latest
+    if latest is None or not _compares(planner):
+        return None
+    batch = latest + 1 if checkpoint.commits.latest == latest else latest
+    with _copy(checkpoint, batch, storage_options) as folder:
+        try:
+            planner.plan(folder, batch)
+        except Refusal as refusal:
+            return refusal.answer
+    return SparkAnswer(None, None)
+
+
+def _compares(planner: Planner) -> bool:
+    return _version(planner.frame).rules.operator_metadata
+
+
+@contextmanager
+def _copy(checkpoint: Checkpoint, batch: int, storage_options: Mapping[str, str] | None) -> Iterator[Path]:
+    """A temporary folder with the description of a checkpoint's state."""
+    storage = open_storage(checkpoint.uri, storage_options or {})
+    with scratch(batch) as folder:
+        for path in _described(checkpoint.listing):
+            data = storage.read(path)
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(_moved(path, data, folder))
+        yield folder
+
+
+def _described(listing: Listing) -> Iterator[str]:
+    for path, _ in listing.walk(STATE):
+        folders, _, name = path.rpartition("/")
+        if any(part in _DESCRIPTION for part in folders.split("/")) and not name.startswith("."):
+            yield path
+
+
+def _moved(path: str, data: bytes, folder: Path) -> bytes:
+    """Operator metadata v2 with the schema paths of the copy, which are absolute; anything else as it is."""
+    if "/_metadata/" not in path or path.endswith("/schema"):
+        return data
+    record = parse_operator_metadata(path, data)
+    if not isinstance(record, OperatorMetadata):
+        return data
+    paths = [one for store in record.stores for one in store.schema_paths]
+    inside = {one: f"{folder.as_uri()}/{STATE}/{one.rpartition(f'/{STATE}/')[2]}" for one in paths}
+    return with_schema_paths(data, inside) if inside else data
