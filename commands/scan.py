@@ -33,6 +33,7 @@ class ScanOutput(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    HTML = "html"
     JSONL = "jsonl"
     PROMETHEUS = "prometheus"
 
@@ -99,7 +100,7 @@ def scan(
     not be listed or has no checkpoint.
     """
     given = options.pairs("--storage-option", storage_option)
-    if watch is not None and output in (ScanOutput.JSON, ScanOutput.PROMETHEUS):
+    if watch is not None and output in (ScanOutput.JSON, ScanOutput.HTML, ScanOutput.PROMETHEUS):
         raise UsageError(f"--watch prints one document after another: use jsonl or table, not {output}")
     kafka = _kafka(source_option, asked=sources)
     if textfile is not None:
@@ -137,6 +138,8 @@ def _print(report: ScanReport, output: ScanOutput, *, clear: bool) -> None:
             show(report, Output.TABLE)
         case ScanOutput.JSON:
             show(report, Output.JSON)
+        case ScanOutput.HTML:
+            show(report, Output.HTML)
         case ScanOutput.JSONL:
             _lines(report.found, [masked_json(line) for line in report.lines()])
         case ScanOutput.PROMETHEUS:

@@ -1,22 +1,18 @@
-"""What is shown of each value: an inspection as a page or as a part of one, a plan and a unit of state as a part."""
+"""What is shown of an inspection, as a page or as a part of one."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
-from ckpt.change.plan import ChangePlan
-from ckpt.change.steps import Content
 from ckpt.formats.sqltypes import type_name
 from ckpt.html.charts import of_partitions
-from ckpt.html.templates import HtmlMissing, filled
+from ckpt.html.templates import filled
 from ckpt.html.timeline import Timeline, planned, timeline
 from ckpt.inspection import Inspection, RatedFinding
 from ckpt.model import Json, Kind, Operator, Store
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.secrets import masked_json
-from ckpt.state.units import StateUnit
 from ckpt.texts import batch_ranges, size
 from ckpt.times import instant
 from ckpt.verdict import outcome_words
@@ -39,60 +35,17 @@ def inspection_page(inspection: Inspection, besides: Sequence[dict[str, Any]] = 
         HtmlMissing: Jinja2 is not installed.
 
     """
-    return filled("inspection.html", title=_name(inspection), besides=besides, **_inspection(inspection))
+    return filled("inspection.html", title=name_of(inspection), besides=besides, **_inspection(inspection))
 
 
-def part_of(value: object) -> str | None:
-    """A value as a part of a page, with its style; None if Jinja2 is not installed."""
-    try:
-        return _part(value)
-    except HtmlMissing:
-        return None
+def inspection_part(value: Inspection) -> str:
+    """The same as a part of a page, with its style. Raises HtmlMissing."""
+    return filled("notebook.html", part="inspection", title=name_of(value), besides=(), **_inspection(value))
 
 
-@singledispatch
-def _part(value: object) -> str:
-    raise TypeError(f"no HTML for {type(value).__name__}")
-
-
-@_part.register
-def _(value: Inspection) -> str:
-    return filled("notebook.html", part="inspection", title=_name(value), besides=(), **_inspection(value))
-
-
-@_part.register
-def _(value: ChangePlan) -> str:
-    steps = [(step.action, step.path, _bytes(step.before), _bytes(step.after)) for step in value.steps]
-    before, after = _forecasts(value.before), _forecasts(value.after)
-    title = f"{value.command} {_name(value.inspection)}"
-    return filled("notebook.html", part="plan", title=title, plan=value, steps=steps, before=before, after=after)
-
-
-@_part.register
-def _(value: StateUnit) -> str:
-    schema = value.schema
-    fields = schema.get("fields") if isinstance(schema, dict) else None
-    columns = [
-        (field.get("name", ""), type_name({"type": "struct", "fields": [field]}))
-        for field in (fields if isinstance(fields, list) else [])
-        if isinstance(field, dict)
-    ]
-    ranges = batch_ranges(list(value.readable_batches)) if value.readable_batches else "no batch"
-    return filled("notebook.html", part="unit", title=value.label, unit=value, columns=columns, ranges=ranges)
-
-
-def _name(inspection: Inspection) -> str:
+def name_of(inspection: Inspection) -> str:
+    """The last part of where it is."""
     return inspection.checkpoint.uri.rstrip("/").rpartition("/")[2] or inspection.checkpoint.uri
-
-
-def _bytes(content: bytes | Content | None) -> str:
-    match content:
-        case None:
-            return ""
-        case Content(count):
-            return size(count)
-        case bytes():
-            return size(len(content))
 
 
 def _inspection(inspection: Inspection) -> dict[str, Any]:
@@ -105,7 +58,7 @@ def _inspection(inspection: Inspection) -> dict[str, Any]:
         "inspection": inspection,
         "tone": _tone(inspection),
         "facts": _facts(inspection),
-        "forecasts": _forecasts(inspection.forecasts),
+        "forecasts": forecast_table(inspection.forecasts),
         "sources": [
             (one.index, one.type, one.name or "", _offset(one.offset)) for one in inspection.sources[:_SOURCES]
         ],
@@ -157,8 +110,8 @@ class _Cell:
     tone: str
 
 
-def _forecasts(forecasts: tuple[Forecast, ...]) -> dict[str, Any]:
-    """A table: versions below one another, modes beside one another."""
+def forecast_table(forecasts: tuple[Forecast, ...]) -> dict[str, Any]:
+    """As the template takes it: a table: versions below one another, modes beside one another."""
     modes = [mode for mode in Progress if any(one.progress is mode for one in forecasts)]
     versions = [version for version in Spark if any(one.spark is version for one in forecasts)]
     cells = {(one.spark, one.progress): _Cell(outcome_words(one), _outcome_tone(one)) for one in forecasts}

@@ -1,6 +1,7 @@
 """The page of ``ckpt inspect -o html``: it says what the document says, needs nothing else, and obeys no checkpoint."""
 
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ckpt
-from ckpt.html import inspection_page, part_of
+from ckpt.html import inspection_page, templates
 from ckpt.html.charts import MOST_BARS
 from tests import golden
 from tests.conftest import Ckpt
@@ -137,21 +138,39 @@ def test_no_secret_is_on_a_page(text: str) -> None:
 
 
 def test_other_commands_have_a_page_too(ckpt: Ckpt) -> None:
-    for words in (["handoff", "sample_checkpoints/kafka-4.2"], ["explain", "batch 4 doesn't exist"]):
+    place = "sample_checkpoints/kafka-4.2"
+    for words in (["handoff", place], ["explain", "batch 4 doesn't exist"], ["scan", place], ["state", "count", place]):
         reader = read(ckpt(*words, "-o", "html").stdout)
         assert {tag for tag, _ in reader.seen} <= TAGS
         assert "<" not in reader.text
 
 
-def test_a_missing_package_is_one_line(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ckpt.html import templates
+def luminance(colour: str) -> float:
+    """Of a colour, as WCAG 2 defines it."""
+    full = colour if len(colour) == 6 else "".join(2 * digit for digit in colour)
+    parts = [int(full[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
-    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+
+def test_texts_have_enough_contrast() -> None:
+    style = (Path(templates.__file__).parent / "files" / "style.css").read_text()
+    schemes = [dict(re.findall(r"--(\w+):#(\w+)", line)) for line in style.splitlines() if "--ink:" in line]
+    assert len(schemes) == 3, "light, dark, print"
+    for scheme in schemes:
+        for ground in ("paper", "card"):
+            for ink in ("ink", "dim", "good", "note", "warning", "error"):
+                light, dark = sorted((luminance(scheme[ground]), luminance(scheme[ink])), reverse=True)
+                assert (light + 0.05) / (dark + 0.05) >= 4.5, f"{ink} on {ground}: {scheme}"
+
+
+def test_a_missing_package_is_one_line(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     templates._environment.cache_clear()
     run = ckpt("inspect", "sample_checkpoints/kafka-4.2", "-o", "html")
     assert (run.exit_code, run.stdout) == (3, "")
     assert run.stderr == "ckpt: output as HTML needs the package jinja2: pip install 'spark-ckpt[html]'\n"
-    assert part_of(of_sample("kafka-4.2")) is None
+    assert of_sample("kafka-4.2")._repr_html_() is None
 
 
 def test_a_notebook_shows_inspections_plans_and_units() -> None:

@@ -1,0 +1,61 @@
+"""What a notebook shows of each value that has something to show."""
+
+from functools import singledispatch
+
+from ckpt.change.plan import ChangePlan
+from ckpt.change.steps import Content
+from ckpt.formats.sqltypes import type_name
+from ckpt.html.parts import forecast_table, inspection_part, name_of
+from ckpt.html.templates import HtmlMissing, filled
+from ckpt.inspection import Inspection
+from ckpt.state.units import StateUnit
+from ckpt.texts import batch_ranges, size
+
+
+def part_of(value: object) -> str | None:
+    """A value as a part of a page, with its style; None if Jinja2 is not installed."""
+    try:
+        return _part(value)
+    except HtmlMissing:
+        return None
+
+
+@singledispatch
+def _part(value: object) -> str:
+    raise TypeError(f"no HTML for {type(value).__name__}")
+
+
+@_part.register
+def _(value: Inspection) -> str:
+    return inspection_part(value)
+
+
+@_part.register
+def _(value: ChangePlan) -> str:
+    steps = [(step.action, step.path, _bytes(step.before), _bytes(step.after)) for step in value.steps]
+    before, after = forecast_table(value.before), forecast_table(value.after)
+    title = f"{value.command} {name_of(value.inspection)}"
+    return filled("notebook.html", part="plan", title=title, plan=value, steps=steps, before=before, after=after)
+
+
+@_part.register
+def _(value: StateUnit) -> str:
+    schema = value.schema
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    columns = [
+        (field.get("name", ""), type_name({"type": "struct", "fields": [field]}))
+        for field in (fields if isinstance(fields, list) else [])
+        if isinstance(field, dict)
+    ]
+    ranges = batch_ranges(list(value.readable_batches)) if value.readable_batches else "no batch"
+    return filled("notebook.html", part="unit", title=value.label, unit=value, columns=columns, ranges=ranges)
+
+
+def _bytes(content: bytes | Content | None) -> str:
+    match content:
+        case None:
+            return ""
+        case Content(count):
+            return size(count)
+        case bytes():
+            return size(len(content))
