@@ -10,6 +10,7 @@ from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
 from ckpt.copying import Selection
 from ckpt.export.reading import Chosen
 from ckpt.formats.metadata import build_metadata
+from ckpt.formats.statefiles import LZ4
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Operator, Provider, Store
 from ckpt.native.files import context_of
@@ -50,6 +51,7 @@ class Rewrite:
     written: bool = False
     files: int = 0
     bytes: int = 0
+    recoded: bool = False  # from another codec to lz4
     keys: tuple[Key, ...] = ()  # that are left out
     where: str | None = None  # the condition of rows that are kept
     leaving: Mapping[int, Leaving] = field(default_factory=dict)  # by operator
@@ -64,7 +66,8 @@ class Rewrite:
     def changed(self) -> Mapping[str, str]:
         """The settings that the new checkpoint has, where they differ: of the session for the format, else recorded."""
         old, new = _settings(self.old), _settings(self.new)
-        return {name: value for name, value in new.items() if value != old[name]}
+        codec = {settings.COMPRESSION_CODEC: LZ4} if self.recoded else {}
+        return {name: value for name, value in new.items() if value != old[name]} | codec
 
 
 def _settings(form: Form) -> dict[str, str]:
@@ -111,6 +114,7 @@ def planned(
         query_id=str(uuid4()) if new_id else chosen.checkpoint.query_id,
         new_id=new_id,
         units=tuple(units),
+        recoded=context.codec not in (None, LZ4),
         keys=tuple(keys),
         where=where,
         leaving=leaving_for(chosen, keys, where),
@@ -187,8 +191,8 @@ class SmallFiles:
         data = self.selection.changed.get(path) or self.chosen.storage.read(path)
         folder, _, name = path.rpartition("/")
         if folder == OFFSETS:
-            recorded = _settings(self.found.new)
-            del recorded[settings.CHECKPOINT_FORMAT]  # which is the session's
+            recorded = {**_settings(self.found.new), **self.found.changed}
+            recorded.pop(settings.CHECKPOINT_FORMAT)  # which is the session's
             return offsets_with(path, data, recorded)
         if folder == COMMITS:
             return commit_with(path, data, self.ids or None)

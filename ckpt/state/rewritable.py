@@ -4,9 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ckpt import settings
-from ckpt.formats.statefiles import LZ4
 from ckpt.model import Operator, Provider, StateInventory
-from ckpt.state.context import codec_of
 
 _MOST_PARTITIONS = 100_000  # each is a folder, and in memory
 
@@ -32,8 +30,6 @@ def why_not(
         yield f"{new.partitions:,} partitions: ckpt writes at most {_MOST_PARTITIONS:,}"
     if recorded.get(settings.ROW_CHECKSUM, "false") == "true":
         yield f"{settings.ROW_CHECKSUM} is on, and ckpt writes no such checksums"
-    if (codec := codec_of(recorded)) not in (None, LZ4):
-        yield f"state is compressed with {codec}, and ckpt writes lz4 only"
     if respread and recorded.get(settings.ENCODING_FORMAT) == "avro":
         how = (
             "writes no such rows"

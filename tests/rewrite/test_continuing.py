@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 
 import ckpt
+from tests.rewrite import continuing
 from tests.rewrite.continuing import Case, found, state
 from tests.sinks.stateful import BATCHES, NUMBERS, Numbers
 from tests.spark.live import EVERY_CASE
+from tests.spark.queries import STATE_STORES
 
 pytestmark = pytest.mark.spark
+CODEC = "spark.sql.streaming.stateStore.compression.codec"
 
 LIVE = (
     Case("session-window-changelog-4.2", "hdfs", 3),
@@ -81,6 +84,33 @@ def test_a_sink_has_every_row_once(sink: str, spark: Any, tmp_path: Path) -> Non
     assert query.start(place) == ""
     again = {3: 2} if sink == "delta" else {}
     assert query.times(place) == dict.fromkeys(range(NUMBERS), 1) | again
+
+
+@pytest.mark.parametrize(
+    ("codec", "store", "provider", "imported"),
+    [("zstd", "hdfs", "rocksdb", False), ("snappy", "changelog", "hdfs", True)],
+)
+def test_state_of_another_codec_becomes_lz4(
+    codec: str, store: str, provider: str, imported: bool, spark: Any, tmp_path: Path
+) -> None:
+    """Whatever the session says: a start takes the codec that the offsets record."""
+    query = Numbers(spark, tmp_path, "parquet", {**STATE_STORES[store], CODEC: codec})
+    place, old = tmp_path / "query", str(tmp_path / "old")
+    for batch in range(BATCHES):
+        query.add(batch)
+    assert query.start(place) == ""
+    (place / "checkpoint").rename(old)
+    if imported:
+        rows = continuing.frames(old)
+        made = ckpt.write_state(rows, like=old, into=str(place / "checkpoint"), provider=provider)
+    else:
+        made = ckpt.rewrite_checkpoint(old, str(place / "checkpoint"), provider=provider, partitions=3)
+    assert made.changed[CODEC] == "lz4"
+    query.add(0)
+    query.add(BATCHES)
+    assert query.start(place) == ""
+    assert query.times(place) == dict.fromkeys(range(NUMBERS), 1)
+    assert ckpt.verify_state(str(place / "checkpoint")).damages == ()
 
 
 def test_keys_that_a_condition_left_out_were_never_seen(spark: Any, tmp_path: Path) -> None:
