@@ -2,7 +2,8 @@
 
 import json
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Protocol
@@ -46,7 +47,7 @@ class Given(Protocol):
         """The units of which there are rows."""
         ...
 
-    def pieces(self, label: str, only: str | None = None) -> Iterator[Piece]:
+    def pieces(self, label: str, only: str | None = None) -> Generator[Piece, None, None]:
         """The rows of a unit, or those in one of its ``files``. Raises CkptError."""
         ...
 
@@ -117,7 +118,8 @@ class Taken:
 def taken(given: Given, unit: StateUnit) -> Taken:
     """The rows of a unit. Raises CkptError where they are not as its schema says."""
     exported = given.exported(unit.label)
-    return joined(unit, given.place, [taken_from(given.place, unit, exported, one) for one in given.pieces(unit.label)])
+    with closing(given.pieces(unit.label)) as pieces:  # a table may be in a temporary folder
+        return joined(unit, given.place, [taken_from(given.place, unit, exported, one) for one in pieces])
 
 
 def taken_from(place: str, unit: StateUnit, exported: Collection[str] | None, piece: Piece) -> Taken:
@@ -167,7 +169,7 @@ class Frames:
         """The units of which there are rows."""
         return self.tables.keys()
 
-    def pieces(self, label: str, only: str | None = None) -> Iterator[Piece]:
+    def pieces(self, label: str, only: str | None = None) -> Generator[Piece, None, None]:
         """The one table."""
         yield Piece(only, self.tables[label])
 
@@ -222,7 +224,7 @@ class Export:
             raise CkptError(one_line(f"{where} is to hold Parquet files and nothing else, and {why}"))
         return [f"{folder}/{name}".lstrip("/") for name in names]
 
-    def pieces(self, label: str, only: str | None = None) -> Iterator[Piece]:
+    def pieces(self, label: str, only: str | None = None) -> Generator[Piece, None, None]:
         """The rows of each file, or of one. Raises CkptError."""
         folder = self.folders[label]
         if self._is_delta(folder):

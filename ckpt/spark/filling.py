@@ -8,6 +8,7 @@ stays there until it is divided. Importing this imports nothing of Spark.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any, NamedTuple, Self
@@ -89,10 +90,11 @@ class Workplace:
         """The rows of a file of the export, or of a table. Raises CkptError."""
         assert self.export is not None
         first = 0
-        for piece in self.export.pieces(label, name):
-            rows = taken_from(self.export.place, self.units[label], self.export.exported(label), piece)
-            yield from self.divided(rows, (order, first))
-            first += len(rows)
+        with closing(self.export.pieces(label, name)) as pieces:
+            for piece in pieces:
+                rows = taken_from(self.export.place, self.units[label], self.export.exported(label), piece)
+                yield from self.divided(rows, (order, first))
+                first += len(rows)
 
     def made(self, share: Share, given: Mapping[str, list[bytes]]) -> Outcome:
         """All stores of an operator in one partition. Raises CkptError."""
