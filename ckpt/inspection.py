@@ -15,8 +15,9 @@ from ckpt.live.records import LiveSource
 from ckpt.model import Unneeded
 from ckpt.notebook import InNotebook
 from ckpt.origin import WrittenBy, written_by
-from ckpt.restart.asked import SourceOutlook, informed, source_outlooks
+from ckpt.restart.asked import informed, source_outlooks
 from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.outlook import SourceOutlook
 from ckpt.restart.rules import forecast
 from ckpt.shell import quoted_path
 from ckpt.sinklog import SinkLog

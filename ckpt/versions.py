@@ -82,6 +82,7 @@ class Rules:
     looks_for_version: bool  # it reads the version that a changelog begins with
     names_state_errors: bool  # errors about state have an error class of their own
     names_kafka_loss: bool  # errors about rows that Kafka lost have a condition of their own (KAFKA_DATA_LOSS)
+    delta_sees_missing_versions: bool  # the Delta for it refuses a log that lacks versions it has read; 3.3 reads on
     version_2_snapshots: bool  # in checkpoint format 2 its RocksDB snapshots begin with v2, and it reads no v1
     repairs_snapshots: bool  # it goes back to an older snapshot where one is bad (AutoSnapshotLoader)
     checksum_check: ChecksumCheck
@@ -118,6 +119,7 @@ _3_5 = Rules(
     looks_for_version=False,
     names_state_errors=False,
     names_kafka_loss=False,
+    delta_sees_missing_versions=False,
     version_2_snapshots=False,
     repairs_snapshots=False,
     checksum_check=ChecksumCheck.NONE,
@@ -139,6 +141,7 @@ _4_0 = replace(
     looks_for_version=True,
     names_state_errors=True,
     names_kafka_loss=True,
+    delta_sees_missing_versions=True,
     version_2_snapshots=True,
     state_reader=True,
 )

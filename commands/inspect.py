@@ -55,7 +55,7 @@ def inspect(
         else open_checkpoint(checkpoint, given, batches=batches)
     )
     has = sink_of(sink, checkpoint, given)
-    live = ask_sources(opened, reader) if sources else ()
+    live = ask_sources(opened, reader, given) if sources else ()
     found = inspection.inspect(opened, spark or (), progress, batches, has, live)
     emit(InspectionReport(found), output)
 

@@ -15,9 +15,9 @@ from ckpt.history import Pattern
 from ckpt.migrate.transform import Api, TimeMode
 from ckpt.migrate.variables import Form
 from ckpt.model import Kind, Provider
-from ckpt.restart.asked import SourceOutcome
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.kafka_source import Fate
+from ckpt.restart.outlook import SourceOutcome
 from ckpt.sources import SourceType
 from ckpt.versions import Progress
 from commands.exits import Exit

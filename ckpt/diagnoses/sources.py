@@ -1,4 +1,4 @@
-"""Diagnoses of what ``ckpt inspect --sources`` finds in the sources (CKPT42x)."""
+"""Diagnoses of what ``ckpt inspect --sources`` finds in the sources (CKPT42x Kafka, CKPT45x Delta)."""
 
 from ckpt.diagnoses.common import ERROR, WARNING
 from ckpt.findings import Diagnosis
@@ -59,4 +59,69 @@ KAFKA_SKIPS = Diagnosis(
     "that it cannot find, and rows of a topic that was created again.",
     "Before the start, move the query with `ckpt offsets set {checkpoint}` to the earliest rows that are there, so "
     "that only rows that are gone are lost.",
+)
+DELTA_OTHER_TABLE = Diagnosis(
+    "CKPT451",
+    "delta-table-other",
+    ERROR,
+    "The Delta table has another id than the one that the query has read: it was dropped and created again, or "
+    "replaced, or it is another one. The next start fails, with failOnDataLoss=false too.",
+    "Start the query with a new checkpoint.",
+)
+DELTA_LOG_CLEANED = Diagnosis(
+    "CKPT452",
+    "delta-log-cleaned",
+    ERROR,
+    "The log of the Delta table no longer has versions that the next start goes back to: its retention has passed. A "
+    "start goes back to where the latest batch began, even if that batch is committed.",
+    "Look at the first version that is left, and at what is unread.",
+)
+DELTA_OLDER_TABLE = Diagnosis(
+    "CKPT453",
+    "delta-table-older",
+    ERROR,
+    "The Delta table ends before the version that the query has read: it is an older copy. The next start fails, until "
+    "the table has that many versions again; then it continues without an error, and never reads what was written to "
+    "the copy before. With Delta 3.3 (Spark 3.5) the start does not fail either.",
+    "Do not write to the table before this is repaired.",
+)
+DELTA_ROWS_CHANGED = Diagnosis(
+    "CKPT454",
+    "delta-rows-changed",
+    ERROR,
+    "A version of the Delta table that the query has still to read updates, overwrites or deletes rows. A streaming "
+    "query stops there, unless an option says what to do.",
+    "Start the query with skipChangeCommits=true, until it has read that version.",
+)
+DELTA_FILES_GONE = Diagnosis(
+    "CKPT455",
+    "delta-files-gone",
+    ERROR,
+    "Data files of the Delta table that the query has still to read are not there. The batch that reads them fails, "
+    "with failOnDataLoss=false too.",
+    "Put the files back from a copy.",
+)
+DELTA_COLUMNS_CHANGED = Diagnosis(
+    "CKPT456",
+    "delta-columns-changed",
+    ERROR,
+    "A column of the Delta table was renamed or dropped after what the query has read. The next start fails.",
+    "Start the query with a new checkpoint after the change.",
+)
+DELTA_LOOKS_REWRITTEN = Diagnosis(
+    "CKPT457",
+    "delta-version-looks-rewritten",
+    WARNING,
+    "A version of the Delta table that the query has read is younger than the batch that read it. Either the table was "
+    "put back from an older copy and written to again, or the clocks of the writers and the driver differ. Spark does "
+    "not notice: it continues, and never reads these rows.",
+    "Find out whether the table was put back.",
+)
+DELTA_LEAVES_OUT = Diagnosis(
+    "CKPT458",
+    "delta-rows-left-out",
+    WARNING,
+    "With the options that were given, the next start does not fail and says nothing: it leaves out rows of the Delta "
+    "table.",
+    "Read these rows with a batch query, if they are needed.",
 )

@@ -8,52 +8,86 @@ from ckpt import history
 from ckpt.checkpoint import Checkpoint
 from ckpt.errors import UsageError
 from ckpt.live import kafka
+from ckpt.live.delta import ask_delta
+from ckpt.live.delta_options import lower, other_rules
 from ckpt.live.kafka_options import SERVERS, librdkafka, plain
 from ckpt.live.records import KafkaNow, LiveSource, TopicNow
 from ckpt.model import OffsetLog
 from ckpt.sources import KafkaOffset, SourceType, SourceView, decode, in_order
+from ckpt.storage.locations import family, local_path
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
-def ask_sources(checkpoint: Checkpoint, options: Mapping[int, Mapping[str, str]]) -> tuple[LiveSource, ...]:
+def ask_sources(
+    checkpoint: Checkpoint,
+    options: Mapping[int, Mapping[str, str]],
+    storage_options: Mapping[str, str] | None = None,
+) -> tuple[LiveSource, ...]:
     """Ask the sources of a checkpoint what they have now; one answer for each source, in their order.
 
     Args:
         checkpoint: What ``open_checkpoint`` read.
         options: Options of the reader of each source, by its number, as Spark calls them: for Kafka at least
-            ``kafka.bootstrap.servers``. ``source_options`` reads them from words.
+            ``kafka.bootstrap.servers``, for Delta ``path``. ``source_options`` reads them from words.
+        storage_options: For the file systems of paths that are of the same kind as that of the checkpoint.
 
     Raises:
-        UsageError: There is no such source, its options cannot be used, or no source was given its brokers.
+        UsageError: There is no such source, its options cannot be used, or no source was given its place.
         SourceError: A source cannot be reached, or a package is missing.
 
-    >>> ckpt.ask_sources(ckpt.open_checkpoint("sample_checkpoints/delta-4.2"), {})[0].not_asked
-    'ckpt cannot ask a source of type delta'
+    >>> ckpt.ask_sources(ckpt.open_checkpoint("sample_checkpoints/stateless-4.2"), {})[0].not_asked
+    'ckpt cannot ask a source of type rate-micro-batch'
 
     """
     views = history.sources(checkpoint)
     for index in sorted(options):
         if index >= len(views):
             raise UsageError(f"`source_options`: the checkpoint has no source {index}; the first one is source 0")
-        if views[index].type is not SourceType.KAFKA:
+        if views[index].type not in _NEEDS:
             raise UsageError(f"`source_options`: source {index}: {_cannot(views[index])}")
-    first = next((view.index for view in views if view.type is SourceType.KAFKA), None)
+    first = next((view for view in views if view.type in _NEEDS), None)
     if first is not None and not options:
-        raise UsageError(f"`source_options`: name the brokers of source {first}: {first}.{SERVERS}=HOST:PORT")
-    return tuple(_asked(checkpoint, view, options.get(view.index)) for view in views)
+        what, option = _NEEDS[first.type]
+        raise UsageError(f"`source_options`: name {what} of source {first.index}: {first.index}.{option}")
+    return tuple(_asked(checkpoint, view, options.get(view.index), storage_options or {}) for view in views)
+
+
+_NEEDS = {
+    SourceType.KAFKA: ("the brokers", f"{SERVERS}=HOST:PORT"),
+    SourceType.DELTA: ("the table", "path=URI"),
+}
+"""What a source has to be given: the checkpoint does not say where it is."""
 
 
 def _cannot(view: SourceView) -> str:
     return f"ckpt cannot ask a source of type {view.type}"
 
 
-def _asked(checkpoint: Checkpoint, view: SourceView, options: Mapping[str, str] | None) -> LiveSource:
-    if view.type is not SourceType.KAFKA:
+def _asked(
+    checkpoint: Checkpoint, view: SourceView, options: Mapping[str, str] | None, storage_options: Mapping[str, str]
+) -> LiveSource:
+    if view.type not in _NEEDS:
         return LiveSource(view.index, not_asked=_cannot(view))
     if options is None:
-        return LiveSource(view.index, not_asked=f"name its brokers: {view.index}.{SERVERS}=HOST:PORT")
-    return LiveSource(view.index, _kafka(checkpoint, view, options))
+        what, option = _NEEDS[view.type]
+        return LiveSource(view.index, not_asked=f"name {what}: {view.index}.{option}")
+    if view.type is SourceType.KAFKA:
+        return LiveSource(view.index, _kafka(checkpoint, view, options))
+    given = lower(options)
+    if not given.get("path"):
+        raise UsageError(f"`source_options`: source {view.index} needs path=URI")
+    strange = other_rules(given)
+    if strange is not None:
+        return LiveSource(view.index, not_asked=f"with the option {strange} Delta has rules that ckpt does not know")
+    same = storage_options if _one_kind(given["path"], checkpoint.uri) else {}
+    return LiveSource(view.index, delta=ask_delta(checkpoint, view.index, given, same))
+
+
+def _one_kind(uri: str, other: str) -> bool:
+    """Whether two places are in file systems of one kind, so that options for one are for the other too."""
+    schemes = (None if local_path(one) is not None else family(one.partition(":")[0]) for one in (uri, other))
+    return len(set(schemes)) == 1
 
 
 def _kafka(checkpoint: Checkpoint, view: SourceView, options: Mapping[str, str]) -> KafkaNow:

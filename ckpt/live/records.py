@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+
+from ckpt.model import Json
 
 Part = tuple[str, int]
 """A topic, and the number of one of its partitions."""
@@ -43,9 +46,55 @@ class KafkaNow:
 
 
 @dataclass(frozen=True, slots=True)
+class FileNow:
+    """A data file that a query has still to read."""
+
+    rows: int | None  # None: not recorded
+    there: bool | None = True  # None: it was not looked for
+
+
+@dataclass(frozen=True, slots=True)
+class VersionNow:
+    """What a version of a Delta table is to a streaming query."""
+
+    version: int
+    files: tuple[FileNow, ...] = ()  # that it added, in the order in which they are read
+    takes_rows: bool = False  # it also removed files whose rows are not in others
+    fits: bool = True  # the columns that it had can be read as those of the newest version
+
+
+class DeltaOption(StrEnum):
+    """Options of a Delta reader that decide what stops it; each is off if it is not given."""
+
+    LOSES = "failOnDataLoss=false"
+    SKIPS_CHANGES = "skipChangeCommits"
+    IGNORES_CHANGES = "ignoreChanges"
+    IGNORES_DELETES = "ignoreDeletes"
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaNow:
+    """What a Delta table has for a streaming query."""
+
+    table_id: str
+    first: int  # the first version that is there as changes; the log may know older ones by their outcome only
+    latest: int
+    versions: tuple[VersionNow, ...]  # those that a start looks at
+    before: Json = None  # the end of the batch before the latest, which a start goes back to; None: there is none
+    begins_readable: bool = True  # the table as it was when the query began, where a start needs that
+    snapshot: tuple[FileNow, ...] | None = None  # its files; None: not needed, or not looked at
+    fits: bool = True  # the columns where a start goes back to can be read as those of the newest version
+    rewritten: int | None = None  # a version that is younger than the batch which has read it
+    fitting_batch: int | None = None  # the newest batch that ends before the table does
+    options: frozenset[DeltaOption] = frozenset()
+    most_files: int = 1000  # in a batch
+
+
+@dataclass(frozen=True, slots=True)
 class LiveSource:
     """One source of a query, and what it answered."""
 
     index: int
     kafka: KafkaNow | None = None
+    delta: DeltaNow | None = None
     not_asked: str | None = None  # why there is no answer, without a full stop

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from ckpt import diagnoses
 from ckpt.findings import Diagnosis, Finding
 from ckpt.live.records import KafkaNow, LiveSource
+from ckpt.restart.delta_source import delta_outlook
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.kafka_source import RECREATED, Fate, PartOutlook, outlooks, words
+from ckpt.restart.outlook import SourceOutcome, SourceOutlook, Stop, plural
 from ckpt.shell import quoted
 from ckpt.versions import Progress
 
@@ -26,36 +27,7 @@ _DIAGNOSES: Mapping[Fate, Diagnosis] = {
 _CERTAIN = (Fate.ENDS_EARLIER, Fate.WAITS, Fate.GONE)
 _ALWAYS_FAILS = {False: Fate.NO_TOPIC, True: Fate.GONE}
 """With ``failOnDataLoss=false`` too: in a new batch, and in one that was planned."""
-
-
-class SourceOutcome(StrEnum):
-    """What the next start makes of a source that was asked."""
-
-    CONTINUES = "continues"
-    FAILS = "fails"  # also one that waits first
-    SKIPS = "skips"  # it runs, and rows are never read
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class SourceOutlook:
-    """One source that was asked about, and the next start."""
-
-    live: LiveSource
-    outcome: SourceOutcome = SourceOutcome.UNKNOWN
-    said: str = ""  # one sentence without a full stop
-    parts: tuple[PartOutlook, ...] = ()  # of Kafka
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def waiting(self) -> int | None:
-        """Offsets that wait to be read; None where that is not known."""
-        return sum(one.waiting for one in self.parts) if self.outcome is not SourceOutcome.UNKNOWN else None
-
-    @property
-    def lost(self) -> int | None:
-        """Offsets that a start with ``failOnDataLoss=false`` never reads; None where that is not known."""
-        return sum(one.lost for one in self.parts) if self.outcome is not SourceOutcome.UNKNOWN else None
+_NOT_IN_LOG = "where the next batch starts is not in the log"
 
 
 def informed(forecast: Forecast, live: Sequence[LiveSource]) -> Forecast:
@@ -63,20 +35,10 @@ def informed(forecast: Forecast, live: Sequence[LiveSource]) -> Forecast:
     if forecast.outcome is not Outcome.RESUMES or forecast.batch_id is None:
         return forecast
     for source in live:
-        seen = _seen(forecast, source)
-        stopping = tuple(one for one in seen.parts if one.fate.fails and not one.later)
-        again = bool(forecast.reexecutes)
-        if source.kafka is not None and not source.kafka.fail_on_data_loss:
-            stopping = tuple(one for one in stopping if one.fate is _ALWAYS_FAILS[again])
-        if stopping:
-            at_start = not again and any(one.fate is Fate.NO_TOPIC for one in stopping)
-            why = {_DIAGNOSES[one.fate] for one in stopping}
-            return replace(
-                forecast,
-                outcome=Outcome.FAILS_AT_START if at_start else Outcome.FAILS_IN_BATCH,
-                error=words(stopping, again=again, rules=forecast.spark.rules),
-                because=(*forecast.because, *(found for found in seen.findings if found.diagnosis in why)),
-            )
+        stop = _seen(forecast, source).stop
+        if stop is not None:
+            because = (*forecast.because, *stop.because)
+            return replace(forecast, outcome=stop.outcome, error=stop.error, because=because)
     return forecast
 
 
@@ -89,7 +51,7 @@ def source_outlooks(forecasts: Sequence[Forecast], live: Sequence[LiveSource]) -
 
     """
     running = [one for one in forecasts if one.outcome is Outcome.RESUMES]
-    start = min(running, key=lambda one: one.progress is not Progress.SYNC, default=None)
+    start = next((one for one in reversed(running) if one.progress is Progress.SYNC), running[-1] if running else None)
     if start is None:
         said = "no start that is forecast reads it: repair the checkpoint first"
         return tuple(SourceOutlook(source, said=source.not_asked or said) for source in live)
@@ -97,16 +59,39 @@ def source_outlooks(forecasts: Sequence[Forecast], live: Sequence[LiveSource]) -
 
 
 def _seen(start: Forecast, source: LiveSource) -> SourceOutlook:
-    now = source.kafka
     reading = next((one for one in start.sources if one.index == source.index), None)
-    if now is None or reading is None:
-        return SourceOutlook(source, said=source.not_asked or "where the next batch starts is not in the log")
+    if source.not_asked is not None or reading is None:
+        return SourceOutlook(source, said=source.not_asked or _NOT_IN_LOG)
+    if source.delta is not None:
+        return delta_outlook(start, source, reading, source.delta)
+    return _kafka(start, source, reading, source.kafka) if source.kafka is not None else SourceOutlook(source)
+
+
+def _kafka(start: Forecast, source: LiveSource, reading: SourceRange, now: KafkaNow) -> SourceOutlook:
     parts = outlooks(reading, now)
     if parts is None:
-        return SourceOutlook(source, said="where the next batch starts is not in the log")
+        return SourceOutlook(source, said=_NOT_IN_LOG)
     found = tuple(_Judge(start, reading, now, parts).findings())
     outcome = _outcome(parts, now, again=bool(start.reexecutes))
-    return SourceOutlook(source, outcome, _said(parts), parts, found)
+    waiting, lost = sum(one.waiting for one in parts), sum(one.lost for one in parts)
+    stop = _stop(start, now, parts, found)
+    return SourceOutlook(source, outcome, _said(parts), parts, found, waiting, None, lost, stop)
+
+
+def _stop(start: Forecast, now: KafkaNow, parts: Sequence[PartOutlook], found: Sequence[Finding]) -> Stop | None:
+    stopping = tuple(one for one in parts if one.fate.fails and not one.later)
+    again = bool(start.reexecutes)
+    if not now.fail_on_data_loss:
+        stopping = tuple(one for one in stopping if one.fate is _ALWAYS_FAILS[again])
+    if not stopping:
+        return None
+    at_start = not again and any(one.fate is Fate.NO_TOPIC for one in stopping)
+    why = {_DIAGNOSES[one.fate] for one in stopping}
+    return Stop(
+        Outcome.FAILS_AT_START if at_start else Outcome.FAILS_IN_BATCH,
+        words(stopping, again=again, rules=start.spark.rules),
+        tuple(one for one in found if one.diagnosis in why),
+    )
 
 
 def _outcome(parts: Sequence[PartOutlook], now: KafkaNow, *, again: bool) -> SourceOutcome:
@@ -118,9 +103,9 @@ def _outcome(parts: Sequence[PartOutlook], now: KafkaNow, *, again: bool) -> Sou
 
 def _said(parts: Sequence[PartOutlook]) -> str:
     waiting, lost, new = sum(one.waiting for one in parts), sum(one.lost for one in parts), _count(parts, Fate.ADDED)
-    texts = [f"{waiting:,} {_offsets(waiting)} of {len(parts):,} {_plural(len(parts), 'partition')} wait to be read"]
+    texts = [f"{waiting:,} {_offsets(waiting)} of {len(parts):,} {plural(len(parts), 'partition')} wait to be read"]
     if new:
-        texts.append(f"{new:,} {_plural(new, 'partition')} came, and will be read from the beginning")
+        texts.append(f"{new:,} {plural(new, 'partition')} came, and will be read from the beginning")
     if lost:
         texts.append(f"a start with failOnDataLoss=false would never read {lost:,} {_offsets(lost)}")
     return "; ".join(texts)
@@ -130,12 +115,8 @@ def _count(parts: Sequence[PartOutlook], fate: Fate) -> int:
     return sum(one.fate is fate for one in parts)
 
 
-def _plural(count: int, word: str) -> str:
-    return word if count == 1 else f"{word}s"
-
-
 def _offsets(count: int) -> str:
-    return _plural(count, "offset")
+    return plural(count, "offset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +155,7 @@ class _Judge:
     def _detail(self, same: Sequence[PartOutlook]) -> str:
         worst = max(same, key=lambda one: (one.fate.fails, one.lost, one.waiting))
         others = len(same) - 1
-        more = f"; and {others:,} {_plural(others, 'partition')} more" if others else ""
+        more = f"; and {others:,} {plural(others, 'partition')} more" if others else ""
         lost = sum(one.lost for one in same)
         cost = f"; failOnDataLoss=false never reads {lost:,} {_offsets(lost)}" if lost and worst.fate.fails else ""
         return f"{_described(worst)}{more}{cost}"

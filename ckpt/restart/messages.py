@@ -93,3 +93,17 @@ def unread(start: int, rules: Rules) -> str:
 def no_position(topic: str, partition: int) -> str:
     """Kafka's consumer, which waits ``default.api.timeout.ms`` for a partition that is not there."""
     return f"before the position for partition {topic}-{partition} could be determined"
+
+
+OTHER_DELTA_TABLE = "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"
+DELTA_LOG_CLEANED = "DELTA_MISSING_FILES_UNEXPECTED_VERSION"
+DELTA_VERSIONS_MISSING = "DELTA_STREAMING_TRAILING_COMMIT_MISSING"
+NO_DELTA_SNAPSHOT = "DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE"
+DELTA_CHANGES = "DELTA_SOURCE_TABLE_IGNORE_CHANGES"
+DELTA_DELETES = "DELTA_SOURCE_IGNORE_DELETE"
+DELTA_COLUMNS_CHANGED = "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE"
+
+
+def no_data_file(rules: Rules) -> str:
+    """``FileScanRDD``: a data file is gone."""
+    return "FAILED_READ_FILE.FILE_NOT_EXIST" if rules.names_kafka_loss else "does not exist"

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.compaction import compactible_log
+from ckpt.sinklog.deltafiles import DELTA_LOG
 from ckpt.sinklog.records import SinkKind, SinkLog
-from ckpt.sinklog.table import DELTA_LOG, delta_table
+from ckpt.sinklog.table import delta_table
 from ckpt.storage import Folder, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import family, local_path

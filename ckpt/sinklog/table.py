@@ -1,10 +1,9 @@
 """The transactions of a Delta table, read through ckpt's own storage: no JVM, no package besides pyarrow."""
 
-import io
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ckpt.errors import NotFound, StorageError
+from ckpt.errors import NotFound
 from ckpt.formats.deltalog import (
     Action,
     Restore,
@@ -17,16 +16,14 @@ from ckpt.formats.deltalog import (
     settings,
     transaction,
 )
-from ckpt.formats.limits import LARGEST_ACTION
 from ckpt.formats.text import Damaged
 from ckpt.model import Fault
+from ckpt.sinklog.deltafiles import DELTA_LOG, checkpoint_rows, log_lines
 from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
-from ckpt.storage import FileInfo, ReadRequest, Storage
-from ckpt.storage.base import PIECE, one_line
+from ckpt.storage import FileInfo, Storage
+from ckpt.storage.base import one_line
 
-DELTA_LOG = "_delta_log"
 _IN_A_CATALOG = ("_staged_commits", "_commits")
-_AT_ONCE = 16  # pieces of files that are in memory together
 _LOOKS = 3  # how often a log is listed again, of which files were deleted meanwhile
 
 
@@ -112,75 +109,13 @@ def _actions(storage: Storage, found: Segment, files: Mapping[str, FileInfo]) ->
 
 def _of_versions(storage: Storage, names: Sequence[str], files: Mapping[str, FileInfo]) -> Iterator[tuple[int, Action]]:
     """Those of files in JSON, each with the version that begins the file's name."""
-    for name, line in _lines(storage, [(name, files[name].size) for name in names]):
+    for name, line in log_lines(storage, [(name, files[name].size) for name in names]):
         action = parse_action(line)
         if action is not None:
             yield int(name[:20]), action
 
 
-def _lines(storage: Storage, files: Sequence[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
-    """The lines of files in the log, each with the file's name, one after the other, read some pieces at a time."""
-    pieces = [(name, offset) for name, size in files for offset in range(0, size, PIECE)]
-    rest, reading = b"", ""
-    for begin in range(0, len(pieces), _AT_ONCE):
-        some = pieces[begin : begin + _AT_ONCE]
-        answers = storage.read_many(ReadRequest(f"{DELTA_LOG}/{name}", offset, PIECE) for name, offset in some)
-        for (name, _), data in zip(some, answers, strict=True):
-            if isinstance(data, StorageError):
-                raise data
-            if name != reading:
-                yield reading, rest
-                rest, reading = b"", name
-            *lines, rest = (rest + data).split(b"\n")
-            if len(rest) > LARGEST_ACTION:
-                raise Damaged(Fault.TOO_LARGE, f"{name} has a line of more than {LARGEST_ACTION:,} bytes")
-            yield from ((name, line) for line in lines)
-    yield reading, rest
-
-
 def _of_checkpoint(storage: Storage, path: str, size: int) -> Iterator[Transaction | TableSettings]:
-    """Of a Parquet file only the columns that matter, and of those only what is not null."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        file = parquet.ParquetFile(pa.PythonFile(_Ranges(storage, path, size), mode="r"))
-        wanted = [name for name in ("txn", "metaData") if name in file.schema_arrow.names]
-        for batch in file.iter_batches(columns=wanted) if wanted else ():
-            for name in wanted:
-                column = batch.column(name)
-                for value in column.filter(column.is_valid()).to_pylist():
-                    yield transaction(value) if name == "txn" else settings(value)
-    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
-        raise Damaged(Fault.BAD_BINARY, f"{path} is not Parquet that can be read: {error}") from None
-
-
-class _Ranges(io.RawIOBase):
-    """A file of a storage for a reader that seeks: every read is a range."""
-
-    def __init__(self, storage: Storage, path: str, size: int) -> None:
-        self._storage, self._path, self._size, self._at = storage, path, size, 0
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def seekable(self) -> bool:
-        """It is."""
-        return True
-
-    def tell(self) -> int:
-        """Where the next read begins."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move there."""
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        """Up to so many bytes."""
-        wanted = self._size - self._at if size < 0 else min(size, self._size - self._at)
-        data = self._storage.read_range(self._path, self._at, wanted) if wanted > 0 else b""
-        self._at += len(data)
-        return data
+    """Of a Parquet file only the columns that matter."""
+    for name, value in checkpoint_rows(storage, path, size, ("txn", "metaData")):
+        yield transaction(value) if name == "txn" else settings(value)

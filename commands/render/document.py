@@ -7,8 +7,8 @@ from typing import Any
 from ckpt.checkpoint import Checkpoint, Log
 from ckpt.inspection import Inspection, RatedFinding
 from ckpt.model import Operator, StateInventory, Store, Unreadable
-from ckpt.restart.asked import SourceOutlook
 from ckpt.restart.forecast import Forecast, SourceRange
+from ckpt.restart.outlook import SourceOutlook
 from ckpt.sources import SourceView
 from ckpt.version import __version__
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ckpt.restart.asked import SourceOutlook
+from ckpt.restart.outlook import SourceOutlook
 
 from .blocks import Block, Item
 from .text import plural
@@ -32,16 +32,22 @@ def live_lines(outlooks: Sequence[SourceOutlook], index: int) -> Iterator[Block]
 def live_entry(outlooks: Sequence[SourceOutlook], index: int) -> dict[str, Any] | None:
     """The same for programs; None where the source was not asked."""
     seen = next((one for one in outlooks if one.live.index == index), None)
-    if seen is None or seen.live.kafka is None:
+    if seen is None or seen.live.not_asked is not None:
         return None
+    kafka, table = seen.live.kafka, seen.live.delta
     return {
         "outcome": seen.outcome,
         "said": seen.said,
+        "unit": "offsets" if kafka is not None else "files",
         "waiting": seen.waiting,
+        "rows": seen.rows,
         "lost": seen.lost,
+        "table_id": table.table_id if table is not None else None,
+        "first_version": table.first if table is not None else None,
+        "last_version": table.latest if table is not None else None,
         "topics": [
             {"topic": name, "id": topic.id, "partitions": list(topic.partitions)}
-            for name, topic in sorted(seen.live.kafka.topics.items())
+            for name, topic in sorted(kafka.topics.items() if kafka is not None else ())
         ],
         "partitions": [
             {

@@ -8,8 +8,8 @@ from typing import Any
 
 from ckpt import Inspection, LiveSource, Spark, inspect, open_checkpoint
 from ckpt.live import KafkaNow
-from ckpt.restart.asked import SourceOutcome
 from ckpt.restart.forecast import Outcome
+from ckpt.restart.outlook import SourceOutcome
 from ckpt.versions import Progress
 from tests.live.cases import Case
 

@@ -110,7 +110,10 @@ def test_words_that_are_no_options(word: str) -> None:
         ("kafka-4.2", ["--sources"], "0.kafka.bootstrap.servers=HOST:PORT"),
         ("kafka-4.2", ["--sources", "--source-option", "1.subscribe=a"], "has no source 1"),
         ("kafka-4.2", ["--sources", "--source-option", "0.subscribe=a"], "needs kafka.bootstrap.servers"),
-        ("delta-4.2", ["--sources", "--source-option", "0.subscribe=a"], "cannot ask a source of type delta"),
+        ("stateless-4.2", ["--sources", "--source-option", "0.path=a"], "cannot ask a source of type rate-micro-batch"),
+        ("delta-4.2", ["--sources"], "name the table of source 0: 0.path=URI"),
+        ("delta-4.2", ["--sources", "--source-option", "0.failOnDataLoss=false"], "source 0 needs path=URI"),
+        ("delta-4.2", ["--sources", "--source-option", "0.path=a", "--source-option", "0.b=c"], "has no option b"),
     ],
 )
 def test_bad_usage(sample: str, words: list[str], refusal: str, ckpt: Ckpt) -> None:
@@ -120,10 +123,10 @@ def test_bad_usage(sample: str, words: list[str], refusal: str, ckpt: Ckpt) -> N
 
 
 def test_a_source_that_cannot_be_asked_is_told_as_not_asked(ckpt: Ckpt) -> None:
-    run = ckpt("inspect", SAMPLES / "delta-4.2", "--sources")
+    run = ckpt("inspect", SAMPLES / "stateless-4.2", "--sources")
     assert run.exit_code == 0
-    assert "not asked: ckpt cannot ask a source of type delta" in run.stdout
-    document = ckpt("inspect", SAMPLES / "delta-4.2", "--sources", "-o", "json").json()
+    assert "not asked: ckpt cannot ask a source of type rate-micro-batch" in " ".join(run.stdout.split())
+    document = ckpt("inspect", SAMPLES / "stateless-4.2", "--sources", "-o", "json").json()
     assert [source["live"] for source in document["sources"]] == [None]
 
 

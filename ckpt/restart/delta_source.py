@@ -1,0 +1,322 @@
+"""What a start makes of the Delta table that a source has now (``ckpt.live``): the rules, as measured.
+
+Delta is a source of Spark's first kind: a start asks it once more for the range of the latest batch, so that the log
+has to reach back to where that batch began. Then it plans the next batch, over all versions as far as a batch goes; a
+version that changes rows fails there, before anything is written. Files are opened when the batch runs.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ckpt import diagnoses
+from ckpt.findings import Diagnosis, Finding
+from ckpt.live.records import DeltaNow, DeltaOption, FileNow, LiveSource, VersionNow
+from ckpt.model import Json
+from ckpt.restart import messages
+from ckpt.restart.delta_unread import after, between, count_of, place
+from ckpt.restart.forecast import Forecast, Outcome, SourceRange
+from ckpt.restart.outlook import SourceOutcome, SourceOutlook, Stop, plural
+from ckpt.shell import quoted
+from ckpt.sources import DeltaOffset, decode
+from ckpt.versions import Rules
+
+_ONCE = (
+    "Start the query with the option failOnDataLoss=false, until its next batch is committed; then leave it out again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    diagnosis: Diagnosis
+    detail: str
+    remedy: str
+    outcome: Outcome = Outcome.FAILS_AT_START
+    error: str | None = None
+    later: bool = False  # a batch runs before it
+    runs: bool = False  # nothing fails
+    skips: bool = False  # rows are left out
+
+
+def delta_outlook(start: Forecast, source: LiveSource, reading: SourceRange, now: DeltaNow) -> SourceOutlook:
+    """One Delta source and the next start; pure."""
+    planned = reading.end is not None
+    before, end = (reading.start, reading.end) if planned else (now.before, reading.start)
+    at = decode(end)
+    if not isinstance(at, DeltaOffset):
+        return SourceOutlook(source, said="where the next batch starts is not in the log")
+    judge = _Judge(start, reading.index, now, place(before), at, end, planned)
+    troubles = list(judge.troubles())
+    found = tuple(Finding(one.diagnosis, f"sources/{reading.index}", one.detail, one.remedy) for one in troubles)
+    failing = [(one, finding) for one, finding in zip(troubles, found, strict=True) if not one.runs]
+    first = next(((one, finding) for one, finding in failing if not one.later), None)
+    stop = Stop(first[0].outcome, first[0].error, (first[1],)) if first else None
+    skips = any(one.skips for one in troubles)
+    outcome = SourceOutcome.FAILS if failing else SourceOutcome.SKIPS if skips else SourceOutcome.CONTINUES
+    return SourceOutlook(source, outcome, judge.said(), (), found, judge.waiting, judge.rows, judge.lost, stop)
+
+
+class _Judge:
+    """One table, and one start."""
+
+    def __init__(
+        self,
+        start: Forecast,
+        index: int,
+        now: DeltaNow,
+        before: DeltaOffset | None,
+        end: DeltaOffset,
+        value: Json,
+        planned: bool,
+    ) -> None:
+        self._rules: Rules = start.spark.rules
+        self._batch, self._index, self._now, self._planned = start.batch_id, index, now, planned
+        self._before, self._end, self._value = before, end, value
+        self._of_batch = between(now, before, end) if planned else []
+        self._new = after(now, end)
+
+    @property
+    def _same_table(self) -> bool:
+        return self._now.table_id == self._end.table_id
+
+    @property
+    def _there(self) -> bool:
+        """Whether what is to be read can be known."""
+        reaches = self._end.initial_snapshot or self._now.first <= self._end.version
+        return self._same_table and reaches and self._now.latest >= self._last and self._known_snapshot
+
+    @property
+    def _known_snapshot(self) -> bool:
+        needed = self._end.initial_snapshot or (self._planned and self._needs_snapshot)
+        return self._now.snapshot is not None or not needed
+
+    @property
+    def _needs_snapshot(self) -> bool:
+        return self._before is None or self._before.initial_snapshot
+
+    @property
+    def _last(self) -> int:
+        """The newest version of which something was read or planned."""
+        return self._end.version - 1 if self._end.at_boundary else self._end.version
+
+    @property
+    def _unread(self) -> list[FileNow]:
+        skips = DeltaOption.SKIPS_CHANGES in self._now.options
+        new = [file for version, files in self._new for file in files if not (skips and version.takes_rows)]
+        return [*self._of_batch, *new]
+
+    @property
+    def waiting(self) -> int | None:
+        return len(self._unread) if self._there else None
+
+    @property
+    def rows(self) -> int | None:
+        rows = [file.rows for file in self._unread]
+        return sum(one or 0 for one in rows) if self._there and None not in rows else None
+
+    @property
+    def lost(self) -> int | None:
+        return sum(file.there is False for file in self._unread) if self._there else None
+
+    def said(self) -> str:
+        now, waiting, rows = self._now, self.waiting, self.rows
+        has = f"the table has versions {now.first} to {now.latest}"
+        if not self._same_table:
+            return f"{has}, and another id"
+        if waiting is None:
+            return f"{has}; what waits to be read was not counted"
+        count = f" with {rows:,} {plural(rows, 'row')}" if rows is not None else ""
+        return f"{has}; {waiting:,} {plural(waiting, 'file')}{count} {'waits' if waiting == 1 else 'wait'} to be read"
+
+    def troubles(self) -> Iterator[_Trouble]:
+        """In the order in which a start comes to them."""
+        if not self._same_table:
+            yield self._other_table()
+            return
+        hidden = self._hidden_log()
+        if hidden is not None:
+            yield hidden
+            if not hidden.runs:
+                return
+        yield from self._schema()
+        yield from self._changes()
+        yield from self._missing()
+        if self._now.rewritten is not None:
+            yield self._rewritten()
+
+    def _other_table(self) -> _Trouble:
+        detail = f"it has the id {self._now.table_id}, and the query has read {self._end.table_id}"
+        remedy = (
+            "Check the option path: is it the table that the query reads? If so, the table was created again or "
+            "replaced, and no option makes this checkpoint read it. Start the query with a new checkpoint: it reads "
+            "all rows of the new table; what the sink has of the old one stays there, and state begins empty."
+        )
+        return _Trouble(diagnoses.sources.DELTA_OTHER_TABLE, detail, remedy, error=messages.OTHER_DELTA_TABLE)
+
+    def _hidden_log(self) -> _Trouble | None:
+        """Versions that a start goes back to, and that are not there."""
+        now, first = self._now, self._now.first
+        if now.latest < self._last:
+            return self._older_table()
+        if self._needs_snapshot:
+            return self._no_snapshot() if not now.begins_readable else None
+        assert self._before is not None
+        if first <= self._before.version:
+            return None
+        return self._cleaned(self._before.version)
+
+    def _older_table(self) -> _Trouble:
+        now = self._now
+        detail = f"it ends at version {now.latest}, and the query has read up to version {self._last}"
+        remedy = "The table was put back from an older copy, or the option path names a copy: name the right one. "
+        if now.fitting_batch is not None:
+            remedy += (
+                "If the older copy is to stay, `ckpt rewind {checkpoint} "
+                f"--to-batch {now.fitting_batch} --replay new` moves the query back to where this copy ends: it then "
+                "reads what is written from now on. Rows that it had read of the lost versions stay in the sink."
+            )
+        else:
+            remedy += "If the older copy is to stay, start the query with a new checkpoint: it reads every row again."
+        runs = not self._rules.delta_sees_missing_versions
+        error = messages.DELTA_VERSIONS_MISSING
+        return _Trouble(diagnoses.sources.DELTA_OLDER_TABLE, detail, remedy, error=error, runs=runs, skips=runs)
+
+    def _no_snapshot(self) -> _Trouble:
+        began = self._before.version if self._before else self._last
+        detail = f"the table as of version {began}, with which the query began, cannot be put together from its log"
+        if self._before is not None or self._planned or self._end.initial_snapshot:
+            remedy = (
+                "Not all of the table as it was then has been read, and the rest can no longer be told from what has. "
+                "Start the query with a new checkpoint: it reads the whole table, also what was read already."
+            )
+        else:
+            at = max(self._end.version, self._now.first)
+            begins = f"Start the query with the option startingVersion={at}, until its next batch is committed"
+            remedy = f"{self._gone_versions(self._end.version)}{self._moved(at)}{begins}; then leave it out again."
+        return _Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, remedy, error=messages.NO_DELTA_SNAPSHOT)
+
+    def _cleaned(self, begin: int) -> _Trouble | None:
+        first, end = self._now.first, self._end.version
+        detail = f"its log begins at version {first}, and a start goes back to version {begin}"
+        loses, beyond = DeltaOption.LOSES in self._now.options, first > end
+        gone = self._gone_versions(begin if self._planned else end)
+        if loses and not (beyond and self._rules.delta_sees_missing_versions):
+            left_out = _Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, gone.strip(), runs=True, skips=True)
+            return left_out if gone else None
+        remedy = gone or "Nothing that was not read is missing. "
+        if beyond and self._planned:
+            remedy += f"`ckpt skip {{checkpoint}}` leaves out batch {self._batch}, which cannot be read. Then "
+        remedy += f"{self._moved(first)}{_ONCE}"
+        error = messages.DELTA_VERSIONS_MISSING if loses else messages.DELTA_LOG_CLEANED
+        return _Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, remedy, error=error)
+
+    def _gone_versions(self, since: int) -> str:
+        """What is said of unread versions that the log no longer has; nothing where there are none."""
+        last = self._now.first - 1
+        if last < since:
+            return ""
+        which = f"version {since}" if last == since else f"versions {since} to {last}"
+        return (
+            f"What {which} added can no longer be told, and is left out; these rows are still in the table, unless "
+            "they were deleted since: a batch query can read them. "
+        )
+
+    def _moved(self, version: int) -> str:
+        """The command that moves the end of the latest batch to the beginning of a version, if that is later."""
+        if version <= self._end.version:
+            return ""
+        value = dict(self._value) if isinstance(self._value, dict) else {}
+        base = -1 if value.get("sourceVersion") == 1 else -100
+        value |= {"reservoirVersion": version, "index": base}
+        to = quoted(json.dumps(value, separators=(",", ":")))
+        command = f"`ckpt offsets set {{checkpoint}} --source {self._index} --to {to}`"
+        return f"{command} shows the plan to go on at version {version}. Apply it. "
+
+    def _schema(self) -> Iterator[_Trouble]:
+        changed = [version for version, _ in self._new if not version.fits]
+        if self._now.fits and not changed:
+            return
+        detail = "a column that the query has still to read has another name in the newest version, or is gone"
+        remedy = (
+            "Start the query with a new checkpoint, and with the option startingVersion set to the version after the "
+            "change. Rows before it that were not read are read by a batch query, or by none."
+        )
+        later = self._now.fits and self._planned
+        yield _Trouble(
+            diagnoses.sources.DELTA_COLUMNS_CHANGED, detail, remedy, error=messages.DELTA_COLUMNS_CHANGED, later=later
+        )
+
+    def _changes(self) -> Iterator[_Trouble]:
+        options, before = self._now.options, 0
+        if DeltaOption.SKIPS_CHANGES in options:
+            skipped = [(version, files) for version, files in self._new if version.takes_rows and files]
+            if skipped:
+                yield self._skipped(skipped)
+            return
+        if DeltaOption.IGNORES_CHANGES in options:
+            return
+        for version, files in self._new:
+            if version.takes_rows and (files or DeltaOption.IGNORES_DELETES not in options):
+                yield self._change(version, files, later=self._planned or before > self._now.most_files)
+                return
+            before += len(files)
+
+    def _change(self, version: VersionNow, files: Sequence[FileNow], *, later: bool) -> _Trouble:
+        number = version.version
+        if not files:
+            remedy = (
+                "Start the query with the option ignoreDeletes=true, until it has read that version: no row that waits "
+                "is left out. What the sink has of the deleted rows stays there."
+            )
+            detail, error = f"version {number} deletes rows", messages.DELTA_DELETES
+        else:
+            count = count_of(files)
+            remedy = (
+                "Start the query with the option skipChangeCommits=true, until it has read that version: it leaves out "
+                f"what such versions write ({count} in version {number}). With ignoreChanges=true it reads all of that "
+                "instead, rows that it has already read among them."
+            )
+            detail, error = (
+                f"version {number} rewrites rows: it adds {count} and removes others",
+                messages.DELTA_CHANGES,
+            )
+        return _Trouble(diagnoses.sources.DELTA_ROWS_CHANGED, detail, remedy, error=error, later=later)
+
+    def _skipped(self, skipped: Sequence[tuple[VersionNow, Sequence[FileNow]]]) -> _Trouble:
+        files = [file for _, some in skipped for file in some]
+        numbers = ", ".join(str(version.version) for version, _ in skipped[:5])
+        detail = f"skipChangeCommits leaves out {count_of(files)} of {plural(len(skipped), 'version')} {numbers}"
+        remedy = "If these rows are new and not rewritten ones, read them with a batch query: the stream does not."
+        return _Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, remedy, runs=True, skips=True)
+
+    def _missing(self) -> Iterator[_Trouble]:
+        files = self._unread
+        gone = [at for at, file in enumerate(files) if file.there is False]
+        if not gone:
+            return
+        count = count_of([files[at] for at in gone])
+        has = "was not read is" if len(gone) == 1 else "were not read are"
+        detail = f"{count} that {has} not there: deleted by VACUUM, or by hand"
+        remedy = (
+            "Put the files back from a copy, if there is one. If not: start the query in a session with the setting "
+            f"spark.sql.files.ignoreMissingFiles=true, until it has read them: it leaves out {count}, silently. "
+            "If VACUUM deleted them after OPTIMIZE, their rows are in other files of the table: a batch query can read "
+            "them."
+        )
+        later = gone[0] >= len(self._of_batch) if self._planned else gone[0] >= self._now.most_files
+        yield _Trouble(
+            diagnoses.sources.DELTA_FILES_GONE,
+            detail,
+            remedy,
+            Outcome.FAILS_IN_BATCH,
+            messages.no_data_file(self._rules),
+            later=later,
+        )
+
+    def _rewritten(self) -> _Trouble:
+        detail = f"version {self._now.rewritten} was written after the batch that has read it was planned"
+        remedy = (
+            "Find out whether the table was put back from an older copy, and has been written to since. If it was, "
+            "rows of the versions that the query had read under the same numbers are never read."
+        )
+        return _Trouble(diagnoses.sources.DELTA_LOOKS_REWRITTEN, detail, remedy, runs=True)

@@ -1,0 +1,95 @@
+"""Record what Spark does at Delta tables: `python -m tests.live.delta_record --spark 4.2=/path/to/python`.
+
+To be run with the Python in which ckpt is installed. What ckpt read of the table before the start stands beside Spark's
+answer, so that the forecast can be compared without a JVM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from ckpt import ask_sources, open_checkpoint
+from ckpt.live import DeltaNow
+from ckpt.live.records import DeltaOption, FileNow, VersionNow
+from tests.live.delta_cases import CASES, OPTIONS, Case
+from tests.live.delta_worker import PACKAGE
+from tests.oracle.record import Worker
+from tests.sinks.record import DELTA
+
+if TYPE_CHECKING:
+    from tests.spark.live import Here
+
+RECORDED = Path(__file__).with_name("delta.json")
+
+
+def ask(session: Worker | Here, case: Case, folder: Path) -> tuple[list[Any], DeltaNow, dict[str, Any]]:
+    """The newest offsets, what the table tells ckpt, and what Spark then does; `folder` is there afterwards."""
+    made = folder.parent / f"made {case.history}"
+    if not made.exists():
+        session.ask({"do": "make", "place": str(made), "history": case.history})
+    session.ask({"do": "happen", "place": str(folder), "of": str(made), **dataclasses.asdict(case)})
+    now = asked(folder, case)
+    offsets = ends(folder / "checkpoint")
+    return offsets, now, session.ask({"do": "start", "place": str(folder), **OPTIONS[case.options]})
+
+
+def asked(folder: Path, case: Case) -> DeltaNow:
+    options = {0: {"path": str(folder / "table"), **case.reader}}
+    (source,) = ask_sources(open_checkpoint(str(folder / "checkpoint")), options)
+    assert source.delta is not None
+    return source.delta
+
+
+def ends(checkpoint: Path) -> list[Any]:
+    """What the offset files say of the source."""
+    numbers = sorted(int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*"))
+    return [json.loads((checkpoint / "offsets" / str(one)).read_text().splitlines()[2]) for one in numbers]
+
+
+def to_json(now: DeltaNow) -> dict[str, Any]:
+    """As it is recorded."""
+    told = dataclasses.asdict(now)
+    del told["options"], told["most_files"]
+    return told
+
+
+def from_json(told: dict[str, Any], case: Case) -> DeltaNow:
+    """The same read back."""
+    files = lambda some: tuple(FileNow(**one) for one in some)  # noqa: E731
+    versions = tuple(VersionNow(**{**one, "files": files(one["files"])}) for one in told["versions"])
+    snapshot = None if told["snapshot"] is None else files(told["snapshot"])
+    given = {f"{key}={value}" if key == "failOnDataLoss" else key for key, value in case.reader.items()}
+    options = frozenset(DeltaOption(one) for one in given)
+    return DeltaNow(**{**told, "versions": versions, "snapshot": snapshot, "options": options})
+
+
+def record(minor: str, python: str) -> None:
+    """Record the cases that are not recorded yet for one Spark version."""
+    found = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    answers: dict[str, Any] = found.setdefault(minor, {"spark": "", "answers": {}})["answers"]
+    todo = [case for case in CASES if case.name not in answers]
+    with (
+        TemporaryDirectory() as scratch,
+        Worker(python, Path(os.devnull), "tests.live.delta_worker", {PACKAGE: DELTA[minor]}) as session,
+    ):
+        if not session.spark.startswith(f"{minor}."):
+            raise SystemExit(f"{python} has Spark {session.spark}, not {minor}")
+        found[minor]["spark"] = session.spark
+        for number, case in enumerate(todo):
+            offsets, now, said = ask(session, case, Path(scratch, str(number)))
+            answers[case.name] = {"offsets": offsets, "now": to_json(now), "spark": said}
+            text = json.dumps(found, sort_keys=True).replace('{"now"', '\n{"now"')
+            RECORDED.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spark", action="append", required=True, metavar="VERSION=PYTHON")
+    for word in parser.parse_args().spark:
+        record(*word.split("=", 1))
