@@ -83,7 +83,7 @@ def _kept(
     checkpoint: Checkpoint, context: Context, places: list[StorePartition], oldest: int
 ) -> Step[Mapping[StorePartition, _Kept]]:
     """What has to stay of each store; one of which it is not sure is left out, and stays as it is."""
-    plain = [place for place in places if not any(unique_id for _, unique_id in _ids(place))]
+    plain = [place for place in places if not any(unique_id for _, unique_id in _ids(place)) and not context.unique_ids]
     found: dict[StorePartition, _Kept] = {}
     for place in plain:
         base = base_of(place.names, oldest)
@@ -110,7 +110,11 @@ def _by_lineage(
         at = replace(context, needed_version=batch + 1, unique_ids=commit.state_unique_ids)
         targets = {place: target for place in used if (target := at.target(place)) is not None}
         lineages = yield from read_lineages(targets, context.codec or LZ4)
-        chains = {place: chain_to(place.names, target, lineages.get(place)) for place, target in targets.items()}
+        chains = {
+            place: chain_to(place.names, target, lineages.get(place))
+            for place, target in targets.items()
+            if place in lineages or (target.version, target.unique_id) in place.names.snapshots  # else it is unknown
+        }
         used = {
             place: ids | {*chain.logs, *([chain.snapshot] if chain.snapshot else [])}
             for place, ids in used.items()

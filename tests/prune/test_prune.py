@@ -52,6 +52,7 @@ def test_what_could_be_done_before_can_be_done_after(sample: str, keep: int, tmp
     assert outcomes(checkpoint) == starts
     assert targets(checkpoint) == ways
     now = ckpt.verify_state(str(checkpoint), jobs=1)
+    assert now.loadable == verified.loadable
     assert {one.path for one in now.damages} <= {one.path for one in verified.damages}
     assert not ckpt.prune_checkpoint(str(checkpoint))[0].steps
     if receipt.backup is not None:
@@ -162,6 +163,25 @@ def test_a_lineage_is_followed_and_not_the_newest_zip(tmp_path: Path) -> None:
     old = kinds(plan)[Kind.OLD_VERSION]
     assert not any(path.startswith(("state/0/0/3_", "state/0/0/4_")) for path in old)
     assert any(path.startswith("state/0/0/1_") for path in old)
+
+
+def test_a_store_whose_lineage_cannot_be_read_stays_as_it_is(tmp_path: Path) -> None:
+    checkpoint = aged(FORMAT_2, tmp_path / "checkpoint", 4)
+    for file in (checkpoint / "state/0/0").glob("5_*.changelog"):
+        file.write_bytes(b"in another codec")
+    plan = plan_prune(open_storage(str(checkpoint)))
+    paths = {path for one in plan.pruned for path in one.paths}
+    assert not any(path.startswith("state/0/0/") for path in paths)
+    assert any(path.startswith("state/0/1/") for path in paths)
+
+
+def test_a_store_whose_names_and_commits_are_of_different_formats_stays_as_it_is(tmp_path: Path) -> None:
+    checkpoint = aged(FORMAT_2, tmp_path / "checkpoint", 2)
+    folder = checkpoint / "state/0/0"
+    for file in folder.glob("*_*.*"):
+        file.rename(folder / f"{file.name.partition('_')[0]}{file.name[file.name.index('.') :]}")
+    plan = plan_prune(open_storage(str(checkpoint)))
+    assert not any(path.startswith("state/0/0/") for one in plan.pruned for path in one.paths)
 
 
 def test_what_interrupted_writes_left_goes(tmp_path: Path) -> None:
