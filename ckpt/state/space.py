@@ -55,7 +55,7 @@ def base_of(names: StoreNames, version: int) -> int | None:
 
 def below(place: StorePartition, base: int) -> list[str]:
     """The names of all files of earlier versions than ``base``, oldest first, without hidden checksum files."""
-    if all(version >= base for version, _ in (*place.names.logs, *place.names.snapshots)):
+    if not base or all(version >= base for version, _ in (*place.names.logs, *place.names.snapshots)):
         return []
     of = {(version_of(name), shown_name(name)) for name in place.files}
     return [

@@ -115,7 +115,11 @@ class ScanReport:
     def _table(self) -> Iterator[Block]:
         rows = tuple(self._row(one) for one in self.found.checkpoints if one.error is None)
         if rows:
-            yield Table(rows, _HEADS, TooWide.DROP)
+            told = [
+                place for place, cells in enumerate(zip(*rows, strict=True)) if any(cells)
+            ]  # columns with something
+            heads = tuple(_HEADS[place] for place in told)
+            yield Table(tuple(tuple(row[place] for place in told) for row in rows), heads, TooWide.DROP)
 
     def _row(self, one: ScannedCheckpoint) -> tuple[str, ...]:
         return (
