@@ -11,6 +11,7 @@ from ckpt.checks.starting import in_use, state_format
 from ckpt.findings import Asked, Finding, Severity
 from ckpt.inspection import Inspection, RatedFinding, inspect
 from ckpt.live.records import LiveSource
+from ckpt.origin import written_by
 from ckpt.query import QueryDescription
 from ckpt.restart.recorded import SettingOutlook, setting_outlooks
 from ckpt.sinklog import SinkLog
@@ -91,7 +92,7 @@ def readiness(
     compared = _compared(checkpoint, start, spark) if start.query else Compared()
     found: list[Finding] = [
         *in_use("the checkpoint" if changed is None and checkpoint.moving else changed),
-        *state_format(checkpoint, start.settings, all_known=start.all_settings),
+        *state_format(checkpoint, _versions(checkpoint, spark), start.settings, all_known=start.all_settings),
         *compared.findings,
     ]
     seen = inspect(checkpoint, (spark,) if spark else (), start.progress, 10, sink, live or (), found)
@@ -105,6 +106,12 @@ def readiness(
         (*_unseen(checkpoint, start, changed), *compared.unknown),
         tuple(name for name, not_asked in missing.items() if not_asked),
     )
+
+
+def _versions(checkpoint: Checkpoint, spark: Spark | None) -> list[Spark]:
+    """Those that may start the query."""
+    oldest = written_by(checkpoint).at_least
+    return [spark] if spark else [one for one in Spark if oldest is None or one.at_least(oldest)]
 
 
 def _compared(checkpoint: Checkpoint, start: PlannedStart, spark: Spark | None) -> Compared:

@@ -67,6 +67,7 @@ class Rules:
     check_needs_partitions: bool  # and that check dies where no number of shuffle partitions is recorded
     new_query_needs_empty: bool  # it refuses a new query where offsets/, state/ or commits/ hold something
     asserts_no_commits: bool  # and trips over left commits before that, with other words
+    takes_state_format: bool  # it takes the state store checkpoint format from the session, and not from the checkpoint
     records: frozenset[str]  # settings that OffsetSeqMetadata records, and that of an older version does not
 
     # The state that a start loads.
@@ -106,6 +107,7 @@ _3_5 = Rules(
     check_needs_partitions=False,
     new_query_needs_empty=False,
     asserts_no_commits=False,
+    takes_state_format=True,
     records=frozenset(),
     newest_join_format=2,
     runs_join_format=2,
@@ -174,7 +176,7 @@ _4_2 = replace(
     checksum_check=ChecksumCheck.FORMAT_2,
     reads_merged_lists=True,
 )
-_4_3 = replace(_4_2, check_needs_partitions=False, runs_join_format=4)
+_4_3 = replace(_4_2, check_needs_partitions=False, takes_state_format=False, runs_join_format=4)
 
 RULES: dict[Spark, Rules] = {
     Spark.V3_5: _3_5,

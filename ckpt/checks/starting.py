@@ -1,11 +1,11 @@
 """What is known of the start that is about to be tried: whether another driver is alive, and what its session has."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ckpt import diagnoses, settings
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
-from ckpt.model import Provider
+from ckpt.versions import Spark
 
 
 def in_use(changed: str | None) -> Iterator[Finding]:
@@ -14,17 +14,22 @@ def in_use(changed: str | None) -> Iterator[Finding]:
         yield Finding(diagnoses.starting.SECOND_DRIVER, changed, "it changed while ckpt was looking")
 
 
-def state_format(checkpoint: Checkpoint, given: Mapping[str, str], *, all_known: bool) -> Iterator[Finding]:
-    """State store checkpoint format 2, which the offset log does not record.
+def state_format(
+    checkpoint: Checkpoint, versions: Iterable[Spark], given: Mapping[str, str], *, all_known: bool
+) -> Iterator[Finding]:
+    """The state store checkpoint format, which the offset log does not record.
 
     Args:
         checkpoint: Whose start it is.
+        versions: That may start the query.
         given: Settings of the session.
         all_known: Whether these are all that it has.
 
     """
     state = checkpoint.state
     if state is None or not state.operators or checkpoint.offsets.latest is None:
+        return
+    if not any(version.rules.takes_state_format for version in versions):
         return
     name, needed = settings.CHECKPOINT_FORMAT, str(state.format_version)
     value = given.get(name, "1" if all_known else None)
@@ -35,6 +40,5 @@ def state_format(checkpoint: Checkpoint, given: Mapping[str, str], *, all_known:
         detail = f"the state has checkpoint format {needed}, which needs {name}={needed}"
         yield Finding(diagnoses.starting.NEEDED_SETTING, path, detail, f"Start the query with `{name}={needed}`.")
         return
-    kept = "" if state.provider is not Provider.HDFS else ", and an HDFS-backed store has no other"
-    detail = f"the state has checkpoint format {needed}{kept}; the session has {name}={value}"
+    detail = f"the state has checkpoint format {needed}; the session has {name}={value}"
     yield Finding(diagnoses.starting.WRONG_SETTING, path, detail, f"Start the query with `{name}={needed}`.")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ckpt import settings
 from ckpt.checkpoint import Checkpoint
 from ckpt.model import OffsetLog
 from ckpt.secrets import masked
@@ -38,7 +39,16 @@ def setting_outlooks(checkpoint: Checkpoint, spark: Spark, given: Mapping[str, s
     recorded = recorded_settings_of(checkpoint)
     known = {one.name: one for one in RECORDED if spark.at_least(one.since)}
     names = [name for name in known if name in given] + sorted(given.keys() - known.keys())
+    kept = {} if spark.rules.takes_state_format else _state_format(checkpoint)
+    recorded = {**recorded, **kept} if recorded is not None else None
+    known |= {name: Recorded(name) for name in kept}
     return tuple(_outlook(name, given[name], known.get(name), recorded) for name in names)
+
+
+def _state_format(checkpoint: Checkpoint) -> dict[str, str]:
+    """The state store checkpoint format, which Spark 4.3 takes from the checkpoint without having recorded it."""
+    state = checkpoint.state
+    return {settings.CHECKPOINT_FORMAT: str(state.format_version)} if state and state.operators else {}
 
 
 def _outlook(name: str, value: str, known: Recorded | None, recorded: Mapping[str, str] | None) -> SettingOutlook:

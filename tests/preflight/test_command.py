@@ -67,9 +67,13 @@ def test_secrets_in_settings_are_not_printed(output: str, ckpt: Ckpt) -> None:
 @pytest.mark.parametrize(("value", "code", "go"), [(None, "CKPT441", True), ("1", "CKPT440", False), ("2", None, True)])
 def test_the_state_format_that_nothing_records(value: str | None, code: str | None, go: bool, ckpt: Ckpt) -> None:
     words = [] if value is None else ["--conf", f"{FORMAT_2}={value}"]
-    found = ckpt("preflight", "sample_checkpoints/aggregation-format2-4.2", *words, "-o", "json").json()
+    sample = "sample_checkpoints/aggregation-format2-4.2"
+    found = ckpt("preflight", sample, *words, "-o", "json").json()
+    newer = ckpt("preflight", sample, *words, "--spark", "4.3", "-o", "json").json()
 
     assert found["go"] is go
+    assert newer["go"]
+    assert [one["used"] for one in newer["settings"]] == ["2"] * len(newer["settings"])
     assert [one["code"] for one in (*found["holds"], *found["warnings"])] == ([code] if code else [])
 
 
