@@ -52,7 +52,7 @@ def explain_error(text: str | BinaryIO, inspection: Inspection | None = None) ->
 
     >>> found = ckpt.explain_error("java.lang.IllegalStateException: batch 4 doesn't exist")
     >>> found.matches[0].error.title, found.matches[0].error.codes
-    ('The offsets of an earlier batch are missing', ('CKPT201', 'CKPT202'))
+    ('The offsets of an earlier batch are missing', ('CKPT201', 'CKPT202', 'CKPT403'))
     >>> ckpt.explain_error("java.lang.IllegalStateException: it does not work").matches
     ()
 
