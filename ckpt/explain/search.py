@@ -19,7 +19,7 @@ _ENDED = ("terminated with error", "terminated with exception", "StreamingQueryE
 _OUTSIDE = ("Traceback (most recent call last)", "Exception in thread", "py4j.", "pyspark.errors.")  # of no log record
 _CAUSED = "Caused by: "
 _FRAME = re.compile(r"\s+at [^\[]")  # Jackson says ``at [Source: ...`` of its input
-_THROWN = re.compile(r"(?:[\w$]{1,99}\.){1,30}[\w$]{0,99}(?:Exception|Error)\b|\[[A-Z][A-Z0-9_]{5,99}[\].]")
+_THROWN = re.compile(r"\.[A-Z]\w{0,99}(?:Exception|Error)\b|\[[A-Z][A-Z0-9_]{5,99}[\].]")
 
 _Key = tuple[int, int, bool, bool, int, int]
 

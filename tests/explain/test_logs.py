@@ -113,5 +113,9 @@ def test_hostile_text_ends() -> None:
     assert causes(endless) == []
     assert causes("\n".join(["[" * 5000, "batch " * 10_000, "\\n\\tat " * 9_000, '{"a":' * 9_000])) == []
     assert causes("a" * 3_000_000) == []
+    assert causes(("a" * 98 + "." + "A" * 97 + ".") * 600 + "Error") == []
+    assert (
+        causes("\n".join([" " * 60_000 + "at ", "[" + "A" * 90 + "[" + "B" * 60_000, "{" * 60_000 + "batch 1"])) == []
+    )
     assert causes("\x00\x1b[2J batch 4 doesn't exist") == ["batch-does-not-exist"]
     assert causes("\x1f\x8b not gzip") == []
