@@ -1,12 +1,21 @@
-"""Every error message that a real Spark answered in the tests of ckpt, as a short sign of what it is."""
+"""Every error message that a real Spark answered in the tests of ckpt, as a short sign of what it is.
+
+    python -m tests.explain.messages
+
+adds to `declared.json` the messages that are new, with the entry that explains them now: look at each, and change
+what is wrong; null says that it is unknown.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from ckpt.explain import explain_error
 
 TESTS = Path(__file__).parents[1]
 DECLARED = Path(__file__).parent / "declared.json"
@@ -53,3 +62,18 @@ def _chains(value: Any) -> Iterator[list[str]]:
         case list():
             for inner in value:
                 yield from _chains(inner)
+
+
+def main() -> None:
+    """Declare what is new."""
+    declared = json.loads(DECLARED.read_text())
+    for name, text in messages():
+        if name not in declared:
+            found = explain_error(text).matches
+            declared[name] = found[0].error.id if found else None
+            sys.stdout.write(f"{declared[name]}: {text[:500]}\n\n")
+    DECLARED.write_text(json.dumps(declared, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main()
