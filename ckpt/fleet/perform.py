@@ -2,8 +2,8 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ckpt.errors import CkptError, UsageError
 from ckpt.findings import Severity
@@ -88,31 +88,42 @@ def scan(
         raise UsageError("`jobs` has to be 1 or more")
     if kafka_options:
         librdkafka(kafka_options)
-    began = _now_ms()
-    wanted = [roots] if isinstance(roots, str) else list(dict.fromkeys(roots))
-    given = storage_options or {}
-    seen: list[ScannedRoot] = []
-    rows: dict[str, ScannedCheckpoint] = {}
-    todo: list[tuple[str, tuple[str, ...]]] = []
-    for uri in wanted:
-        try:
-            storage = open_storage(uri, given)
-            found = discover(storage, depth)
-        except CkptError as error:
-            seen.append(ScannedRoot(uri, error=str(error)))
-            continue
-        seen.append(ScannedRoot(uri, len(found.checkpoints)))
-        todo.append((uri, found.checkpoints))
-        rows |= {(place := storage.below(path).uri): unreadable(place, why) for path, why in found.unlisted}
-    total, done = sum(len(paths) for _, paths in todo), 0
-    for uri, paths in todo:
+    began, given = _now_ms(), storage_options or {}
+    found = _find([roots] if isinstance(roots, str) else roots, given, depth)
+    rows = {one.path: one for one in found.unlisted}
+    done, total = 0, sum(map(len, found.checkpoints.values()))
+    for uri, paths in found.checkpoints.items():
         for one in look(uri, given, paths, jobs or os.cpu_count() or 1, changed_since_ms, kafka_options):
             done += 1
             if watcher is not None:
                 watcher(done, total)
             if one is not None:
                 rows[one.path] = one
-    return Scan(tuple(seen), tuple(sorted(rows.values(), key=_worst_first)), began, _now_ms())
+    return Scan(tuple(found.roots), tuple(sorted(rows.values(), key=_worst_first)), began, _now_ms())
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is below all roots."""
+
+    roots: list[ScannedRoot] = field(default_factory=list)
+    checkpoints: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by root, relative to it
+    unlisted: list[ScannedCheckpoint] = field(default_factory=list)  # folders that could not be listed
+
+
+def _find(roots: Iterable[str], options: Mapping[str, str], depth: int | None) -> _Found:
+    found = _Found()
+    for uri in dict.fromkeys(roots):
+        try:
+            storage = open_storage(uri, options)
+            below = discover(storage, depth)
+        except CkptError as error:
+            found.roots.append(ScannedRoot(uri, error=str(error)))
+            continue
+        found.roots.append(ScannedRoot(uri, len(below.checkpoints)))
+        found.checkpoints[uri] = below.checkpoints
+        found.unlisted += [unreadable(storage.below(path).uri, why) for path, why in below.unlisted]
+    return found
 
 
 def _worst_first(one: ScannedCheckpoint) -> tuple[int, bool, bool, str]:
