@@ -11,7 +11,6 @@ from ckpt.texts import plural, printable, size
 from ckpt.times import instant
 from ckpt.version import __version__
 
-_FOLDER = "files"
 _QUOTED = re.compile(r"`([^`]*)`")
 
 
@@ -54,7 +53,7 @@ def _environment() -> Any:
 
 
 def _source(name: str) -> str:
-    return files(__package__).joinpath(_FOLDER, name).read_text(encoding="utf-8")
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _shown(value: Any) -> Any:

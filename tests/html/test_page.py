@@ -154,7 +154,7 @@ def luminance(colour: str) -> float:
 
 
 def test_texts_have_enough_contrast() -> None:
-    style = (Path(templates.__file__).parent / "files" / "style.css").read_text()
+    style = Path(templates.__file__).with_name("style.css").read_text()
     schemes = [dict(re.findall(r"--(\w+):#(\w+)", line)) for line in style.splitlines() if "--ink:" in line]
     assert len(schemes) == 3, "light, dark, print"
     for scheme in schemes:
