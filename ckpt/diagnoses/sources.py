@@ -1,4 +1,4 @@
-"""Diagnoses of what ``ckpt inspect --sources`` finds in the sources (CKPT42x Kafka, CKPT45x Delta)."""
+"""Diagnoses of what ``ckpt inspect --sources`` finds in the sources (CKPT42x Kafka, CKPT45x Delta, CKPT46x files)."""
 
 from ckpt.diagnoses.common import ERROR, WARNING
 from ckpt.findings import Diagnosis
@@ -91,7 +91,7 @@ DELTA_ROWS_CHANGED = Diagnosis(
     ERROR,
     "A version of the Delta table that the query has still to read updates, overwrites or deletes rows. A streaming "
     "query stops there, unless an option says what to do.",
-    "Start the query with skipChangeCommits=true, until it has read that version.",
+    "Start the query with skipChangeCommits=true, until it has read that version and committed one more batch.",
 )
 DELTA_FILES_GONE = Diagnosis(
     "CKPT455",
@@ -124,4 +124,36 @@ DELTA_LEAVES_OUT = Diagnosis(
     "With the options that were given, the next start does not fail and says nothing: it leaves out rows of the Delta "
     "table.",
     "Read these rows with a batch query, if they are needed.",
+)
+FILES_OF_BATCH_GONE = Diagnosis(
+    "CKPT461",
+    "files-of-planned-batch-gone",
+    ERROR,
+    "Files of a planned batch are not there. The next start runs that batch without them, and commits it, without an "
+    "error: their rows are lost, whatever ignoreMissingFiles says.",
+    "Put the files back where they were before the start.",
+)
+FILES_TOO_OLD = Diagnosis(
+    "CKPT462",
+    "files-too-old",
+    WARNING,
+    "Files that the query has not read are older, by their time of modification, than the newest that it has read by "
+    "more than maxFileAge (7 days, if it is not given). No batch reads them, and nothing says so.",
+    "Start the query with a larger maxFileAge.",
+)
+FILES_CHANGED = Diagnosis(
+    "CKPT463",
+    "files-written-again",
+    WARNING,
+    "Files were written again after the query had read them. It goes by names, and does not read them again.",
+    "Write new rows into new files. To have these read, copy them under new names: all rows of the copies are new to "
+    "it, also those that it has read before.",
+)
+FILES_ELSEWHERE = Diagnosis(
+    "CKPT464",
+    "files-read-elsewhere",
+    WARNING,
+    "None of the files that the query has read was in this folder. If the query is to read it, every file in it is "
+    "new, also copies of files that were read.",
+    "Check the option path.",
 )

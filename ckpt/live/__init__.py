@@ -2,6 +2,15 @@
 
 from ckpt.live.asking import ask_sources
 from ckpt.live.options import source_options
-from ckpt.live.records import DeltaNow, KafkaNow, LiveSource, PartitionNow, TopicNow
+from ckpt.live.records import DeltaNow, FilesNow, KafkaNow, LiveSource, PartitionNow, TopicNow
 
-__all__ = ["DeltaNow", "KafkaNow", "LiveSource", "PartitionNow", "TopicNow", "ask_sources", "source_options"]
+__all__ = [
+    "DeltaNow",
+    "FilesNow",
+    "KafkaNow",
+    "LiveSource",
+    "PartitionNow",
+    "TopicNow",
+    "ask_sources",
+    "source_options",
+]

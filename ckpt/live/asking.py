@@ -10,9 +10,10 @@ from ckpt.errors import UsageError
 from ckpt.live import kafka
 from ckpt.live.delta import ask_delta
 from ckpt.live.delta_options import lower, other_rules
+from ckpt.live.files import ask_files, other_files
 from ckpt.live.kafka_options import SERVERS, librdkafka, plain
 from ckpt.live.records import KafkaNow, LiveSource, TopicNow
-from ckpt.model import OffsetLog
+from ckpt.model import Json, OffsetLog
 from ckpt.sources import KafkaOffset, SourceType, SourceView, decode, in_order
 from ckpt.storage.locations import family, local_path
 
@@ -29,7 +30,7 @@ def ask_sources(
     Args:
         checkpoint: What ``open_checkpoint`` read.
         options: Options of the reader of each source, by its number, as Spark calls them: for Kafka at least
-            ``kafka.bootstrap.servers``, for Delta ``path``. ``source_options`` reads them from words.
+            ``kafka.bootstrap.servers``, for Delta and files ``path``. ``source_options`` reads them from words.
         storage_options: For the file systems of paths that are of the same kind as that of the checkpoint.
 
     Raises:
@@ -56,12 +57,27 @@ def ask_sources(
 _NEEDS = {
     SourceType.KAFKA: ("the brokers", f"{SERVERS}=HOST:PORT"),
     SourceType.DELTA: ("the table", "path=URI"),
+    SourceType.FILE: ("the folder", "path=URI"),
 }
 """What a source has to be given: the checkpoint does not say where it is."""
 
 
 def _cannot(view: SourceView) -> str:
-    return f"ckpt cannot ask a source of type {view.type}"
+    return f"ckpt cannot ask {_looks_like(view.offset) or f'a source of type {view.type}'}"
+
+
+def _looks_like(offset: Json) -> str | None:
+    """A source that ckpt does not know, by the names in its offset."""
+    names = tuple(offset) if isinstance(offset, dict) else ()
+    if {"snapshot_id", "position", "scan_all_files"} <= set(names):
+        return "a source that looks like Iceberg"
+    if set(names) & {"commitTime", "offsetCommitTime"}:
+        return "a source that looks like Hudi"
+    if any(name.startswith("shardId-") for name in names):
+        return "a source that looks like Kinesis"
+    if any(re.match("(non-)?persistent://", name) for name in names):
+        return "a source that looks like Pulsar"
+    return None
 
 
 def _asked(
@@ -77,11 +93,16 @@ def _asked(
     given = lower(options)
     if not given.get("path"):
         raise UsageError(f"`source_options`: source {view.index} needs path=URI")
+    same = _one_kind(given["path"], checkpoint.uri)
+    if view.type is SourceType.FILE:
+        why = other_files(options)
+        if why is not None:
+            return LiveSource(view.index, not_asked=why)
+        return LiveSource(view.index, files=ask_files(checkpoint, view.index, options, storage_options, same))
     strange = other_rules(given)
     if strange is not None:
         return LiveSource(view.index, not_asked=f"with the option {strange} Delta has rules that ckpt does not know")
-    same = storage_options if _one_kind(given["path"], checkpoint.uri) else {}
-    return LiveSource(view.index, delta=ask_delta(checkpoint, view.index, given, same))
+    return LiveSource(view.index, delta=ask_delta(checkpoint, view.index, given, storage_options if same else {}))
 
 
 def _one_kind(uri: str, other: str) -> bool:

@@ -91,10 +91,27 @@ class DeltaNow:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesNow:
+    """What the folder of a file source has, beside the log of the source."""
+
+    files: int  # that Spark lists
+    seen: int  # that the log of the source names
+    unseen: int  # that the next batch, or a later one, reads
+    old: int = 0  # that no batch reads, because they are older than ``maxFileAge``
+    oldest_ms: int = 0  # how much older than the newest that was read
+    planned: int = 0  # of the latest batch
+    gone: tuple[str, ...] = ()  # of these, those that are not there
+    changed: int = 0  # that were written again after a batch before the latest had read them
+    changed_last: int = 0  # the same of the latest batch
+    elsewhere: bool = False  # all that were read are in other folders
+
+
+@dataclass(frozen=True, slots=True)
 class LiveSource:
     """One source of a query, and what it answered."""
 
     index: int
     kafka: KafkaNow | None = None
     delta: DeltaNow | None = None
+    files: FilesNow | None = None
     not_asked: str | None = None  # why there is no answer, without a full stop

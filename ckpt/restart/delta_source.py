@@ -21,6 +21,7 @@ from ckpt.shell import quoted
 from ckpt.sources import DeltaOffset, decode
 from ckpt.versions import Rules
 
+_PAST = "until it has read that version and committed one more batch, because a start looks at the last batch again"
 _ONCE = (
     "Start the query with the option failOnDataLoss=false, until its next batch is committed; then leave it out again."
 )
@@ -255,24 +256,32 @@ class _Judge:
             return
         if DeltaOption.IGNORES_CHANGES in options:
             return
-        for version, files in self._new:
+        for version, files in [*self._again(), *self._new]:
             if version.takes_rows and (files or DeltaOption.IGNORES_DELETES not in options):
-                yield self._change(version, files, later=self._planned or before > self._now.most_files)
+                new = version.version > self._last
+                yield self._change(version, files, later=new and (self._planned or before > self._now.most_files))
                 return
             before += len(files)
+
+    def _again(self) -> list[tuple[VersionNow, Sequence[FileNow]]]:
+        """The versions of the latest batch, at which a start looks once more."""
+        if self._before is None or self._before.initial_snapshot:
+            return []
+        since = self._before.version if self._before.at_boundary else self._before.version + 1
+        return [(one, one.files) for one in self._now.versions if since <= one.version <= self._last]
 
     def _change(self, version: VersionNow, files: Sequence[FileNow], *, later: bool) -> _Trouble:
         number = version.version
         if not files:
             remedy = (
-                "Start the query with the option ignoreDeletes=true, until it has read that version: no row that waits "
-                "is left out. What the sink has of the deleted rows stays there."
+                f"Start the query with the option ignoreDeletes=true, {_PAST}: no row that waits is left out. What the "
+                "sink has of the deleted rows stays there."
             )
             detail, error = f"version {number} deletes rows", messages.DELTA_DELETES
         else:
             count = count_of(files)
             remedy = (
-                "Start the query with the option skipChangeCommits=true, until it has read that version: it leaves out "
+                f"Start the query with the option skipChangeCommits=true, {_PAST}: it leaves out "
                 f"what such versions write ({count} in version {number}). With ignoreChanges=true it reads all of that "
                 "instead, rows that it has already read among them."
             )

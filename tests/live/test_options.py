@@ -1,5 +1,6 @@
 """Options of Spark's Kafka reader as settings of librdkafka, without a broker."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -150,3 +151,24 @@ def test_each_source_has_an_answer() -> None:
     answers = ask_sources(open_checkpoint(str(SAMPLES / "two-sources-3.5")), {})
     assert [answer.index for answer in answers] == [0, 1]
     assert all(answer.not_asked for answer in answers)
+
+
+@pytest.mark.parametrize(
+    ("offset", "name"),
+    [
+        ('{"version":1,"snapshot_id":5,"position":0,"scan_all_files":false}', "Iceberg"),
+        ('{"commitTime":"20240101000000000"}', "Hudi"),
+        ('{"shardId-000000000000":{"iteratorType":"TRIM_HORIZON"},"metadata":{"streamName":"s"}}', "Kinesis"),
+        ('{"persistent://public/default/t":"CAoQAA=="}', "Pulsar"),
+    ],
+)
+def test_a_source_that_ckpt_does_not_know_is_named_by_its_offset(
+    offset: str, name: str, tmp_path: Path, ckpt: Ckpt
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(SAMPLES / "stateless-4.2", checkpoint)
+    for file in (checkpoint / "offsets").glob("[0-9]*"):
+        file.write_text("\n".join([*file.read_text().splitlines()[:2], offset]))
+        (checkpoint / "offsets" / f".{file.name}.crc").unlink(missing_ok=True)
+    run = ckpt("inspect", checkpoint, "--sources")
+    assert f"not asked: ckpt cannot ask a source that looks like {name}" in " ".join(run.stdout.split())

@@ -1,0 +1,173 @@
+"""Lists the folder of a file source, and compares it with the log that the source keeps in the checkpoint."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from urllib.parse import unquote
+
+from ckpt.checkpoint import Checkpoint
+from ckpt.errors import NotFound, SourceError, StorageError, UsageError
+from ckpt.filelogs import source_folder
+from ckpt.formats.compaction import compactible_log
+from ckpt.formats.names import compactible_id
+from ckpt.formats.sourcelogs import SourceFile, parse_source_log
+from ckpt.live.delta_options import flag, lower
+from ckpt.live.records import FilesNow
+from ckpt.model import OffsetLog, Unreadable
+from ckpt.sources import FileOffset, decode, in_order
+from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
+from ckpt.storage.base import one_line
+from ckpt.storage.locations import is_same_place
+
+_WEEK_MS = 7 * 24 * 3600 * 1000
+_CHOOSES = ("pathglobfilter", "modifiedbefore", "modifiedafter", "filenameonly")
+_AGE = re.compile(r"([0-9]{1,12})(ms|s|m|min|h|d)")
+_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_LEVELS = 16  # of folders below the place, in which files are looked for
+
+
+def other_files(options: Mapping[str, str]) -> str | None:
+    """Why the files of a reader with these options cannot be listed; None where they can. Raises UsageError."""
+    given = lower(options)
+    chosen = next((key for key in _CHOOSES if key in given), None)
+    if chosen is not None:
+        return f"with the option {chosen} ckpt cannot tell which files are read"
+    return "its path is a pattern, which ckpt does not expand" if re.search(r"[*?\[{]", given["path"]) else None
+
+
+def ask_files(
+    checkpoint: Checkpoint, index: int, options: Mapping[str, str], of_checkpoint: Mapping[str, str], same: bool
+) -> FilesNow:
+    """What there is at the option ``path`` for source ``index`` of a checkpoint.
+
+    Args:
+        checkpoint: Its logs say which files were read.
+        index: Of the source.
+        options: Of the reader.
+        of_checkpoint: Options of the checkpoint's file system.
+        same: Whether they are also for that of the path.
+
+    Raises:
+        SourceError: Nothing is there, or the source's log cannot be read.
+        StorageError, UsageError: A place cannot be reached, or an option is wrong.
+
+    """
+    given = lower(options)
+    path, where = given["path"], one_line(given["path"])
+    try:
+        there = _listed(open_storage(path, of_checkpoint if same else {}), flag(given, "recursiveFileLookup", False))
+    except NotFound:
+        raise SourceError(f"{where}: nothing is there; check the option `path` of source {index}") from None
+    log = _log(open_storage(checkpoint.uri, of_checkpoint), checkpoint, index)
+    named = [(_below(path, one.path), one) for one in log]
+    read, planned = _ends(checkpoint, index)
+    batch = [(name, one) for name, one in named if read < one.log_offset <= planned]
+    names = {name for name, _ in named}
+    limit = _age(given)
+    newest = max((one.timestamp_ms for one in log), default=0)
+    unseen = {name: info for name, info in there.items() if name not in names}
+    old = [info for info in unseen.values() if limit is not None and (info.mtime_ms or newest) < newest - limit]
+    return FilesNow(
+        files=len(there),
+        seen=len(log),
+        unseen=len(unseen) + sum(one.log_offset > planned for one in log) - len(old),
+        old=len(old),
+        oldest_ms=max(newest - min(info.mtime_ms or newest for info in old), 0) if old else 0,
+        planned=len(batch),
+        gone=tuple(sorted(one.path for name, one in batch if name is None or name not in there)),
+        changed=sum(_changed(name, one, there) for name, one in named if one.log_offset <= read),
+        changed_last=sum(_changed(name, one, there) for name, one in batch),
+        elsewhere=bool(log) and names == {None},
+    )
+
+
+def _changed(name: str | None, read: SourceFile, there: Mapping[str, FileInfo]) -> bool:
+    """Whether a file is younger than when it was read; a second, because some file systems count in those."""
+    now = there.get(name) if name is not None else None
+    return now is not None and (now.mtime_ms or 0) // 1000 > read.timestamp_ms // 1000
+
+
+def _listed(storage: Storage, recursive: bool) -> dict[str, FileInfo]:
+    """The files that Spark lists: those of the folder itself, or of all folders if they are partitions."""
+    found: dict[str, FileInfo] = {}
+    folders = [""]
+    for _ in range(_LEVELS):
+        below: list[str] = []
+        for folder in folders:
+            level = storage.list_level(folder)
+            prefix = f"{folder}/" if folder else ""
+            found |= {prefix + name: info for name, info in level.files.items() if not name.startswith(("_", "."))}
+            below += [
+                prefix + name
+                for name in sorted(level.folders)
+                if not name.startswith(("_", ".")) and (recursive or "=" in name)
+            ]
+        if not below:
+            break
+        folders = below
+    return found
+
+
+def _log(storage: Storage, checkpoint: Checkpoint, index: int) -> Sequence[SourceFile]:
+    latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    folder = source_folder(checkpoint.listing, latest, index)
+    log = compactible_log(checkpoint.listing.in_folder(folder))
+    if log.latest is None:
+        return ()
+    wanted = [
+        name
+        for name in checkpoint.listing.in_folder(folder)
+        if (entry := compactible_id(name)) is not None and log.first_needed <= entry and name == log.name_of(entry)
+    ]
+    found: dict[str, SourceFile] = {}
+    for answer in storage.read_many([ReadRequest(f"{folder}/{name}") for name in wanted]):
+        files = answer if isinstance(answer, StorageError) else parse_source_log(folder, answer)
+        if isinstance(files, StorageError | Unreadable) or log.missing:
+            raise SourceError(f"the log of source {index} ({folder}) cannot be read: `ckpt inspect` says why")
+        for one in files:
+            found.setdefault(one.path, one)
+    return tuple(found.values())
+
+
+def _ends(checkpoint: Checkpoint, index: int) -> tuple[int, int]:
+    """The newest log entry before the latest batch, and the newest in it."""
+    latest = checkpoint.offsets.latest
+    found = []
+    for batch in (-1 if latest is None else latest - 1, latest):
+        log = checkpoint.offsets.entries.get(batch) if batch is not None else None
+        sources = in_order(log) if isinstance(log, OffsetLog) else ()
+        offset = decode(sources[index].value) if index < len(sources) else None
+        found.append(offset.log_offset if isinstance(offset, FileOffset) else -1)
+    return found[0], found[1]
+
+
+def _age(given: Mapping[str, str]) -> int | None:
+    """``maxFileAge`` in ms; None where files of any age are read."""
+    limited = "maxfilespertrigger" in given or "maxbytespertrigger" in given
+    if flag(given, "latestFirst", False) and limited:
+        return None
+    text = given.get("maxfileage", "")
+    found = _AGE.fullmatch(text.lower())
+    if text and found is None:
+        raise UsageError("`source_options`: maxFileAge is a number with ms, s, m, h or d, such as 30d")
+    return int(found[1]) * _MS[found[2]] if found else _WEEK_MS
+
+
+def _below(place: str, logged: str) -> str | None:
+    """What a path of the log is called below a place; None where it is elsewhere."""
+    folder, _, name = unquote(logged).rpartition("/")
+    prefix = _prefix(folder, place)
+    return None if prefix is None else prefix + name
+
+
+@lru_cache(maxsize=10_000)
+def _prefix(folder: str, place: str) -> str | None:
+    prefix = ""
+    for _ in range(_LEVELS):
+        if is_same_place(folder, place):
+            return prefix
+        folder, _, name = folder.rpartition("/")
+        prefix = f"{name}/{prefix}"
+        if not folder.strip("/"):
+            break
+    return None

@@ -1,0 +1,53 @@
+"""What a start makes of the files that a file source has now (``ckpt.live``): the rules, as measured.
+
+A file source never fails because of files: those that are gone are left out, also of a batch that was planned; those
+that are older than ``maxFileAge``, seen from the newest that was read, are never listed as new.
+"""
+
+from collections.abc import Iterator
+
+from ckpt import diagnoses
+from ckpt.findings import Finding
+from ckpt.live.records import FilesNow, LiveSource
+from ckpt.restart.forecast import Forecast, SourceRange
+from ckpt.restart.outlook import SourceOutcome, SourceOutlook, plural
+from ckpt.storage.base import one_line
+
+_HOUR_MS = 3_600_000
+
+
+def file_outlook(start: Forecast, source: LiveSource, reading: SourceRange, now: FilesNow) -> SourceOutlook:
+    """One file source and the next start; pure."""
+    planned = reading.end is not None
+    gone = now.gone if planned else ()
+    changed = now.changed + (0 if planned else now.changed_last)
+    found = tuple(_findings(now, gone, changed, start.batch_id, f"sources/{reading.index}"))
+    skips = bool(gone or now.old)
+    again = f"; {now.planned:,} of batch {start.batch_id} are read again" if planned else ""
+    said = f"{now.files:,} {plural(now.files, 'file')}, {now.unseen:,} of them not read yet{again}"
+    waiting = now.unseen + (now.planned - len(gone) if planned else 0)
+    outcome = SourceOutcome.SKIPS if skips else SourceOutcome.CONTINUES
+    return SourceOutlook(source, outcome, said, (), found, waiting, None, len(gone) + now.old)
+
+
+def _findings(now: FilesNow, gone: tuple[str, ...], changed: int, batch: int | None, path: str) -> Iterator[Finding]:
+    if now.elsewhere:
+        yield Finding(diagnoses.sources.FILES_ELSEWHERE, path, f"the log of the source names {now.seen:,} other files")
+        return
+    if gone:
+        more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
+        detail = f"{len(gone):,} of {now.planned:,} files of batch {batch} are gone: {one_line(gone[0])}{more}"
+        remedy = (
+            "Put the files back where they were before the start: from the archive, if the query has "
+            "cleanSource=archive, or from a copy. If there is none, their rows are lost: start the query as usual, "
+            f"batch {batch} runs without them."
+        )
+        yield Finding(diagnoses.sources.FILES_OF_BATCH_GONE, path, detail, remedy)
+    if now.old:
+        hours = now.oldest_ms // _HOUR_MS + 1
+        were = f"{plural(now.old, 'file')} that {'was' if now.old == 1 else 'were'} not read"
+        detail = f"{now.old:,} {were}: up to {hours:,} hours older"
+        remedy = f"To read them, start the query with the option maxFileAge={hours}h, and keep it."
+        yield Finding(diagnoses.sources.FILES_TOO_OLD, path, detail, remedy)
+    if changed:
+        yield Finding(diagnoses.sources.FILES_CHANGED, path, f"{changed:,} of {now.seen:,} files that were read")

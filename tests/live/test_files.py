@@ -1,0 +1,119 @@
+"""`ckpt inspect --sources` at the folder of a file source: what it says, and what a real start then reads."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckpt import ask_sources, inspect, open_checkpoint
+from ckpt.restart.outlook import SourceOutlook
+from tests.conftest import Ckpt
+from tests.live.files import INCIDENTS, ROWS, Query
+from tests.places import SAMPLES
+from tests.spark.live import EVERY_CASE
+
+SHOWN = ("planned-gone", "old", "written-again")
+CODES = {
+    "planned-gone": "CKPT461",
+    "read-and-planned-gone": "CKPT461",
+    "old": "CKPT462",
+    "old, latest first": "CKPT462",
+    "written-again": "CKPT463",
+}
+
+
+@pytest.fixture(scope="module")
+def query(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Query:
+    made = Query(spark, tmp_path_factory.mktemp("files"))
+    made.make()
+    return made
+
+
+def asked(checkpoint: Path, options: dict[str, str]) -> SourceOutlook:
+    opened = open_checkpoint(str(checkpoint))
+    (seen,) = inspect(opened, live=ask_sources(opened, {0: options})).live
+    return seen
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("committed", [True, False])
+@pytest.mark.parametrize("name", [one for one in INCIDENTS if EVERY_CASE or one in SHOWN])
+def test_what_is_said_is_what_is_read(name: str, committed: bool, query: Query, tmp_path: Path) -> None:
+    options = query.happen(name, tmp_path / "checkpoint", committed=committed)
+    seen = asked(tmp_path / "checkpoint", {"path": str(query.input), **options})
+    harmless = committed and CODES.get(name) == "CKPT461"
+    assert {one.diagnosis.code for one in seen.findings} == (
+        set() if harmless else {CODES[name]} if name in CODES else set()
+    )
+    error, rows = query.start(tmp_path / "checkpoint", options)
+    assert error is None
+    assert rows == ROWS * (seen.waiting or 0)
+
+
+@pytest.mark.spark
+def test_obeying_the_advice_reads_every_file(query: Query, tmp_path: Path) -> None:
+    query.happen("old", tmp_path / "old", committed=True)
+    (found,) = asked(tmp_path / "old", {"path": str(query.input)}).findings
+    assert found.remedy is not None
+    age = found.remedy.partition("maxFileAge=")[2].partition(",")[0]
+    assert query.start(tmp_path / "old", {"maxFileAge": age}) == (None, 2 * ROWS)
+
+    query.happen("planned-gone", tmp_path / "gone", committed=False)
+    archived = tmp_path / "archived"
+    shutil.copytree(query.input, archived)
+    (found,) = asked(tmp_path / "gone", {"path": str(query.input)}).findings
+    assert "Put the files back" in (found.remedy or "")
+    shutil.copyfile(archived / "3 a.json", query.input / "2 a.json")  # any 10 rows
+    assert asked(tmp_path / "gone", {"path": str(query.input)}).findings == ()
+    assert query.start(tmp_path / "gone", {}) == (None, 2 * ROWS)
+
+
+def sample(folder: Path, days_older: int = 0) -> tuple[Path, Path]:
+    """A copy of a sample, whose log names the files of a folder here."""
+    checkpoint, place = folder / "checkpoint", folder / "in"
+    shutil.copytree(SAMPLES / "file-source-4.2", checkpoint)
+    place.mkdir()
+    for file in sorted((checkpoint / "sources" / "0").iterdir()):
+        if file.name.endswith(".crc"):
+            file.unlink()
+        else:
+            file.write_text(file.read_text().replace("/tmp/ckpt-samples/inputs/file-source", str(place)))
+    for number in range(14):
+        file = place / f"part-{number:02}.json"
+        file.write_text("")
+        at = 1_700_000_000 + number - (days_older * 86400 if number > 12 else 0)
+        os.utime(file, (at, at))
+    return checkpoint, place
+
+
+def test_files_are_compared_with_the_log(tmp_path: Path, ckpt: Ckpt) -> None:
+    checkpoint, place = sample(tmp_path, days_older=30)
+    run = ckpt("inspect", checkpoint, "--sources", "--source-option", f"0.path={place}", "-o", "json")
+    live = run.json()["sources"][0]["live"]
+    assert (live["outcome"], live["unit"], live["waiting"], live["lost"]) == ("skips", "files", 1, 1)
+    assert [one["code"] for one in run.json()["findings"] if one["code"].startswith("CKPT46")] == ["CKPT462"]
+
+
+def test_another_folder_is_named(tmp_path: Path) -> None:
+    checkpoint, _ = sample(tmp_path)
+    (tmp_path / "other").mkdir()
+    seen = asked(checkpoint, {"path": str(tmp_path / "other")})
+    assert [one.diagnosis.code for one in seen.findings] == ["CKPT464"]
+
+
+@pytest.mark.parametrize("option", [{"path": "/in/*.json"}, {"path": "/in", "pathGlobFilter": "*.json"}])
+def test_files_that_ckpt_cannot_choose_are_not_asked(option: dict[str, str], tmp_path: Path) -> None:
+    checkpoint, _ = sample(tmp_path)
+    (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: option})
+    assert source.not_asked
+
+
+def test_a_place_that_is_not_there_is_one_line(tmp_path: Path, ckpt: Ckpt) -> None:
+    checkpoint, _ = sample(tmp_path)
+    run = ckpt("inspect", checkpoint, "--sources", "--source-option", f"0.path={tmp_path / 'nowhere'}")
+    assert run.exit_code == 3
+    assert "nothing is there; check the option `path` of source 0" in run.refusal()
