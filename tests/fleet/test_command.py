@@ -6,7 +6,9 @@ import shutil
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -121,6 +123,12 @@ def test_a_textfile_is_there_as_a_whole_or_not_at_all(ckpt: Ckpt, tmp_path: Path
     assert [path.name for path in tmp_path.iterdir()] == ["ckpt.prom"]
 
 
+def started(words: list[str], **how: Any) -> Any:
+    """A process that Ctrl-C reaches, also where whoever started the tests has it ignored, as nohup and ``&`` do."""
+    heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(words, cwd=HERE, stdout=subprocess.PIPE, preexec_fn=heeding, **how)
+
+
 def test_an_interrupt_leaves_nothing_half_written(copy_of: CopyOf, tmp_path: Path) -> None:
     for number in range(200):
         copy_of("stateless-4.2", to=f"many/{number}")
@@ -128,7 +136,7 @@ def test_an_interrupt_leaves_nothing_half_written(copy_of: CopyOf, tmp_path: Pat
     target.write_text("before")
     words = [*command(), "scan", str(tmp_path / "many"), "--textfile", str(target), "-o", "json"]
     for wait in (0.3, 0.6):
-        process = subprocess.Popen(words, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0)
+        process = started(words, stderr=subprocess.PIPE, process_group=0)
         time.sleep(wait)
         os.killpg(process.pid, signal.SIGINT)
         out, _ = process.communicate(timeout=30)
@@ -140,7 +148,7 @@ def test_an_interrupt_leaves_nothing_half_written(copy_of: CopyOf, tmp_path: Pat
 def test_a_watch_scans_again(copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint = copy_of("stateless-4.2")
     words = [*command(), "scan", str(checkpoint), "--watch", "1", "-o", "jsonl"]
-    with subprocess.Popen(words, cwd=HERE, stdout=subprocess.PIPE, text=True) as process:
+    with started(words, text=True) as process:
         assert process.stdout is not None
         first = json.loads(process.stdout.readline())
         (checkpoint / "offsets" / str(first["latest_batch"])).write_text("")
