@@ -56,6 +56,6 @@ def preflight(
     query = read_query(expect) if expect is not None else None
     opened = open_checkpoint(checkpoint, given)
     has = sink_of(sink, checkpoint, given)
-    live = ask_sources(opened, reader) if sources else None
+    live = ask_sources(opened, reader, given) if sources else None
     start = PlannedStart(spark, settings, query=query, progress=progress)
     emit(PreflightReport(readiness(opened, start, has, live, changed_meanwhile(opened, given))), output)

@@ -12,6 +12,7 @@ from ckpt.formats.text import Damaged
 from ckpt.live.delta_options import delta_options
 from ckpt.live.records import DeltaNow, FileNow, VersionNow
 from ckpt.model import Fault, Json, OffsetLog
+from ckpt.secrets import masked
 from ckpt.sinklog.deltafiles import DELTA_LOG, checkpoint_rows, log_lines
 from ckpt.sources import DeltaOffset, decode, in_order
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
@@ -43,7 +44,7 @@ def ask_delta(
     """
     path = given["path"]
     storage = open_storage(path, storage_options)
-    where = f"the Delta table at {one_line(path)}"
+    where = f"the Delta table at {one_line(masked(path))}"
     try:
         log = storage.list_level(DELTA_LOG)
     except NotFound:

@@ -14,10 +14,11 @@ from ckpt.formats.sourcelogs import SourceFile, parse_source_log
 from ckpt.live.delta_options import flag, lower
 from ckpt.live.records import FilesNow
 from ckpt.model import OffsetLog, Unreadable
+from ckpt.secrets import masked
 from ckpt.sources import FileOffset, decode, in_order
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
 from ckpt.storage.base import one_line
-from ckpt.storage.locations import is_same_place
+from ckpt.storage.locations import is_same_place, local_path
 
 _WEEK_MS = 7 * 24 * 3600 * 1000
 _CHOOSES = ("pathglobfilter", "modifiedbefore", "modifiedafter", "filenameonly")
@@ -32,7 +33,8 @@ def other_files(options: Mapping[str, str]) -> str | None:
     chosen = next((key for key in _CHOOSES if key in given), None)
     if chosen is not None:
         return f"with the option {chosen} ckpt cannot tell which files are read"
-    return "its path is a pattern, which ckpt does not expand" if re.search(r"[*?\[{]", given["path"]) else None
+    path = given["path"] if local_path(given["path"]) is not None else given["path"].partition("?")[0]
+    return "its path is a pattern, which ckpt does not expand" if re.search(r"[*?\[{]", path) else None
 
 
 def ask_files(
@@ -53,7 +55,7 @@ def ask_files(
 
     """
     given = lower(options)
-    path, where = given["path"], one_line(given["path"])
+    path, where = given["path"], one_line(masked(given["path"]))
     try:
         there = _listed(open_storage(path, of_checkpoint if same else {}), flag(given, "recursiveFileLookup", False))
     except NotFound:

@@ -12,6 +12,7 @@ from ckpt.formats.deltachanges import reads_as
 from ckpt.live import DeltaNow
 from tests.conftest import Ckpt
 from tests.live.delta_judging import checkpoint_of
+from tests.places import SAMPLES
 
 ID = "d9b04949-155c-4168-a478-a6e25bf831be"
 COLUMNS = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
@@ -124,3 +125,11 @@ def struct(**columns: Any) -> dict[str, Any]:
 )
 def test_columns_that_can_be_read_as_newer_ones(old: Any, new: Any, reads: bool) -> None:
     assert reads_as(old, new) is reads
+
+
+def test_a_secret_in_a_place_is_not_shown(ckpt: Ckpt) -> None:
+    run = ckpt(
+        "inspect", SAMPLES / "delta-4.2", "--sources", "--source-option", "0.path=/nowhere?secret_key=very-hidden"
+    )
+    assert run.exit_code == 3
+    assert "/nowhere?secret_key=***" in run.refusal()
