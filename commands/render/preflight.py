@@ -75,7 +75,7 @@ class PreflightReport:
         seen = self.found.inspection
         yield forecast_cases(seen.counted)
         if self.found.holds and any(one.outcome.runs for one in seen.counted):
-            yield Line("  for the query that wrote the checkpoint, were it started alone with its settings")
+            yield Line("  for the query that wrote the checkpoint, in a session with the same settings")
 
     def _settings(self) -> Iterator[Block]:
         if self.found.settings:

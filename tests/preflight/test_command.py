@@ -120,6 +120,27 @@ def test_what_cannot_be_looked_at(ckpt: Ckpt, tmp_path: Path) -> None:
     assert "is no description of a query" in refusal
 
 
+def test_brokers_that_do_not_answer_are_no_answer(ckpt: Ckpt) -> None:
+    pytest.importorskip("confluent_kafka")
+    words = ("--sources", "--source-option", "0.kafka.bootstrap.servers=127.0.0.1:1")
+    run = ckpt("preflight", "sample_checkpoints/kafka-4.2", *words)
+
+    assert run.exit_code == 3
+    assert "127.0.0.1:1" in run.refusal()
+
+
+def test_a_sink_that_would_drop_the_next_batches_is_a_hold(ckpt: Ckpt, tmp_path: Path) -> None:
+    log = tmp_path / "out" / "_spark_metadata"
+    log.mkdir(parents=True)
+    for batch in range(9):
+        (log / str(batch)).write_text("v1\n")
+    run = ckpt("preflight", "sample_checkpoints/stateless-4.2", "--sink", tmp_path / "out", "-o", "json")
+
+    assert run.exit_code == 1
+    assert [one["code"] for one in run.json()["holds"]] == ["CKPT411"]
+    assert run.json()["not_asked"] == ["sources", "query"]
+
+
 def test_a_new_folder_starts_fresh(ckpt: Ckpt, tmp_path: Path) -> None:
     document = ckpt("preflight", tmp_path, "-o", "json").json()
 
