@@ -67,7 +67,7 @@ class Rules:
     check_needs_partitions: bool  # and that check dies where no number of shuffle partitions is recorded
     new_query_needs_empty: bool  # it refuses a new query where offsets/, state/ or commits/ hold something
     asserts_no_commits: bool  # and trips over left commits before that, with other words
-    takes_state_format: bool  # it takes the state store checkpoint format from the session, and not from the checkpoint
+    takes_state_format: bool  # it takes the state store checkpoint format from the session, which has to fit
     records: frozenset[str]  # settings that OffsetSeqMetadata records, and that of an older version does not
 
     # The state that a start loads.
@@ -107,7 +107,7 @@ _3_5 = Rules(
     check_needs_partitions=False,
     new_query_needs_empty=False,
     asserts_no_commits=False,
-    takes_state_format=True,
+    takes_state_format=False,
     records=frozenset(),
     newest_join_format=2,
     runs_join_format=2,
@@ -135,6 +135,7 @@ _4_0 = replace(
     _3_5,
     newest_commit_log=2,
     commit_log_exact=True,
+    takes_state_format=True,
     records=frozenset({settings.ENCODING_FORMAT}),
     transform_with_state=True,
     operator_metadata=True,

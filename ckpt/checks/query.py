@@ -82,7 +82,9 @@ def _operators(
     want = {number: one.name for number, one in enumerate(wanted)}
     if has.keys() != want.keys() or any(not _same(has[number], want[number]) for number in has):
         detail = f"the query has {_listed(want)}, the checkpoint {_listed(has)}"
-        yield Finding(diagnoses.starting.OTHER_OPERATORS, "state", detail)
+        silent = len(want) < len(has) and not any(one.has_metadata for one in there)
+        diagnosis = diagnoses.starting.LEFT_BEHIND if silent else diagnoses.starting.OTHER_OPERATORS
+        yield Finding(diagnosis, "state", detail)
 
 
 def _same(has: str | None, wants: str) -> bool:

@@ -104,6 +104,15 @@ RENAMED = Diagnosis(
     "starts, and continues with the old values under the new names.",
     "Make sure that only the name changed. If the column means something else now, start with a new checkpoint.",
 )
+LEFT_BEHIND = Diagnosis(
+    "CKPT445",
+    "query-leaves-state-behind",
+    ERROR,
+    "The query has fewer stateful operators than the checkpoint, which has no operator metadata (Spark before 4.0 "
+    "wrote none), so that no version compares them. Spark starts, and takes the operators by their number: state of "
+    "one is read as that of another, or never again.",
+    _OLD_QUERY,
+)
 OTHER_FOLDER = Diagnosis(
     "CKPT443",
     "query-reads-another-folder",

@@ -11,8 +11,29 @@ from ckpt.query import parse_query
 from ckpt.readiness import PlannedStart, Readiness, readiness
 from tests.preflight import changes, record
 
-UNKNOWABLE: list[str] = []
-"""Spark 3.5 does not say what state a query keeps before it runs."""
+UNKNOWABLE = {
+    "aggregation: aggregate type",
+    "aggregation: aggregates swapped",
+    "aggregation: dropped aggregate",
+    "aggregation: key added",
+    "aggregation: key dropped",
+    "aggregation: key type",
+    "aggregation: keys swapped",
+    "aggregation: new aggregate",
+    "dedup: column added",
+    "dedup: column of another type",
+    "dedup: within watermark",
+    "groups: no timeout",
+    "groups: state field added",
+    "groups: state field type",
+    "join: column added",
+    "join: equality added",
+    "join: full outer",
+    "window: sliding window",
+}
+"""Starts of Spark 3.5 that fail over state: it does not say what state a query keeps before it runs."""
+SILENT = "CKPT445"
+"""What Spark starts although it reads the wrong state: operators, in checkpoints that do not say what they are."""
 
 
 def groups() -> list[tuple[str, str]]:
@@ -53,27 +74,30 @@ def test_the_command_says_what_the_start_did(minor: str, base: str, made: Any) -
     for name in (one for one in answers(minor) if one.startswith(f"{base}: ")):
         found, told = judged(minor, name, made)
         started = told["spark"]["error"] is None
-        assert found.go == started or (found.go and unseen(found)), (name, found.verdict, told["spark"])
+        silent = [one.finding.diagnosis.code for one in found.holds] == [SILENT]
+        unknown = found.go and unseen(found)
+        assert found.go == started or silent or unknown, (name, found.verdict, told["spark"])
 
 
 @pytest.mark.parametrize("minor", record.recorded())
 def test_the_call_in_python_said_what_the_start_did(minor: str) -> None:
     for name, told in answers(minor).items():
         started = told["spark"]["error"] is None
-        unknown = any("does not say" in one for one in told["python"]["unknown"])
-        assert not told["python"]["touched"], name
-        assert told["python"]["go"] == started or (told["python"]["go"] and unknown), (name, told)
+        said = told["python"]
+        unknown = said["go"] and any("does not say" in one for one in said["unknown"])
+        assert not said["touched"], name
+        assert said["go"] == started or unknown or said["codes"] == [SILENT], (name, told)
 
 
 def test_what_nobody_could_know(made: Any) -> None:
     """Starts that failed, where ckpt could only say that it cannot compare."""
-    failed = [
-        f"{minor} {name}"
+    failed = {
+        (minor, name)
         for minor in record.recorded()
         for name, told in answers(minor).items()
         if told["spark"]["error"] is not None and judged(minor, name, made)[0].go
-    ]
-    assert failed == UNKNOWABLE
+    }
+    assert failed == {("3.5", name) for name in UNKNOWABLE}
 
 
 def test_every_change_was_tried() -> None:
