@@ -7,10 +7,11 @@
   others.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from ckpt.decode.arrow import fixed, structs
 from ckpt.decode.rows import rows_of
@@ -48,10 +49,10 @@ def keys_of(kind: Json, encoder: Json, blobs: Sequence[bytes], row: Row | None =
         case {"keyStateEncoderType": "PrefixKeyScanStateEncoderSpec", "numColsPrefixKey": int(count)}:
             first, rest = _two_parts(blobs)
             columns = [*read(fields[:count], first, False), *read(fields[count:], rest, True)]
+        case {"keyStateEncoderType": "RangeKeyScanStateEncoderSpec", "orderingOrdinals": list(ordinals)}:
+            columns = _ordered(fields, [one for one in ordinals if isinstance(one, int)], blobs, row)
         case _ if row is not None:
             raise LeftToSpark(f"ckpt does not read keys of the encoder {encoder} that are encoded as Avro")
-        case {"keyStateEncoderType": "RangeKeyScanStateEncoderSpec", "orderingOrdinals": list(ordinals)}:
-            columns = _ordered(fields, [one for one in ordinals if isinstance(one, int)], blobs)
         case {"keyStateEncoderType": "TimestampAsPrefixKeyStateEncoderSpec"}:
             rest = [blob[_LONG:] for blob in blobs]
             columns = [*_row(fields[:-1], rest), _times(fields[-1][1], [blob[:_LONG] for blob in blobs])]
@@ -78,17 +79,32 @@ def _two_parts(blobs: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
     )
 
 
-def _ordered(fields: list[tuple[str, Json]], ordinals: list[int], blobs: Sequence[bytes]) -> list[Any]:
+def _ordered(fields: list[tuple[str, Json]], ordinals: list[int], blobs: Sequence[bytes], row: Row | None) -> list[Any]:
     """Columns that order the keys are in front, whatever their place is."""
     if any(place >= len(fields) for place in ordinals):
         raise Undecodable("the key encoder orders by a column that the key does not have")
     first, rest = _two_parts(blobs)
-    ordering = _row([(fields[place][0], "binary") for place in ordinals], first)
+    named = [fields[place] for place in ordinals]
+    ordering = _row([(name, "binary") for name, _ in named], first) if row is None else _in_avro(named, first, row)
     found = {place: _comparable(*fields[place], column) for place, column in zip(ordinals, ordering, strict=True)}
     others = [place for place in range(len(fields)) if place not in found]
     if others:
-        found |= zip(others, _row([fields[place] for place in others], rest), strict=True)
+        found |= zip(others, (row or _row)([fields[place] for place in others], rest, True), strict=True)
     return [found[place] for place in range(len(fields))]
+
+
+def _in_avro(fields: list[tuple[str, Json]], blobs: Sequence[bytes], row: Row) -> Iterator[Any]:
+    """The same columns as UnsafeRows have; a row of Avro has two for each: the marker, and the value."""
+    parts = iter(row([(name, "binary") for name, _ in fields for _ in range(2)], blobs, False))
+    for (_, kind), marker, value in zip(fields, parts, parts, strict=True):
+        nothing = bytes(FIXED[kind][0].itemsize) if isinstance(kind, str) and kind in FIXED else b""
+        yield pa.array(
+            [
+                (one or b"") + (nothing if own is None else own)
+                for one, own in zip(marker.to_pylist(), value.to_pylist(), strict=True)
+            ],
+            pa.binary(),
+        )
 
 
 def _comparable(name: str, kind: Json, column: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.decode.arrow import whole
-from ckpt.decode.building_keys import versioned
+from ckpt.decode.building_keys import MakeRows, versioned
 from ckpt.export.columns import TTL
 from ckpt.formats.types import named_fields
 from ckpt.importing.fitting import struct
@@ -43,20 +43,23 @@ class Rows:
     matched: Any = None  # of a join side: booleans
 
 
-def contents_of(rows: Rows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes) -> Iterator[Content]:
+def contents_of(
+    rows: Rows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows = versioned
+) -> Iterator[Content]:
     """Everything that is stored for a unit. Raises Misfit.
 
     Args:
         rows: The rows.
         schemas: Of each store or column family that the operator has, the schemas of keys and values.
         delimiter: What is put between the rows of a list.
+        make: What makes these rows.
 
     """
     match rows.unit.kind:
         case UnitKind.SIDE:
             yield from _side(rows, schemas)
         case UnitKind.LIST:
-            yield from _list(rows, schemas, delimiter)
+            yield from _list(rows, schemas, delimiter, make)
         case UnitKind.TIMERS:
             yield from _timers(rows, schemas)
         case UnitKind.MAP:
@@ -111,14 +114,14 @@ def _timers(rows: Rows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[Co
         yield Content(own, struct(kind, columns, _all(len(key))), _nothing(value, len(key)), unique=True)
 
 
-def _list(rows: Rows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes) -> Iterator[Content]:
+def _list(rows: Rows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows) -> Iterator[Content]:
     """A list is one value, its elements in the order of the rows; also how many it has, and when the first expires."""
     name = rows.unit.variable or ""
     keys, elements = rows.columns
     groups, first = _grouped(keys)
     own: Any = keys.take(whole(pa.int64(), first))
     found: list[list[bytes]] = [[] for _ in first]
-    for group, row in zip(groups.tolist(), versioned(schemas[name][1], elements), strict=True):
+    for group, row in zip(groups.tolist(), make(schemas[name][1], elements, True), strict=True):
         found[group].append(len(row).to_bytes(_LENGTH, "little") + row)
     yield Content(name, own, [delimiter.join(parts) for parts in found])
     counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))

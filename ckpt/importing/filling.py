@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ckpt import settings
+from ckpt.decode import building_avro
 from ckpt.decode.arrow import fixed
 from ckpt.decode.building import memory, rows_from
-from ckpt.decode.building_keys import key_blobs, versioned
+from ckpt.decode.building_keys import MakeRows, key_blobs, versioned
 from ckpt.decode.keys import no_prefix, prefix
 from ckpt.decode.trouble import Undecodable
 from ckpt.export.columns import holds_void
@@ -47,6 +49,7 @@ class _Stored:
     key: Json
     value: Json
     encoder: Json  # of keys in RocksDB
+    evolved: bool = False
 
 
 @dataclass(slots=True)
@@ -90,7 +93,7 @@ class Filling:
         for name, how in stored_as.items():
             for taken_rows, content in contents.get(name, []):
                 number = families.numbers[name].to_bytes(2, "little") if store.column_families else b""
-                keys, values = self._pairs(how, taken_rows, content)
+                keys, values = self._pairs(how, taken_rows, content, self._makes(operator, how))
                 found.append(stored([number + key for key in keys], values))
                 places.append(self._places(operator, store, how, content, count))
         order, starts = division(np.concatenate(places), count)
@@ -123,18 +126,27 @@ class Filling:
         if rows.unit.kind is UnitKind.SIDE and _has_matched(rows.unit, schemas):
             same = self.found.old.partitions == self.found.new.partitions
             matched = matched_of(self.chosen, rows.unit, columns, rows.matched, self.only if same else None)
-        yield from contents_of(Rows(rows.unit, columns, matched), schemas, delimiter_of(self.chosen.recorded))
+        delimiter = delimiter_of(self.chosen.recorded)
+        yield from contents_of(Rows(rows.unit, columns, matched), schemas, delimiter, self._makes(operator))
 
-    def _pairs(self, how: _Stored, rows: Taken, content: Content) -> tuple[list[bytes], list[bytes]]:
+    def _makes(self, operator: Operator, how: _Stored | None = None) -> MakeRows:
+        """What makes rows for RocksDB. Raises Undecodable."""
+        if not operator.variables or self.chosen.recorded.get(settings.ENCODING_FORMAT) != "avro":
+            return versioned
+        if how is not None and how.evolved:
+            raise Undecodable(f"operator {operator.id}: its state schema has changed, and is encoded as Avro")
+        return building_avro.rows
+
+    def _pairs(self, how: _Stored, rows: Taken, content: Content, make: MakeRows) -> tuple[list[bytes], list[bytes]]:
         """Keys without the number of their family, and values."""
         bare = self.found.new.provider is Provider.HDFS
         own = content.keys
-        keys = rows_from(how.key, own).to_list() if bare else key_blobs(how.key, how.encoder, own)
+        keys = rows_from(how.key, own).to_list() if bare else key_blobs(how.key, how.encoder, own, make)
         if content.unique:
             _told(rows, partial(_no_duplicates, keys))
         values = content.values
         if not isinstance(values, list):
-            values = rows_from(how.value, values).to_list() if bare else versioned(how.value, values)
+            values = rows_from(how.value, values).to_list() if bare else make(how.value, values, True)
         return keys, values
 
     def _places(self, operator: Operator, store: Store, how: _Stored, content: Content, count: int) -> Any:
@@ -202,7 +214,10 @@ def _has_matched(unit: StateUnit, schemas: dict[str, tuple[Json, Json]]) -> bool
 
 def _stored(store: Store) -> dict[str, _Stored]:
     if store.column_families:
-        return {one.name: _Stored(one.key_schema, one.value_schema, one.key_encoder) for one in store.column_families}
+        return {
+            one.name: _Stored(one.key_schema, one.value_schema, one.key_encoder, one.evolved)
+            for one in store.column_families
+        }
     columns = store.prefix_columns or 0
     encoder = prefix(columns) if columns else no_prefix()
     return {store.name: _Stored(store.key_schema, store.value_schema, encoder)}

@@ -122,7 +122,6 @@ def planned(
             chain(
                 _uncommitted(chosen),
                 why_not(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values),
-                _unread_keys(chosen) if keys or where is not None else (),
             ),
             None,
         ),
@@ -153,12 +152,6 @@ def _uncommitted(chosen: Chosen) -> Iterator[str]:
             f"ends with a commit; or take the plan back: ckpt rewind to batch {done} with a new range, which says what "
             "that means for its sink"
         )
-
-
-def _unread_keys(chosen: Chosen) -> Iterator[str]:
-    """Why keys cannot be left out."""
-    if chosen.recorded.get(settings.ENCODING_FORMAT) == "avro":
-        yield "state is encoded as Avro, of which ckpt does not read all keys; so it leaves none out"
 
 
 def stores_of(chosen: Chosen) -> Iterator[tuple[Operator, Store]]:

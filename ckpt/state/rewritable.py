@@ -30,13 +30,6 @@ def why_not(
         yield f"{new.partitions:,} partitions: ckpt writes at most {_MOST_PARTITIONS:,}"
     if recorded.get(settings.ROW_CHECKSUM, "false") == "true":
         yield f"{settings.ROW_CHECKSUM} is on, and ckpt writes no such checksums"
-    if respread and recorded.get(settings.ENCODING_FORMAT) == "avro":
-        how = (
-            "writes no such rows"
-            if of_values
-            else "does not read all keys of it; so it leaves rows in their partitions"
-        )
-        yield f"state is encoded as Avro: ckpt {how}"
     if new.provider is Provider.HDFS and new.version != 1:
         yield "state store checkpoint format 2 is one of RocksDB only"
     if respread and recorded.get(settings.STRICT_DISTRIBUTION) != "true":

@@ -15,6 +15,8 @@ from ckpt.state.units import state_units
 from ckpt.versions import Spark
 from tests.export import difficult, rows
 from tests.native.test_rows import same
+from tests.rewrite.continuing import frames
+from tests.rewrite.test_import import written
 from tests.spark.live import EVERY_CASE
 from tests.spark.queries import STATE_STORES
 
@@ -180,7 +182,8 @@ def avro_processor() -> Any:
     return Avro()
 
 
-def test_avro(spark: Any, tmp_path: Path) -> None:
+def test_avro(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are read, and made again of what was read: the bytes of Spark, in the same partitions."""
     from pyspark.sql import functions as F
 
     def query(source: Any) -> Any:
@@ -190,6 +193,11 @@ def test_avro(spark: Any, tmp_path: Path) -> None:
     conf = {"spark.sql.streaming.stateStore.encodingFormat": "avro"}
     path = run(spark, tmp_path / "ck", query, {**STATE_STORES["changelog"], **conf})
     assert compare(spark, path) > 40
+    stores = written(monkeypatch)
+    assert ckpt.rewrite_checkpoint(str(path), str(tmp_path / "moved")).written
+    moved = dict(stores)
+    assert ckpt.write_state(frames(path, "raw"), like=str(path), into=str(tmp_path / "made")).written
+    assert stores == moved
 
 
 KEYS = [

@@ -7,7 +7,7 @@ import pytest
 
 import ckpt
 from tests.rewrite import continuing
-from tests.rewrite.continuing import Case, found, state
+from tests.rewrite.continuing import Case, begun, found, state
 from tests.sinks.stateful import BATCHES, NUMBERS, Numbers
 from tests.spark.live import EVERY_CASE
 from tests.spark.queries import STATE_STORES
@@ -57,6 +57,19 @@ def test_it_continues_as_on_the_old_one(case: Case, spark: Any, tmp_path: Path) 
     told = found(spark, case, tmp_path)
     if "refused" in told:
         pytest.skip(told["refused"])
+    assert any(told["old"]["state"].values())
+    assert told["new"] == told["old"]
+
+
+@pytest.mark.parametrize("shape", [None, ckpt.Shape.RAW] if EVERY_CASE else [ckpt.Shape.RAW])
+def test_state_encoded_as_avro_continues_in_other_partitions(
+    shape: ckpt.Shape | None, spark: Any, tmp_path: Path
+) -> None:
+    case = Case("tws-event-time-changelog-4.2", None, 3, shape=shape)
+    avro = {"spark.sql.streaming.stateStore.encodingFormat": "avro"}
+    before = begun(spark, case.sample, tmp_path / "before", avro)
+    assert '"avro"' in Path(before, "offsets", "0").read_text()
+    told = found(spark, case, tmp_path, before)
     assert any(told["old"]["state"].values())
     assert told["new"] == told["old"]
 

@@ -58,7 +58,7 @@ def test_what_was_read_is_written_byte_for_byte(
     sample: str, shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """``ckpt rewrite`` moves the bytes of Spark: the same keys and values, in the same partitions and families."""
-    if refusable(sample, {}) or sample.startswith("tws-avro"):
+    if refusable(sample, {}):
         made = ckpt.write_state(frames(sample, shape), like=str(SAMPLES / sample), into=str(tmp_path / "new"))
         assert made.refused
         assert not (tmp_path / "new").exists()
@@ -332,7 +332,6 @@ def test_another_checkpoint_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:
         ("dedup-hdfs-4.0", "is of another query"),
         ("stateless-4.2", "no state"),
         ("aggregation-hdfs-3.5", "no metadata"),
-        ("tws-avro-changelog-4.2", "Avro"),
     ):
         run = ckpt("import-state", export, "--like", SAMPLES / sample, "--into", tmp_path / "new")
         assert (run.exit_code, told in " ".join((run.stdout + run.stderr).split())) == (3, True), run

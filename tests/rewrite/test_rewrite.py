@@ -61,7 +61,6 @@ def refusable(sample: str, form: dict[str, Any]) -> bool:
     return (
         (families and form.get("provider") == "hdfs")
         or sample.startswith("join-v4")
-        or (sample.startswith("tws-avro") and "partitions" in form)
         or sample.endswith("3.5")
         or "-killed-" in sample
         or ("format_version" in form and not rocksdb)

@@ -22,7 +22,7 @@ from tests.places import SAMPLES
 from tests.rewrite.test_rewrite import STATEFUL
 
 QUICK = ("tws-rocksdb-4.2", "join-v3-changelog-4.2", "session-window-changelog-4.2")
-WITHOUT = ("-killed-", "join-v4", "join-hdfs-3.5", "limit", "tws-avro")  # refused, or no columns
+WITHOUT = ("-killed-", "join-v4", "join-hdfs-3.5", "limit")  # refused, or no columns
 WRITTEN = [name for name in STATEFUL if not any(part in name for part in WITHOUT)]
 BY_KEY = ("join", "tws")
 
