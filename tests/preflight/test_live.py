@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import ckpt as library
-from ckpt.errors import UsageError
+from ckpt.errors import SourceError, UsageError
 from tests.conftest import Ckpt
+from tests.places import SAMPLES
 from tests.preflight import changes, worker
 from tests.spark.live import trace
 
@@ -53,6 +54,22 @@ def test_a_description_is_compared_without_spark(
         assert run.exit_code == code, run.stdout
         assert run.json()["query"]["operators"] == ["stateStoreSave"]
     assert trace(made) == before
+
+
+def test_a_reader_of_kafka(spark: Any, kafka_jars: str) -> None:
+    """Its options say what it reads, are those with which Kafka is asked, and are kept nowhere."""
+    assert "kafka" in kafka_jars
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "127.0.0.1:1")
+    reader = reader.option("kafka.ssl.key.password", "HUSHHUSH").option("subscribe", "refunds")
+    frame = reader.load().select("key", "value")
+    sample = str(SAMPLES / "kafka-4.2")
+    found = library.preflight(frame, sample)
+
+    assert [one.finding.diagnosis.code for one in found.holds] == ["CKPT444"]
+    assert found.query is not None
+    assert "HUSH" not in found.query.to_json() + repr(found)
+    with pytest.raises(SourceError, match=r"127\.0\.0\.1:1"):
+        library.preflight(frame, sample, sources=True)
 
 
 def test_what_is_no_unstarted_query(spark: Any, made: Path) -> None:
