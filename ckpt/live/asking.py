@@ -15,6 +15,7 @@ from ckpt.live.kafka_options import SERVERS, librdkafka, plain
 from ckpt.live.records import KafkaNow, LiveSource, TopicNow
 from ckpt.model import Json, OffsetLog
 from ckpt.sources import KafkaOffset, SourceType, SourceView, decode, in_order
+from ckpt.storage.base import one_line
 from ckpt.storage.locations import family, local_path
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -89,7 +90,7 @@ def _asked(
         what, option = _NEEDS[view.type]
         return LiveSource(view.index, not_asked=f"name {what}: {view.index}.{option}")
     if view.type is SourceType.KAFKA:
-        return LiveSource(view.index, _kafka(checkpoint, view, options))
+        return _by_pattern(view, _kafka(checkpoint, view, options), plain(options, "subscribePattern"))
     given = lower(options)
     if not given.get("path"):
         raise UsageError(f"`source_options`: source {view.index} needs path=URI")
@@ -103,6 +104,19 @@ def _asked(
     if strange is not None:
         return LiveSource(view.index, not_asked=f"with the option {strange} Delta has rules that ckpt does not know")
     return LiveSource(view.index, delta=ask_delta(checkpoint, view.index, given, storage_options if same else {}))
+
+
+def _by_pattern(view: SourceView, now: KafkaNow, pattern: str | None) -> LiveSource:
+    """With a pattern a start takes a topic that is gone in ways of its own."""
+    known = decode(view.offset)
+    read = {topic for topic, _ in known.partitions} if isinstance(known, KafkaOffset) else set()
+    gone = sorted(read - (now.subscribed or set())) if pattern is not None else []
+    if gone:
+        why = (
+            f"topic {one_line(gone[0])} is gone, or subscribePattern does not match it: what a start does is not known"
+        )
+        return LiveSource(view.index, not_asked=why)
+    return LiveSource(view.index, now)
 
 
 def _one_kind(uri: str, other: str) -> bool:
@@ -122,14 +136,24 @@ def _kafka(checkpoint: Checkpoint, view: SourceView, options: Mapping[str, str])
     topics = {topic for topic, _ in known.partitions} if isinstance(known, KafkaOffset) else set()
     named = topics | (subscribed or set())
     strange = [name for name in named if not _TOPIC.fullmatch(name)]
-    found = kafka.ask(settings, [name for name in named if name not in strange], _marks(checkpoint, view.index))
+    usual = [name for name in named if name not in strange]
+    found = kafka.ask(settings, usual, _marks(checkpoint, view.index), _pattern(options))
     missing = {name: TopicNow(None) for name in strange}
     return replace(
         found,
         topics={**found.topics, **missing},
-        subscribed=subscribed,
+        subscribed=found.subscribed if subscribed is None else subscribed,
         fail_on_data_loss=loss.lower() == "true",
     )
+
+
+def _pattern(options: Mapping[str, str]) -> re.Pattern[str] | None:
+    """``subscribePattern``, which Java and Python read alike but for rare cases."""
+    text = plain(options, "subscribePattern")
+    try:
+        return None if text is None else re.compile(text)
+    except re.error:
+        raise UsageError("`source_options`: subscribePattern is no pattern that ckpt can read") from None
 
 
 def _marks(checkpoint: Checkpoint, index: int) -> tuple[kafka.Mark, ...]:

@@ -5,6 +5,7 @@ because of it (a metadata request for one topic, ``list_topics(topic)``, does th
 """
 
 import logging
+import re
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,20 +33,24 @@ class Mark:
     ends: Mapping[Part, int]
 
 
-def ask(settings: Mapping[str, str], topics: Collection[str], marks: Sequence[Mark]) -> KafkaNow:
+def ask(
+    settings: Mapping[str, str], topics: Collection[str], marks: Sequence[Mark], pattern: re.Pattern[str] | None = None
+) -> KafkaNow:
     """What a cluster has of these topics.
 
     Args:
         settings: Of librdkafka, as ``ckpt.live.kafka_options.librdkafka`` makes them.
         topics: Their names; one that does not exist is in the answer without an id.
         marks: Batches to look for rows that they have read and that are younger.
+        pattern: Of the names of further topics; those that match are what the query subscribes to.
 
     Raises:
         SourceError: The package is missing, the cluster cannot be reached, or does not answer in 5 s a request.
 
     """
     client = _Client(settings)
-    found = client.topics(topics)
+    matching = None if pattern is None else frozenset(name for name in client.names() if pattern.fullmatch(name))
+    found = client.topics({*topics, *(matching or ())})
     parts = [(name, number) for name, topic in found.items() for number in topic.partitions]
     earliest, latest = client.offsets(parts, "earliest"), client.offsets(parts, "latest")
     younger: dict[Part, Younger] = {}
@@ -54,7 +59,8 @@ def ask(settings: Mapping[str, str], topics: Collection[str], marks: Sequence[Ma
         for part, offset in client.offsets(asked, mark.timestamp_ms + 1).items():
             if 0 <= offset < mark.ends[part]:
                 younger[part] = Younger(mark.batch, offset)
-    return KafkaNow(found, {part: PartitionNow(earliest[part], latest[part], younger.get(part)) for part in parts})
+    now = {part: PartitionNow(earliest[part], latest[part], younger.get(part)) for part in parts}
+    return KafkaNow(found, now, matching)
 
 
 class _Client:
@@ -77,6 +83,14 @@ class _Client:
         except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
             raise self._refusal(error) from None
         self._wait_for(self._client.describe_cluster(request_timeout=_PATIENCE_S))
+
+    def names(self) -> Iterable[str]:
+        """All topics but Kafka's own; asking for all makes none."""
+        try:
+            found = self._client.list_topics(timeout=_PATIENCE_S).topics
+        except self._kafka.KafkaException as error:
+            raise self._refusal(error) from None
+        return [name for name in found if not name.startswith("__")]
 
     def topics(self, names: Collection[str]) -> dict[str, TopicNow]:
         """What there is under these names."""

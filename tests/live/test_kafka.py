@@ -109,3 +109,15 @@ def test_a_login_that_a_broker_does_not_know_is_refused(broker: Broker, ckpt: Ck
     run = ckpt("inspect", checkpoint, "--sources", *(word for one in typed for word in ("--source-option", one)))
     assert run.exit_code == 3
     assert "very-secret" not in run.refusal()
+
+
+def test_topics_by_a_pattern(broker: Broker, tmp_path: Path) -> None:
+    topic, checkpoint = Case("more-rows", True).make(broker, tmp_path / "checkpoint")
+    broker.create(f"{topic}-more")
+    options = {"kafka.bootstrap.servers": broker.servers, "subscribePattern": f"{topic}(-more)?"}
+    (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: options})
+    assert source.kafka is not None
+    assert source.kafka.subscribed == frozenset({topic, f"{topic}-more"})
+    (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: {**options, "subscribePattern": "other.*"}})
+    assert source.not_asked is not None
+    assert "does not match it" in source.not_asked
