@@ -67,9 +67,9 @@ def oldest_needed(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> int | Non
     The state after batch B, which has a commit, is version B + 1. The newest batch may have to run again, from the
     version of its own number: that is kept in any case.
     """
-    if offsets.latest is None or offsets.names.odd or commits.names.odd:
+    if offsets.latest is None or offsets.names.odd or commits.names.odd or not (commits.ids or offsets.latest == 0):
         return None
-    return min(offsets.latest, commits.ids[0] + 1) if commits.ids else offsets.latest
+    return min(offsets.latest, commits.ids[0] + 1) if commits.ids else 0
 
 
 def codec_of(conf: Mapping[str, str]) -> str | None:

@@ -209,6 +209,9 @@ def test_no_plan_where_state_is_damaged_or_nothing_says_what_is_needed(tmp_path:
     plan = plan_prune(open_storage(str(odd)))
     assert plan.steps == ()
     assert plan.oldest_version is None
+    lost = aged(ROCKSDB, tmp_path / "lost", 2)
+    shutil.rmtree(lost / "commits")
+    assert plan_prune(open_storage(str(lost))).oldest_version is None
     found = ckpt.open_checkpoint(str(odd))
     assert oldest_needed(found.offsets, found.commits) is None
 
