@@ -66,7 +66,9 @@ DELTA_OTHER_TABLE = Diagnosis(
     ERROR,
     "The Delta table has another id than the one that the query has read: it was dropped and created again, or "
     "replaced, or it is another one. The next start fails, with failOnDataLoss=false too.",
-    "Start the query with a new checkpoint.",
+    "Check that the option path names the table that the query reads. If that table was replaced, start the query with "
+    "a new checkpoint: it reads all rows of the new table, what the sink has of the old one stays there, and state "
+    "begins empty.",
 )
 DELTA_LOG_CLEANED = Diagnosis(
     "CKPT452",
@@ -91,7 +93,8 @@ DELTA_ROWS_CHANGED = Diagnosis(
     ERROR,
     "A version of the Delta table that the query has still to read updates, overwrites or deletes rows. A streaming "
     "query stops there, unless an option says what to do.",
-    "Start the query with skipChangeCommits=true, until it has read that version and committed one more batch.",
+    "Start the query with skipChangeCommits=true, until it has read that version and committed one more batch: it "
+    "leaves out what such a version writes, new rows too.",
 )
 DELTA_FILES_GONE = Diagnosis(
     "CKPT455",
@@ -106,7 +109,7 @@ DELTA_COLUMNS_CHANGED = Diagnosis(
     "delta-columns-changed",
     ERROR,
     "A column of the Delta table was renamed or dropped after what the query has read. The next start fails.",
-    "Start the query with a new checkpoint after the change.",
+    "Start the query with a new checkpoint after the change; state begins empty.",
 )
 DELTA_LOOKS_REWRITTEN = Diagnosis(
     "CKPT457",

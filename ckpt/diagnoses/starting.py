@@ -4,8 +4,8 @@ from ckpt.diagnoses.common import ERROR, WARNING
 from ckpt.findings import Diagnosis
 
 _OLD_QUERY = (
-    "Start the query that wrote the checkpoint, or start the new one with a new checkpoint: `ckpt handoff "
-    "{checkpoint}` says where its sources have to begin."
+    "Start the query that wrote the checkpoint, or start the new one with a new checkpoint, whose state is empty: "
+    "`ckpt handoff {checkpoint}` says where its sources have to begin."
 )
 _LEAVES = (
     "The failed start leaves a new offsets file behind, so the batch has its range when the right query starts again."
@@ -102,7 +102,8 @@ RENAMED = Diagnosis(
     WARNING,
     "Columns of the state have other names than in the checkpoint, and the same types. Spark compares types only: it "
     "starts, and continues with the old values under the new names.",
-    "Make sure that only the name changed. If the column means something else now, start with a new checkpoint.",
+    "Make sure that only the name changed. If the column means something else now, start with a new checkpoint, "
+    "whose state is empty.",
 )
 LEFT_BEHIND = Diagnosis(
     "CKPT445",

@@ -177,7 +177,10 @@ class _Judge:
                 "reads what is written from now on. Rows that it had read of the lost versions stay in the sink."
             )
         else:
-            remedy += "If the older copy is to stay, start the query with a new checkpoint: it reads every row again."
+            remedy += (
+                "If the older copy is to stay, start the query with a new checkpoint: every row is read again, and a "
+                "sink that keeps the old ones has them twice; state begins empty."
+            )
         runs = not self._rules.delta_sees_missing_versions
         error = messages.DELTA_VERSIONS_MISSING
         return _Trouble(diagnoses.sources.DELTA_OLDER_TABLE, detail, remedy, error=error, runs=runs, skips=runs)
@@ -231,7 +234,7 @@ class _Judge:
         value |= {"reservoirVersion": version, "index": base}
         to = quoted(json.dumps(value, separators=(",", ":")))
         command = f"`ckpt offsets set {{checkpoint}} --source {self._index} --to {to}`"
-        return f"{command} shows the plan to go on at version {version}. Apply it. "
+        return f"{command} shows the plan to continue at version {version}. Apply it. "
 
     def _schema(self) -> Iterator[_Trouble]:
         changed = [version for version, _ in self._new if not version.fits]
@@ -240,7 +243,7 @@ class _Judge:
         detail = "a column that the query has still to read has another name in the newest version, or is gone"
         remedy = (
             "Start the query with a new checkpoint, and with the option startingVersion set to the version after the "
-            "change. Rows before it that were not read are read by a batch query, or by none."
+            "change; state begins empty. Rows before it that were not read are read by a batch query, or by none."
         )
         later = self._now.fits and self._planned
         yield _Trouble(

@@ -36,24 +36,16 @@ class Case:
         return ", ".join(filter(None, [*parts, f"format {self.format_version}" if self.format_version else None]))
 
 
-def begun(spark: Any, sample: str, checkpoint: Path, conf: dict[str, str]) -> str:
-    """A checkpoint of the query of a sample that has these settings too."""
-    for _ in range(2):
-        _run(spark, sample, checkpoint, "changelog", conf)
-    return str(checkpoint)
-
-
-def found(spark: Any, case: Case, folder: Path, old: str | None = None) -> dict[str, Any]:
-    """The rows of each batch and the state in the end, on both; of the sample, or of an ``old`` one of its query."""
-    uri = old or str(SAMPLES / case.sample)
+def found(spark: Any, case: Case, folder: Path) -> dict[str, Any]:
+    """The rows of each batch and the state in the end, on both."""
+    uri = str(SAMPLES / case.sample)
     ckpt.copy_checkpoint(uri, str(folder / "old"))
     made = _made(spark, case, uri, folder)
     if made.refused:
         return {"refused": made.refused}
     told: dict[str, Any] = {}
     for name, form in (("old", made.old), ("new", made.new)):
-        store = "hdfs" if form.provider == "hdfs" else "format2" if form.version == 2 else "changelog"
-        rows = [_run(spark, case.sample, folder / name, store, {}) for _ in range(BATCHES)]
+        rows = [_run(spark, case.sample, folder / name, form) for _ in range(BATCHES)]
         told[name] = {"rows": rows, "state": state(folder / name)}
     return told
 
@@ -72,7 +64,7 @@ def _made(spark: Any, case: Case, uri: str, folder: Path) -> ckpt.Rewrite:
     return ckpt.import_state(str(folder / "export"), uri, str(folder / "new"), **form)
 
 
-def _run(spark: Any, sample: str, checkpoint: Path, store: str, more: dict[str, str]) -> dict[int, list[str]]:
+def _run(spark: Any, sample: str, checkpoint: Path, form: ckpt.Form) -> dict[int, list[str]]:
     """One start: the rows of each batch that it ran."""
     seen: dict[int, list[str]] = {}
     query = queries.QUERIES[_BY_NAME[sample].query]
@@ -80,11 +72,11 @@ def _run(spark: Any, sample: str, checkpoint: Path, store: str, more: dict[str, 
     def keep(rows: Any, batch: int) -> None:
         seen[batch] = sorted(map(str, rows.collect()))
 
+    store = "hdfs" if form.provider == "hdfs" else "format2" if form.version == 2 else "changelog"
     conf = {
         **_BY_NAME[sample].conf,
         f"{_STATE_STORE}maintenanceInterval": "1s",
         f"{_STATE_STORE}minDeltasForSnapshot": "2",
-        **more,
     }
     handle = queries.start(spark, query, checkpoint, store=store, sink=keep, conf=conf)
     try:

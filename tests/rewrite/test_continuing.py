@@ -7,13 +7,15 @@ import pytest
 
 import ckpt
 from tests.rewrite import continuing
-from tests.rewrite.continuing import Case, begun, found, state
+from tests.rewrite.continuing import Case, found, state
+from tests.rewrite.lists import PER_KEY, Lists
 from tests.sinks.stateful import BATCHES, NUMBERS, Numbers
 from tests.spark.live import EVERY_CASE
 from tests.spark.queries import STATE_STORES
 
 pytestmark = pytest.mark.spark
-CODEC = "spark.sql.streaming.stateStore.compression.codec"
+_STATE_STORE = "spark.sql.streaming.stateStore."
+CODEC = f"{_STATE_STORE}compression.codec"
 
 LIVE = (
     Case("session-window-changelog-4.2", "hdfs", 3),
@@ -61,17 +63,29 @@ def test_it_continues_as_on_the_old_one(case: Case, spark: Any, tmp_path: Path) 
     assert told["new"] == told["old"]
 
 
-@pytest.mark.parametrize("shape", [None, ckpt.Shape.RAW] if EVERY_CASE else [ckpt.Shape.RAW])
-def test_state_encoded_as_avro_continues_in_other_partitions(
-    shape: ckpt.Shape | None, spark: Any, tmp_path: Path
-) -> None:
-    case = Case("tws-event-time-changelog-4.2", None, 3, shape=shape)
-    avro = {"spark.sql.streaming.stateStore.encodingFormat": "avro"}
-    before = begun(spark, case.sample, tmp_path / "before", avro)
-    assert '"avro"' in Path(before, "offsets", "0").read_text()
-    told = found(spark, case, tmp_path, before)
-    assert any(told["old"]["state"].values())
-    assert told["new"] == told["old"]
+LISTS = [(encoding, imported) for encoding in ("unsaferow", "avro") for imported in (False, True)]
+
+
+@pytest.mark.parametrize(("encoding", "imported"), LISTS if EVERY_CASE else [("avro", True)])
+def test_lists_are_appended_to(encoding: str, imported: bool, spark: Any, tmp_path: Path) -> None:
+    """In other partitions, where RocksDB compacts after each batch; what comes out is all of each list."""
+    lists = Lists(spark, tmp_path, {f"{_STATE_STORE}encodingFormat": encoding})
+    for number in range(2):
+        lists.add(number)
+    lists.start(tmp_path / "old")
+    assert f'"{encoding}"' in (tmp_path / "old" / "offsets" / "0").read_text()
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    if imported:
+        made = ckpt.write_state(continuing.frames(old, "raw"), like=old, into=new, partitions=3)
+    else:
+        made = ckpt.rewrite_checkpoint(old, new, partitions=3)
+    assert made.written
+    for number in range(2, 4):
+        lists.add(number)
+    told = [lists.start(tmp_path / name) for name in ("old", "new")]
+    assert told[1] == told[0]
+    assert max(len(values) for rows in told[0].values() for _, values in rows) == 4 * PER_KEY
+    assert state(tmp_path / "new") == state(tmp_path / "old")
 
 
 @pytest.mark.parametrize("sink", ["parquet", "delta"])
