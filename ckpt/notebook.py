@@ -9,6 +9,6 @@ class InNotebook:
     __slots__ = ()
 
     def _repr_html_(self) -> str | None:
-        html = import_module("ckpt.html.notebooks")  # above what it shows, and not needed by anybody else
+        html = import_module("ckpt.webpage.notebooks")  # above what it shows, and not needed by anybody else
         shown: str | None = html.part_of(self)
         return shown

@@ -1,9 +1,9 @@
-"""A page as HTML: every block as what ``ckpt.html`` fills its template with, which escapes it."""
+"""A page as HTML: every block as what ``ckpt.webpage`` fills its template with, which escapes it."""
 
 from typing import Any, assert_never
 
-from ckpt.html import document_page, inspection_page
 from ckpt.inspection import Inspection
+from ckpt.webpage import document_page, inspection_page
 
 from .blocks import Block, Cases, Code, Command, Found, Heading, Headline, Item, Line, Page, Table, Title, Tone
 from .text import printable

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.html import inspection_page
+from ckpt.webpage import inspection_page
 from tests.html.shapes import SHAPES
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import ckpt
-from ckpt.html import inspection_page, templates
-from ckpt.html.charts import MOST_BARS
+from ckpt.webpage import inspection_page, templates
+from ckpt.webpage.charts import MOST_BARS
 from tests import golden
 from tests.conftest import Ckpt
 from tests.hostile.test_secrets import HOLD_ONE, SECRET

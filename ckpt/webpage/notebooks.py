@@ -5,11 +5,11 @@ from functools import singledispatch
 from ckpt.change.plan import ChangePlan
 from ckpt.change.steps import Content
 from ckpt.formats.sqltypes import type_name
-from ckpt.html.parts import forecast_table, inspection_part, name_of
-from ckpt.html.templates import HtmlMissing, filled
 from ckpt.inspection import Inspection
 from ckpt.state.units import StateUnit
 from ckpt.texts import batch_ranges, size
+from ckpt.webpage.parts import forecast_table, inspection_part, name_of
+from ckpt.webpage.templates import HtmlMissing, filled
 
 
 def part_of(value: object) -> str | None:

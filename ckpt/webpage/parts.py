@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckpt.formats.sqltypes import type_name
-from ckpt.html.charts import of_partitions
-from ckpt.html.templates import filled
-from ckpt.html.timeline import Timeline, planned, timeline
 from ckpt.inspection import Inspection, RatedFinding
 from ckpt.model import Json, Kind, Operator, Store
 from ckpt.restart.forecast import Forecast, Outcome
@@ -17,6 +14,9 @@ from ckpt.texts import batch_ranges, size
 from ckpt.times import instant
 from ckpt.verdict import outcome_words
 from ckpt.versions import Progress, Spark
+from ckpt.webpage.charts import of_partitions
+from ckpt.webpage.templates import filled
+from ckpt.webpage.timeline import Timeline, planned, timeline
 
 _PLACES = 5  # of one finding
 _SOURCES = 20

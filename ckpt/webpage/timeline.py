@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.history import Batch
-from ckpt.html.charts import MOST_BARS, Bar, Chart
 from ckpt.texts import plural
 from ckpt.times import instant
+from ckpt.webpage.charts import MOST_BARS, Bar, Chart
 
 _UNITS = 3  # plots of how far the sources advanced
 
