@@ -146,6 +146,8 @@ def _unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | None) ->
             f"the newest file is {max(age, 0):.0f} s old, and nothing changed while ckpt was looking: a driver that "
             "waits for rows writes nothing"
         )
+    if checkpoint.state is not None:
+        found.append("damage in the middle of a state file, which `ckpt state verify` sees")
     if start.query is not None and start.query.operators:
         found.append(_NOT_IN_A_CHECKPOINT)
     return found

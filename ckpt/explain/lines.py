@@ -53,7 +53,7 @@ def chunks(source: str | BinaryIO) -> Iterator[list[str]]:
 def _blocks(stream: BinaryIO) -> Iterator[bytes]:
     block = stream.read(_CHUNK)
     packed = block.startswith(_GZIP)
-    member = zlib.decompressobj(_OF_GZIP)
+    member, whole = zlib.decompressobj(_OF_GZIP), True
     while block:
         if packed:
             try:
@@ -61,12 +61,15 @@ def _blocks(stream: BinaryIO) -> Iterator[bytes]:
             except zlib.error as error:
                 raise OSError("its compressed data is damaged") from error
             block = member.unconsumed_tail or member.unused_data
-            if member.eof:
+            whole = member.eof
+            if whole:
                 member = zlib.decompressobj(_OF_GZIP)
         else:
             yield block
             block = b""
         block = block or stream.read(_CHUNK)
+    if not whole:
+        raise OSError("its compressed data ends early")
 
 
 def _line(raw: bytes) -> str:

@@ -8,6 +8,7 @@ from ckpt.change.apply import Receipt
 from ckpt.change.perform import How, perform
 from ckpt.errors import UsageError
 from ckpt.prune.plan import PrunePlan, plan_prune
+from ckpt.verification import verify_state
 
 
 def prune(
@@ -38,4 +39,13 @@ def prune(
     """
     if keep_batches is not None and keep_batches < 1:
         raise UsageError("`keep_batches` has to be 1 or more")
-    return perform(PrunePlan, partial(plan_prune, keep_batches=keep_batches), uri, storage_options, **how)
+    plan = partial(plan_prune, keep_batches=keep_batches, verify=partial(_damaged, uri, storage_options))
+    return perform(PrunePlan, plan, uri, storage_options, **how)
+
+
+def _damaged(uri: str, storage_options: Mapping[str, str] | None) -> str | None:
+    """Why nothing may go; every byte of state is read. Raises CkptError, also without the extra ``native``."""
+    damages = verify_state(uri, storage_options).damages
+    if not damages:
+        return None
+    return f"state is damaged ({damages[0].path}: {damages[0].detail}), and Spark may fall back to older files"

@@ -1,6 +1,6 @@
 """What ``ckpt prune`` removes, as a value: checked against what could be restarted and rewound before."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -19,6 +19,10 @@ from ckpt.state.steps import run
 from ckpt.storage import Storage
 from ckpt.ways.targets import Replayed, possible
 
+_BACKUP = (
+    "The backup takes the space that is freed, until it is deleted: on a full disk put it elsewhere with --backup."
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrunePlan(ChangePlan):
@@ -31,7 +35,9 @@ class PrunePlan(ChangePlan):
     pruned: tuple[Pruned, ...] = ()
 
 
-def plan_prune(storage: Storage, keep_batches: int | None = None) -> PrunePlan:
+def plan_prune(
+    storage: Storage, keep_batches: int | None = None, verify: Callable[[], str | None] = lambda: None
+) -> PrunePlan:
     """What ``ckpt prune`` would do; nothing is written.
 
     Args:
@@ -39,6 +45,7 @@ def plan_prune(storage: Storage, keep_batches: int | None = None) -> PrunePlan:
             of state store checkpoint format 2.
         keep_batches: Keep the state of so many of the newest batches, if the logs do not show that it is needed for
             more. By default for as many as the logs hold.
+        verify: Looks at every byte of state, and says why nothing may go: Spark may fall back to what would be gone.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: It cannot be read.
@@ -62,8 +69,17 @@ def plan_prune(storage: Storage, keep_batches: int | None = None) -> PrunePlan:
     changed = _difference(found, after)
     if changed is not None:
         return replace(plan, needed=True, refused=f"without these files {changed}, so ckpt leaves them")
+    damaged = verify() if checkpoint.state else None
+    if damaged is not None:
+        return replace(plan, needed=True, refused=damaged)
     return replace(
-        plan, needed=True, why=_why(plan), steps=steps, inspection_after=after, pruned=pruned, warnings=(STOP_FIRST,)
+        plan,
+        needed=True,
+        why=_why(plan),
+        steps=steps,
+        inspection_after=after,
+        pruned=pruned,
+        warnings=(STOP_FIRST, _BACKUP),
     )
 
 

@@ -111,4 +111,5 @@ def _sample(name: str, labels: Mapping[str, str], value: float | int | bool) -> 
 
 def _label(text: str) -> str:
     """A value of a label: printable, and without the secrets in it."""
-    return printable(masked(text)).translate(_ESCAPES)
+    lines = (printable(line).translate(_ESCAPES) for line in masked(text).split("\n"))
+    return r"\n".join(lines)  # so that a name with a line end is another than one with a backslash and an n

@@ -93,6 +93,14 @@ def test_what_cannot_be_done_is_one_line(words: list[str], exit_code: int, says:
     assert says in line
 
 
+def test_a_gzip_file_that_ends_early_is_not_taken_for_a_whole_log(ckpt: Ckpt, tmp_path: Path) -> None:
+    path = tmp_path / "log.gz"
+    path.write_bytes(gzip.compress(b"INFO fine\n" * 1000 + b"Caused by: batch 30 doesn't exist")[:-20])
+    run = ckpt("explain", path)
+    assert (run.exit_code, run.stdout, run.stderr.count("\n")) == (3, "", 1)
+    assert "ends early" in run.stderr
+
+
 def test_a_damaged_gzip_file_is_one_line(ckpt: Ckpt, tmp_path: Path) -> None:
     path = tmp_path / "log.gz"
     path.write_bytes(gzip.compress(b"a" * 100_000)[:20] + b"\xff" * 50)

@@ -246,3 +246,18 @@ def test_the_command(ckpt: Ckpt, tmp_path: Path) -> None:
     assert undone.exit_code == 0
     assert "UNDONE" in undone.stdout
     assert ckpt("prune", checkpoint, "--keep-batches", "0").exit_code == 2
+
+
+def test_nothing_goes_while_a_start_may_fall_back_to_it(tmp_path: Path) -> None:
+    """Damage in the middle of a file shows in no name, size or end: Spark 4.2 loads older files then."""
+    checkpoint = aged("aggregation-hdfs-4.2", tmp_path / "checkpoint", 2)
+    assert ckpt.prune_checkpoint(str(checkpoint))[0].pruned
+    for snapshot in checkpoint.glob("state/0/*/8.snapshot"):
+        data = bytearray(snapshot.read_bytes())
+        data[30:34] = b"UUUU"
+        snapshot.unlink()
+        snapshot.write_bytes(data)
+        snapshot.with_name(f".{snapshot.name}.crc").unlink(missing_ok=True)
+    plan, _ = ckpt.prune_checkpoint(str(checkpoint))
+    assert plan.refused is not None
+    assert "8.snapshot" in plan.refused
