@@ -28,7 +28,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.many_keys import PROVIDERS
 from benchmarks.many_keys import made as many_keys
-from benchmarks.measure import Pairs, Run, alternated, circumstances
+from benchmarks.measure import Pairs, Run, alternated, heading
 from ckpt.export.reading import Question, plan_readings
 from ckpt.export.targets import Format, Mode, Shape, target
 from ckpt.spark import export as exporting
@@ -42,8 +42,7 @@ LIMITED = "spark.driver.memory=1g"
 def main() -> None:
     """Print one row for each comparison."""
     asked = _arguments()
-    print(circumstances())
-    print("ratios of wall time and of CPU time: the middle one of several pairs of runs, taken by turns\n")
+    print(heading())
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as temporary:
         folder = Path(asked.folder or temporary)
         sizes = (asked.keys // 10, asked.keys)

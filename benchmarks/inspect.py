@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from statistics import median
 
 from benchmarks import generate
-from benchmarks.measure import Command, Pairs, by_turns, circumstances
+from benchmarks.measure import Command, Pairs, by_turns, heading
 
 IMPORTS = "import typer, pyarrow.fs"
 WALK = """
@@ -55,8 +55,7 @@ DELAY = 50  # ms for each request to the simulated object store
 def main() -> None:
     """Print one row for each comparison."""
     asked = _arguments()
-    print(circumstances())
-    print("ratios of wall time and of CPU time: the middle one of several pairs of runs, taken by turns\n")
+    print(heading())
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as folder:
         for row in _rows(asked, Path(folder)):
             print(row, flush=True)

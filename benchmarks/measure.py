@@ -91,6 +91,12 @@ def run(command: Command) -> Run:
     return Run(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
 
 
+def heading() -> str:
+    """What stands above results: the circumstances, and what a ratio is."""
+    how = "ratios of wall time and of CPU time: the middle one of several pairs of runs, taken by turns"
+    return f"{circumstances()}\n{how}\n"
+
+
 def circumstances() -> str:
     """When this is, on which machine, and how busy that is."""
     models = [line.partition(": ")[2] for line in _lines("/proc/cpuinfo") if line.startswith("model name")]

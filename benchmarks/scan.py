@@ -18,7 +18,7 @@ import argparse
 import shutil
 import tempfile
 
-from benchmarks.measure import by_turns, circumstances
+from benchmarks.measure import by_turns, heading
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_checkpoints"
 CKPT = Path(sys.executable).with_name("ckpt")
@@ -41,8 +41,7 @@ def main() -> None:
     parser.add_argument("--checkpoints", type=int, default=1000)
     parser.add_argument("--pairs", type=int, default=5)
     asked = parser.parse_args()
-    print(circumstances())
-    print("ratios of wall time and of CPU time: the middle one of several pairs of runs, taken by turns\n")
+    print(heading())
     for sample in ("stateless-4.2", "aggregation-hdfs-4.2"):
         with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as folder:
             for number in range(asked.checkpoints):

@@ -26,7 +26,7 @@ from collections.abc import Callable
 import pyarrow as pa
 from rocksdict import BlockBasedOptions, DBCompressionType, Options, SstFileWriter
 
-from benchmarks.measure import by_turns, circumstances
+from benchmarks.measure import by_turns, heading
 from ckpt.formats.checksums import of_lz4_block
 from ckpt.formats.lz4 import MAGIC
 from ckpt.formats.sidecars import build_hadoop_sidecar
@@ -50,8 +50,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=512)
     parser.add_argument("--pairs", type=int, default=5)
     asked = parser.parse_args()
-    print(circumstances())
-    print("ratios of wall time and of CPU time: the middle one of several pairs of runs, taken by turns\n")
+    print(heading())
     made: dict[str, Callable[[Path, int], list[Path]]] = {"deltas": _deltas, "SST files": _ssts}
     for name, make in made.items():
         for hidden in (False, True):

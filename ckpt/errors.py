@@ -12,6 +12,9 @@ Messages name an argument of the call in backquotes, as ``argument`` spells it: 
 The command line shows its options instead (``commands/arguments.py``).
 """
 
+DISK_FULL = "the disk is full"
+"""Said in a StorageError: another place for the backup helps."""
+
 
 class CkptError(Exception):
     """Ckpt could not do what was asked; the text is one line, fit to show, and says what would help."""

@@ -61,7 +61,7 @@ EngineOption = Annotated[
 def writing(
     engine: WritingEngine, master: str | None, conf: list[str] | None, *, quiet: bool
 ) -> Iterator["tuple[Executors | None, Watcher | None]"]:
-    """Who does it, and who is told how far it is. An interruption is a line. Raises UsageError."""
+    """Who writes the state, and what shows progress. Ctrl-C ends it with one line. Raises UsageError."""
     if engine is WritingEngine.NATIVE and (master or conf):
         raise UsageError("--master and --conf are for --engine spark")
     with ExitStack() as stack:

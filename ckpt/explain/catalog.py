@@ -5,6 +5,7 @@ import tomllib
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from ckpt.explain.phrases import Phrase
 
@@ -58,14 +59,16 @@ def versions_of(error_class: str) -> tuple[str, ...]:
     return tuple(json.loads(_beside(CLASSES))[error_class]["versions"])
 
 
-def _known(entry: dict[str, object], words: dict[str, str]) -> KnownError:
-    given = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+def _known(entry: dict[str, Any], words: dict[str, str]) -> KnownError:
+    given: dict[str, Any] = {"says": ()} | {
+        key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+    }
     for name, text in words.items():
-        given["cure"] = str(given["cure"]).replace(name, text)
+        given["cure"] = given["cure"].replace(name, text)
     unknown = given.keys() - {one.name for one in fields(KnownError)}
     if unknown:
         raise ValueError(f"catalog.toml: {given['id']} has the unknown key {min(unknown)}")
-    return KnownError(**({"says": ()} | given))  # type: ignore[arg-type]
+    return KnownError(**given)
 
 
 def _beside(name: str) -> str:

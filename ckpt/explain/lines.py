@@ -12,7 +12,7 @@ _CHUNK = 1 << 20
 _LONGEST = 1 << 16  # characters of a line that are looked at
 
 _GZIP = b"\x1f\x8b"
-_OF_GZIP = 31  # how zlib is told so
+_OF_GZIP = 31  # the wbits of zlib for data in gzip format
 _TIME = r"(?:\d{2,4}[-/]\d{2}[-/]\d{2}[ T])?\d{2}:\d{2}:\d{2}[^\s\]]{0,12}"
 _HEAD = re.compile(
     rf"[\[(]?{_TIME}[\])]?(?: +\[[^\]]{{0,80}}\])? +\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b"

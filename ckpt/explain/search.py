@@ -26,7 +26,7 @@ _Key = tuple[int, int, bool, bool, int, int]
 
 @dataclass(slots=True)
 class Hit:
-    """A known error, where it is told best."""
+    """A known error, at the line of the text that is nearest to the cause."""
 
     error: KnownError
     key: _Key  # the lower, the nearer to the cause

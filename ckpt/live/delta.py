@@ -10,7 +10,7 @@ from ckpt.formats.deltachanges import AddedFile, TableMetadata, TableVersion, re
 from ckpt.formats.deltalog import segment
 from ckpt.formats.text import Damaged
 from ckpt.live.delta_options import delta_options
-from ckpt.live.records import DeltaNow, FileNow, VersionNow
+from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
 from ckpt.model import Fault, Json, OffsetLog
 from ckpt.secrets import masked
 from ckpt.sinklog.deltafiles import DELTA_LOG, checkpoint_rows, log_lines
@@ -54,7 +54,7 @@ def ask_delta(
         raise SourceError(f"{where}: newer versions may be in a catalog only ({DELTA_LOG}/{staged[0]} has files)")
     options, most = delta_options(given)
     try:
-        return _Table(storage, log.files).answer(_History(checkpoint, index), options=options, most_files=most)
+        return _Table(storage, log.files).answer(_History(checkpoint, index), options, most)
     except Damaged as damage:
         raise SourceError(f"{where}: its log cannot be read: {one_line(damage.reason)}") from None
 
@@ -126,11 +126,12 @@ class _Table:
         while self.first - 1 in numbers:
             self.first -= 1
 
-    def answer(self, history: _History, **more: object) -> DeltaNow:
+    def answer(self, history: _History, options: frozenset[DeltaOption], most_files: int) -> DeltaNow:
         newest = self._newest_metadata()
         end, before = history.end(history.latest), history.end(history.latest - 1)
         if end is None or newest.id != end.table_id:
-            return DeltaNow(newest.id, self.first, self.latest, (), history.value(history.latest - 1), **more)  # type: ignore[arg-type]
+            end_before = history.value(history.latest - 1)
+            return DeltaNow(newest.id, self.first, self.latest, (), end_before, options=options, most_files=most_files)
         begin = _begin(before, end)
         since = max(self.first, min(begin.version, last_read(end)))
         read = self._versions(since, self.latest)
@@ -138,7 +139,8 @@ class _Table:
         files = [one for version in sorted(read) if version >= begin.version for one in read[version].added]
         there = self._looked_for([*(snapshot or ()), *files])
         planned, version = history.planned_ms(history.latest), read.get(last_read(end))
-        late = version is not None and version.written_ms is not None and planned is not None
+        written = None if version is None else version.written_ms
+        late = written is not None and planned is not None and written > planned
         return DeltaNow(
             newest.id,
             self.first,
@@ -157,9 +159,10 @@ class _Table:
             begin.snapshot is None or self._has(begin.snapshot),
             None if snapshot is None else tuple(there[one] for one in snapshot),
             self._fits(begin.version, read, newest),
-            last_read(end) if late and version.written_ms > planned else None,  # type: ignore[union-attr, operator]
+            last_read(end) if late else None,
             history.fitting(self.latest),
-            **more,  # type: ignore[arg-type]
+            options,
+            most_files,
         )
 
     def _newest_metadata(self) -> TableMetadata:

@@ -7,7 +7,7 @@ from typing import Unpack
 from ckpt.change.apply import Receipt
 from ckpt.change.perform import How, perform
 from ckpt.errors import UsageError
-from ckpt.prune.plan import PrunePlan, plan_prune
+from ckpt.prune.plan import PrunePlan, because_of, plan_prune
 from ckpt.verification import verify_state
 
 
@@ -46,6 +46,4 @@ def prune(
 def _damaged(uri: str, storage_options: Mapping[str, str] | None) -> str | None:
     """Why nothing may go; every byte of state is read. Raises CkptError, also without the extra ``native``."""
     damages = verify_state(uri, storage_options).damages
-    if not damages:
-        return None
-    return f"state is damaged ({damages[0].path}: {damages[0].detail}), and Spark may fall back to older files"
+    return because_of(damages[0].path, damages[0].detail) if damages else None

@@ -20,7 +20,7 @@ from ckpt.storage import Storage
 from ckpt.ways.targets import Replayed, possible
 
 _BACKUP = (
-    "The backup takes the space that is freed, until it is deleted: on a full disk put it elsewhere with --backup."
+    "The backup takes the space that is freed, until it is deleted: on a full disk put it elsewhere with `backup`."
 )
 
 
@@ -103,8 +103,13 @@ def _refusal(checkpoint: Checkpoint) -> str | None:
         return f"{_conf(checkpoint)[PROVIDER_CLASS]} is no state store that ckpt knows"
     damage = next((one for one in state.damages if is_serious(one.kind, checksummed=one.checksummed)), None)
     if damage is not None:
-        return f"state is damaged ({damage.path}: {damage.detail}): see `ckpt repair` first"
+        return because_of(damage.path, damage.detail)
     return None
+
+
+def because_of(path: str, damage: str) -> str:
+    """Why nothing may go where a file of state is damaged."""
+    return f"state is damaged ({path}: {damage}), and Spark may fall back to older files"
 
 
 def _conf(checkpoint: Checkpoint) -> dict[str, str]:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from itertools import takewhile
 
 from ckpt.live.records import KafkaNow, Part, PartitionNow
+from ckpt.model import Json
 from ckpt.restart import messages
 from ckpt.restart.forecast import SourceRange
 from ckpt.sources import NO_TOPIC_YET, KafkaOffset, decode
@@ -106,10 +107,10 @@ def _of_topic(one: PartOutlook, recreated: Set[str]) -> PartOutlook:
     return one
 
 
-def _partitions(value: object) -> Mapping[Part, int] | None:
+def _partitions(value: Json) -> Mapping[Part, int] | None:
     if value == NO_TOPIC_YET:
         return {}
-    offset = decode(value)  # type: ignore[arg-type]
+    offset = decode(value)
     return offset.partitions if isinstance(offset, KafkaOffset) else None
 
 

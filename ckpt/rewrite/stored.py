@@ -75,8 +75,8 @@ def division(places: Any, count: int) -> tuple[Any, list[int]]:
     ``places`` has the partition of each row; the last of the beginnings is the number of rows.
     """
     order = np.argsort(places, kind="stable")
-    starts: list[int] = np.searchsorted(places[order], np.arange(count + 1)).tolist()  # type: ignore[assignment]
-    return order, starts
+    starts: Any = np.searchsorted(places[order], np.arange(count + 1))
+    return order, starts.tolist()
 
 
 def behind(first: bytes, array: Any) -> Any:

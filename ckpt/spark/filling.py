@@ -122,7 +122,7 @@ def filled(
 ) -> Iterator[Mapping[str, int]]:
     """Have executors check all rows and, unless ``state`` is None, write them; how large their files are.
 
-    ``filling`` says what is to be filled, and gets the counts. Raises CkptError; what was written is told before.
+    ``filling`` says what is to be filled, and gets the counts. Raises CkptError, after yielding what tasks had written.
     """
     from ckpt.spark.needs import pyspark_version
 

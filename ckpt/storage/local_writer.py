@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
-from ckpt.errors import StorageError
+from ckpt.errors import DISK_FULL, StorageError
 from ckpt.storage.base import one_line, temporary
 from ckpt.storage.writer import AlreadyThere, Attributes, changed
 
@@ -178,7 +178,7 @@ class LocalWriter:
                     cure = "run ckpt as the user that runs the query"
                     raise StorageError(f"{shown} cannot be written ({reason}): {cure}") from error
                 case errno.ENOSPC | errno.EDQUOT:
-                    raise StorageError(f"{shown} cannot be written: the disk is full; free some space first") from error
+                    raise StorageError(f"{shown} cannot be written: {DISK_FULL}; free some space first") from error
                 case errno.ELOOP | errno.ENOTDIR:
                     cure = "ckpt writes to the folder itself only"
                     raise StorageError(f"{shown} is behind a symbolic link or not in a folder: {cure}") from error

@@ -8,6 +8,7 @@ from typing import ClassVar, Generic, TypeVar, assert_never
 from ckpt.change.apply import Receipt
 from ckpt.change.plan import ChangePlan, First, Replay
 from ckpt.change.steps import Content, Step
+from ckpt.errors import DISK_FULL
 from ckpt.model import Json
 from ckpt.restart.forecast import Forecast
 from ckpt.shell import quoted_path
@@ -165,10 +166,9 @@ class ChangeReport(ABC, Generic[Planned]):
     def _accepted(self) -> str:
         """What is to be accepted, and where the backup goes: a folder that was refused is not named again."""
         words = " --accept-skip" * (self.plan.skips is not None) + " --accept-replay" * (self.plan.repeats is not None)
-        if self.backup is None:
-            return words
-        refused = "`backup`" in (self.receipt.problem or "")
-        return f"{words} --backup {'DIR' if refused else quoted_path(self.backup)}"
+        if any(why in (self.receipt.problem or "") for why in ("`backup`", DISK_FULL)):
+            return f"{words} --backup DIR"
+        return words if self.backup is None else f"{words} --backup {quoted_path(self.backup)}"
 
     def _headline(self) -> Iterator[Block]:
         """What came of it: trouble, a plan that waits, or all is well."""

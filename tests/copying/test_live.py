@@ -72,17 +72,22 @@ def test_a_copy_of_a_running_query_continues_exactly(store: str, spark: Any, tmp
         wait_for(original, done.batch + 3)
     assert newest(copy) == done.batch < newest(original)
 
-    next_batch = done.batch + 1
-    planned = (copy / "offsets" / str(next_batch)).exists()
+    continues(spark, copy, store, starts=3)
+
+
+def continues(spark: Any, checkpoint: Path, store: str, *, starts: int) -> None:
+    """Batches of 20 rows on top of those that are committed; one that is planned already has its ten."""
+    first = newest(checkpoint) + 1
+    planned = (checkpoint / "offsets" / str(first)).exists()
     ran: dict[int, Any] = {}
-    for _ in range(3):
-        ran |= run(spark, lambda session: counts(session, 20), copy, store=store, mode="update", conf=BUSY)
-    read, expected = [*range(next_batch * 10)], {}
-    for batch in range(next_batch, next_batch + len(ran)):
-        last = range(len(read), len(read) + (10 if planned and batch == next_batch else 20))
+    for _ in range(starts):
+        ran |= run(spark, lambda session: counts(session, 20), checkpoint, store=store, mode="update", conf=BUSY)
+    read, expected = [*range(first * 10)], {}
+    for batch in range(first, first + len(ran)):
+        last = range(len(read), len(read) + (10 if planned and batch == first else 20))
         read += last
         expected[batch] = counted(read, last)
-    assert len(ran) >= 3
+    assert len(ran) >= starts
     assert ran == expected
 
 

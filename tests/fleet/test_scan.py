@@ -2,8 +2,6 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from ckpt.storage.uri import NO_OPTIONS
 from tests.fleet.trees import build
 from tests.places import SAMPLES
 from tests.services.fixtures import Upload
+from tests.strangers import as_a_stranger
 
 
 def assert_as_inspected(found: ckpt.Scan, options: dict[str, str]) -> None:
@@ -148,7 +147,7 @@ def test_a_folder_that_may_not_be_read_is_said(copy_of) -> None:
         closed = (top / "closed", top / "half" / "offsets")
         for place in closed:
             place.chmod(0)
-        with _as_a_stranger():
+        with as_a_stranger():
             found = ckpt.scan(name, NO_OPTIONS)
         for place in closed:
             place.chmod(0o755)
@@ -167,16 +166,3 @@ def test_only_those_with_a_batch_since_then(copy_of) -> None:
     found = ckpt.scan(str(old.parent), changed_since_ms=2_000_000)
     assert [one.path for one in found.checkpoints] == [str(new)]
     assert found.roots[0].checkpoints == 2
-
-
-@contextmanager
-def _as_a_stranger() -> Iterator[None]:
-    """Root may read anything, so the test becomes nobody for a while."""
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)

@@ -95,7 +95,7 @@ def test_obeying_the_advice(case: Case, driver: Here, folder: Path, ckpt: Ckpt) 
     said = driver.ask({"do": "start", "place": str(place), **how})
     assert said["error"] is None
     assert sum(count for _, count in said["batches"]) == rows
-    if "checkpoint" not in how:  # it goes on, in the end without the option
+    if "checkpoint" not in how:  # it continues, in the end without the option
         for version in (50, 51):
             Table(driver.session, place).append(version)
             again = driver.ask({"do": "start", "place": str(place), **(how if version == 50 else {})})

@@ -17,9 +17,7 @@ import pytest
 import ckpt
 from ckpt.prune import Kind
 from ckpt.ways.rewind import Replayed
-from tests.copying.test_live import BUSY, counts, newest, running, wait_for
-from tests.offsets.running import run
-from tests.offsets.test_live import counted
+from tests.copying.test_live import BUSY, continues, newest, running, wait_for
 from tests.prune.aged import purge, state_files
 from tests.spark.live import EVERY_CASE
 
@@ -37,7 +35,7 @@ def test_a_pruned_checkpoint_continues_exactly(store: str, spark: Any, tmp_path:
         wait_for(original, 15)
         wait_for_snapshots(original)
         wait_for(original, newest(original) + LEFT + 2)
-    time.sleep(2)  # maintenance goes on for a while, and would be in the way, as it is for a user
+    time.sleep(2)  # maintenance runs for a while after the query, and prune refuses then
     shutil.copytree(original, checkpoint)
     purge(checkpoint, LEFT)
     before = state_files(checkpoint)
@@ -49,14 +47,14 @@ def test_a_pruned_checkpoint_continues_exactly(store: str, spark: Any, tmp_path:
     assert Kind.OLD_VERSION in {one.kind for one in plan.pruned}
     assert len(before - state_files(checkpoint)) >= 10
     shutil.copytree(checkpoint, rewound)
-    continues(spark, checkpoint, store)
+    continues(spark, checkpoint, store, starts=2)
     oldest = [min(int(file.name) for file in (rewound / log).glob("[0-9]*")) for log in ("offsets", "commits")]
     back_to = max(oldest) + 1  # a batch that is planned and not committed makes the two logs end apart
     accepted = NOW | {"accept_skip": True, "accept_replay": True}
     plan_back, done = ckpt.rewind(str(rewound), to_batch=back_to, replay=Replayed.NEW, **accepted)
     assert done.applied, (plan_back.refused, done.problem)
     assert newest(rewound) == back_to
-    continues(spark, rewound, store)
+    continues(spark, rewound, store, starts=2)
 
 
 def wait_for_snapshots(checkpoint: Path) -> None:
@@ -66,19 +64,3 @@ def wait_for_snapshots(checkpoint: Path) -> None:
     while not all([*folder.glob("*.snapshot"), *folder.glob("*.zip")] for folder in partitions):
         assert time.monotonic() < until, "no snapshot"
         time.sleep(0.3)
-
-
-def continues(spark: Any, checkpoint: Path, store: str) -> None:
-    """Batches of 20 rows on top of those that are committed; one that is planned already has its ten."""
-    first = newest(checkpoint) + 1
-    planned = (checkpoint / "offsets" / str(first)).exists()
-    ran: dict[int, Any] = {}
-    for _ in range(2):
-        ran |= run(spark, lambda session: counts(session, 20), checkpoint, store=store, mode="update", conf=BUSY)
-    read, expected = [*range(first * 10)], {}
-    for batch in range(first, first + len(ran)):
-        last = range(len(read), len(read) + (10 if planned and batch == first else 20))
-        read += last
-        expected[batch] = counted(read, last)
-    assert len(ran) >= 2
-    assert ran == expected

@@ -25,11 +25,6 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.fixture
-def by(spark: Any) -> Any:
-    return ckpt.on_spark(ckpt.Session(spark))
-
-
 @pytest.mark.parametrize(("sample", "form"), CASES, ids=[sample for sample, _ in CASES])
 def test_an_export_becomes_what_one_machine_makes_of_it(
     sample: str, form: dict[str, Any], by: Any, tmp_path: Path

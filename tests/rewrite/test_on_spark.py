@@ -23,11 +23,6 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.fixture
-def by(spark: Any) -> Any:
-    return ckpt.on_spark(ckpt.Session(spark))
-
-
 @pytest.mark.parametrize(("sample", "form"), CASES, ids=[sample for sample, _ in CASES])
 def test_they_write_what_one_machine_does(sample: str, form: dict[str, Any], by: Any, tmp_path: Path) -> None:
     here = ckpt.rewrite_checkpoint(str(SAMPLES / sample), str(tmp_path / "here"), **form)

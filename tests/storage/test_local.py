@@ -7,8 +7,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import pytest
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage import FileInfo, Oddity, ReadRequest, open_storage
+from tests.strangers import as_a_stranger
 
 ROOT = Path(__file__).parents[2]
 
@@ -209,7 +208,7 @@ def test_a_folder_or_file_that_may_not_be_read_is_named():
         (top / "offsets" / "0").write_bytes(b"x")
         (top / "closed").chmod(0o000)
         (top / "offsets" / "0").chmod(0o000)
-        with _as_a_stranger():
+        with as_a_stranger():
             storage = open_storage(name)
             with pytest.raises(StorageError, match=r"closed cannot be read: run ckpt as a user that can"):
                 storage.list_tree()
@@ -267,16 +266,3 @@ def test_nothing_is_written_no_time_changes_and_no_remote_library_is_loaded(tree
 
 def _ms(path: Path) -> int:
     return path.stat().st_mtime_ns // 1_000_000
-
-
-@contextmanager
-def _as_a_stranger() -> Iterator[None]:
-    """Root may read anything, so the test becomes nobody for a while; others stay who they are."""
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)

@@ -1,0 +1,13 @@
+"""What tests of new checkpoints share."""
+
+from typing import Any
+
+import pytest
+
+import ckpt
+
+
+@pytest.fixture
+def by(spark: Any) -> Any:
+    """The executors of the session."""
+    return ckpt.on_spark(ckpt.Session(spark))
