@@ -15,8 +15,9 @@ from ckpt.copying.placing import check_apart, options_for
 from ckpt.errors import CkptError
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
+from ckpt.importing.exported import Export, open_export
 from ckpt.importing.filling import Filling, is_keyless
-from ckpt.importing.given import Export, Frames, Given, open_export, table_of, taken
+from ckpt.importing.given import Frames, Given, table_of, taken
 from ckpt.native.look import count_state
 from ckpt.rewrite.plan import Rewrite, planned, stores_of
 from ckpt.rewrite.writing import Making, NewState, Watcher, check_form

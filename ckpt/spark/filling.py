@@ -19,8 +19,9 @@ from ckpt.copying import select
 from ckpt.errors import CkptError
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
+from ckpt.importing.exported import Export, open_export
 from ckpt.importing.filling import Filling
-from ckpt.importing.given import Export, Given, Piece, Taken, open_export, table_of, taken_from
+from ckpt.importing.given import Given, Piece, Taken, table_of, taken_from
 from ckpt.importing.sharing import parcels, unpacked
 from ckpt.model import Operator, Provider, Store
 from ckpt.rewrite.moving import Task

@@ -1,0 +1,177 @@
+"""The folder of an export, as rows that are to be state."""
+
+import json
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from ckpt.errors import CkptError, NotFound, StorageError
+from ckpt.export.targets import MANIFEST, Format, Shape
+from ckpt.formats.types import fields_of, named_fields
+from ckpt.importing.delta import LOG, delta_files
+from ckpt.importing.given import Piece
+from ckpt.model import Json
+from ckpt.storage import Listing, Storage, open_storage
+from ckpt.storage.base import one_line
+
+_PARQUET = ".parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """The folder that ``ckpt export-state --all --to`` has written, whoever has edited it since."""
+
+    place: str
+    storage: Storage
+    listing: Listing
+    folders: Mapping[str, str]  # by the label of the unit
+    query_id: str | None
+    batch: int | None
+    planned_ms: frozenset[int]  # when that batch was planned, where a manifest is left that says so
+    options: Mapping[str, str] = field(default_factory=dict)  # of its file system
+    delta: frozenset[str] = frozenset()  # folders that a manifest calls a Delta table
+    columns: Mapping[str, Collection[str]] = field(default_factory=dict)  # of a folder, as its manifest has them
+
+    @property
+    def labels(self) -> Collection[str]:
+        """The units of which there are rows."""
+        return self.folders.keys()
+
+    def exported(self, label: str) -> Collection[str] | None:
+        """What the manifest in its folder says."""
+        return self.columns.get(self.folders[label])
+
+    def files(self, label: str) -> Sequence[str | None]:
+        """Its Parquet files, in the order of their names; a Delta table is read at once.
+
+        Raises CkptError for a folder that holds anything else.
+        """
+        folder = self.folders[label]
+        where = f"{self.place}/{folder}".rstrip("/")
+        if self._is_delta(folder):
+            return [None]
+        if folder in self.delta:
+            raise CkptError(one_line(f"{where} has no {LOG}, and its {MANIFEST} calls it a Delta table"))
+        names = sorted(name for name in self.listing.in_folder(folder) if name[0] not in "_.")
+        inside = [name for name in self.listing.subfolders(folder) if name[0] not in "_."] if folder else []
+        strange = [*inside, *(name for name in names if not name.endswith(_PARQUET))]
+        if strange or not names:
+            why = f"there is {strange[0]} in it" if strange else "there is none in it"
+            raise CkptError(one_line(f"{where} is to hold Parquet files and nothing else, and {why}"))
+        return [f"{folder}/{name}".lstrip("/") for name in names]
+
+    def pieces(self, label: str, only: str | None = None) -> Generator[Piece, None, None]:
+        """The rows of each file, or of one. Raises CkptError."""
+        folder = self.folders[label]
+        if self._is_delta(folder):
+            for name, table in delta_files(self.place, folder, self.storage, self.listing):
+                yield Piece(f"{folder}/{name}".lstrip("/"), table)
+            return
+        for path in self.files(label) if only is None else (only,):
+            yield Piece(path, _table(f"{self.place}/{path}", self.storage.read(str(path))))
+
+    def _is_delta(self, folder: str) -> bool:
+        return f"{folder}/{LOG}".lstrip("/") in self.listing.folders
+
+
+def open_export(place: str, options: Mapping[str, str]) -> Export:
+    """The folder of an export. Raises CkptError where it is none, or of a kind that is not imported."""
+    storage = open_storage(place, options)
+    listing = storage.list_tree()
+    said = _manifest(place, storage, MANIFEST)
+    folders = {unit: folder for folder, unit in _folders(said) if folder in listing.folders}
+    missing = [folder for folder, _ in _folders(said) if folder not in listing.folders]
+    if missing:
+        raise CkptError(one_line(f"{place}: the folder {missing[0]}, which its {MANIFEST} names, is missing"))
+    planned: set[int] = set()
+    delta: set[str] = set()
+    columns: dict[str, Collection[str]] = {}
+    for folder in folders.values():
+        path = f"{folder}/{MANIFEST}".lstrip("/")
+        own = _manifest(place, storage, path) if listing.info(path) else said
+        if _kind(place, own) == Format.DELTA:
+            delta.add(folder)
+        if fields_of(own.get("schema")):
+            columns[folder] = [name for name, _ in named_fields(own["schema"])]
+        planned |= {time for time in (own.get("planned_ms"),) if isinstance(time, int)}
+    query, batch = said.get("query_id"), said.get("batch")
+    return Export(
+        place,
+        storage,
+        listing,
+        folders,
+        query if isinstance(query, str) else None,
+        batch if isinstance(batch, int) else None,
+        frozenset(planned),
+        options,
+        frozenset(delta),
+        columns,
+    )
+
+
+def _manifest(place: str, storage: Storage, path: str) -> dict[str, Json]:
+    try:
+        said: Json = json.loads(storage.read(path))
+    except NotFound:
+        raise CkptError(
+            one_line(f"{place} has no {path}: it is not the folder that `ckpt export-state --all --to` wrote")
+        ) from None
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise CkptError(one_line(f"{place}/{path} is not the JSON that ckpt wrote"))
+    return said
+
+
+def _folders(said: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+    """Folders and the units in them; of an export of one unit its own."""
+    unit, listed = said.get("unit"), said.get("folders")
+    if isinstance(unit, str):
+        yield "", unit
+    for one in listed if isinstance(listed, list) else ():
+        match one:
+            case {"folder": str(folder), "unit": str(label)}:
+                yield folder, label
+
+
+def _kind(place: str, said: Mapping[str, Json]) -> Format:
+    """The format of an export. Raises CkptError for one that is not of all rows, raw or flat, in Parquet or Delta."""
+    shape, kind = said.get("shape", Shape.FLAT), said.get("format")
+    if said.get("changes_from") is not None:
+        raise CkptError(one_line(f"{place} has what some batches changed, and not the state"))
+    if shape == Shape.INITIAL_STATE:
+        raise CkptError(one_line(f"{place} has the shape {shape}, and ckpt imports {Shape.FLAT} and {Shape.RAW}"))
+    if kind not in (Format.PARQUET, Format.DELTA):
+        raise CkptError(
+            one_line(f"{place} has the format {kind}, and ckpt imports Parquet and Delta: export it as one")
+        )
+    return Format(kind)
+
+
+def _table(path: str, data: bytes) -> Any:
+    """A Parquet file; timestamps that Spark writes as INT96 are instants. Raises StorageError."""
+    try:
+        file = parquet.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us")
+        table = file.read()
+        instants = [file.schema.column(at).physical_type == "INT96" for at in range(len(file.schema))]
+        leaves = iter(instants)
+        fields = [one.with_type(_with_instants(one.type, leaves)) for one in table.schema]
+        return table.cast(pa.schema(fields)) if any(instants) else table
+    except (pa.ArrowException, OSError) as error:
+        raise StorageError(one_line(f"{path} is not Parquet that can be read: {error}")) from None
+
+
+def _with_instants(kind: Any, leaves: Iterator[bool]) -> Any:
+    """The type in which every leaf that is INT96 is an instant; leaves are in the order of the columns."""
+    if pa.types.is_map(kind):
+        key = _with_instants(kind.key_type, leaves)
+        return pa.map_(key, kind.item_field.with_type(_with_instants(kind.item_type, leaves)))
+    if pa.types.is_struct(kind):
+        inner = [kind.field(place) for place in range(kind.num_fields)]
+        return pa.struct([one.with_type(_with_instants(one.type, leaves)) for one in inner])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_instants(kind.value_type, leaves)))
+    return pa.timestamp("us", "UTC") if next(leaves) else kind
