@@ -22,6 +22,7 @@ _OPTIONS = {
     "format_version": "--format-version",
     "from_batch": "--from-batch",
     "grace_s": "--grace",
+    "group_prefix": "--commit-to",
     "jobs": "--jobs",
     "key": "--key",
     "keep_batches": "--keep-batches",

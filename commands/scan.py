@@ -90,6 +90,15 @@ def scan(
             help="With --sources: an option of every Kafka reader; @FILE and env:NAME keep a secret elsewhere.",
         ),
     ] = None,
+    commit_to: Annotated[
+        str | None,
+        typer.Option(
+            "--commit-to",
+            metavar="PREFIX",
+            help="With --sources: commit where each query continues to the consumer group PREFIX + its name, for tools "
+            "that show the lag of groups. It writes to Kafka; groups that others use are refused.",
+        ),
+    ] = None,
     storage_option: options.StorageOption = None,
     output: Annotated[ScanOutput, typer.Option("-o", "--output", help="The output format.")] = ScanOutput.TABLE,
     quiet: options.QuietOption = False,
@@ -103,13 +112,22 @@ def scan(
     if watch is not None and output in (ScanOutput.JSON, ScanOutput.HTML, ScanOutput.PROMETHEUS):
         raise UsageError(f"--watch prints one document after another: use jsonl or table, not {output}")
     kafka = _kafka(source_option, asked=sources)
+    if commit_to is not None and not sources:
+        raise UsageError("--commit-to is for --sources")
     if textfile is not None:
         must_be_writable(textfile)
     while True:
         since = None if changed_since is None else moment("--changed-since", changed_since)
         with bar(quiet=quiet, of="checkpoints") as watcher:
             found = look(
-                roots, given, depth=depth, jobs=jobs, changed_since_ms=since, kafka_options=kafka, watcher=watcher
+                roots,
+                given,
+                depth=depth,
+                jobs=jobs,
+                changed_since_ms=since,
+                kafka_options=kafka,
+                group_prefix=commit_to,
+                watcher=watcher,
             )
         report = ScanReport(found, Severity(fail_on))
         if textfile is not None:

@@ -2,14 +2,16 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from ckpt.errors import CkptError, UsageError
+from ckpt.errors import CkptError, SourceError, UsageError
 from ckpt.findings import Severity
 from ckpt.fleet.discovery import discover
 from ckpt.fleet.looking import look
 from ckpt.fleet.rows import ScannedCheckpoint, unreadable
+from ckpt.live.groups import commit
 from ckpt.live.kafka_options import librdkafka
 from ckpt.storage import open_storage
 
@@ -58,6 +60,7 @@ def scan(
     jobs: int | None = None,
     changed_since_ms: int | None = None,
     kafka_options: Mapping[str, str] | None = None,
+    group_prefix: str | None = None,
     watcher: Watcher | None = None,
 ) -> Scan:
     """Find all checkpoints at and below some roots, and inspect each; only reads, and starts no JVM.
@@ -72,10 +75,12 @@ def scan(
         changed_since_ms: Leave out those whose logs have no file written since then, in ms since 1970 UTC.
         kafka_options: Also ask every Kafka source what it has now: options of its reader as Spark calls them, at least
             ``kafka.bootstrap.servers``, the same for all checkpoints.
+        group_prefix: Also commit where each query continues in Kafka to the consumer group of this name with that of
+            the checkpoint behind it, for tools that show the lag of groups. A group that others use is refused.
         watcher: Called after each checkpoint with how many are done, and of how many.
 
     Raises:
-        UsageError: ``depth`` or ``jobs`` is out of range, or the options of Kafka cannot be used.
+        UsageError: ``depth`` or ``jobs`` is out of range, or the options of Kafka cannot be used, or are missing.
 
     >>> found = ckpt.scan("sample_checkpoints", depth=1)
     >>> found.checkpoints[0].severity, len(found.checkpoints) > 40
@@ -86,8 +91,9 @@ def scan(
         raise UsageError("`depth` has to be 0 or more")
     if jobs is not None and jobs < 1:
         raise UsageError("`jobs` has to be 1 or more")
-    if kafka_options:
-        librdkafka(kafka_options)
+    settings = librdkafka(kafka_options) if kafka_options else None
+    if group_prefix is not None and settings is None:
+        raise UsageError("`group_prefix` needs the options of Kafka")
     began, given = _now_ms(), storage_options or {}
     found = _find([roots] if isinstance(roots, str) else roots, given, depth)
     rows = {one.path: one for one in found.unlisted}
@@ -99,7 +105,31 @@ def scan(
                 watcher(done, total)
             if one is not None:
                 rows[one.path] = one
-    return Scan(tuple(found.roots), tuple(sorted(rows.values(), key=_worst_first)), began, _now_ms())
+    told = rows.values() if group_prefix is None or settings is None else _committed(group_prefix, settings, rows)
+    return Scan(tuple(found.roots), tuple(sorted(told, key=_worst_first)), began, _now_ms())
+
+
+def _committed(
+    prefix: str, settings: Mapping[str, str], rows: Mapping[str, ScannedCheckpoint]
+) -> Iterator[ScannedCheckpoint]:
+    """The lines, with what came of committing the positions of each to a group of its own."""
+    groups = {path: f"{prefix}{one.name}" for path, one in rows.items() if one.positions}
+    twice = {group for group, count in Counter(groups.values()).items() if count > 1}
+    positions = {
+        group: {(topic, int(part)): at for topic, parts in rows[path].positions.items() for part, at in parts.items()}
+        for path, group in groups.items()
+        if group not in twice
+    }
+    same = "another checkpoint has the same name: scan them apart, with other prefixes"
+    refused: dict[str, str | None] = dict.fromkeys(twice, same)
+    try:
+        refused |= commit(settings, positions) if positions else {}
+    except SourceError as error:
+        refused |= dict.fromkeys(positions, str(error))
+    for path, one in rows.items():
+        group = groups.get(path)
+        why = refused.get(group) if group else None
+        yield replace(one, group=None if why else group, group_error=why)
 
 
 @dataclass(slots=True)

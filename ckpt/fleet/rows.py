@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ckpt.findings import Severity, worst
+from ckpt.history import sources
 from ckpt.inspection import Inspection
 from ckpt.model import Kind, Operator, Store
 from ckpt.restart.forecast import Outcome
+from ckpt.sources import KafkaOffset, decode
 
 _WORST_LAST = (
     Outcome.RESUMES,
@@ -56,6 +58,9 @@ class ScannedCheckpoint:
     lag: int | None = None  # Kafka offsets that wait to be read; None: not asked, or not known
     lost: int | None = None  # those that a start with failOnDataLoss=false would never read
     sources_error: str | None = None  # why its sources could not be asked: the rest is as without asking
+    positions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # where its latest batch ends in topics
+    group: str | None = None  # the consumer group that has these positions now
+    group_error: str | None = None  # why they were not committed
     findings: Mapping[str, int] = field(default_factory=dict)  # by severity
     codes: tuple[str, ...] = ()  # of warnings and errors, worst first
     worst: WorstFinding | None = None
@@ -113,6 +118,7 @@ def row(inspection: Inspection, path: str, sources_error: str | None = None) -> 
         lag=_sum(one.waiting for one in inspection.live),
         lost=_sum(one.lost for one in inspection.live),
         sources_error=sources_error,
+        positions=_positions(inspection),
         findings={one: sum(rated.severity is one for rated in inspection.findings) for one in Severity},
         codes=tuple(dict.fromkeys(rated.finding.diagnosis.code for rated in inspection.troubles)),
         worst=_worst(inspection),
@@ -132,6 +138,21 @@ def short_name(path: str) -> str:
     while last > 0 and parts[last].strip("_.").lower() in ("checkpoint", "checkpoints", "ckpt"):
         last -= 1
     return "/".join(parts[last:]) or path
+
+
+def _positions(inspection: Inspection) -> dict[str, dict[str, int]]:
+    """Where a start continues in each partition that is there now; of two sources with one partition the earlier."""
+    found: dict[str, dict[str, int]] = {}
+    views = sources(inspection.checkpoint)
+    for live in (one.live for one in inspection.live):
+        end = decode(views[live.index].offset)
+        if live.kafka is None or not isinstance(end, KafkaOffset):
+            continue
+        for (topic, partition), offset in end.partitions.items():
+            if (topic, partition) in live.kafka.partitions:
+                own = found.setdefault(topic, {})
+                own[str(partition)] = min(offset, own.get(str(partition), offset))
+    return found
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

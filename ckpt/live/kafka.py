@@ -16,7 +16,7 @@ from ckpt.live.records import KafkaNow, Part, PartitionNow, TopicNow, Younger
 from ckpt.secrets import masked
 from ckpt.storage.base import one_line
 
-_PATIENCE_S = 5.0
+PATIENCE_S = 5.0
 """How long one request may take."""
 _TRIES = 3
 """Of a request that a partition answers with "no leader yet", as it does just after its topic was created."""
@@ -48,7 +48,7 @@ def ask(
         SourceError: The package is missing, the cluster cannot be reached, or does not answer in 5 s a request.
 
     """
-    client = _Client(settings)
+    client = Client(settings)
     matching = None if pattern is None else frozenset(name for name in client.names() if pattern.fullmatch(name))
     found = client.topics({*topics, *(matching or ())})
     parts = [(name, number) for name, topic in found.items() for number in topic.partitions]
@@ -63,7 +63,7 @@ def ask(
     return KafkaNow(found, now, matching)
 
 
-class _Client:
+class Client:
     """A connection that was seen to answer."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
@@ -72,38 +72,38 @@ class _Client:
             from confluent_kafka import admin
         except ImportError:
             raise SourceError("asking Kafka needs one more package: pip install 'spark-ckpt[kafka]'") from None
-        self._kafka, self._admin = confluent_kafka, admin
+        self.library, self._admin = confluent_kafka, admin
         self._servers = one_line(settings["bootstrap.servers"])
         self._secrets = [value for key, value in settings.items() if "password" in key or "secret" in key]
         self._errors: list[Any] = []
-        silent = logging.Logger("librdkafka of ckpt")
-        silent.addHandler(logging.NullHandler())
+        self.silent = logging.Logger("librdkafka of ckpt")
+        self.silent.addHandler(logging.NullHandler())
         try:
-            self._client = admin.AdminClient({**settings, "error_cb": self._errors.append}, logger=silent)
+            self._client = admin.AdminClient({**settings, "error_cb": self._errors.append}, logger=self.silent)
         except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
-            raise self._refusal(error) from None
-        self._wait_for(self._client.describe_cluster(request_timeout=_PATIENCE_S))
+            raise self.refusal(error) from None
+        self._wait_for(self._client.describe_cluster(request_timeout=PATIENCE_S))
 
     def names(self) -> Iterable[str]:
         """All topics but Kafka's own; asking for all makes none."""
         try:
-            found = self._client.list_topics(timeout=_PATIENCE_S).topics
-        except self._kafka.KafkaException as error:
-            raise self._refusal(error) from None
+            found = self._client.list_topics(timeout=PATIENCE_S).topics
+        except self.library.KafkaException as error:
+            raise self.refusal(error) from None
         return [name for name in found if not name.startswith("__")]
 
     def topics(self, names: Collection[str]) -> dict[str, TopicNow]:
         """What there is under these names."""
-        asked = self._client.describe_topics(self._kafka.TopicCollection(sorted(names)), request_timeout=_PATIENCE_S)
+        asked = self._client.describe_topics(self.library.TopicCollection(sorted(names)), request_timeout=PATIENCE_S)
         return {name: self._topic(name, future) for name, future in sorted(asked.items())}
 
     def _topic(self, name: str, future: Any) -> TopicNow:
         try:
             described = self._wait_for(future)
-        except self._kafka.KafkaException as error:
+        except self.library.KafkaException as error:
             if error.args[0].name() in ("UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION"):
                 return TopicNow(None)
-            raise self._refusal(error, f"topic {one_line(name)}: ") from None
+            raise self.refusal(error, f"topic {one_line(name)}: ") from None
         return TopicNow(str(described.topic_id), tuple(sorted(one.id for one in described.partitions)))
 
     def offsets(self, parts: Iterable[Part], at: str | int) -> dict[Part, int]:
@@ -113,8 +113,8 @@ class _Client:
         left, found = list(parts), dict[Part, int]()
         for attempt in range(_TRIES):
             for start in range(0, len(left), _AT_ONCE):
-                some = {self._kafka.TopicPartition(*part): wanted for part in left[start : start + _AT_ONCE]}
-                for place, future in self._client.list_offsets(some, request_timeout=_PATIENCE_S).items():
+                some = {self.library.TopicPartition(*part): wanted for part in left[start : start + _AT_ONCE]}
+                for place, future in self._client.list_offsets(some, request_timeout=PATIENCE_S).items():
                     offset = self._offset(place, future, last=attempt == _TRIES - 1)
                     if offset is not None:
                         found[place.topic, place.partition] = offset
@@ -127,34 +127,35 @@ class _Client:
     def _offset(self, place: Any, future: Any, *, last: bool) -> int | None:
         try:
             return int(self._wait_for(future).offset)
-        except self._kafka.KafkaException as error:
+        except self.library.KafkaException as error:
             if not last and error.args[0].name().startswith(("NOT_LEADER", "LEADER_NOT")):
                 return None
-            raise self._refusal(error, f"{one_line(place.topic)}/{place.partition}: ") from None
+            raise self.refusal(error, f"{one_line(place.topic)}/{place.partition}: ") from None
 
     def _wait_for(self, future: Any) -> Any:
         """The answer, or why there is none: what librdkafka reports meanwhile says more than "timed out".
 
         Raises KafkaException where the cluster answered with an error.
         """
-        end = time.monotonic() + _PATIENCE_S
+        end = time.monotonic() + PATIENCE_S
         while not future.done() and time.monotonic() < end and not self._hopeless():
             self._client.poll(0.02)
         if not future.done() or (error := future.exception()) is None:
             if future.done():
                 return future.result()
-            raise self._refusal(None)
-        if not isinstance(error, self._kafka.KafkaException) or error.args[0].name() in ("_TIMED_OUT", "_TRANSPORT"):
-            raise self._refusal(None)
+            raise self.refusal(None)
+        if not isinstance(error, self.library.KafkaException) or error.args[0].name() in ("_TIMED_OUT", "_TRANSPORT"):
+            raise self.refusal(None)
         raise error
 
     def _hopeless(self) -> bool:
         return any(error.name() in ("_ALL_BROKERS_DOWN", "_AUTHENTICATION") for error in self._errors)
 
-    def _refusal(self, error: Exception | None, place: str = "") -> SourceError:
+    def refusal(self, error: Exception | None, place: str = "") -> SourceError:
+        """The one line that says why there is no answer, without secrets."""
         said = [one.str() for one in self._errors if one.name() != "_ALL_BROKERS_DOWN"][:1]
         text = (error.args[0].str() if hasattr(error.args[0], "str") else str(error)) if error is not None else None
-        why = text or (said[0] if said else f"no answer in {_PATIENCE_S:.0f} s")
+        why = text or (said[0] if said else f"no answer in {PATIENCE_S:.0f} s")
         for secret in self._secrets:
             why = why.replace(secret, "***") if secret else why
         cure = "check kafka.bootstrap.servers, the security options and the network"

@@ -84,6 +84,8 @@ class ScanReport:
             "lag": one.lag,
             "lost": one.lost,
             "sources_error": one.sources_error,
+            "group": one.group,
+            "group_error": one.group_error,
             "severity": one.severity,
             "findings": dict(one.findings) if one.error is None else None,
             "codes": list(one.codes),
@@ -145,6 +147,7 @@ class ScanReport:
     def _unseen(self) -> Iterator[Block]:
         problems = list(self.found.problems)
         problems += [f"{one.path}: {one.sources_error}" for one in self.found.checkpoints if one.sources_error]
+        problems += [f"{one.path}: {one.group_error}" for one in self.found.checkpoints if one.group_error]
         problems += [one.error for one in self.found.checkpoints if one.error is not None]
         if problems:
             yield Heading("Unseen", "what could not be inspected")

@@ -16,8 +16,8 @@ from typing import Any
 
 from tests.places import SAMPLES
 
-_SILENT = logging.Logger("librdkafka of tests")
-_SILENT.addHandler(logging.NullHandler())
+SILENT = logging.Logger("librdkafka of tests")
+SILENT.addHandler(logging.NullHandler())
 READ = 20  # offsets of each partition that batch 1 ends at
 
 
@@ -28,7 +28,7 @@ class Broker:
         from confluent_kafka.admin import AdminClient
 
         self.servers = servers
-        self._admin = AdminClient({"bootstrap.servers": servers}, logger=_SILENT)
+        self._admin = AdminClient({"bootstrap.servers": servers}, logger=SILENT)
 
     def create(self, topic: str, partitions: int = 2) -> None:
         from confluent_kafka.admin import NewTopic
@@ -54,7 +54,7 @@ class Broker:
     def fill(self, topic: str, rows: int, partitions: range = range(2)) -> None:
         from confluent_kafka import Producer
 
-        producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 0}, logger=_SILENT)  # knows all partitions
+        producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 0}, logger=SILENT)  # knows all partitions
         for row in range(rows):
             for partition in partitions:
                 producer.produce(topic, str(row).encode(), partition=partition)

@@ -1,0 +1,68 @@
+"""Commits where queries stand to consumer groups, for tools that show the lag of groups: all that ckpt writes to Kafka.
+
+A query of Structured Streaming reads its own checkpoint and no group, so nothing of it changes. A consumer that uses a
+group would read on from there, and leave out rows: only groups that ckpt itself has made are written, and the broker
+refuses one with members.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any, TypeVar
+
+from ckpt.live.kafka import PATIENCE_S, Client
+from ckpt.live.records import Part
+from ckpt.storage.base import one_line
+
+_MARK = "ckpt"
+"""The metadata of every offset that ckpt commits, by which it knows its groups."""
+_SOON = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
+"""What a broker answers while it begins to look after a group."""
+_PAUSE_S = 0.3
+
+Answer = TypeVar("Answer")
+
+
+def commit(settings: Mapping[str, str], positions: Mapping[str, Mapping[Part, int]]) -> dict[str, str | None]:
+    """Commit the offsets of some groups; for each, why not, or None.
+
+    Args:
+        settings: Of librdkafka, as ``ckpt.live.kafka_options.librdkafka`` makes them.
+        positions: For each group, the next offset to be read of partitions that exist.
+
+    Raises:
+        SourceError: The package is missing, or the cluster cannot be reached.
+
+    """
+    client, refused = Client(settings), dict[str, str | None]()
+    for group, offsets in positions.items():
+        own = {**settings, "group.id": group, "enable.auto.commit": False, "error_cb": lambda _: None}
+        with closing(client.library.Consumer(own, logger=client.silent)) as consumer:  # it subscribes to nothing
+            try:
+                refused[group] = _committed(client, consumer, offsets)
+            except client.library.KafkaException as error:
+                refused[group] = str(client.refusal(error, f"group {one_line(group)}: "))
+    return refused
+
+
+def _committed(client: Client, consumer: Any, offsets: Mapping[Part, int]) -> str | None:
+    """Why they were not, or None. Raises KafkaException."""
+    places = [client.library.TopicPartition(*part, offset, _MARK) for part, offset in offsets.items()]
+    there = _in_time(client, lambda: consumer.committed(places, timeout=PATIENCE_S))
+    if any(one.offset >= 0 and one.metadata != _MARK for one in there):
+        return "the group has offsets that ckpt has not committed: it may be a consumer's"
+    done = _in_time(client, lambda: consumer.commit(offsets=places, asynchronous=False))
+    wrong = next((one for one in done if one.error is not None), None)
+    return wrong and f"{one_line(wrong.topic)}/{wrong.partition}: {one_line(wrong.error.str())}"
+
+
+def _in_time(client: Client, ask: Callable[[], Answer]) -> Answer:
+    """The answer of a broker that may have to find out first that the group is its own. Raises KafkaException."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return ask()
+        except client.library.KafkaException as error:
+            if error.args[0].name() not in _SOON or time.monotonic() > end:
+                raise
+        time.sleep(_PAUSE_S)
