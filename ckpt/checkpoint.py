@@ -9,10 +9,11 @@ from typing import Generic, TypeVar
 
 from ckpt.formats.names import BatchNames
 from ckpt.formats.sourcelogs import SourceFile
-from ckpt.model import CommitLog, Json, Kind, OffsetLog, QueryMetadata, StateInventory, Unreadable
+from ckpt.model import CommitLog, FirstStart, Json, Kind, OffsetLog, QueryMetadata, StateInventory, Unreadable
 from ckpt.storage.base import Listing
 
 OFFSETS, COMMITS, METADATA, STATE, SOURCES = "offsets", "commits", "metadata", "state", "sources"
+FIRST_START = "ckpt-first-start.json"
 
 JUDGED = 10
 """How many of the newest batches are judged by what they say of one another, however many were read: what happened
@@ -87,6 +88,8 @@ class Checkpoint:
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
     moving: bool = False  # it changed from one look to the next
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file for every file
+
+    first_start: FirstStart | Unreadable | None = None  # the mark of a change by ckpt, whether it still counts or not
 
     def is_past(self, batch_id: int) -> bool:
         """Whether a planned batch is further back than the newest, which are judged."""

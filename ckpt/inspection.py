@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ckpt import history
 from ckpt.checkpoint import Checkpoint
 from ckpt.checks import check
+from ckpt.checks.first_start import into_noop
 from ckpt.checks.sink import SinkOutlook, findings_of, outlook, with_query_id
 from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.diagnoses.state import NO_STATE_FOLDER
@@ -135,7 +136,12 @@ def inspect(
     forecasts, counted = (tuple(informed(f, live) for f in some) for some in (plain, tried))
     seen = outlook(checkpoint, tried, sink) if sink is not None else None
     sources = source_outlooks(tried, live)
-    besides = [*findings_of(seen), *(found for one in sources for found in one.findings), *more]
+    besides = [
+        *findings_of(seen),
+        *into_noop(checkpoint, seen),
+        *(found for one in sources for found in one.findings),
+        *more,
+    ]
     judged = _findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked, besides, seen)
     return Inspection(
         checkpoint,

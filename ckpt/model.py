@@ -54,6 +54,14 @@ class QueryMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstStart:
+    """A batch that has to run once into the sink ``noop`` before the query is started as usual."""
+
+    batch: int
+    planned_ms: int  # when its offsets were planned; 0 where they do not say
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetMetadata:
     """The second line of an offset file (Spark class ``OffsetSeqMetadata``)."""
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from ckpt import filelogs
-from ckpt.checkpoint import COMMITS, JUDGED, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
+from ckpt.checkpoint import COMMITS, FIRST_START, JUDGED, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.errors import CkptError, NotFound, StorageError
-from ckpt.formats import commits, limits, metadata, names, offsets, sidecars
+from ckpt.formats import commits, limits, marks, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
 from ckpt.formats.sourcelogs import InitialOffsets, SourceFile, parse_kafka_start
 from ckpt.model import CommitLog, Fault, Json, Kind, OffsetLog, StateInventory, Unreadable
@@ -126,7 +126,7 @@ class _Reading:
         commit_names = names.batch_names(self.listing.in_folder(COMMITS))
         planned = self._to_read(offset_names.ids, _uncommitted(offset_names.ids, commit_names.ids))
         done = self._to_read(commit_names.ids)
-        paths = [METADATA] if self.listing.info(METADATA) else []
+        paths = [path for path in (METADATA, FIRST_START) if self.listing.info(path)]
         paths += [f"{OFFSETS}/{i}" for i in planned] + [f"{COMMITS}/{i}" for i in done]
         if self.batches:
             paths = limits.affordable({path: self._size(path) for path in paths})
@@ -151,6 +151,7 @@ class _Reading:
             lost_schemas=tuple(path for path in (found.moved_schemas if found else ()) if is_gone(path)),
             vanished=tuple(self.vanished),
             local=self.storage.local,
+            first_start=self._record(FIRST_START, raw.get(FIRST_START), marks.parse_first_start),
         )
 
     def _to_read(self, ids: Sequence[int], besides: Set[int] = frozenset()) -> Sequence[int]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ckpt.diagnoses.logs import SOURCES_DIFFER
+from ckpt.diagnoses.sinks import FIRST_INTO_NOOP
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.versions import Progress, Spark
 
@@ -107,6 +108,8 @@ def _losses(running: Sequence[Forecast]) -> str:
 def _troubles(errors: Sequence[str]) -> str:
     if SOURCES_DIFFER.code in errors:
         return f", but only a query with as many sources as its newest offsets name: see {SOURCES_DIFFER.code}"
+    if set(errors) == {FIRST_INTO_NOOP.code}:
+        return f", but only after one start into noop: see {FIRST_INTO_NOOP.code}"
     return f", but not safely: see {', '.join(dict.fromkeys(errors))}" if errors else ""
 
 

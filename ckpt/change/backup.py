@@ -22,7 +22,7 @@ from hashlib import sha256
 from typing import Any
 
 from ckpt.change.steps import Content, Step, sidecar
-from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE
+from ckpt.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import one_line, temporary
@@ -34,7 +34,7 @@ FORMAT = 1
 _BACKUP_NAME = re.compile(r"\d{4,}-[\w.%+-]+", re.ASCII)
 _UNUSUAL = re.compile(r"[^\w.%+]", re.ASCII)  # of a path, in the name of its copy
 _FOLDERS = (OFFSETS, COMMITS, STATE, SOURCES)  # in which files may be changed
-_AT_THE_ROOT = (METADATA, sidecar(METADATA))
+_AT_THE_ROOT = (METADATA, sidecar(METADATA), FIRST_START)
 
 
 class BadBackup(CkptError):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from ckpt.change.marking import marked
 from ckpt.change.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, First
 from ckpt.checks.sink import SinkOutcome, SinkOutlook, cure, outlook, span
 from ckpt.sinklog import SinkKind, SinkLog, sink_of
@@ -11,8 +12,6 @@ from ckpt.sinks import AboutSinks
 from ckpt.storage import Storage
 
 Planned = TypeVar("Planned", bound=ChangePlan)
-CERTAIN = (SinkOutcome.CONTINUES, SinkOutcome.PASSES_OVER, SinkOutcome.DROPS, SinkOutcome.LACKS)
-"""What is known well enough to say nothing of other sinks."""
 _NOOP = (First.NOOP, First.NOOP_IF_WRITTEN)
 
 
@@ -20,9 +19,7 @@ def with_sink(
     planner: Callable[[Storage], Planned], sink: str | None, uri: str, storage_options: Mapping[str, str] | None
 ) -> Callable[[Storage], Planned]:
     """A planner whose plans are for the sink at a URI, if one is named; the sink is read when it plans."""
-    if sink is None:
-        return planner
-    return lambda storage: for_sink(planner(storage), sink_of(sink, uri, storage_options or {}))
+    return lambda storage: marked(for_sink(planner(storage), sink_of(sink, uri, storage_options or {})), storage)
 
 
 def for_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = False) -> Planned:
@@ -46,7 +43,7 @@ def for_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = False) -
     if log.kind is SinkKind.KAFKA and plan.first not in _NOOP:
         skips = None if plan.skips == SINK_DROPS else plan.skips
         return replace(plan, warnings=_warnings(plan, seen), skips=skips, first=First.NOTHING)
-    if seen.outcome not in CERTAIN:
+    if not seen.certain:
         return replace(plan, warnings=(*plan.warnings, _sentence(plan, seen)))
     return replace(
         plan,

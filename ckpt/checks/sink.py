@@ -33,6 +33,9 @@ class SinkOutcome(StrEnum):
     UNKNOWN = "unknown"
 
 
+_CERTAIN = (SinkOutcome.CONTINUES, SinkOutcome.PASSES_OVER, SinkOutcome.DROPS, SinkOutcome.LACKS)
+
+
 @dataclass(frozen=True, slots=True)
 class SinkOutlook:
     """A sink compared with a checkpoint."""
@@ -47,6 +50,11 @@ class SinkOutlook:
     query_id: str | None = None  # that ``metadata`` may have had, where it is lost
     needs_noop: bool = False  # one start into ``noop`` has to come first, or the query fails
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def certain(self) -> bool:
+        """Whether that is known well enough to say nothing of other sinks."""
+        return self.outcome in _CERTAIN
 
 
 @dataclass(frozen=True, slots=True)

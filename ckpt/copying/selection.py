@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ckpt.change.steps import Changed, sidecar, unread_removals
-from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
+from ckpt.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
 from ckpt.errors import CkptError, StorageError
 from ckpt.formats.rocksdb import parse_zip_tail
 from ckpt.formats.sidecars import shown_name
@@ -194,7 +194,7 @@ def _small(checkpoint: Checkpoint, batch: int, top: int, last: str) -> Iterator[
     for folder in (COMMITS, OFFSETS):
         log = checkpoint.commits if folder == COMMITS else checkpoint.offsets
         order += [f"{folder}/{i}" for i in reversed(log.ids)]
-    order.append(METADATA)
+    order += [METADATA, FIRST_START]
     order += [path for path, _ in listing.walk(STATE) if set(_DESCRIBING) & set(path.split("/"))]
     order += [path for path, _ in listing.walk(SOURCES)]
     return (path for path in dict.fromkeys(order) if listing.info(path) and not _is_hidden(path))

@@ -51,6 +51,17 @@ SINK_FORGOT = Diagnosis(
     "then knows its batches again. If its log was cleaned since they expired it does not: then look in the table "
     "first for the rows of a batch that runs again, which would be in it twice.",
 )
+FIRST_INTO_NOOP = Diagnosis(
+    "CKPT419",
+    "batch-to-run-into-noop-first",
+    ERROR,
+    "ckpt took back the newest batch, which every sink has, and left {path} to say so. Started as usual, the query "
+    "writes the rows of that batch again, or, if the sink passes over a batch that it has, fails in the next one "
+    "because state is missing.",
+    'In a new driver, start the query once with `.writeStream.format("noop").trigger(once=True)` on this checkpoint, '
+    "then run `ckpt preflight {checkpoint}`, and start the query as usual once that says START. A sink that does "
+    "not have the batch, as `--sink` tells, needs no such start.",
+)
 SINK_RESTORED = Diagnosis(
     "CKPT418",
     "sink-restored",

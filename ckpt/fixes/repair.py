@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Unpack
 
 from ckpt.change.apply import Receipt
+from ckpt.change.marking import marked
 from ckpt.change.perform import How, perform
 from ckpt.change.plan import FINISHED_AGAIN, SINK_DROPS, ChangePlan, First, NoWay, inspect_changed
-from ckpt.change.sink import CERTAIN, for_sink
+from ckpt.change.sink import for_sink
 from ckpt.change.steps import Changed
 from ckpt.checkpoint import METADATA, Checkpoint
 from ckpt.errors import UsageError, argument
@@ -118,7 +119,7 @@ def plan_repairs(
         found_id = only.app_id if only else None
         return WaysPlan(inspection=found, needed=True, refused=LOST_ID, ways=(tidying_alone,), found_id=found_id)
     ways = tuple(_ways(storage, found, tidied, versions)) if tidied or fails_on(found) else ()
-    ways = tuple(_in_sink(way, sink) for way in ways)
+    ways = tuple(replace(way, plan=marked(way.plan, storage)) for way in (_in_sink(one, sink) for one in ways))
     possible = [way for way in ways if way.cost is not None]
     if not possible and runs_on(found):
         return WaysPlan(inspection=found, needed=False, why=_nothing(found))
@@ -153,7 +154,7 @@ def _in_sink(way: Way, sink: SinkLog | None) -> Way:
     if sink is None or way.cost is None:
         return way
     plan = for_sink(way.plan, sink)
-    certain = plan.sink is not None and plan.sink.outcome in CERTAIN
+    certain = plan.sink is not None and plan.sink.certain
     cost = Cost.MAY_LOSE if plan.skips else Cost.FINISHED_AGAIN if certain and way.cost is Cost.MAY_LOSE else way.cost
     return replace(way, plan=plan, cost=cost)
 

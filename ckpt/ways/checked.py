@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ckpt.change.plan import ChangePlan, inspect_changed
+from ckpt.diagnoses.sinks import FIRST_INTO_NOOP
 from ckpt.findings import Asked, Severity
 from ckpt.inspection import Inspection, inspect
 from ckpt.restart.forecast import Forecast
@@ -43,7 +44,14 @@ def fails_on(found: Inspection, batch: int | None = None) -> tuple[Spark, ...]:
 def trouble_left(found: Inspection) -> str | None:
     """What the versions that run have to fear after their first batch."""
     left = inspect(found.checkpoint, runs_on(found), Asked.SYNC).findings
-    worst = next((one.finding for one in left if one.severity is Severity.ERROR), None)
+    worst = next(
+        (
+            one.finding
+            for one in left
+            if one.severity is Severity.ERROR and one.finding.diagnosis is not FIRST_INTO_NOOP
+        ),
+        None,
+    )
     return None if worst is None else f"{worst.path}: {worst.detail} ({worst.diagnosis.code})"
 
 

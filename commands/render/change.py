@@ -266,7 +266,10 @@ def start_anew(plan: ChangePlan) -> str:
             wait = f"DO NOT start the query yet with {REMEMBERING}: do first what is said of it above"
             return f"{wait}. With any other, {start}"
         case First.NOOP:
-            return "in a new driver, start the query ONCE into noop as said above, and then as usual"
+            return (
+                "in a new driver, start the query ONCE into noop as said above; `ckpt preflight` says START "
+                "when that is done, not before: then start it as usual"
+            )
         case First.NOOP_IF_WRITTEN:
             return f"see above whether the sink has the batch; if so {start} ONCE into noop, and then as usual"
     assert_never(plan.first)

@@ -14,6 +14,7 @@ import pytest
 from ckpt.change.plan import First
 from ckpt.copying import copy_checkpoint
 from ckpt.ways.rewind import rewind
+from tests.conftest import Ckpt
 from tests.oracle.answers import VERSIONS
 from tests.remedies import NOW, remove
 from tests.sinks.record import read
@@ -40,6 +41,34 @@ def test_one_start_into_noop_brings_the_state_back(spark: Any, tmp_path: Path) -
     assert f"/state/0/0/{BATCHES}.delta" in answer["at once"]
     assert answer["noop"] == answer["then"] == ""
     assert answer["times"] == [1] * NUMBERS
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("sink", ["parquet", "delta"])
+def test_preflight_holds_a_repaired_query_until_it_has_run_into_noop(
+    sink: str, spark: Any, ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ckpt.readiness.LOOKS_APART_S", 0)
+    query, place = Numbers(spark, tmp_path, sink), tmp_path / "query"
+    checkpoint = place / "checkpoint"
+    for batch in range(BATCHES):
+        query.add(batch)
+    assert query.start(place) == ""
+    remove(checkpoint / "state" / "0" / "0" / f"{BATCHES}.delta")
+    query.add(BATCHES)
+
+    repaired = ckpt("repair", checkpoint, "--apply", "--accept-replay", "--grace", 0)
+
+    assert repaired.exit_code == 0
+    assert "`ckpt preflight` says START" in " ".join(repaired.stdout.split())
+    held = ckpt("preflight", checkpoint, "-o", "json")
+    assert (held.exit_code, [one["code"] for one in held.json()["holds"]]) == (1, ["CKPT419"])
+    assert ckpt("preflight", checkpoint, "--sink", place / "out").exit_code == 1
+    assert query.start(place, noop=True) == ""
+    assert ckpt("preflight", checkpoint).exit_code == 0
+    assert query.start(place) == ""
+    assert query.times(place) == dict.fromkeys(range(NUMBERS), 1)
+    assert ckpt("preflight", checkpoint).exit_code == 0
 
 
 @pytest.mark.spark
