@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.remedies import remove
+from tests.live.delta_cases import remove
 
 ROWS = 10
 _BEGAN = time.time() - 3600

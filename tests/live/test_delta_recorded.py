@@ -17,7 +17,7 @@ VERSIONS = {case: [one for one in ANSWERS if case.name in ANSWERS[one]["answers"
 
 
 def test_every_case_is_recorded() -> None:
-    assert [case.name for case, versions in VERSIONS.items() if not {"4.0", "4.1", "4.2"} <= {*versions}] == []
+    assert [case.name for case, versions in VERSIONS.items() if {*versions} != {"3.5", "4.0", "4.1", "4.2"}] == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
