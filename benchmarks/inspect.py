@@ -24,6 +24,7 @@ from statistics import median
 
 from benchmarks import generate
 from benchmarks.measure import Command, Pairs, by_turns, heading
+from tests.services.counting import counting_s3
 
 IMPORTS = "import typer, pyarrow.fs"
 WALK = """
@@ -49,7 +50,7 @@ process.stdin.close()
 process.wait()
 """
 STATE = {"HDFS-backed": generate.HDFS, "RocksDB": generate.CHANGELOG}
-DELAY = 50  # ms for each request to the simulated object store
+DELAY = 50  # ms for each request to the object store
 
 
 def main() -> None:
@@ -72,7 +73,7 @@ def _rows(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
     for name, sample in STATE.items():
         make = partial(generate.wide_state, sample)
         yield from _large(asked, folder, "{:,} partitions x 20 versions, " + name, partitions, make)
-    yield from _slow_store(asked, folder)
+    yield from _object_store(asked, folder)
 
 
 def _pyspark(asked: argparse.Namespace, checkpoint: Path) -> str:
@@ -111,36 +112,34 @@ def _large(
         yield "    CPU per file: {} in a tenth of it, {} in all of it".format(*said)
 
 
-def _slow_store(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
-    """A simulated object store: seconds and requests, inside this process."""
-    if find_spec("fsspec") is None:
-        yield "simulated object store: not measured (no fsspec)"
-        return
+def _object_store(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """S3 behind a slow network: seconds and requests, inside this process. What was copied there is read further."""
     from ckpt.inspection import inspect
     from ckpt.reader import open_checkpoint
-    from tests.services.slow import SlowStore
 
-    SlowStore.register()
     partitions = 20 if asked.quick else 200
     for name, sample in STATE.items():
-        where = folder / "remote"
+        where = folder / "s3" / "bucket"
         generate.wide_state(sample, where, partitions)
-        took: list[float] = []
-        for _ in range(1 if asked.quick else 5):
-            SlowStore.requests()
-            began = time.perf_counter()
-            found = inspect(open_checkpoint(f"slow://{where}", {"ms": str(DELAY)}))
-            took.append(time.perf_counter() - began)
-            requests = SlowStore.requests()
-        assert found.sound, found.findings
+        for how in ("copied there", "written there"):
+            if how == "written there":
+                generate.times_of_batches(where)
+            took: list[float] = []
+            for _ in range(1 if asked.quick else 5):
+                with counting_s3(where.parent, DELAY) as server:
+                    began = time.perf_counter()
+                    found = inspect(open_checkpoint("s3://bucket", server.options))
+                    took.append(time.perf_counter() - began)
+            assert found.sound, found.findings
+            state, asked_for = found.checkpoint.state, server.requests
+            assert state is not None
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(asked_for.items()))
+            yield (
+                f"{partitions} partitions x 20 versions, {name}, {how}, in S3 with {DELAY} ms a request\n"
+                f"    {median(took):.2f} s, {asked_for.total():,} requests ({kinds}), "
+                f"{state.unverified:,} files known by name and size only   (written there: at most 1 s)"
+            )
         shutil.rmtree(where)
-        state = found.checkpoint.state
-        assert state is not None
-        yield (
-            f"{partitions} partitions x 20 versions, {name}, in a simulated object store of {DELAY} ms a request\n"
-            f"    {median(took):.2f} s, {requests:,} requests, {state.unverified:,} files known by name and size only"
-            "   (at most 2 s)"
-        )
 
 
 def _inspect(checkpoint: Path) -> Command:

@@ -371,7 +371,7 @@ class StateInventory:
     damages: tuple[StateDamage, ...]  # of the needed version
     newer: NewerState | None
     moved_schemas: tuple[str, ...]  # recorded schema paths (transformWithState) that are not in this checkpoint
-    unverified: int  # files of the needed version whose ends say nothing (another codec) or could not be read
+    unverified: int  # files of the needed version whose ends were not read, or say nothing (another codec)
     unreadable: tuple[Unreadable, ...]  # operator metadata and schema files that cannot be read
     unneeded: Unneeded = Unneeded(None, None)
     every_byte: EveryByte | None = None  # None: only names, sizes and ends were looked at

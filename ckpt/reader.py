@@ -135,7 +135,15 @@ class _Reading:
         commit_log = Log(COMMITS, commit_names, self._parsed(COMMITS, commit_names.ids, raw, commits.parse_commit_log))
         query = self._record(METADATA, raw.get(METADATA), metadata.parse_metadata)
         most_tails = MOST_TAILS if self.storage.local else MOST_TAILS_REMOTE
-        stock = read_state(self.listing, offset_log, commit_log, self.storage.uri, most_tails, self.seen)
+        stock = read_state(
+            self.listing,
+            offset_log,
+            commit_log,
+            self.storage.uri,
+            most_tails,
+            self.seen,
+            whole_files=self.storage.whole_files,
+        )
         found = run(stock, self._read_many)
         return Checkpoint(
             self.storage.uri,

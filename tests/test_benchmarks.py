@@ -17,8 +17,10 @@ ROWS = (
     "200 batches (801 files), against a bare walk",
     "20 partitions x 20 versions, HDFS-backed (463 files), against a bare walk",
     "20 partitions x 20 versions, RocksDB (523 files), against a bare walk",
-    "20 partitions x 20 versions, HDFS-backed, in a simulated object store",
-    "20 partitions x 20 versions, RocksDB, in a simulated object store",
+    "20 partitions x 20 versions, HDFS-backed, copied there, in S3",
+    "20 partitions x 20 versions, HDFS-backed, written there, in S3",
+    "20 partitions x 20 versions, RocksDB, copied there, in S3",
+    "20 partitions x 20 versions, RocksDB, written there, in S3",
 )
 
 

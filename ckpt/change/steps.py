@@ -138,6 +138,7 @@ class Changed:
         """``listing`` is the tree as it is, which is not listed again; ``uri`` is where it will be if not here."""
         self.uri = storage.uri if uri is None else uri
         self.local = storage.local
+        self.whole_files = storage.whole_files
         self._storage = storage
         self._data = {step.path: _bytes_of(step) for step in steps}
         self._listing = _changed(listing, self._data)

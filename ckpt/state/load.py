@@ -11,6 +11,7 @@ from ckpt.state.folders import SSTS, StoreNames, StorePartition
 from ckpt.state.lineages import read_lineages
 from ckpt.state.steps import Step
 from ckpt.state.verify import NOTHING, Verdict, Verified, compare_sizes, verify
+from ckpt.state.whole import written_there
 from ckpt.storage.base import Listing
 
 _HARMLESS = (DamageKind.VERSION_1, DamageKind.CHECKSUM_DIFFERS)
@@ -48,7 +49,7 @@ class Loads:
     """All loads of a start."""
 
     all: tuple[Load, ...]
-    unverified: int  # files whose ends say nothing
+    unverified: int  # files whose ends were not read, or say nothing
 
 
 def load_stores(
@@ -57,10 +58,13 @@ def load_stores(
     codec: str,
     most_tails: int,
     seen: Verified = NOTHING,
+    *,
+    whole_files: bool = False,
 ) -> Step[Loads]:
     """Find the files of every store in every partition, and check the ends of ``most_tails`` of them at most.
 
-    ``seen`` is what is known of files of which every byte was read.
+    ``seen`` is what is known of files of which every byte was read. With ``whole_files`` the ends of logs that Spark
+    wrote there itself are not read.
     """
     lineages = yield from read_lineages(targets, codec)
     known: dict[tuple[StoreNames, WantedVersion], Chain] = {}
@@ -70,16 +74,19 @@ def load_stores(
         if key not in known:
             known[key] = chain_to(place.names, target, lineages.get(place))
         chains[place] = known[key]
-    looked_at = list(islice(_most_telling_first(chains), most_tails))
+    files = _most_telling_first(chains)
+    if whole_files:
+        files = (file for file in files if not written_there(listing, file))
+    looked_at = list(islice(files, most_tails))
     verified = yield from verify(looked_at, codec, seen)
     recorded = [f for f in looked_at if f.path in verified.unknown and listing.info(f.path + CHECKSUM)]
     verified = yield from compare_sizes([f for f in recorded if f.path not in seen.files], verified)
     drafts = [_check(listing, place, targets[place], chain, verified) for place, chain in chains.items()]
     rescued = yield from _rescued(listing, [load for load in drafts if load.damages], codec, seen)
     loads = tuple(_with_fallback(load, rescued[load.place]) if load.place in rescued else load for load in drafts)
-    files = sum(len(chain.logs) + (chain.snapshot is not None) for chain in chains.values())
+    unread = sum(len(chain.logs) + (chain.snapshot is not None) for chain in chains.values()) - len(looked_at)
     unknown = sum(file.path in verified.unknown for file in looked_at)
-    return Loads(loads, unknown + max(files - most_tails, 0))
+    return Loads(loads, unknown + (0 if seen.files else unread))
 
 
 def _most_telling_first(chains: Mapping[StorePartition, Chain]) -> Iterator[StateFile]:

@@ -31,13 +31,16 @@ def read_state(
     uri: str,
     most_tails: int = MOST_TAILS,
     seen: Verified = NOTHING,
+    *,
+    whole_files: bool = False,
 ) -> Step[StateInventory | None]:
     """Take stock of ``state/``; None if the checkpoint has none and no commit mentions any.
 
     Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads;
     ``uri`` is the checkpoint's current location. At most ``most_tails`` files of the version are read besides their
     names and sizes, the newest of each partition first; the rest is counted as ``unverified``. ``seen`` is what is
-    known of files of which every byte was read.
+    known of files of which every byte was read. ``whole_files`` says that the storage has no files in part
+    (``ckpt.state.whole``).
     """
     context = context_of(offsets, commits)
     if not listing.has_folder(STATE) and not context.unique_ids:
@@ -51,6 +54,7 @@ def read_state(
                 if target is not None:
                     targets[place] = target
     described, loads = yield from together(
-        describe(listing, operators), load_stores(listing, targets, context.codec or LZ4, most_tails, seen)
+        describe(listing, operators),
+        load_stores(listing, targets, context.codec or LZ4, most_tails, seen, whole_files=whole_files),
     )
     return assemble(Found(listing, context, operators, described, loads, uri, seen))

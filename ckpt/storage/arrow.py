@@ -32,6 +32,7 @@ class ArrowBackend:
 
         """
         self.cure = cure
+        self.whole_files = file_system.type_name != "hdfs"
         self._markers_only = markers_only
         self.file_system = file_system
         self._root = root.rstrip("/")

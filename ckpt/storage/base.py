@@ -146,6 +146,10 @@ class Storage(Protocol):
     def local(self) -> bool:
         """Whether it is a local path, where Hadoop keeps a hidden checksum file for every file."""
 
+    @property
+    def whole_files(self) -> bool:
+        """Whether a file is there only with all its bytes, as in an object store: no crash leaves a part of one."""
+
     def list_level(self, path: str = "") -> Folder:
         """One folder only, by default the root: cheap, however much is below it.
 

@@ -35,6 +35,7 @@ class FsspecBackend:
 
     def __init__(self, file_system: fsspec.AbstractFileSystem, root: str) -> None:
         self.cure = "see what its fsspec package needs, as environment or `storage_options`"
+        self.whole_files = False  # nobody says
         self.file_system = file_system
         self._root = root.rstrip("/")
 

@@ -23,6 +23,7 @@ class HdfsBackend:
 
     def __init__(self, scheme: str, host: str, path: str, settings: Mapping[str, str]) -> None:
         """Connect to a name node or name service; ``settings`` go before those of HADOOP_CONF_DIR."""
+        self.whole_files = False
         self.cure = "check HADOOP_CONF_DIR, HADOOP_USER_NAME and the Kerberos ticket"
         self.client = hdfs_native.Client(f"{scheme}://{host}", {**_PATIENCE, **settings})
         self._root = f"/{path}" if path else ""

@@ -45,6 +45,7 @@ class LocalStorage:
     def __init__(self, root: str, uri: str) -> None:
         self.uri = uri
         self.local = True
+        self.whole_files = False
         self._root = root
 
     def below(self, path: str) -> "LocalStorage":

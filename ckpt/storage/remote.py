@@ -37,6 +37,10 @@ class Backend(Protocol):
     def cure(self) -> str:
         """What usually helps where this kind of storage refuses: credentials, options."""
 
+    @property
+    def whole_files(self) -> bool:
+        """Whether a file is there only with all its bytes."""
+
     def level(self, folder: str) -> Iterable[ListedItem]:
         """What is directly in a folder. Raises FileNotFoundError or NotADirectoryError."""
 
@@ -79,6 +83,7 @@ class RemoteStorage:
         """``uri`` is how the root is shown, ``place`` what paths in messages begin with (by default the same)."""
         self.uri = uri
         self.local = False
+        self.whole_files = backend.whole_files
         self._backend = backend
         self._place = (place or uri).rstrip("/")
         self._options = uri.removeprefix(place) if place else ""  # of the URI's query

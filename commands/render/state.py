@@ -35,6 +35,8 @@ def state_section(inspection: Inspection) -> Iterator[Block]:
         yield Item(f"{size(inspection.space.known)} could be deleted: `ckpt prune` plans it, and looks closer")
     if state.every_byte is not None:
         yield Item(_every_byte(state.every_byte))
+    elif state.unverified:
+        yield Item(f"{plural(state.unverified, 'file')} known by name and size only: --deep reads every byte")
     if len(state.operators) <= _IN_FULL:
         for operator in state.operators:
             yield from _operator(operator)
