@@ -7,7 +7,7 @@ from ckpt.change.activity import LOOKS_APART_S, age_s, changes
 from ckpt.checkpoint import Checkpoint
 from ckpt.checks.query import Compared, SparkAnswer, as_spark_says, operators_of
 from ckpt.checks.query_sources import sources_of
-from ckpt.checks.starting import in_use, state_format
+from ckpt.checks.starting import in_use, must_exist, state_format
 from ckpt.findings import Asked, Finding, Severity
 from ckpt.inspection import Inspection, RatedFinding, inspect
 from ckpt.live.records import LiveSource
@@ -36,6 +36,7 @@ class PlannedStart:
     query: QueryDescription | None = None
     answer: SparkAnswer | None = None  # of Spark, asked to plan the next batch
     progress: Asked = Asked.SYNC
+    must_exist: bool = False  # the query has run before: a start at batch 0 is a hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ def readiness(
     compared = _compared(checkpoint, start, spark) if start.query else Compared()
     found: list[Finding] = [
         *in_use("the checkpoint" if changed is None and checkpoint.moving else changed),
+        *(must_exist(checkpoint) if start.must_exist else ()),
         *state_format(checkpoint, _versions(checkpoint, spark), start.settings, all_known=start.all_settings),
         *compared.findings,
     ]
@@ -146,6 +148,8 @@ def _unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | None) ->
             f"the newest file is {max(age, 0):.0f} s old, and nothing changed while ckpt was looking: a driver that "
             "waits for rows writes nothing"
         )
+    if checkpoint.offsets.latest is None and not start.must_exist:
+        found.append("whether this query has run before: where no batch is planned, --must-exist holds")
     if checkpoint.state is not None:
         found.append("damage in the middle of a state file, which `ckpt state verify` sees")
     if start.query is not None and start.query.operators:

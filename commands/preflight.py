@@ -37,6 +37,9 @@ def preflight(
         str | None,
         typer.Option("--expect", metavar="FILE", help="What the query expects, as `ckpt.describe_query` wrote it."),
     ] = None,
+    must_exist: Annotated[
+        bool, typer.Option("--must-exist", help="The query has run before: hold if no batch is planned here.")
+    ] = False,
     progress: options.ProgressOption = Asked.SYNC,
     sources: options.SourcesOption = False,
     source_option: options.ReaderOption = None,
@@ -57,5 +60,5 @@ def preflight(
     opened = open_checkpoint(checkpoint, given)
     has = sink_of(sink, checkpoint, given)
     live = ask_sources(opened, reader, given) if sources else None
-    start = PlannedStart(spark, settings, query=query, progress=progress)
+    start = PlannedStart(spark, settings, query=query, progress=progress, must_exist=must_exist)
     emit(PreflightReport(readiness(opened, start, has, live, changed_meanwhile(opened, given))), output)

@@ -14,6 +14,12 @@ def in_use(changed: str | None) -> Iterator[Finding]:
         yield Finding(diagnoses.starting.SECOND_DRIVER, changed, "it changed while ckpt was looking")
 
 
+def must_exist(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """A checkpoint that has to be there, without a batch in it."""
+    if checkpoint.offsets.latest is None:
+        yield Finding(diagnoses.starting.NOTHING_HERE, "offsets", "no batch is planned")
+
+
 def state_format(
     checkpoint: Checkpoint, versions: Iterable[Spark], given: Mapping[str, str], *, all_known: bool
 ) -> Iterator[Finding]:

@@ -73,6 +73,7 @@ def preflight(
     output_mode: str = "append",
     sources: bool = False,
     sink: str | None = None,
+    must_exist: bool = False,
     storage_options: Mapping[str, str] | None = None,
 ) -> Readiness:
     """Whether an unstarted query can be started on a checkpoint now: what ``ckpt preflight`` says, and Spark's answer.
@@ -86,6 +87,7 @@ def preflight(
         output_mode: ``append``, ``update`` or ``complete``.
         sources: Also ask Kafka what it has, with the options of the frame's readers.
         sink: Also read the log of this sink, a Delta table or the folder of a file sink.
+        must_exist: The query has run before: hold if no batch is planned there.
         storage_options: For the file system of the checkpoint and of the sink.
 
     Raises:
@@ -112,6 +114,7 @@ def preflight(
         all_settings=True,
         query=query,
         answer=_answer(planner, opened, storage_options) if query.unsupported is None else None,
+        must_exist=must_exist,
     )
     live = _asked(planner, opened) if sources else None
     has = sink_of(sink, checkpoint, storage_options or {})

@@ -1,5 +1,6 @@
 """``ckpt preflight`` from the terminal, on real samples: start or hold, as a page and as JSON."""
 
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -146,3 +147,22 @@ def test_a_new_folder_starts_fresh(ckpt: Ckpt, tmp_path: Path) -> None:
 
     assert document["go"] is True
     assert {one["outcome"] for one in document["restart"]} == {"starts-fresh"}
+
+
+@pytest.mark.parametrize("left", [(), ("metadata",), ("metadata", "commits", "state")])
+def test_a_checkpoint_that_has_to_be_there(left: tuple[str, ...], ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """A volume that is not mounted leaves an empty folder; somebody may have deleted the logs only."""
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    assert ckpt("preflight", checkpoint, "--must-exist").exit_code == 0
+    for one in checkpoint.iterdir():
+        if one.name not in left:
+            shutil.rmtree(one) if one.is_dir() else one.unlink()
+
+    held = ckpt("preflight", checkpoint, "--must-exist", "-o", "json")
+    assert held.exit_code == 1
+    assert "CKPT446" in [one["code"] for one in held.json()["holds"]]
+    if not left:
+        unasked = ckpt("preflight", checkpoint)
+        assert (unasked.exit_code, "--must-exist" in unasked.stdout) == (0, True)
+    shutil.rmtree(checkpoint)
+    assert ckpt("preflight", checkpoint, "--must-exist").exit_code == 3
