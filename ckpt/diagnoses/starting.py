@@ -118,10 +118,10 @@ NOTHING_HERE = Diagnosis(
     "CKPT446",
     "checkpoint-expected",
     ERROR,
-    "The query has run before, as `--must-exist` says, and no batch is planned here: the volume is not mounted, the path "
-    "is another one, or the checkpoint was deleted. A start would read every source from its beginning.",
-    "Look for the checkpoint: the volume, the path, the bucket. If it is lost, put it back from a copy. For a new query "
-    "leave out `--must-exist`.",
+    "The query has run before, as `--must-exist` says, and no batch is planned here: the volume is not mounted, the "
+    "path is another one, or the checkpoint was deleted. A start would read every source from its beginning.",
+    "Look for the checkpoint: the volume, the path, the bucket. If it is lost, put it back from a copy. For a new "
+    "query leave out `--must-exist`.",
 )
 OTHER_FOLDER = Diagnosis(
     "CKPT443",
