@@ -62,11 +62,9 @@ def read_checkpoint(storage: Storage, *, batches: int = 10, seen: Verified = NOT
     with _without_collector():
         found = _Reading(storage, storage.list_tree(), batches, seen).checkpoint()
         for _ in range(_LOOKS):
-            if not _torn(found):
+            if not _torn(found) or _logs_stand_still(storage, found.listing):
                 return found
-            before, found = found, _Reading(storage, storage.list_tree(), batches, seen).checkpoint()
-            if _names(before) == _names(found):
-                return found
+            found = _Reading(storage, storage.list_tree(), batches, seen).checkpoint()
     return replace(found, moving=True)
 
 
@@ -77,9 +75,19 @@ def _torn(found: Checkpoint) -> bool:
     return ahead or (found.state is not None and found.state.newer is not None)
 
 
-def _names(found: Checkpoint) -> dict[str, Set[str]]:
-    """Every file that a look saw."""
-    return {folder: files.keys() for folder, files in found.listing.folders.items()}
+def _logs_stand_still(storage: Storage, listing: Listing) -> bool:
+    """Whether both logs have the files that were listed.
+
+    If so, nothing ran meanwhile: before a batch writes anything else, it is planned.
+    """
+    return all(_files_of(storage, folder) == listing.in_folder(folder).keys() for folder in (OFFSETS, COMMITS))
+
+
+def _files_of(storage: Storage, folder: str) -> Set[str]:
+    try:
+        return storage.list_level(folder).files.keys()
+    except NotFound:
+        return frozenset()
 
 
 @contextmanager

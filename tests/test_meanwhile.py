@@ -11,7 +11,7 @@ import pytest
 from ckpt import inspection
 from ckpt.findings import Severity
 from ckpt.reader import read_checkpoint
-from ckpt.storage import Listing
+from ckpt.storage import Folder, Listing
 from ckpt.storage.local import LocalStorage
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
@@ -143,6 +143,34 @@ def test_the_latest_batch_vanishing_after_the_listing_is_no_false_promise(copy_o
     codes = {judged.finding.diagnosis.code for judged in found.findings}
     assert "CKPT507" in codes
     assert not any(forecast.outcome.runs for forecast in found.forecasts)
+
+
+class Counted(LocalStorage):
+    """A folder that knows which of its folders were listed; its whole tree is ``*``."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(str(root), str(root))
+        self.listed: list[str] = []
+
+    def list_level(self, path: str = "") -> Folder:
+        self.listed.append(path)
+        return super().list_level(path)
+
+    def list_tree(self) -> Listing:
+        self.listed.append("*")
+        return super().list_tree()
+
+
+@pytest.mark.parametrize("gone", [["offsets/5"], ["offsets/5", "commits/5"], ["offsets/5", "offsets/4", "commits"]])
+def test_of_a_query_that_stands_still_only_the_logs_are_listed_again(gone: list[str], copy_of: CopyOf) -> None:
+    """State, or a commit, is newer than the offsets, and stays so."""
+    checkpoint = without_sidecars(copy_of("aggregation-hdfs-3.5"))
+    for path in gone:
+        (checkpoint / path).rename(checkpoint.parent / path.replace("/", "-"))
+    storage = Counted(checkpoint)
+
+    assert not read_checkpoint(storage).moving
+    assert storage.listed == ["", "*", "offsets", "commits"]
 
 
 class Torn(LocalStorage):
