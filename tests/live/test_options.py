@@ -1,7 +1,9 @@
 """Options of Spark's Kafka reader as settings of librdkafka, without a broker."""
 
 import shutil
+import socket
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -137,6 +139,17 @@ def test_brokers_that_are_down_are_one_line(ckpt: Ckpt) -> None:
     run = ckpt("inspect", SAMPLES / "kafka-4.2", "--sources", "--source-option", servers)
     assert run.exit_code == 3
     assert "Connection refused" in run.refusal()
+
+
+@pytest.mark.slow
+def test_a_broker_that_says_nothing_is_one_line_after_5_s(ckpt: Ckpt) -> None:
+    pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        servers, began = f"0.kafka.bootstrap.servers=127.0.0.1:{silent.getsockname()[1]}", time.monotonic()
+        run = ckpt("inspect", SAMPLES / "kafka-4.2", "--sources", "--source-option", servers)
+    assert run.exit_code == 3
+    assert 4 < time.monotonic() - began < 8
+    assert "no answer in 5 s" in run.refusal()
 
 
 def test_without_the_package_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch, ckpt: Ckpt) -> None:
