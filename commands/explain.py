@@ -1,5 +1,6 @@
 """ckpt explain."""
 
+import stat
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,7 @@ from .render.explain import ExplanationReport
 from .report import Output, emit
 
 _BATCHES = 10
+_OPENED = "/dev/fd/"  # what a shell has opened, as in <(command)
 
 
 def explain(
@@ -47,24 +49,28 @@ def explain(
 
 
 def _explained(text: str | None, found: Inspection | None) -> Explanation:
-    if text is None or text == "-":
+    if text is None or text in ("-", "/dev/stdin"):
         if sys.stdin.isatty():
             raise UsageError("give the text of the error, or a file with it, or pipe it in")
         return _read("standard input", None, found)
-    if _is_file(text):
-        return _read(text, Path(text), found)
     if not text.strip():
         raise UsageError("the text is empty")
+    if (readable := _readable(text)) is not None:
+        if not readable:
+            raise UsageError(f"{one_line(text)} is no file: give one, or pipe the text in, as in: ckpt explain -")
+        return _read(text, Path(text), found)
     if " " not in text.strip() and ("/" in text or Path(text).suffix in (".log", ".txt", ".gz", ".out", ".err")):
         raise UsageError(f"there is no file {one_line(text)}")
     return explain_error(text, found)
 
 
-def _is_file(text: str) -> bool:
+def _readable(text: str) -> bool | None:
+    """Whether it can be read as a file: folders cannot, nor what may never end; None if nothing has this name."""
     try:
-        return Path(text).exists()
+        mode = Path(text).stat().st_mode
     except (OSError, ValueError):  # too long for a name, or not one
-        return False
+        return None
+    return stat.S_ISREG(mode) or (stat.S_ISFIFO(mode) and text.startswith(_OPENED))
 
 
 def _read(name: str, path: Path | None, found: Inspection | None) -> Explanation:

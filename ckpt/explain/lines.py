@@ -1,11 +1,13 @@
 """A text of any size as lines of bounded length, a chunk at a time, each with what a log writer said of it."""
 
+import codecs
 import json
 import re
 import zlib
 from collections.abc import Iterator
 from enum import IntEnum
 from io import BytesIO
+from itertools import chain
 from typing import BinaryIO
 
 _CHUNK = 1 << 20
@@ -13,6 +15,8 @@ _LONGEST = 1 << 16  # characters of a line that are looked at
 
 _GZIP = b"\x1f\x8b"
 _OF_GZIP = 31  # the wbits of zlib for data in gzip format
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # how PowerShell writes what it redirects
+_BLANK = re.compile(r"\n[ \t\r\n]*\n")
 _TIME = r"(?:\d{2,4}[-/]\d{2}[-/]\d{2}[ T])?\d{2}:\d{2}:\d{2}[^\s\]]{0,12}"
 _HEAD = re.compile(
     rf"[\[(]?{_TIME}[\])]?(?: +\[[^\]]{{0,80}}\])? +\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b"
@@ -22,6 +26,7 @@ _WRAPPED = re.compile(
     r"\[\d{4}-\d\d-\d\d[^\]]{0,40}\] \{[^}]{1,80}\} \w{1,10} - |"
     r"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] "
 )
+_WRAPPING = ("] {", " std")  # a text without any of these has no such line
 
 
 class Level(IntEnum):
@@ -36,18 +41,30 @@ _LEVELS = {"WARN": Level.WARNING, "WARNING": Level.WARNING} | dict.fromkeys(("TR
 
 
 def chunks(source: str | BinaryIO) -> Iterator[list[str]]:
-    """The lines of a text, or of a file that may be compressed by gzip, about a mebibyte at a time.
+    """The lines of a text, or of a file that may be compressed by gzip, about a mebibyte at a time; few blank ones.
 
-    Raises OSError, also where the compressed data is damaged.
+    A file is UTF-8, or UTF-16 with a byte order mark. Raises OSError, also where the compressed data is damaged.
     """
     stream = BytesIO(source.encode("utf-8", "replace")) if isinstance(source, str) else source
     rest = b""
-    for block in _blocks(stream):
-        *complete, rest = (rest + block).split(b"\n")
-        yield [_line(raw) for raw in complete]
+    for block in _as_utf_8(_blocks(stream)):
+        complete, end, rest = (rest + block).rpartition(b"\n")
+        if end:
+            yield _lines(complete)
         rest = rest[:_LONGEST]  # of a line that does not end, only the beginning is kept
     if rest:
-        yield [_line(rest)]
+        yield _lines(rest)
+
+
+def _as_utf_8(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    first = next(blocks, b"")
+    if not first.startswith(_UTF_16):
+        yield first.removeprefix(codecs.BOM_UTF8)
+        yield from blocks
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    for block in chain((first,), blocks):
+        yield decoder.decode(block).encode("utf-8", "replace")
 
 
 def _blocks(stream: BinaryIO) -> Iterator[bytes]:
@@ -72,8 +89,13 @@ def _blocks(stream: BinaryIO) -> Iterator[bytes]:
         raise OSError("its compressed data ends early")
 
 
-def _line(raw: bytes) -> str:
-    line = raw[:_LONGEST].decode("utf-8", "replace").rstrip("\r")
+def _lines(raw: bytes) -> list[str]:
+    text = _BLANK.sub("\n", raw.decode("utf-8", "replace").replace("\r\n", "\n"))
+    lines = [line[:_LONGEST] for line in text.split("\n")]
+    return [_unwrapped(line) for line in lines] if any(mark in text for mark in _WRAPPING) else lines
+
+
+def _unwrapped(line: str) -> str:
     wrapped = _WRAPPED.match(line)
     return line[wrapped.end() :] if wrapped else line
 

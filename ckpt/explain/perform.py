@@ -1,21 +1,19 @@
 """The call behind ``ckpt explain``: what is known of a text, and whether a checkpoint shows it."""
 
 import re
-from collections import Counter
 from dataclasses import dataclass
-from functools import cache
 from typing import BinaryIO
 
-from ckpt.explain.catalog import KnownError, catalog
+from ckpt.explain.about import contradictions
+from ckpt.explain.catalog import KnownError
 from ckpt.explain.lines import chunks
+from ckpt.explain.nearest import NearError, nearest
 from ckpt.explain.search import Search
 from ckpt.inspection import Inspection, RatedFinding
 from ckpt.secrets import masked
 from ckpt.shell import quoted_path
 
 _SHOWN = 500  # characters of a line
-_NEAREST = 3
-_WORD = re.compile(r"[A-Za-z]{3,40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +30,13 @@ class ErrorMatch:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What is known of a text; without a match, what comes nearest, which is no answer."""
+    """What is known of a text; without a match, what comes near it, which is no answer."""
 
     matches: tuple[ErrorMatch, ...]  # the cause first
     seen: str  # the line that was taken for the error: what was thrown last, or the first line
-    nearest: tuple[KnownError, ...]  # none where something matches
+    nearest: tuple[NearError, ...]  # none where something matches
     inspection: Inspection | None
+    contradictions: tuple[str, ...] = ()  # what the text says of another query, path or batch than the checkpoint's
 
 
 def explain_error(text: str | BinaryIO, inspection: Inspection | None = None) -> Explanation:
@@ -60,9 +59,15 @@ def explain_error(text: str | BinaryIO, inspection: Inspection | None = None) ->
     search = Search()
     for lines in chunks(text):
         search.add(lines)
-    matches = tuple(_match(hit.error, hit.line, hit.times, inspection) for hit in search.found())
+    hits = search.found()
+    matches = tuple(_match(hit.error, hit.line, hit.times, inspection) for hit in hits)
     line = search.thrown[1] if search.thrown else search.first
-    return Explanation(matches, _shown(line), () if matches else _nearest(line), inspection)
+    seen = _shown(line)
+    near = () if matches else nearest(seen)
+    if inspection is None:
+        return Explanation(matches, seen, near, None)
+    elsewhere = contradictions(hits[0].line if hits else line, search.queries, inspection.checkpoint)
+    return Explanation(matches, seen, near, inspection, tuple(map(masked, elsewhere)))
 
 
 def _match(error: KnownError, line: str, times: int, inspection: Inspection | None) -> ErrorMatch:
@@ -78,22 +83,3 @@ def _shown(line: str) -> str:
     """A line as a report shows it; masked before it is cut, which could hide that something is a secret."""
     text = masked(line.strip())
     return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
-
-
-def _nearest(line: str) -> tuple[KnownError, ...]:
-    """The errors that share the rarest words with a line."""
-    words = set(_WORD.findall(line.lower()))
-    scores = {error.id: sum(1 / _common()[word] for word in words & _words(error)) for error in catalog()}
-    near = sorted((error for error in catalog() if scores[error.id] > 0), key=lambda error: -scores[error.id])
-    return tuple(near[:_NEAREST])
-
-
-@cache
-def _words(error: KnownError) -> frozenset[str]:
-    return frozenset(_WORD.findall(" ".join((error.title, error.sample, *error.says, *error.classes)).lower()))
-
-
-@cache
-def _common() -> Counter[str]:
-    """In how many errors each word is."""
-    return Counter(word for error in catalog() for word in _words(error))

@@ -19,7 +19,14 @@ _ENDED = ("terminated with error", "terminated with exception", "StreamingQueryE
 _OUTSIDE = ("Traceback (most recent call last)", "Exception in thread", "py4j.", "pyspark.errors.")  # of no log record
 _CAUSED = "Caused by: "
 _FRAME = re.compile(r"\s+at [^\[]")  # Jackson says ``at [Source: ...`` of its input
-_THROWN = re.compile(r"\.[A-Z]\w{0,99}(?:Exception|Error)\b|\[[A-Z][A-Z0-9_]{5,99}[\].]")
+_THROWN = re.compile(r"(?:\.|^)[A-Z]\w{0,99}(?:Exception|Error)\b|\[[A-Z][A-Z0-9_]{5,99}[\].]")
+_QUERY = re.compile(r"\[id = ([0-9a-f-]{36})\b")
+_QUERIES = 100  # whose ids are kept
+_NOTED = re.compile(  # a line without any of these, and without words of an error, is passed over
+    r"^(?:[^\S\n]*Caused by: |[^\S\n]+at |[\[(]?\d|Traceback |py4j\.|pyspark\.errors\.)"
+    r"|Exception|Error|\[|terminated with",
+    re.M,
+)
 
 _Key = tuple[int, int, bool, bool, int, int]
 
@@ -51,6 +58,7 @@ class Search:
     hits: dict[str, Hit] = field(default_factory=dict)
     thrown: tuple[_Key, str] | None = None  # what was thrown last, known or not
     first: str = ""  # the first line that is not blank
+    queries: set[str] = field(default_factory=set)  # the ids of those that ended
     _level: Level = Level.ERROR
     _attempt: int = 0
     _record: int = 0
@@ -63,6 +71,9 @@ class Search:
         text = "\n".join(lines)
         wanted = [(error, phrase) for error, phrase in _phrases() if phrase.anchor in text]
         anchors = re.compile("|".join(sorted({re.escape(phrase.anchor) for _, phrase in wanted}))) if wanted else None
+        self.first = self.first or next((found for line in lines if (found := line.lstrip())), "")
+        if anchors is None and _NOTED.search(text) is None:
+            return
         for line in lines:
             if line.startswith("\tat ") and not self._pending:
                 continue
@@ -93,9 +104,10 @@ class Search:
         elif stripped.startswith(_CAUSED):
             self._close()
             self._depth += 1
-        if not self._ended:
-            self._ended = any(word in line for word in _ENDED)
-        self.first = self.first or stripped
+        if any(word in line for word in _ENDED):
+            self._ended = True
+            if len(self.queries) < _QUERIES:
+                self.queries.update(_QUERY.findall(line))
         if ("Exception" in line or "Error" in line or "[" in line) and _THROWN.search(line):
             self.thrown = min(filter(None, (self.thrown, (self._key(broad=False), line))))
         if anchors is not None and anchors.search(line):

@@ -36,8 +36,8 @@ class ExplanationReport:
             "ckpt": tool(),
             "matches": [_entry(match) for match in found.matches],
             "seen": found.seen or None,
-            "nearest": [{"id": error.id, "title": error.title} for error in found.nearest],
-            "checkpoint": _checkpoint(found.inspection),
+            "nearest": [{"id": near.error.id, "title": near.error.title, "why": near.why} for near in found.nearest],
+            "checkpoint": _checkpoint(found),
         }
 
     def page(self) -> Page:
@@ -46,7 +46,8 @@ class ExplanationReport:
         if not found.matches:
             return page_of(_unknown(found))
         first, *others = found.matches
-        return page_of(_first(first), _here(first, found.inspection), _do(first), _others(others))
+        here = _here(first, found.inspection)
+        return page_of(_first(first), here, _elsewhere(found), _do(first), _others(others))
 
 
 def _entry(match: ErrorMatch) -> dict[str, Any]:
@@ -69,11 +70,17 @@ def _entry(match: ErrorMatch) -> dict[str, Any]:
     }
 
 
-def _checkpoint(inspection: Inspection | None) -> dict[str, Any] | None:
+def _checkpoint(found: Explanation) -> dict[str, Any] | None:
+    inspection = found.inspection
     if inspection is None:
         return None
     codes = dict.fromkeys(one.finding.diagnosis.code for one in inspection.findings)
-    return {"path": inspection.checkpoint.uri, "verdict": inspection.verdict, "codes": list(codes)}
+    return {
+        "path": inspection.checkpoint.uri,
+        "verdict": inspection.verdict,
+        "codes": list(codes),
+        "contradictions": list(found.contradictions),
+    }
 
 
 def _first(match: ErrorMatch) -> Iterator[Block]:
@@ -120,6 +127,11 @@ def _here(match: ErrorMatch, inspection: Inspection | None) -> Iterator[Block]:
         yield Item(f"{shows}. The verdict on it: {inspection.verdict}", _WIDTH, "Here")
 
 
+def _elsewhere(found: Explanation) -> Iterator[Block]:
+    if found.contradictions:
+        yield Item(f"{'; '.join(found.contradictions)}. Is it the right checkpoint?", _WIDTH, "But")
+
+
 def _others(others: list[ErrorMatch]) -> Iterator[Block]:
     if others:
         yield Line("Also in this text, further from the cause or earlier:")
@@ -134,12 +146,11 @@ def _unknown(found: Explanation) -> Iterator[Block]:
     yield Headline("This error is not in the catalog", Tone.WARNING)
     if found.seen:
         yield Item(found.seen, _WIDTH, "  Seen    ")
-    for number, error in enumerate(found.nearest):
-        yield Item(error.title, _WIDTH, "" if number else "  Nearest ")
-    if found.nearest:
-        yield Item("They share words with it and are no answer.", _WIDTH)
+    for near in found.nearest:
+        yield Item(f"{near.error.title}: it has {near.why}. This is no answer", _WIDTH, "  Nearest ")
     if found.inspection is not None:
         yield Item(found.inspection.verdict, _WIDTH, "  Here    ")
+    yield from _elsewhere(found)
     text = "`ckpt inspect CHECKPOINT` says what the next start will do, whatever the message was."
     yield Item(text, _WIDTH, "  Do      ", advice=True)
 

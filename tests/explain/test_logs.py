@@ -4,10 +4,13 @@ import gzip
 import io
 import json
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from ckpt.explain import explain_error
+from ckpt.explain.lines import chunks
+from ckpt.explain.nearest import nearest
 from tests.explain.drivers import CASES, HEALTHY, read
 
 CAUSES = {
@@ -106,6 +109,46 @@ def test_a_large_compressed_log_is_read_in_bounded_memory() -> None:
     packed = gzip.compress((noise * 30 + text).encode(), 1)
     found = explain_error(io.BytesIO(packed)).matches
     assert found[0].error.id == "number-of-sources"
+
+
+UNRELATED = sorted((Path(__file__).parent / "unrelated").iterdir())
+
+
+@pytest.mark.parametrize("path", UNRELATED, ids=lambda path: path.stem)
+def test_in_a_log_of_something_else_nothing_is_found_and_nothing_is_near(path: Path) -> None:
+    text = path.read_text()
+    for one in (text, *text.splitlines()):
+        found = explain_error(one)
+        assert (found.matches, found.nearest) == ((), ())
+
+
+def test_little_of_the_recorded_logs_is_near_an_error() -> None:
+    lines = {line[:200] for text in logs().values() for line in text.splitlines()[::7] if not line.startswith("\tat")}
+    near = [line for line in lines if nearest(line) and not explain_error(line).matches]
+    assert len(near) * 200 < len(lines), near
+
+
+def test_what_was_thrown_by_python_is_seen() -> None:
+    text = 'Traceback (most recent call last):\n  File "/app/x.py", line 3, in <module>\nKeyError: 3\n'
+    assert explain_error(text).seen == "KeyError: 3"
+
+
+def test_what_is_near_has_most_words_of_a_message_or_its_class() -> None:
+    assert [near.error.id for near in nearest("streaming queries are concurrently using file:/data/ck/commits.")] == [
+        "rename-onto-existing"
+    ]
+    (near,) = nearest("[STATE_STORE_INVALID_CONFIG_AFTER_RESTART.OTHER] x")
+    assert (near.error.id, near.why) == (
+        "state-config-changed",
+        "the same error class STATE_STORE_INVALID_CONFIG_AFTER_RESTART, another part of it",
+    )
+    assert nearest("FileNotFoundException") == nearest("File /data/state/x does not exist") == ()
+
+
+def test_blank_lines_cost_nothing() -> None:
+    assert sum(map(len, chunks(io.BytesIO(b"\n" * 3_000_000)))) < 10
+    assert sum(map(len, chunks(io.BytesIO(b" \r\n" * 1_000_000)))) < 10
+    assert causes("\n" * 3_000_000 + "batch 4 doesn't exist") == ["batch-does-not-exist"]
 
 
 def test_hostile_text_ends() -> None:

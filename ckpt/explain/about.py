@@ -1,0 +1,50 @@
+"""Whether a text is about the checkpoint that was given with it: query, path and batch, where it names them."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from urllib.parse import unquote
+
+from ckpt.checkpoint import Checkpoint
+
+_LONGEST = 2000  # characters of a line that are looked at
+_FOLDER = re.compile(r"((?:[a-z][a-z0-9+.-]{0,20}:)?/[^\s'\",;()\[\]]+)/(?:offsets|commits|state|sources|metadata)\b")
+_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]{0,20}:")
+_BATCH = re.compile(r"\bbatch(?:Id| id)?[ =:]{1,3}(\d{1,18})\b|/(?:offsets|commits)/(\d{1,18})\b")
+
+
+def contradictions(line: str, queries: Iterable[str], checkpoint: Checkpoint) -> Iterator[str]:
+    """What the text says of another query, checkpoint or batch than there is here: sentences without a full stop.
+
+    Args:
+        line: The line that says the error.
+        queries: The ids of the queries that ended in the text.
+        checkpoint: What was given.
+
+    """
+    line = line[:_LONGEST]
+    named = sorted(set(queries))
+    if named and checkpoint.query_id is not None and checkpoint.query_id not in named:
+        yield f"the text is of the query {' or '.join(named[:3])}, this checkpoint of {checkpoint.query_id}"
+    folders = dict.fromkeys(_FOLDER.findall(line))
+    if folders and not any(_same(folder, checkpoint.uri) for folder in folders):
+        yield f"the text names {next(iter(folders))}, which is another path"
+    batches, here = {int(one or other) for one, other in _BATCH.findall(line)}, checkpoint.offsets.ids
+    if batches and here and not any(min(here) - 1 <= batch <= max(here) + 1 for batch in batches):
+        yield f"the text names batch {min(batches)}, and offsets/ here has {_range(min(here), max(here))}"
+
+
+def _same(folder: str, given: str) -> bool:
+    """Whether two spellings may be of one place: one of them can have a host or a mount in front."""
+    one = _parts(folder)
+    spellings = (given, *map(os.path.abspath, (given, os.path.realpath(given)))) if ":" not in given else (given,)
+    return any(one[-len(other) :] == other[-len(one) :] for other in map(_parts, spellings) if other)
+
+
+def _parts(place: str) -> list[str]:
+    """A path, or a URI with its host, without its scheme."""
+    return [unquote(part) for part in _SCHEME.sub("", place).split("/") if part not in ("", ".")]
+
+
+def _range(first: int, last: int) -> str:
+    return f"batch {first}" if first == last else f"batches {first} to {last}"

@@ -1,0 +1,93 @@
+"""What comes nearest to a line that no known error explains: shown only where much of a message is the same."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache
+
+from ckpt.explain.catalog import KnownError, catalog
+
+_SHOWN = 3
+_FEWEST = 4  # words that have to be the same
+_SHARE = 0.7  # of the words of a message, each with a weight: the fewer messages have it, the more it says
+_SCATTERED = 3  # times as many words of a line as of the message
+_WORD = re.compile(r"[A-Za-z][A-Za-z']+(?:\.[A-Za-z]+)*")
+_PATH = re.compile(r"[^\s\"']*[/\\][^\s\"']*")  # its names are no words of a message
+_GAP = re.compile(r"\{\w*\}")
+_THROWN = re.compile(r".+(?:exception|error)")
+_CLASS = re.compile(r"\[([A-Z][A-Z0-9_]{5,99})[.\]]")
+
+
+@dataclass(frozen=True, slots=True)
+class NearError:
+    """A known error that a line resembles, which is no answer."""
+
+    error: KnownError
+    why: str  # what is the same: words for people
+
+
+def nearest(line: str) -> tuple[NearError, ...]:
+    """The errors whose error class has the same main class, or whose message has most words in the same order.
+
+    >>> from ckpt.explain.nearest import nearest
+    >>> [near.why for near in nearest("streaming state file of the store does not exist")]
+    ['6 of the 7 words of "Error reading streaming state file of {} does not exist"']
+    >>> nearest("ERROR: relation does not exist")
+    ()
+    """
+    found = [*_of_the_class(line), *_of_the_words(line)]
+    first = {near.error.id: near for near in reversed(found)}
+    return tuple(near for near in found if first[near.error.id] is near)[:_SHOWN]
+
+
+def _of_the_class(line: str) -> Iterator[NearError]:
+    """Only where few entries share the class: one of many sub classes says nothing of the others."""
+    for name in dict.fromkeys(_CLASS.findall(line)):
+        same = [error for error in catalog() if any(one.partition(".")[0] == name for one in error.classes)]
+        if len(same) <= _SHOWN:
+            yield from (NearError(error, f"the same error class {name}, another part of it") for error in same)
+
+
+def _of_the_words(line: str) -> Iterator[NearError]:
+    seen = _words(line)
+    found = []
+    for error, text, words in _messages():
+        same = _in_order(words, seen)
+        share = _weight(same) / _weight(words)
+        if len(same) >= _FEWEST and share >= _SHARE:
+            found.append((share, NearError(error, f'{len(same)} of the {len(words)} words of "{text}"')))
+    yield from (near for _, near in sorted(found, key=lambda one: -one[0]))
+
+
+def _in_order(words: tuple[str, ...], seen: tuple[str, ...]) -> list[str]:
+    """Those words that are seen in the same order, not scattered over a long line, with what was thrown."""
+    missing = set(words) - set(seen)
+    if len(words) - len(missing) < _FEWEST or any(map(_THROWN.fullmatch, missing)):
+        return []
+    blocks = SequenceMatcher(None, words, seen, autojunk=False).get_matching_blocks()[:-1]
+    length = blocks[-1].b + blocks[-1].size - blocks[0].b
+    return [] if length > _SCATTERED * len(words) else [one for at in blocks for one in words[at.a : at.a + at.size]]
+
+
+def _weight(words: Iterable[str]) -> float:
+    return sum(1 / _common()[word] for word in words)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(_PATH.sub(" ", text).lower()))
+
+
+@cache
+def _messages() -> tuple[tuple[KnownError, str, tuple[str, ...]], ...]:
+    """Each message that can be resembled, long enough and not known by a path: entry, message, words."""
+    texts = ((error, text) for error in catalog() for text in error.says if not _PATH.search(text))
+    split = ((error, text, _words(_GAP.sub(" ", text))) for error, text in texts)
+    return tuple(one for one in split if len(one[2]) >= _FEWEST)
+
+
+@cache
+def _common() -> Counter[str]:
+    """In how many messages each word is."""
+    return Counter(word for _, _, words in _messages() for word in set(words))
