@@ -75,6 +75,15 @@ def offset_changed(start: int, end: int) -> str:
     return f"offset was changed from {start} to {end}"
 
 
+FILES_REVERSED = "assertion failed"
+"""``FileStreamSource.getBatch``, which says no more."""
+
+
+def offsets_reversed(start: int, end: int) -> str:
+    """``RatePerMicroBatchStream.planInputPartitions``."""
+    return f"startOffset({start}) > endOffset({end})"
+
+
 def added_partition(topic: str, partition: int, first: int) -> str:
     """``KafkaExceptions.addedPartitionDoesNotStartFromZero``."""
     return f"Added partition {topic}-{partition} starts from {first} instead of 0"

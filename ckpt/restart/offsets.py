@@ -58,7 +58,12 @@ def doubtful_offsets(start: Start) -> Forecast | None:
             if diagnosis is diagnoses.others.TOPIC_SWITCHED and moved and moved.switched:
                 detail += f": topic {moved.switched[1]}, where that had {moved.switched[0]}"
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and moved.recreated:
-                detail, remedy = f"{detail}: {_went_back(moved)}", remedies.topic_recreated(start.latest)
+                detail = f"{detail}: {_went_back(moved)}; {_KAFKA_BACK.format(start.latest)}"
+                remedy = remedies.topic_recreated(start.latest)
+            error = _words_about_going_back(old, new)
+            if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and error is not None:
+                remedy = remedies.offsets_reversed(start.latest)
+                return start.fails(diagnosis, f"{OFFSETS}/{start.latest}", detail, error, remedy)
             return start.ends(Outcome.UNKNOWN, Finding(diagnosis, f"{OFFSETS}/{start.latest}", detail, remedy))
     return None
 
@@ -76,11 +81,29 @@ def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tu
         return None
     if type(decode(old.value)) is not type(decode(new.value)):
         return diagnoses.logs.SOURCES_DIFFER, "has a different kind than in"
-    moved = None if start.resumes else advance(old.value, new.value)
+    moved = advance(old.value, new.value)
+    if start.resumes and not isinstance(decode(old.value), FileOffset):  # which is asked for its latest batch anyway
+        return None
     if moved is not None and moved.switched:
         return diagnoses.others.TOPIC_SWITCHED, "reads another topic than in"
     if moved is not None and moved.went_back:
         return diagnoses.others.OFFSETS_WENT_BACK, "ends before the end of"
+    return None
+
+
+_KAFKA_BACK = (
+    "with failOnDataLoss, the default, the start fails (offset was changed from), and with failOnDataLoss=false it runs "
+    "batch {} without these rows"
+)
+
+
+def _words_about_going_back(old: SourceOffset, new: SourceOffset) -> str | None:
+    """What a source says to a batch that ends before it starts; None of those that nobody has asked."""
+    match decode(old.value), decode(new.value):
+        case RateMicroBatchOffset(start), RateMicroBatchOffset(end):
+            return messages.offsets_reversed(start, end)
+        case FileOffset(), FileOffset():
+            return messages.FILES_REVERSED
     return None
 
 

@@ -72,6 +72,14 @@ def topic_recreated(latest: int | None) -> str:
     )
 
 
+def offsets_reversed(latest: int | None) -> str:
+    """For a batch of a source that refuses to read backwards."""
+    return (
+        f"Put {OFFSETS}/{latest} back from a copy of the checkpoint, this file alone. Without one, `ckpt repair "
+        "{checkpoint}` shows the fixes, and what each costs."
+    )
+
+
 def topic_was_recreated(before: int) -> str:
     """For a committed batch that ends below the one before: the query has already skipped what was there."""
     return (

@@ -42,7 +42,7 @@ DOUBTFUL = {
     "second-source-new": "a source that lost its offset",
     "spark-2-": "state without a schema: whether its rows fit the query, or its join is an inner one, no file says",
     "kafka-another-topic": "the option failOnDataLoss decides",
-    "backwards": "whether a source reads backwards is its own affair",
+    "kafka-backwards": "the option failOnDataLoss decides",
 }
 """Parts of the names of the only cases to which the forecast may answer "unknown", and why it does."""
 

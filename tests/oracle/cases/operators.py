@@ -111,6 +111,7 @@ def _sources() -> Iterator[Case]:
                 "source-log-gone": delete_tree("sources"),
                 "latest-source-log-empty": [write("sources/0/11", "")],
                 "compact-cut": [truncate("sources/0/9.compact", -10)],
+                "latest-backwards": [replace("offsets/11", '{"logOffset":11}', '{"logOffset":8}')],
             },
         )
     for query in ("two-sources", "file-source", "aggregation"):
