@@ -92,8 +92,8 @@ def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tu
 
 
 _KAFKA_BACK = (
-    "with failOnDataLoss, the default, the start fails (offset was changed from), and with failOnDataLoss=false it runs "
-    "batch {} without these rows"
+    "with failOnDataLoss, the default, the start fails (offset was changed from), and with failOnDataLoss=false it "
+    "runs batch {} without these rows"
 )
 
 
