@@ -8,7 +8,7 @@ from ckpt import history
 from ckpt.checkpoint import Checkpoint
 from ckpt.checks import check
 from ckpt.checks.first_start import into_noop
-from ckpt.checks.sink import SinkOutlook, findings_of, outlook, with_query_id
+from ckpt.checks.sink import SinkOutcome, SinkOutlook, findings_of, outlook, with_query_id
 from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Finding, Severity
@@ -81,6 +81,13 @@ class Inspection(InNotebook):
         unneeded = state.unneeded if state else Unneeded(0, 0)
         listing = self.checkpoint.listing
         return Space(unneeded.old_versions, unneeded.orphans, size_of(listing, temporary_files(listing)))
+
+    @property
+    def unreached(self) -> tuple[str, ...]:
+        """Why the sink or a source that was to be asked could not be, one line each; none: everything was looked at."""
+        seen = self.sink
+        sink = (f"sink {seen.said}",) if seen is not None and seen.outcome is SinkOutcome.UNREACHED else ()
+        return (*sink, *(f"source {one.live.index} {one.said}" for one in self.live if one.live.unreached is not None))
 
     @property
     def troubles(self) -> tuple[RatedFinding, ...]:

@@ -14,7 +14,7 @@ from ckpt.sinklog import sink_of
 
 from . import options
 from .render.page import InspectionReport
-from .report import Output, emit
+from .report import Output, complain, emit
 
 _PLOTTED = 1_000  # batches of a page with plots, where nothing else was asked for
 
@@ -54,9 +54,10 @@ def inspect(
         if deep
         else open_checkpoint(checkpoint, given, batches=batches)
     )
-    has = sink_of(sink, checkpoint, given)
-    live = ask_sources(opened, reader, given) if sources else ()
+    has = sink_of(sink, checkpoint, given, partial=True)
+    live = ask_sources(opened, reader, given, partial=True) if sources else ()
     found = inspection.inspect(opened, spark or (), progress, batches, has, live)
+    complain(found.unreached)
     emit(InspectionReport(found), output)
 
 

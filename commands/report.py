@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum, StrEnum
 from typing import Any, NoReturn, Protocol, assert_never, runtime_checkable
@@ -11,9 +11,11 @@ import typer
 
 from ckpt.secrets import masked, masked_json
 
+from .arguments import as_options
 from .exits import Exit
 from .render.blocks import Page
 from .render.layout import for_standard_output
+from .render.text import printable
 
 
 class Output(StrEnum):
@@ -68,6 +70,12 @@ def show(report: Report, output: Output) -> None:
         case _:
             assert_never(output)
     show_text(text)
+
+
+def complain(texts: Iterable[str]) -> None:
+    """Lines on standard error, beside the document: what could not be looked at."""
+    for text in texts:
+        typer.echo(f"ckpt: {printable(masked(as_options(text)))}", err=True)
 
 
 def show_text(text: str) -> None:

@@ -13,14 +13,12 @@ from ckpt.fleet import Scan
 from ckpt.fleet import scan as look
 from ckpt.live import source_options
 from ckpt.live.kafka_options import SERVERS
-from ckpt.secrets import masked, masked_json
+from ckpt.secrets import masked_json
 
 from . import options
-from .arguments import as_options
 from .render.fleet import ScanReport
 from .render.prometheus import exposition
-from .render.text import printable
-from .report import Output, show, show_text
+from .report import Output, complain, show, show_text
 from .textfile import must_be_writable, write_whole
 from .times import moment
 from .watching import bar
@@ -170,5 +168,4 @@ def _lines(found: Scan, lines: list[str]) -> None:
     """Lines for a program; what is wrong with a root has none, and goes to standard error."""
     if lines:
         show_text("\n".join(lines))
-    for problem in found.problems:
-        typer.echo(f"ckpt: {printable(masked(as_options(problem)))}", err=True)
+    complain(found.problems)

@@ -51,6 +51,15 @@ class Run:
         assert self.stderr[:-1].isprintable(), self.stderr
         return self.stderr.strip()
 
+    def unreached(self) -> str:
+        """Both outputs of a run with a page that lacks only what could not be reached, which both say."""
+        assert self.exit_code == 3
+        assert "Restarts" in self.stdout or "RESTARTS" in self.stdout
+        assert "not reached: " in " ".join(self.stdout.split())
+        assert self.stderr.startswith("ckpt: ")
+        assert self.stderr.removesuffix("\n").isprintable(), self.stderr
+        return self.stderr + self.stdout
+
 
 def _no_json(word: str) -> None:
     raise AssertionError(f"{word} is no JSON")

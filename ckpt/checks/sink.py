@@ -31,6 +31,7 @@ class SinkOutcome(StrEnum):
     WRITES_AGAIN = "writes-again"  # it is in the sink, and is written again
     UNKNOWN_QUERY = "unknown-query"  # it is written; the sink has no batch of this query
     UNKNOWN = "unknown"
+    UNREACHED = "unreached"  # it was to be read, and could not be
 
 
 _CERTAIN = (SinkOutcome.CONTINUES, SinkOutcome.PASSES_OVER, SinkOutcome.DROPS, SinkOutcome.LACKS)
@@ -75,7 +76,7 @@ def outlook(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: SinkLog)
 
     """
     if log.unknown is not None:
-        return SinkOutlook(log, SinkOutcome.UNKNOWN, log.unknown)
+        return SinkOutlook(log, SinkOutcome.UNREACHED if log.unreached else SinkOutcome.UNKNOWN, log.unknown)
     start = _start(forecasts)
     nameless = log.kind is SinkKind.DELTA and checkpoint.query_id is None
     if nameless and checkpoint.offsets.latest is not None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ckpt import history
 from ckpt.checkpoint import Checkpoint
-from ckpt.errors import UsageError
+from ckpt.errors import SourceError, StorageError, UsageError
 from ckpt.live import kafka
 from ckpt.live.delta import ask_delta
 from ckpt.live.delta_options import lower, other_rules
@@ -25,6 +25,8 @@ def ask_sources(
     checkpoint: Checkpoint,
     options: Mapping[int, Mapping[str, str]],
     storage_options: Mapping[str, str] | None = None,
+    *,
+    partial: bool = False,
 ) -> tuple[LiveSource, ...]:
     """Ask the sources of a checkpoint what they have now; one answer for each source, in their order.
 
@@ -33,10 +35,11 @@ def ask_sources(
         options: Options of the reader of each source, by its number, as Spark calls them: for Kafka at least
             ``kafka.bootstrap.servers``, for Delta and files ``path``. ``source_options`` reads them from words.
         storage_options: For the file systems of paths that are of the same kind as that of the checkpoint.
+        partial: Where a source cannot be reached, its answer says so (``unreached``), and nothing is raised.
 
     Raises:
         UsageError: There is no such source, its options cannot be used, or no source was given its place.
-        SourceError: A source cannot be reached, or a package is missing.
+        SourceError, StorageError: A source cannot be reached, or a package is missing.
 
     >>> ckpt.ask_sources(ckpt.open_checkpoint("sample_checkpoints/stateless-4.2"), {})[0].not_asked
     'ckpt cannot ask a source of type rate-micro-batch'
@@ -52,7 +55,25 @@ def ask_sources(
     if first is not None and not options:
         what, option = _NEEDS[first.type]
         raise UsageError(f"`source_options`: name {what} of source {first.index}: {first.index}.{option}")
-    return tuple(_asked(checkpoint, view, options.get(view.index), storage_options or {}) for view in views)
+    return tuple(
+        _answer(checkpoint, view, options.get(view.index), storage_options or {}, partial=partial) for view in views
+    )
+
+
+def _answer(
+    checkpoint: Checkpoint,
+    view: SourceView,
+    options: Mapping[str, str] | None,
+    storage_options: Mapping[str, str],
+    *,
+    partial: bool,
+) -> LiveSource:
+    try:
+        return _asked(checkpoint, view, options, storage_options)
+    except (SourceError, StorageError) as error:
+        if not partial:
+            raise
+        return LiveSource(view.index, unreached=str(error))
 
 
 _NEEDS = {

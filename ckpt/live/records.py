@@ -115,3 +115,4 @@ class LiveSource:
     delta: DeltaNow | None = None
     files: FilesNow | None = None
     not_asked: str | None = None  # why there is no answer, without a full stop
+    unreached: str | None = None  # the same, where it was to be asked and could not be

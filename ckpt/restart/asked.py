@@ -55,19 +55,27 @@ def source_outlooks(forecasts: Sequence[Forecast], live: Sequence[LiveSource]) -
     start = next((one for one in reversed(running) if one.progress is Progress.SYNC), running[-1] if running else None)
     if start is None:
         said = "no start that is forecast reads it: repair the checkpoint first"
-        return tuple(SourceOutlook(source, said=source.not_asked or said) for source in live)
+        return tuple(_unanswered(source) or SourceOutlook(source, said=said) for source in live)
     return tuple(_seen(start, source) for source in live)
 
 
 def _seen(start: Forecast, source: LiveSource) -> SourceOutlook:
     reading = next((one for one in start.sources if one.index == source.index), None)
-    if source.not_asked is not None or reading is None:
-        return SourceOutlook(source, said=source.not_asked or _NOT_IN_LOG)
+    if (unanswered := _unanswered(source)) is not None:
+        return unanswered
+    if reading is None:
+        return SourceOutlook(source, said=_NOT_IN_LOG)
     if source.delta is not None:
         return delta_outlook(start, source, reading, source.delta)
     if source.files is not None:
         return file_outlook(start, source, reading, source.files)
     return _kafka(start, source, reading, source.kafka) if source.kafka is not None else SourceOutlook(source)
+
+
+def _unanswered(source: LiveSource) -> SourceOutlook | None:
+    if source.unreached is not None:
+        return SourceOutlook(source, SourceOutcome.UNREACHED, f"not reached: {source.unreached}")
+    return SourceOutlook(source, said=source.not_asked) if source.not_asked is not None else None
 
 
 def _kafka(start: Forecast, source: LiveSource, reading: SourceRange, now: KafkaNow) -> SourceOutlook:

@@ -16,6 +16,7 @@ class SourceOutcome(StrEnum):
     FAILS = "fails"  # also one that waits first
     SKIPS = "skips"  # it runs, and rows are never read
     UNKNOWN = "unknown"
+    UNREACHED = "unreached"  # it was to be asked, and could not be
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,13 +60,23 @@ def read_sink(uri: str, storage_options: Mapping[str, str] | None = None) -> Sin
     return SinkLog(uri, SinkKind.UNKNOWN, unknown=_other(storage, top))
 
 
-def sink_of(uri: str | None, checkpoint: str, storage_options: Mapping[str, str]) -> SinkLog | None:
-    """The sink that was named beside a checkpoint: the storage options of that hold where both are of one kind."""
+def sink_of(
+    uri: str | None, checkpoint: str, storage_options: Mapping[str, str], *, partial: bool = False
+) -> SinkLog | None:
+    """The sink that was named beside a checkpoint: the storage options of that hold where both are of one kind.
+
+    With ``partial`` the record of a sink that cannot be reached or read says so; otherwise StorageError is raised.
+    """
     if uri is None:
         return None
     scheme = None if local_path(uri) is not None else family(uri.partition(":")[0])
     same = local_path(checkpoint) is None and family(checkpoint.partition(":")[0]) == scheme
-    return read_sink(uri, storage_options if same else None)
+    try:
+        return read_sink(uri, storage_options if same else None)
+    except StorageError as error:
+        if not partial:
+            raise
+        return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"not reached: {error}", unreached=True)
 
 
 def _files(uri: str, storage: Storage) -> SinkLog:

@@ -43,6 +43,7 @@ class SinkLog:
     writers: tuple[SinkWriter, ...] = ()  # of a Delta table, the latest first
     retention: str | None = None  # of a Delta table: how long transactions count, where that is limited
     unknown: str | None = None  # why nothing can be known, a sentence without its full stop
+    unreached: bool = False  # that is why: it was to be read and could not be
 
     def writer(self, app_id: str | None) -> SinkWriter | None:
         """The writer with this id."""

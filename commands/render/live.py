@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ckpt.restart.outlook import SourceOutlook
+from ckpt.restart.outlook import SourceOutcome, SourceOutlook
 
 from .blocks import Block, Item
 from .text import plural
@@ -19,7 +19,7 @@ def live_lines(outlooks: Sequence[SourceOutlook], index: int) -> Iterator[Block]
     if seen.live.not_asked is not None:
         yield Item(f"not asked: {seen.live.not_asked}", 24)
         return
-    yield Item(f"now: {seen.said}", 24)
+    yield Item(seen.said if seen.outcome is SourceOutcome.UNREACHED else f"now: {seen.said}", 24)
     worst = sorted((one for one in seen.parts if one.fate != "continues"), key=lambda one: -one.lost)
     for one in worst[:_PARTITIONS]:
         has = f"has offsets {one.now.earliest} to {one.now.latest}" if one.now else "is not there"
@@ -38,7 +38,7 @@ def live_entry(outlooks: Sequence[SourceOutlook], index: int) -> dict[str, Any] 
     return {
         "outcome": seen.outcome,
         "said": seen.said,
-        "unit": "offsets" if kafka is not None else "files",
+        "unit": None if seen.outcome is SourceOutcome.UNREACHED else "offsets" if kafka is not None else "files",
         "waiting": seen.waiting,
         "rows": seen.rows,
         "lost": seen.lost,

@@ -56,7 +56,9 @@ class InspectionReport:
 
     @property
     def exit(self) -> Exit:
-        """Whether something was found."""
+        """Whether something was found, or not everything could be looked at."""
+        if self.found.unreached:
+            return Exit.FAILED
         return Exit.OK if self.found.sound else Exit.FOUND
 
     def document(self) -> Document:

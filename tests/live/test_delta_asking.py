@@ -80,7 +80,7 @@ def test_the_page_and_the_document(checkpoint: Path, tmp_path: Path, ckpt: Ckpt)
 def test_a_place_without_a_table_is_one_line(checkpoint: Path, tmp_path: Path, ckpt: Ckpt) -> None:
     run = ckpt("inspect", checkpoint, "--sources", "--source-option", f"0.path={tmp_path / 'nowhere'}")
     assert run.exit_code == 3
-    assert "it has no _delta_log; check the option `path` of source 0" in run.refusal()
+    assert "it has no _delta_log; check the option `path` of source 0" in run.unreached()
 
 
 def test_a_table_that_may_be_newer_in_a_catalog_is_not_judged(checkpoint: Path, tmp_path: Path) -> None:
@@ -132,4 +132,4 @@ def test_a_secret_in_a_place_is_not_shown(ckpt: Ckpt) -> None:
         "inspect", SAMPLES / "delta-4.2", "--sources", "--source-option", "0.path=/nowhere?secret_key=very-hidden"
     )
     assert run.exit_code == 3
-    assert "/nowhere?secret_key=***" in run.refusal()
+    assert "/nowhere?secret_key=***" in run.unreached()

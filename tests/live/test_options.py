@@ -10,6 +10,7 @@ import pytest
 
 from ckpt import UsageError, ask_sources, open_checkpoint, source_options
 from ckpt.live.kafka_options import librdkafka
+from tests import contract
 from tests.conftest import Ckpt
 from tests.places import SAMPLES
 from tests.services.process import free_port
@@ -138,7 +139,27 @@ def test_brokers_that_are_down_are_one_line(ckpt: Ckpt) -> None:
     servers = f"0.kafka.bootstrap.servers=127.0.0.1:{free_port()}"
     run = ckpt("inspect", SAMPLES / "kafka-4.2", "--sources", "--source-option", servers)
     assert run.exit_code == 3
-    assert "Connection refused" in run.refusal()
+    assert "Connection refused" in run.unreached()
+
+
+def test_what_cannot_be_reached_leaves_the_rest_of_the_document(ckpt: Ckpt, tmp_path: Path) -> None:
+    words = ["--sources", "--source-option", f"0.path={tmp_path / 'nowhere'}", "--sink", tmp_path / "nothing"]
+    run = ckpt("inspect", SAMPLES / "delta-4.2", *words, "-o", "json")
+    plain = ckpt("inspect", SAMPLES / "delta-4.2", "-o", "json").json()
+    document = run.json()
+    (source,) = document["sources"]
+    assert run.exit_code == 3
+    assert [line.partition("; ")[0] for line in run.stderr.splitlines()] == [
+        f"ckpt: sink not reached: {tmp_path / 'nothing'} does not exist: check the path",
+        f"ckpt: source 0 {source['live']['said']}".partition("; ")[0],
+    ]
+    assert contract.disagreements(document) == []
+    assert (source["live"]["outcome"], source["live"]["unit"]) == ("unreached", None)
+    assert (document["sink"]["outcome"], document["sink"]["kind"]) == ("unreached", "unknown")
+    for key in plain.keys() - {"sources", "sink"}:
+        assert document[key] == plain[key]
+    page = ckpt("inspect", SAMPLES / "delta-4.2", *words, "-o", "html")
+    assert (page.exit_code, page.stdout.count("not reached: ")) == (3, 2)
 
 
 @pytest.mark.slow
@@ -149,7 +170,7 @@ def test_a_broker_that_says_nothing_is_one_line_after_5_s(ckpt: Ckpt) -> None:
         run = ckpt("inspect", SAMPLES / "kafka-4.2", "--sources", "--source-option", servers)
     assert run.exit_code == 3
     assert 4 < time.monotonic() - began < 8
-    assert "no answer in 5 s" in run.refusal()
+    assert "no answer in 5 s" in run.unreached()
 
 
 def test_without_the_package_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch, ckpt: Ckpt) -> None:
@@ -157,7 +178,7 @@ def test_without_the_package_one_line_names_the_extra(monkeypatch: pytest.Monkey
         monkeypatch.setitem(sys.modules, name, None)
     run = ckpt("inspect", SAMPLES / "kafka-4.2", "--sources", "--source-option", "0.kafka.bootstrap.servers=host:1")
     assert run.exit_code == 3
-    assert "pip install 'spark-ckpt[kafka]'" in run.refusal()
+    assert "pip install 'spark-ckpt[kafka]'" in run.unreached()
 
 
 def test_each_source_has_an_answer() -> None:

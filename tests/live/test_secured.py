@@ -99,6 +99,6 @@ def test_what_a_broker_refuses_is_one_line_without_secrets(
 
     assert run.exit_code == 3
     assert time.monotonic() - began < 10
-    assert words in run.refusal()
-    assert "very-secret" not in run.refusal()
-    assert PASSWORD not in run.refusal()
+    assert words in run.unreached()
+    assert "very-secret" not in run.unreached()
+    assert PASSWORD not in run.unreached()
