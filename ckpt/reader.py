@@ -98,6 +98,8 @@ def _without_collector() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.freeze()
+        gc.unfreeze()  # what was made counts as old: it is not looked through at once
         if was_on:
             gc.enable()
 
@@ -206,15 +208,14 @@ class _Reading:
         self, folder: str, ids: Sequence[int], raw: Mapping[str, bytes | None], parse: Parser[Record]
     ) -> dict[int, Record | Unreadable]:
         """The files that were read, and those that the listing shows to be empty."""
-        listed = self.listing.in_folder(folder)
-        empty = {name for name, info in listed.items() if info.size == 0}
+        empty = {name for name, info in self.listing.in_folder(folder).items() if info.size == 0}
+        known = empty.union(path.rpartition("/")[2] for path in raw if path.startswith(f"{folder}/"))
         found: dict[int, Record | Unreadable] = {}
-        for batch_id in ids:
+        for batch_id in (i for i in ids if str(i) in known):
             path = f"{folder}/{batch_id}"
-            if path in raw or str(batch_id) in empty:
-                entry = self._record(path, raw.get(path, b""), parse)
-                if entry is not None:
-                    found[batch_id] = entry
+            entry = self._record(path, raw.get(path, b""), parse)
+            if entry is not None:
+                found[batch_id] = entry
         return found
 
     def _record(self, path: str, data: bytes | None, parse: Parser[Record]) -> Record | Unreadable | None:

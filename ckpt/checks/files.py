@@ -23,8 +23,8 @@ def orphan_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
     latest = checkpoint.offsets.latest
     for log in (checkpoint.offsets, checkpoint.commits):
         names = checkpoint.listing.in_folder(log.folder)
-        sidecars = {name[1:-4] for name in names if name[0] == "." and name.endswith(".crc")}
-        for belongs_to in sorted(name for name in sidecars.difference(names) if name.isdecimal()):
+        orphans = [name[1:-4] for name in log.names.others if name.endswith(".crc") and name[1:-4] not in names]
+        for belongs_to in sorted(name for name in orphans if name.isdecimal()):
             detail = f"the file {log.folder}/{belongs_to} that it belongs to is missing"
             commit_due = log is checkpoint.commits and int(belongs_to) == latest
             to_come = latest is None or int(belongs_to) > latest or commit_due

@@ -72,6 +72,9 @@ def batch_names(names: Iterable[str]) -> BatchNames:
     odd: list[OddName] = []
     others: list[str] = []
     for name in names:
+        if name[:1] == ".":
+            others.append(name)
+            continue
         if name.isdigit() and name.isascii() and len(name) < 19 and (name[0] != "0" or name == "0"):
             ids.append(int(name))
             continue
