@@ -11,10 +11,7 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.checks.sink import SinkOutcome, SinkOutlook
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.inspection import Inspection, inspect
-from ckpt.live import LiveSource, ask_sources, source_options
 from ckpt.reader import NotACheckpoint, open_checkpoint
-from ckpt.sinklog import SinkKind, SinkLog, SinkWriter, read_sink
-from ckpt.state.units import StateUnit, state_units
 from ckpt.version import __version__
 from ckpt.versions import Spark
 
@@ -31,6 +28,9 @@ if TYPE_CHECKING:
     from ckpt.fleet import Scan, ScannedCheckpoint, ScannedRoot, WorstFinding, scan
     from ckpt.handoff import Handoff, Language, Positions, hand_off, show_offsets, snippet
     from ckpt.importing import import_state, write_state
+    from ckpt.live.asking import ask_sources
+    from ckpt.live.options import source_options
+    from ckpt.live.records import LiveSource
     from ckpt.migrate.changelog import Changelog, ChangelogSwitch, switch_changelog
     from ckpt.migrate.provider import ProviderMove, ToProvider, move_provider
     from ckpt.migrate.transform import Api, TransformMigration, TransformPlan
@@ -46,12 +46,15 @@ if TYPE_CHECKING:
     from ckpt.relocate import relocate as relocate_checkpoint
     from ckpt.repair import RepairPlan, Strategy, repair_async
     from ckpt.rewrite import Form, Rewrite, RewrittenUnit, rewrite_checkpoint
+    from ckpt.sinklog.reading import read_sink
+    from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
     from ckpt.spark.api import read_changes, read_initial_state, read_state
     from ckpt.spark.calls import Session, export_state, migrate_to_transform_with_state, verify_changelog
     from ckpt.spark.executors import on_spark
     from ckpt.spark.needs import SparkMissing
     from ckpt.spark.preflight import describe_query, preflight
     from ckpt.spark.trouble import SparkFailed
+    from ckpt.state.units import StateUnit, state_units
     from ckpt.verification import Estimate, StateVerification, verify_state
     from ckpt.ways.offsets import ImportPlan, OffsetsPlan, document_of, export_offsets, import_offsets, set_offsets
     from ckpt.ways.rewind import Replayed, RewindPlan, rewind
@@ -206,6 +209,9 @@ _LATER = {
     "ckpt.export.targets": ("Format", "Mode", "Shape"),
     "ckpt.fleet": ("Scan", "ScannedCheckpoint", "ScannedRoot", "WorstFinding", "scan"),
     "ckpt.handoff": ("Handoff", "Language", "Positions", "hand_off", "show_offsets", "snippet"),
+    "ckpt.live.asking": ("ask_sources",),
+    "ckpt.live.options": ("source_options",),
+    "ckpt.live.records": ("LiveSource",),
     "ckpt.migrate.changelog": ("ChangelogSwitch", "Changelog", "switch_changelog"),
     "ckpt.migrate.provider": ("ProviderMove", "ToProvider", "move_provider"),
     "ckpt.migrate.transform": ("Api", "TransformMigration", "TransformPlan"),
@@ -220,12 +226,15 @@ _LATER = {
     "ckpt.repair": ("RepairPlan", "Strategy", "repair_async"),
     "ckpt.importing": ("import_state", "write_state"),
     "ckpt.rewrite": ("Form", "Rewrite", "RewrittenUnit", "rewrite_checkpoint"),
+    "ckpt.sinklog.reading": ("read_sink",),
+    "ckpt.sinklog.records": ("SinkKind", "SinkLog", "SinkWriter"),
     "ckpt.spark.api": ("read_changes", "read_initial_state", "read_state"),
     "ckpt.spark.calls": ("Session", "export_state", "migrate_to_transform_with_state", "verify_changelog"),
     "ckpt.spark.needs": ("SparkMissing",),
     "ckpt.spark.executors": ("on_spark",),
     "ckpt.spark.preflight": ("describe_query", "preflight"),
     "ckpt.spark.trouble": ("SparkFailed",),
+    "ckpt.state.units": ("StateUnit", "state_units"),
     "ckpt.ways.offsets": (
         "ImportPlan",
         "OffsetsPlan",

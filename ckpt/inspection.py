@@ -16,12 +16,11 @@ from ckpt.live.records import LiveSource
 from ckpt.model import Unneeded
 from ckpt.notebook import InNotebook
 from ckpt.origin import WrittenBy, written_by
-from ckpt.restart.asked import informed, source_outlooks
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.outlook import SourceOutlook
 from ckpt.restart.rules import forecast
 from ckpt.shell import quoted_path
-from ckpt.sinklog import SinkLog
+from ckpt.sinklog.records import SinkLog
 from ckpt.sources import SourceView
 from ckpt.state.space import size_of, temporary_files
 from ckpt.verdict import verdict
@@ -139,10 +138,9 @@ def inspect(
     plain = tuple(forecast(checkpoint, version, mode) for mode in modes for version in wanted)
     origin = written_by(checkpoint)
     tried = tuple(f for f in plain if _counts(f, origin, asked, named=bool(versions)))
-    remedied = tuple(informed(f, live) for f in _instead(checkpoint, tried))
-    forecasts, counted = (tuple(informed(f, live) for f in some) for some in (plain, tried))
+    remedied, forecasts, counted = (_as_asked(some, live) for some in (_instead(checkpoint, tried), plain, tried))
     seen = outlook(checkpoint, tried, sink) if sink is not None else None
-    sources = source_outlooks(tried, live)
+    sources = _sources_of(tried, live)
     besides = [
         *findings_of(seen),
         *into_noop(checkpoint, seen),
@@ -171,6 +169,24 @@ def inspect(
         seen,
         sources,
     )
+
+
+def _as_asked(forecasts: tuple[Forecast, ...], live: Sequence[LiveSource]) -> tuple[Forecast, ...]:
+    """Forecasts with what the sources answered, where they were asked."""
+    if not live:
+        return forecasts
+    from ckpt.restart.asked import informed  # a plain look imports nothing of it
+
+    return tuple(informed(one, live) for one in forecasts)
+
+
+def _sources_of(forecasts: tuple[Forecast, ...], live: Sequence[LiveSource]) -> tuple[SourceOutlook, ...]:
+    """What each start makes of the sources, where they were asked."""
+    if not live:
+        return ()
+    from ckpt.restart.asked import source_outlooks
+
+    return source_outlooks(forecasts, live)
 
 
 def _instead(checkpoint: Checkpoint, counted: Sequence[Forecast]) -> tuple[Forecast, ...]:

@@ -14,7 +14,7 @@ from ckpt.live.records import LiveSource
 from ckpt.origin import written_by
 from ckpt.query import QueryDescription
 from ckpt.restart.recorded import SettingOutlook, setting_outlooks
-from ckpt.sinklog import SinkLog
+from ckpt.sinklog.records import SinkLog
 from ckpt.storage import open_storage
 from ckpt.versions import Spark
 

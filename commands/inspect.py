@@ -8,9 +8,10 @@ from ckpt import inspection
 from ckpt.checkpoint import Checkpoint
 from ckpt.errors import UsageError
 from ckpt.findings import Asked
-from ckpt.live import ask_sources, source_options
+from ckpt.live.options import source_options
+from ckpt.live.records import LiveSource
 from ckpt.reader import open_checkpoint
-from ckpt.sinklog import sink_of
+from ckpt.sinklog.records import SinkLog
 
 from . import options
 from .render.page import InspectionReport
@@ -54,15 +55,27 @@ def inspect(
         if deep
         else open_checkpoint(checkpoint, given, batches=batches)
     )
-    has = sink_of(sink, checkpoint, given, partial=True)
-    live = ask_sources(opened, reader, given, partial=True) if sources else ()
+    has = _sink(sink, checkpoint, given) if sink is not None else None
+    live = _answers(opened, reader, given) if sources else ()
     found = inspection.inspect(opened, spark or (), progress, batches, has, live)
     complain(found.unreached)
     emit(InspectionReport(found), output)
 
 
+def _sink(sink: str, uri: str, given: dict[str, str]) -> SinkLog | None:
+    from ckpt.sinklog.reading import sink_of  # a plain look imports nothing of it
+
+    return sink_of(sink, uri, given, partial=True)
+
+
+def _answers(opened: Checkpoint, reader: dict[int, dict[str, str]], given: dict[str, str]) -> tuple[LiveSource, ...]:
+    from ckpt.live.asking import ask_sources
+
+    return ask_sources(opened, reader, given, partial=True)
+
+
 def _deep(uri: str, given: dict[str, str], batches: int, jobs: int | None, *, quiet: bool) -> Checkpoint:
-    from ckpt.verification import deep_checkpoint  # a plain look imports nothing of it
+    from ckpt.verification import deep_checkpoint
 
     from .watching import interruptible, reading
 

@@ -6,11 +6,12 @@ import typer
 
 from ckpt.errors import UsageError
 from ckpt.findings import Asked
-from ckpt.live import ask_sources, source_options
+from ckpt.live.asking import ask_sources
+from ckpt.live.options import source_options
 from ckpt.query import read_query
 from ckpt.reader import open_checkpoint
 from ckpt.readiness import PlannedStart, changed_meanwhile, readiness
-from ckpt.sinklog import sink_of
+from ckpt.sinklog.reading import sink_of
 from ckpt.versions import Spark
 
 from . import options

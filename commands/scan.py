@@ -11,8 +11,8 @@ from ckpt.errors import UsageError
 from ckpt.findings import Severity
 from ckpt.fleet import Scan
 from ckpt.fleet import scan as look
-from ckpt.live import source_options
 from ckpt.live.kafka_options import SERVERS
+from ckpt.live.options import source_options
 from ckpt.secrets import masked_json
 
 from . import options

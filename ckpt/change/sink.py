@@ -7,7 +7,8 @@ from typing import TypeVar
 from ckpt.change.marking import marked
 from ckpt.change.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, First
 from ckpt.checks.sink import SinkOutcome, SinkOutlook, cure, outlook, span
-from ckpt.sinklog import SinkKind, SinkLog, sink_of
+from ckpt.sinklog.reading import sink_of
+from ckpt.sinklog.records import SinkKind, SinkLog
 from ckpt.sinks import AboutSinks
 from ckpt.storage import Storage
 

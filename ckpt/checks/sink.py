@@ -13,7 +13,7 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
 from ckpt.restart.forecast import Forecast
 from ckpt.shell import quoted_path
-from ckpt.sinklog import SinkKind, SinkLog, SinkWriter
+from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
 from ckpt.sinks import SINKS, Sink
 from ckpt.versions import Progress
 

@@ -21,7 +21,8 @@ from ckpt.fixes.tidy import Tidied, tidy
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import QueryMetadata
 from ckpt.reader import read_checkpoint
-from ckpt.sinklog import SinkLog, sink_of
+from ckpt.sinklog.reading import sink_of
+from ckpt.sinklog.records import SinkLog
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 from ckpt.ways.checked import fails_on, runs_on, still_failing, trouble_left, why_not

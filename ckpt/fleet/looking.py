@@ -10,7 +10,7 @@ from ckpt.errors import CkptError, NotFound, SourceError
 from ckpt.fleet.rows import ScannedCheckpoint, row, unreadable
 from ckpt.history import sources
 from ckpt.inspection import inspect
-from ckpt.live import ask_sources
+from ckpt.live.asking import ask_sources
 from ckpt.processes import can_share, in_any_order
 from ckpt.reader import read_checkpoint
 from ckpt.sources import SourceType

@@ -15,7 +15,7 @@ def source_options(words: Sequence[str]) -> dict[int, dict[str, str]]:
 
     Raises UsageError, which never repeats a value.
 
-    >>> from ckpt.live import source_options
+    >>> from ckpt.live.options import source_options
     >>> source_options(["0.kafka.bootstrap.servers=localhost:9092", "0.failOnDataLoss=false"])
     {0: {'kafka.bootstrap.servers': 'localhost:9092', 'failOnDataLoss': 'false'}}
     """

@@ -8,7 +8,7 @@ from ckpt.change.perform import How, perform
 from ckpt.change.sink import for_sink
 from ckpt.repair.plan import RepairPlan, Strategy
 from ckpt.repair.planner import plan_repair
-from ckpt.sinklog import sink_of
+from ckpt.sinklog.reading import sink_of
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 

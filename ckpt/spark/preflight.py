@@ -10,14 +10,15 @@ from ckpt import history, settings
 from ckpt.checkpoint import STATE, Checkpoint
 from ckpt.checks.query import SparkAnswer
 from ckpt.formats.operators import parse_operator_metadata, with_schema_paths
-from ckpt.live import LiveSource, ask_sources
+from ckpt.live.asking import ask_sources
 from ckpt.live.kafka_options import SERVERS
+from ckpt.live.records import LiveSource
 from ckpt.model import OperatorMetadata
 from ckpt.query import QueryDescription
 from ckpt.reader import open_checkpoint
 from ckpt.readiness import PlannedStart, Readiness, changed_meanwhile, readiness
 from ckpt.restart.recorded import recorded_settings_of
-from ckpt.sinklog import sink_of
+from ckpt.sinklog.reading import sink_of
 from ckpt.sources import SourceType
 from ckpt.spark.describing import describe, scratch
 from ckpt.spark.needs import SparkMissing

@@ -23,7 +23,8 @@ from ckpt.formats.sst import FOOTER, CorruptData, UnknownTable, check_footer, ch
 from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.formats.zipentries import TooLarge, read_zip
 from ckpt.model import DamageKind, StateFileKind
-from ckpt.state import NeededFile, Verdict
+from ckpt.state import Verdict
+from ckpt.state.needed import NeededFile
 from ckpt.storage import Storage
 
 _PIECE = 8 << 20  # bytes that are read at a time

@@ -10,7 +10,8 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.export.reading import Question, choose
 from ckpt.model import DamageKind, FileDamage, StateDamage
 from ckpt.reader import read_checkpoint
-from ckpt.state import Needed, Verdict, Verified, needed_files
+from ckpt.state import Verdict, Verified
+from ckpt.state.needed import Needed, needed_files
 from ckpt.state.ranges import Ranges, common
 from ckpt.state.steps import run
 from ckpt.state.units import state_units

@@ -7,7 +7,8 @@ from typing import Any
 
 from ckpt.model import DamageKind, StateFileKind
 from ckpt.processes import can_share, in_any_order
-from ckpt.state import NeededFile, Verdict
+from ckpt.state import Verdict
+from ckpt.state.needed import NeededFile
 from ckpt.storage import open_storage
 from ckpt.verification.one_file import Outcome, check_file
 

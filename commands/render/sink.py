@@ -5,7 +5,7 @@ from typing import Any
 
 from ckpt.checks.sink import SinkOutlook
 from ckpt.inspection import Inspection
-from ckpt.sinklog import SinkKind
+from ckpt.sinklog.records import SinkKind
 from ckpt.times import instant
 
 from .blocks import Block, Heading, Item

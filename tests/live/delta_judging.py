@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ckpt import Inspection, LiveSource, Spark, inspect, open_checkpoint
-from ckpt.live import DeltaNow
+from ckpt.live.records import DeltaNow
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.outlook import SourceOutcome
 from ckpt.versions import Progress

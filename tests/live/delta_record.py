@@ -15,8 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ckpt import ask_sources, open_checkpoint
-from ckpt.live import DeltaNow
-from ckpt.live.records import DeltaOption, FileNow, VersionNow
+from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
 from tests.live.delta_cases import CASES, OPTIONS, Case
 from tests.live.delta_worker import PACKAGE
 from tests.oracle.record import Worker

@@ -16,8 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ckpt import ask_sources, open_checkpoint
-from ckpt.live import KafkaNow, PartitionNow, TopicNow
-from ckpt.live.records import Younger
+from ckpt.live.records import KafkaNow, PartitionNow, TopicNow, Younger
 from tests.live.cases import CASES, Broker, Case
 from tests.oracle.record import Worker
 from tests.services.kafka import connector_jars, kafka_broker

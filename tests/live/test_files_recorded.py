@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ckpt import LiveSource, Spark, inspect, open_checkpoint
-from ckpt.live import FilesNow
+from ckpt.live.records import FilesNow
 from tests.live.delta_cases import remove
 from tests.live.files import INCIDENTS, ROWS
 from tests.live.files_record import RECORDED

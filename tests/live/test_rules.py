@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ckpt import Inspection, LiveSource, inspect, open_checkpoint
-from ckpt.live import KafkaNow, PartitionNow, TopicNow
-from ckpt.live.records import Part, Younger
+from ckpt.live.records import KafkaNow, Part, PartitionNow, TopicNow, Younger
 from ckpt.restart.forecast import Outcome, SourceRange
 from ckpt.restart.kafka_source import Fate, outlooks
 from ckpt.versions import Progress

@@ -13,7 +13,7 @@ from ckpt.formats.sidecars import crc32c
 from ckpt.formats.sst import FOOTER, UnknownTable, check_sst
 from ckpt.formats.statefiles import Ending, judge_stream
 from ckpt.model import DamageKind, StateFileKind
-from ckpt.state import NeededFile
+from ckpt.state.needed import NeededFile
 from ckpt.storage import open_storage
 from ckpt.verification.one_file import check_file
 from tests.verification.damage import state_files

@@ -7,7 +7,7 @@ from ckpt.change.apply import Receipt
 from ckpt.change.perform import How, perform
 from ckpt.change.sink import for_sink
 from ckpt.errors import UsageError
-from ckpt.sinklog import sink_of
+from ckpt.sinklog.reading import sink_of
 from ckpt.sources import SourceView, decode
 from ckpt.storage import Storage
 from ckpt.versions import Spark
