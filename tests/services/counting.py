@@ -5,7 +5,7 @@ thousand names, and gives objects or ranges of them. Signatures are not looked a
 """
 
 import asyncio
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +29,10 @@ class CountingS3:
     port: int = 0
     requests: Counter[str] = field(default_factory=Counter)
     """By kind: ``LIST``, ``HEAD``, ``GET``."""
-    _keys: dict[str, list[str]] = field(default_factory=dict)
+    _buckets: dict[str, dict[str, str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._buckets = {bucket.name: _objects(bucket) for bucket in self.folder.iterdir()}
 
     @property
     def options(self) -> dict[str, str]:
@@ -73,43 +76,41 @@ class CountingS3:
 
     def _list(self, bucket: str, asked: dict[str, str]) -> str:
         """A page of names: objects, and with a delimiter what they have in common up to it."""
-        if bucket not in self._keys:
-            root = self.folder / bucket
-            self._keys[bucket] = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
-        keys, prefix, delimiter = self._keys[bucket], asked.get("prefix", ""), asked.get("delimiter", "")
+        objects = self._buckets.get(bucket, {})
+        keys = list(objects)
+        prefix, delimiter = asked.get("prefix", ""), asked.get("delimiter", "")
         after = asked.get("continuation-token") or asked.get("start-after", "")
-        found: dict[str, bool] = {}  # whether it is an object
         most = int(asked.get("max-keys", PAGE))
-        for key in keys[bisect_right(keys, after) :]:
+        found: dict[str, str] = {}
+        for key in keys[max(bisect_right(keys, after), bisect_left(keys, prefix)) :]:
             if not key.startswith(prefix):
-                continue
-            rest = key[len(prefix) :]
-            folded = bool(delimiter) and delimiter in rest
-            if len(found) == most:
                 break
+            folder, more, _ = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
+            name = prefix + folder + delimiter if more else key
+            if name not in found and len(found) == most:
+                return _page(found, after)
             after = key
-            found[prefix + rest.partition(delimiter)[0] + delimiter if folded else key] = not folded
-        else:
-            after = ""
-        return _page(self.folder / bucket, found, after)
+            found[name] = f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>" if more else objects[key]
+        return _page(found, "")
 
 
-def _page(root: Path, found: dict[str, bool], after: str) -> str:
-    items = []
-    for name, is_object in found.items():
-        if is_object:
-            facts = (root / name).stat()
-            when = f"{datetime.fromtimestamp(facts.st_mtime, UTC):%Y-%m-%dT%H:%M:%S.000Z}"  # whole seconds, as in S3
-            items.append(
-                f"<Contents><Key>{escape(name)}</Key><LastModified>{when}</LastModified>"
-                f"<Size>{facts.st_size}</Size></Contents>"
-            )
-        else:
-            items.append(f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>")
+def _objects(bucket: Path) -> dict[str, str]:
+    """How a list shows each object of a bucket, in the order of their names; times are in whole seconds, as in S3."""
+    found = {}
+    for path in bucket.rglob("*"):
+        if path.is_file():
+            facts, key = path.stat(), str(path.relative_to(bucket))
+            when = f"{datetime.fromtimestamp(facts.st_mtime, UTC):%Y-%m-%dT%H:%M:%S.000Z}"
+            shown = f"<Key>{escape(key)}</Key><LastModified>{when}</LastModified><Size>{facts.st_size}</Size>"
+            found[key] = f"<Contents>{shown}</Contents>"
+    return dict(sorted(found.items()))
+
+
+def _page(found: dict[str, str], after: str) -> str:
     more = f"<NextContinuationToken>{escape(after)}</NextContinuationToken>" if after else ""
     return (
         f"<ListBucketResult><KeyCount>{len(found)}</KeyCount><IsTruncated>{str(bool(after)).lower()}</IsTruncated>"
-        f"{more}{''.join(items)}</ListBucketResult>"
+        f"{more}{''.join(found.values())}</ListBucketResult>"
     )
 
 

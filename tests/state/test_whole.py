@@ -1,5 +1,7 @@
 """In an object store the ends of logs that Spark wrote there itself are not read, and nothing else is told for it."""
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks import generate
@@ -9,6 +11,7 @@ from ckpt.reader import open_checkpoint, read_checkpoint
 from ckpt.state.whole import written_there
 from ckpt.storage.base import FileInfo, Listing
 from ckpt.storage.local import LocalStorage
+from tests.conftest import Ckpt, Run
 from tests.oracle.cases import CASES
 from tests.services.counting import counting_s3
 from tests.spark import mutations
@@ -86,23 +89,26 @@ def test_the_log_of_the_first_batch_is_newer_than_its_offsets():
     assert written_there(Listing(folders | {"offsets": {"0": FileInfo(1, 1_000)}}), log)
 
 
+def counted(ckpt: Ckpt, folder: Path) -> tuple[Run, dict[str, int]]:
+    """What is said of a checkpoint in S3, and how many requests of each kind that took."""
+    with counting_s3(folder) as server:
+        given = [word for pair in server.options.items() for word in ("--storage-option", "=".join(pair))]
+        return ckpt("inspect", "s3://bucket/ck", *given), dict(server.requests)
+
+
 @pytest.mark.parametrize("sample", [generate.HDFS, generate.CHANGELOG], ids=lambda sample: sample.name)
 def test_only_snapshots_are_read_of_state_that_spark_wrote_to_an_object_store(ckpt, tmp_path, sample):
     files = generate.wide_state(sample, tmp_path / "bucket/ck", PARTITIONS)
     logs = 11 + 11 + 1 + 2  # offsets, commits, metadata, operator metadata and schema
-    with counting_s3(tmp_path) as server:
-        given = [word for pair in server.options.items() for word in ("--storage-option", "=".join(pair))]
-        copied = ckpt("inspect", "s3://bucket/ck", *given)
-        all_read = dict(server.requests)
-        server.requests.clear()
-        generate.times_of_batches(tmp_path / "bucket/ck")
-        written = ckpt("inspect", "s3://bucket/ck", *given)
+    copied, all_read = counted(ckpt, tmp_path)
+    generate.times_of_batches(tmp_path / "bucket/ck")
+    written, requests = counted(ckpt, tmp_path)
 
     assert files < 1_000  # one page of names
     reads = logs + PARTITIONS * 11
     assert all_read == {"LIST": 2, "HEAD": reads, "GET": reads}
     reads = logs + PARTITIONS
-    assert dict(server.requests) == {"LIST": 2, "HEAD": reads, "GET": reads}
+    assert requests == {"LIST": 2, "HEAD": reads, "GET": reads}
     said = f"  {PARTITIONS * 10} files known by name and size only: --deep reads every byte\n"
     assert said in written.stdout
     assert written.stdout.replace(said, "") == copied.stdout
