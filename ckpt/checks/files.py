@@ -23,7 +23,7 @@ def orphan_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
     latest = checkpoint.offsets.latest
     for log in (checkpoint.offsets, checkpoint.commits):
         names = checkpoint.listing.in_folder(log.folder)
-        orphans = [name[1:-4] for name in log.names.others if name.endswith(".crc") and name[1:-4] not in names]
+        orphans = [name for one in log.names.others if one.endswith(".crc") and (name := one[1:-4]) not in names]
         for belongs_to in sorted(name for name in orphans if name.isdecimal()):
             detail = f"the file {log.folder}/{belongs_to} that it belongs to is missing"
             commit_due = log is checkpoint.commits and int(belongs_to) == latest

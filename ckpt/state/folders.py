@@ -29,6 +29,7 @@ class StoreNames:
     snapshots: Mapping[FileId, str]  # HDFS-backed snapshots or RocksDB zips
     log_kind: StateFileKind
     snapshot_kind: StateFileKind
+    checksums: bool = False  # Spark's own checksum files are among them
     all: tuple[str, ...] = field(init=False)  # the names of both kinds
     versions: Ranges = field(init=False)  # that can be loaded, judging by names
     newest: int | None = field(init=False)  # the highest version that any file has
@@ -51,7 +52,7 @@ class StoreNames:
         """What is left when some files are not counted."""
         logs = {file_id: name for file_id, name in self.logs.items() if name not in bad}
         snapshots = {file_id: name for file_id, name in self.snapshots.items() if name not in bad}
-        return StoreNames(logs, snapshots, self.log_kind, self.snapshot_kind)
+        return StoreNames(logs, snapshots, self.log_kind, self.snapshot_kind, self.checksums)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +151,7 @@ def _parse_names(names: frozenset[str], provider: Provider) -> StoreNames:
         rocksdb = any(found[kind] for kind in _OF_ROCKSDB)
     log = StateFileKind.CHANGELOG if rocksdb else StateFileKind.DELTA
     snapshot = StateFileKind.ZIP if rocksdb else StateFileKind.SNAPSHOT
-    return StoreNames(found[log], found[snapshot], log, snapshot)
+    return StoreNames(found[log], found[snapshot], log, snapshot, any(name.endswith(CHECKSUM) for name in names))
 
 
 def lies_elsewhere(schema_path: str, operator: int, uri: str) -> bool:

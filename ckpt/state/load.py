@@ -181,7 +181,7 @@ def _damages(
         if recorded is not None:
             yield from _of_one_version(place, target, name, recorded)
             yield from _sst_damages(listing, place, target, name, recorded, verified)
-    for log in chain.logs:
+    for log in chain.logs if verified.wrong or names.checksums else ():
         yield from _file_damages(place, target, names.logs[log], names.log_kind, verified)
     if chain.hole is not None:
         yield _hole(place, target, chain)
