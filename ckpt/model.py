@@ -156,6 +156,7 @@ class DamageKind(StrEnum):
     MISSING_STATE = "missing-state"  # the operator, or all of state/, is missing
     VERSION_2 = "version-2"  # a RocksDB snapshot as only Spark 4.0 writes and reads it
     VERSION_1 = "version-1"  # one of state store checkpoint format 2 that every version but Spark 4.0 reads
+    STRAY = "stray"  # among the snapshots is a file whose name is no version: Spark stops where it lists them
     BLOCKED = "blocked"  # a folder is in the place of the file of the next version
     LEADS_OUTSIDE = "leads-outside"  # a block of a stream repeats bytes from before it: Spark 3.5 may read it
     BAD_END = "bad-end"  # a changelog without records whose end mark is damaged: no trouble before Spark 4.0
@@ -374,4 +375,5 @@ class StateInventory:
     unverified: int  # files of the needed version whose ends were not read, or say nothing (another codec)
     unreadable: tuple[Unreadable, ...]  # operator metadata and schema files that cannot be read
     unneeded: Unneeded = Unneeded(None, None)
+    strays: tuple[str, ...] = ()  # files named nearly as those of a store, in which no start looks
     every_byte: EveryByte | None = None  # None: only names, sizes and ends were looked at

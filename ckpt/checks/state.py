@@ -84,6 +84,14 @@ def odd_ends(checkpoint: Checkpoint) -> Iterator[Finding]:
             yield Finding(diagnoses.state.ODD_END, damage.path, damage.detail)
 
 
+def strays(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Files among those of a store that no version of Spark trips over."""
+    found = checkpoint.state.strays if checkpoint.state else ()
+    if found:
+        more = f"; {len(found) - 1:,} more like it" if len(found) > 1 else ""
+        yield Finding(diagnoses.state.STATE_NAME_IGNORED, found[0], f"its name is no version of the store{more}")
+
+
 def missing_schemas(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Stores of operators that have metadata, and whose schema file is not there."""
     for operator in checkpoint.state.operators if checkpoint.state else ():
@@ -124,6 +132,7 @@ CHECKS = (
     unreadable,
     no_state,
     odd_ends,
+    strays,
     missing_schemas,
     other_damage,
 )

@@ -206,6 +206,22 @@ STATE_CONTRADICTS = Diagnosis(
     "a row that is not there, or silently leaves out what it does not find.",
     RESTORE,
 )
+STATE_NAME_ASTRAY = Diagnosis(
+    "CKPT326",
+    "state-file-name-that-is-no-version",
+    ERROR,
+    "A file among the snapshots of a store has a name that is no version, or a unique id though the others have none. "
+    "Spark makes a number of the name of each of them, and fails: with changelogs in every version, otherwise since "
+    "4.2, which looks for snapshots to go back to.",
+    "Stop the query and move {path} out of {checkpoint}: Spark writes no file of such a name and loads nothing of it.",
+)
+STATE_NAME_IGNORED = Diagnosis(
+    "CKPT327",
+    "state-file-that-no-start-reads",
+    NOTE,
+    "A file in the folder of a store ends as its files do, and its name is no version. Spark ignores it.",
+    None,
+)
 OTHER_STATE_DAMAGED = Diagnosis(
     "CKPT322",
     "damaged-state-that-no-start-loads-now",

@@ -36,6 +36,7 @@ _ONLY_AN_END = HEADER_LENGTH + 4
 """Bytes of a file without records, before its end mark: Spark since 4.0 reads on into a damaged one in a changelog."""
 
 LZ4 = "lz4"
+_UUID_LENGTH = 36
 _KINDS = {kind.value: kind for kind in StateFileKind if kind is not StateFileKind.SST}
 
 
@@ -54,11 +55,16 @@ def parse_name(name: str) -> FileName | None:
     if kind is None or not stem or stem[0] == ".":
         return None
     number, _, unique_id = stem.partition("_")
-    if not (number.isascii() and number.isdecimal()) or ("_" in stem and not unique_id):
+    if not (number.isascii() and number.isdecimal()) or len(number) > 19:  # Spark holds versions in a Long
         return None
-    if len(number) > 19:  # Spark holds versions in a Long
+    if "_" in stem and not _is_uuid(unique_id):
         return None
     return FileName(int(number), kind, unique_id or None)
+
+
+def _is_uuid(text: str) -> bool:
+    """Whether a text has the form of a UUID; there may be a hundred thousand of them."""
+    return len(text) == _UUID_LENGTH and text[8:24:5] == "----"
 
 
 def version_of(name: str) -> int | None:

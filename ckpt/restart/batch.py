@@ -25,6 +25,7 @@ _STATE_DIAGNOSES = {
     DamageKind.BAD_SCHEMA: diagnoses.state.STATE_FILE_DAMAGED,
     DamageKind.VERSION_2: diagnoses.state.SNAPSHOT_OF_4_0,
     DamageKind.VERSION_1: diagnoses.state.SNAPSHOT_NOT_OF_4_0,
+    DamageKind.STRAY: diagnoses.state.STATE_NAME_ASTRAY,
     DamageKind.BLOCKED: diagnoses.others.DIRECTORY_IN_THE_WAY,
     DamageKind.MISSING_SST: diagnoses.state.STATE_SST_MISSING,
     DamageKind.MISSING_PARTITION: diagnoses.state.STATE_FOLDER_MISSING,

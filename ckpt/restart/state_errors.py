@@ -39,8 +39,9 @@ def load_failure(damage: StateDamage, provider: Provider, rules: Rules) -> LoadF
             return LoadFailure("CANNOT_LOAD_STATE_STORE.CANNOT_READ_CHECKPOINT")
         case DamageKind.VERSION_2 if not rules.repairs_snapshots:
             return LoadFailure("CANNOT_LOAD_STATE_STORE.CANNOT_READ_CHECKPOINT")
-        case DamageKind.BAD_SCHEMA:
-            return LoadFailure(damage.says, at_start=rules.checks_schemas_at_start)
+        case DamageKind.BAD_SCHEMA | DamageKind.STRAY:
+            early = damage.kind is DamageKind.BAD_SCHEMA and rules.checks_schemas_at_start
+            return LoadFailure(damage.says, at_start=early)
         case DamageKind.BLOCKED:
             words = "CANNOT_WRITE_STATE_STORE" if rules.names_state_errors else "Error committing version"
             return LoadFailure(words)
@@ -64,6 +65,8 @@ def _survives(damage: StateDamage, rules: Rules) -> bool:
         wanted = DamageKind.VERSION_2 if rules.version_2_snapshots else DamageKind.VERSION_1
         if damage.kind is wanted:
             return True
+    if damage.kind is DamageKind.STRAY and not damage.changelog and not rules.repairs_snapshots:
+        return True  # who replays no changelogs onto a snapshot, and repairs none, lists none
     if damage.kind in (DamageKind.CHECKSUM_DIFFERS, *_SEEN_WHEN_READ):
         return damage.kind is DamageKind.CHECKSUM_DIFFERS
     if damage.kind is DamageKind.BAD_END and not rules.looks_for_version:

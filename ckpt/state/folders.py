@@ -30,9 +30,11 @@ class StoreNames:
     log_kind: StateFileKind
     snapshot_kind: StateFileKind
     checksums: bool = False  # Spark's own checksum files are among them
+    strays: tuple[str, ...] = ()  # that end as files of a store do, and are no version of it
     all: tuple[str, ...] = field(init=False)  # the names of both kinds
     versions: Ranges = field(init=False)  # that can be loaded, judging by names
     newest: int | None = field(init=False)  # the highest version that any file has
+    in_format_2: bool = field(init=False)  # most of them have unique ids
 
     def __post_init__(self) -> None:
         """Find the versions that can be loaded: version V from a snapshot, or from V - 1 and the changes of V."""
@@ -47,12 +49,14 @@ class StoreNames:
         object.__setattr__(self, "all", (*self.logs.values(), *self.snapshots.values()))
         object.__setattr__(self, "versions", ranges_of(found))
         object.__setattr__(self, "newest", there[-1] if there else None)
+        with_id = sum(unique_id is not None for some in (self.logs, self.snapshots) for _, unique_id in some)
+        object.__setattr__(self, "in_format_2", with_id * 2 > len(self.all))
 
     def without(self, bad: Collection[str]) -> "StoreNames":
         """What is left when some files are not counted."""
         logs = {file_id: name for file_id, name in self.logs.items() if name not in bad}
         snapshots = {file_id: name for file_id, name in self.snapshots.items() if name not in bad}
-        return StoreNames(logs, snapshots, self.log_kind, self.snapshot_kind, self.checksums)
+        return StoreNames(logs, snapshots, self.log_kind, self.snapshot_kind, self.checksums, self.strays)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,16 +146,29 @@ def stores_of(listing: Listing, partition: str) -> Iterator[tuple[str, str]]:
 def _parse_names(names: frozenset[str], provider: Provider) -> StoreNames:
     """Sort the names of one folder by what they are."""
     found: dict[StateFileKind, dict[FileId, str]] = {kind: {} for kind in StateFileKind}
+    others = []
     for name in names:
         parsed = parse_name(name)
-        if parsed is not None:
+        if parsed is None or (parsed.unique_id is not None and parsed.kind not in _OF_ROCKSDB):  # which has format 2
+            others.append(name)
+        else:
             found[parsed.kind][parsed.version, parsed.unique_id] = name
     rocksdb = provider is Provider.ROCKSDB
     if provider is Provider.UNKNOWN:
         rocksdb = any(found[kind] for kind in _OF_ROCKSDB)
     log = StateFileKind.CHANGELOG if rocksdb else StateFileKind.DELTA
     snapshot = StateFileKind.ZIP if rocksdb else StateFileKind.SNAPSHOT
-    return StoreNames(found[log], found[snapshot], log, snapshot, any(name.endswith(CHECKSUM) for name in names))
+    strays = tuple(sorted(name for name in others if name.endswith((f".{log}", f".{snapshot}"))))
+    checksums = any(name.endswith(CHECKSUM) for name in names)
+    return StoreNames(found[log], found[snapshot], log, snapshot, checksums, strays)
+
+
+def snapshots_astray(names: StoreNames) -> list[str]:
+    """Names among the snapshots that are no versions, and those with a unique id where the other files have none."""
+    strays = [name for name in names.strays if name.endswith(f".{names.snapshot_kind}")]
+    if not names.in_format_2:
+        strays += [name for (_, unique_id), name in names.snapshots.items() if unique_id is not None]
+    return sorted(strays)
 
 
 def lies_elsewhere(schema_path: str, operator: int, uri: str) -> bool:

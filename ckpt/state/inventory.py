@@ -1,6 +1,6 @@
 """Puts together what was found in ``state/`` into one ``StateInventory``."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
@@ -34,9 +34,7 @@ def assemble(found: Found) -> StateInventory:
     context = found.context
     by_place = {load.place: load for load in found.loads.all}
     places = [place for folder in found.folders for stores in folder.stores.values() for place in stores.values()]
-    format_2 = context.unique_ids or any(
-        unique_id is not None for place in places[:1] for _, unique_id in (*place.names.logs, *place.names.snapshots)
-    )
+    format_2 = context.unique_ids or sum(place.names.in_format_2 for place in places) * 2 > len(places)
     operators = tuple(_operator(found, folder, by_place) for folder in found.folders)
     damages = tuple(find_damages(found, operators))
     return StateInventory(
@@ -57,8 +55,16 @@ def assemble(found: Found) -> StateInventory:
         unverified=found.loads.unverified,
         unreadable=tuple(file for description in found.described.values() for file in description.unreadable),
         unneeded=unneeded(found.listing, places, context.oldest_needed, found.seen.snapshots),
+        strays=tuple(_ignored(places)),
         every_byte=every_byte(found, damages),
     )
+
+
+def _ignored(places: list[StorePartition]) -> Iterator[str]:
+    """Strays that are no snapshots by their names: no start lists them."""
+    for place in places:
+        ending = f".{place.names.snapshot_kind}"
+        yield from (f"{place.folder}/{name}" for name in place.names.strays if not name.endswith(ending))
 
 
 def _provider(context: Context, places: list[StorePartition]) -> Provider:

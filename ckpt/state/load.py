@@ -7,7 +7,7 @@ from itertools import islice
 from ckpt.formats.statefiles import CHECKSUM
 from ckpt.model import DamageKind, RocksDBSnapshot, StateDamage, StateFile, StateFileKind
 from ckpt.state.chains import Chain, WantedVersion, chain_to, fallbacks
-from ckpt.state.folders import SSTS, StoreNames, StorePartition
+from ckpt.state.folders import SSTS, StoreNames, StorePartition, snapshots_astray
 from ckpt.state.lineages import read_lineages
 from ckpt.state.steps import Step
 from ckpt.state.verify import NOTHING, Verdict, Verified, compare_sizes, verify
@@ -167,7 +167,9 @@ def _damages(
     listing: Listing, place: StorePartition, target: WantedVersion, chain: Chain, verified: Verified
 ) -> Iterator[StateDamage]:
     names = place.names
-    if target.unique_id is None and chain.snapshot is None:
+    if target.unique_id is None:  # otherwise Spark goes by the ids and lists nothing
+        yield from _strays(place, target)
+    if target.unique_id is None and chain.snapshot is None and names.in_format_2:
         yield from _ids_in_names(place, target)
     if chain.lost_snapshot is not None:
         version, unique_id = chain.lost_snapshot
@@ -204,6 +206,16 @@ def _of_one_version(
     else:
         return
     yield _damage(place, target, verdict, name, StateFileKind.ZIP)
+
+
+def _strays(place: StorePartition, target: WantedVersion) -> Iterator[StateDamage]:
+    """Snapshots whose names are no versions: Spark makes a number of each name, and fails."""
+    names = place.names
+    strays = snapshots_astray(names)
+    if strays:
+        more = f"; {len(strays) - 1} more like it" if len(strays) > 1 else ""
+        verdict = Verdict(DamageKind.STRAY, f"its name is no version of the store{more}", "NumberFormatException")
+        yield _damage(place, target, verdict, strays[0], names.snapshot_kind)
 
 
 def _ids_in_names(place: StorePartition, target: WantedVersion) -> Iterator[StateDamage]:

@@ -11,6 +11,8 @@ from ckpt.formats.statefiles import END_MARK, Ending, FileName, ends_whole, judg
 from ckpt.model import StateFileKind
 from tests.state.building import changelog_v4, delta, java_utf, lz4_stream
 
+UUID = "2383340a-bc94-4b6a-9e0f-3e1f5d2a7b11"
+
 
 @pytest.mark.parametrize(
     ("name", "expected"),
@@ -19,7 +21,9 @@ from tests.state.building import changelog_v4, delta, java_utf, lz4_stream
         ("12.snapshot", FileName(12, StateFileKind.SNAPSHOT, None)),
         ("3.zip", FileName(3, StateFileKind.ZIP, None)),
         ("3.changelog", FileName(3, StateFileKind.CHANGELOG, None)),
-        ("8_2383340a-bc94.changelog", FileName(8, StateFileKind.CHANGELOG, "2383340a-bc94")),
+        (f"8_{UUID}.changelog", FileName(8, StateFileKind.CHANGELOG, UUID)),
+        ("8_2383340a-bc94.changelog", None),
+        ("1_abc.delta", None),
         (".7.delta.crc", None),
         (".7.delta", None),
         ("7.delta.crc", None),

@@ -219,17 +219,21 @@ def test_without_changelogs_it_is_the_zip_that_is_missing() -> None:
     assert not damage.changelog
 
 
+def unique_id(number: int) -> str:
+    return f"{number:08d}-0c0e-4b6a-9e0f-3e1f5d2a7b11"
+
+
 def format_2(without: str = "", lineage_from: int = 4) -> Place:
-    ids = {version: f"id{version}" for version in ALL}
+    ids = {version: unique_id(version) for version in ALL}
     files = {
         f"state/0/0/{v}_{ids[v]}.changelog": changelog_v4([(e, ids[e]) for e in range(lineage_from, v)]) for v in ALL
     }
     files |= {f"state/0/0/{v}_{ids[v]}.zip": rocksdb_zip({}) for v in (2, 4)}
-    files["state/0/0/5_stray.changelog"] = changelog_v4([])
+    files["state/0/0/5_5d1ed5a6-0c0e-4b6a-9e0f-3e1f5d2a7b11.changelog"] = changelog_v4([])
     return Place({path: data for path, data in files.items() if path != f"state/0/0/{without}"})
 
 
-UNIQUE_IDS = {0: (("id6",),)}
+UNIQUE_IDS = {0: ((unique_id(6),),)}
 
 
 def test_format_2_follows_the_lineage_in_the_changelog() -> None:
@@ -238,20 +242,23 @@ def test_format_2_follows_the_lineage_in_the_changelog() -> None:
     inventory = place.inventory(conf=OF_ROCKSDB, unique_ids=UNIQUE_IDS)
 
     damage = only(inventory.damages)
-    assert (damage.kind, damage.path) == (DamageKind.VERSION_1, "state/0/0/4_id4.zip")  # Spark 4.0 does not read it
+    assert (damage.kind, damage.path) == (
+        DamageKind.VERSION_1,
+        f"state/0/0/4_{unique_id(4)}.zip",
+    )  # Spark 4.0 does not read it
     assert inventory.format_version == 2
     assert inventory.operators[0].stores[0].partitions[0].replay_versions == 2
     read = {request.path for requests in place.rounds for request in requests}
-    assert "state/0/0/5_stray.changelog" not in read
-    assert "state/0/0/3_id3.changelog" not in read
+    assert "state/0/0/5_5d1ed5a6-0c0e-4b6a-9e0f-3e1f5d2a7b11.changelog" not in read
+    assert f"state/0/0/3_{unique_id(3)}.changelog" not in read
 
 
 @pytest.mark.parametrize(
     ("without", "kind", "fallback"),
     [
-        ("6_id6.changelog", DamageKind.MISSING, False),
-        ("5_id5.changelog", DamageKind.MISSING, False),
-        ("4_id4.zip", DamageKind.MISSING, True),
+        (f"6_{unique_id(6)}.changelog", DamageKind.MISSING, False),
+        (f"5_{unique_id(5)}.changelog", DamageKind.MISSING, False),
+        (f"4_{unique_id(4)}.zip", DamageKind.MISSING, True),
     ],
 )
 def test_format_2_misses_the_files_of_the_lineage(without, kind, fallback) -> None:
@@ -260,6 +267,27 @@ def test_format_2_misses_the_files_of_the_lineage(without, kind, fallback) -> No
 
     assert (damage.kind, damage.path, damage.fallback) == (kind, f"state/0/0/{without}", fallback)
     assert damage.format_version == 2
+
+
+def test_a_stray_name_does_not_change_the_format() -> None:
+    strays = {f"state/0/0/1_{unique_id(1)}.delta": delta(), "state/0/0/1_abc.delta": b"x"}
+    inventory = Place(hdfs_store(ALL) | strays).inventory(conf=OF_HDFS)
+    assert (inventory.format_version, inventory.damages) == (1, ())
+    assert inventory.strays == tuple(sorted(strays))
+
+    files = changelog_store(ALL, [4]) | {f"state/0/0/4_{unique_id(4)}.zip": b"x", "state/0/0/9 (1).zip": b"x"}
+    inventory = Place(files).inventory(conf=OF_ROCKSDB)
+    damage = only(inventory.damages)
+    assert inventory.format_version == 1
+    assert (damage.kind, damage.path) == (DamageKind.STRAY, "state/0/0/4_" + unique_id(4) + ".zip")
+    assert "1 more like it" in damage.detail
+
+
+def test_in_format_2_a_stray_name_is_nothing() -> None:
+    place = format_2()
+    place.files["state/0/0/abc.zip"] = b"x"
+    damages = place.inventory(conf=OF_ROCKSDB, unique_ids=UNIQUE_IDS).damages
+    assert DamageKind.STRAY not in {damage.kind for damage in damages}
 
 
 def test_a_checksum_file_beside_a_damaged_file_is_remembered_and_an_empty_one_is_damage() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
-from . import as_made, contents, flipped, kafka, logs, old_spark, operators, random_gaps, snapshots, state
+from . import as_made, contents, flipped, kafka, logs, old_spark, operators, random_gaps, snapshots, state, strays
 from .model import SAMPLES, Case
 
 
@@ -34,6 +34,7 @@ CASES: tuple[Case, ...] = tuple(
             kafka.cases(),
             flipped.cases(),
             contents.cases(),
+            strays.cases(),
         )
     )
 )
