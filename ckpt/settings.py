@@ -22,6 +22,10 @@ PROTOBUF_EXTENSIONS = "spark.sql.function.protobufExtensions.enabled"
 PRUNE_FILTERS = "spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan"
 WATERMARK_POLICY = _STREAMING + "multipleWatermarkPolicy"
 
+ICEBERG_QUERY = _STREAMING + "queryId"
+ICEBERG_BATCH = _STREAMING + "epochId"
+"""No settings, though they look like some: keys in the summary of an Iceberg snapshot."""
+
 CHANGELOG_CHECKPOINTING = _STATE_STORE + "rocksdb.changelogCheckpointing.enabled"
 CHECKPOINT_FORMAT = _STATE_STORE + "checkpointFormatVersion"
 COMPRESSION_CODEC = _STATE_STORE + "compression.codec"

@@ -2,7 +2,8 @@
 
 A batch id is seen again if a checkpoint is restored from an older copy, if its logs are rewound or deleted, and
 with a new checkpoint, whose batches count from 0. What the file sink drops was measured on Spark 3.5 to 4.3, what Delta
-drops on 3.5 to 4.2 (``tests/sinks/answers.json``; 4.3 has no Delta yet), the rest on 4.2.0. What a sink drops shows
+drops on 3.5 to 4.2 (``tests/sinks/answers.json``; 4.3 has no Delta yet), what Iceberg drops on 3.5 to 4.1
+(``tests/sinks/iceberg.json``), the rest on 4.2.0. What a sink drops shows
 nowhere: there is no error, and the metrics of the query count the rows as read.
 """
 
@@ -38,6 +39,16 @@ SINKS = (
         "or higher",
         taken_back="RESTORE the table to its version after batch {kept}, and start from `ckpt copy {checkpoint} NEW "
         "--batch {kept} --new-id` instead; RESTORE alone is not enough, because the table keeps the transaction ids",
+    ),
+    Sink(
+        "iceberg",  # SparkWrite.BaseStreamingWrite.commit
+        "query id and batch id, in the summaries of its snapshots",
+        drops_same_query=True,
+        drops_new_query=False,
+        new_checkpoint="a new query has its own id, and the table accepts its batches from 0 on. A batch of the "
+        "old query was written if the summary of a snapshot has {query} as queryId, and {next} or higher as epochId",
+        taken_back="`CALL CATALOG.system.rollback_to_snapshot('TABLE', {snapshot})`, to the snapshot before that of "
+        "batch {next}: the table then accepts batch {next}. It also takes back what others have committed since",
     ),
     Sink(
         "file",  # FileStreamSink.addBatch

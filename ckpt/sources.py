@@ -18,6 +18,7 @@ class SourceType(StrEnum):
 
     KAFKA = "kafka"
     DELTA = "delta"
+    ICEBERG = "iceberg"
     FILE = "file"
     RATE = "rate"
     RATE_MICRO_BATCH = "rate-micro-batch"
@@ -29,6 +30,7 @@ class Unit(StrEnum):
 
     OFFSETS = "offsets"  # Kafka: records, and the gaps that compaction and transaction marks leave
     VERSIONS = "versions"  # Delta: table versions
+    FILES = "files"  # Iceberg, inside of one snapshot: its ids say nothing of their order
     ENTRIES = "log entries"  # file source: each names the files of one batch
     ROWS = "rows"  # rate-micro-batch
     SECONDS = "seconds"  # rate: rows a second are not recorded
@@ -58,6 +60,15 @@ class DeltaOffset:
 
 
 @dataclass(frozen=True, slots=True)
+class IcebergOffset:
+    """A place in an Iceberg table (Iceberg class ``StreamingOffset``, version 1)."""
+
+    snapshot: int | None  # None: the table had none, or none that counts
+    position: int  # how many of its files were read
+    all_files: bool  # scan_all_files: of the table as of the snapshot, not only of those that it added
+
+
+@dataclass(frozen=True, slots=True)
 class FileOffset:
     """``{"logOffset": n}``: entry n of ``sources/<k>`` was read (Spark class ``FileStreamSourceOffset``)."""
 
@@ -80,7 +91,7 @@ class NumberOffset:
     rate: bool  # a rate source, which alone of these keeps ``sources/<k>/0``
 
 
-Offset: TypeAlias = KafkaOffset | DeltaOffset | FileOffset | RateMicroBatchOffset | NumberOffset
+Offset: TypeAlias = KafkaOffset | DeltaOffset | IcebergOffset | FileOffset | RateMicroBatchOffset | NumberOffset
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +137,7 @@ def decode(value: Json, *, rate: bool = False) -> Offset | None:
         return NumberOffset(number, rate)
     if not isinstance(value, dict) or not value:
         return None
-    return _delta(value) or _file(value) or _rate_micro_batch(value) or _kafka(value)
+    return _delta(value) or _iceberg(value) or _file(value) or _rate_micro_batch(value) or _kafka(value)
 
 
 def is_kafka(value: Json) -> bool:
@@ -141,6 +152,8 @@ def source_type(offset: Offset | None) -> SourceType:
             return SourceType.KAFKA
         case DeltaOffset():
             return SourceType.DELTA
+        case IcebergOffset():
+            return SourceType.ICEBERG
         case FileOffset():
             return SourceType.FILE
         case RateMicroBatchOffset():
@@ -173,6 +186,8 @@ def advance(before: Json, after: Json) -> Advance | None:
             return _kafka_advance(old, new)
         case DeltaOffset() as old_place, DeltaOffset() as new_place:
             return _delta_advance(old_place, new_place)
+        case IcebergOffset() as old_files, IcebergOffset() as new_files:
+            return _iceberg_advance(old_files, new_files)
         case FileOffset(old_entry), FileOffset(new_entry):
             return _number_advance(old_entry, new_entry, Unit.ENTRIES)
         case RateMicroBatchOffset(old_rows), RateMicroBatchOffset(new_rows):
@@ -236,6 +251,14 @@ def _delta(value: dict[str, Json]) -> DeltaOffset | None:
     return DeltaOffset(table_id, version, index, initial) if _whole(value.get("sourceVersion")) in (1, 3) else None
 
 
+def _iceberg(value: dict[str, Json]) -> IcebergOffset | None:
+    snapshot, position = _whole(value.get("snapshot_id")), _whole(value.get("position"))
+    all_files = value.get("scan_all_files")
+    if snapshot is None or position is None or not isinstance(all_files, bool) or _whole(value.get("version")) != 1:
+        return None
+    return IcebergOffset(None if snapshot == -1 else snapshot, position, all_files)
+
+
 def _file(value: dict[str, Json]) -> FileOffset | None:
     number = _whole(value.get("logOffset"))
     return FileOffset(number) if number is not None and len(value) == 1 else None
@@ -264,6 +287,9 @@ def _shown(offset: Offset | None) -> dict[str, Json]:
                 "initial_snapshot": offset.initial_snapshot,
                 "at_boundary": offset.at_boundary,
             }
+        case IcebergOffset():
+            snapshot = None if offset.snapshot is None else str(offset.snapshot)  # more digits than a double has
+            return {"snapshot_id": snapshot, "position": offset.position, "scan_all_files": offset.all_files}
         case FileOffset(number):
             return {"log_offset": number}
         case RateMicroBatchOffset(rows, timestamp):
@@ -303,6 +329,12 @@ def _delta_advance(old: DeltaOffset, new: DeltaOffset) -> Advance:
 
 def _delta_place(offset: DeltaOffset) -> tuple[int, int]:
     return offset.version, min(_BASE_INDEXES) if offset.index in _BASE_INDEXES else offset.index
+
+
+def _iceberg_advance(old: IcebergOffset, new: IcebergOffset) -> Advance:
+    if (old.snapshot, old.all_files) != (new.snapshot, new.all_files):
+        return Advance(None, Unit.FILES)
+    return _number_advance(old.position, new.position, Unit.FILES)
 
 
 def _number_advance(old: int, new: int, unit: Unit) -> Advance:

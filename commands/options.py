@@ -116,7 +116,7 @@ SinkOption = Annotated[
     typer.Option(
         "--sink",
         metavar="URI",
-        help="Also read the log of the sink, a Delta table or the output folder of a file sink: which batches it has.",
+        help="Also read the log of the sink (a Delta or Iceberg table, the output folder of a file sink): its batches.",
     ),
 ]
 SourcesOption = Annotated[

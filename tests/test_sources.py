@@ -10,6 +10,7 @@ from ckpt.sources import (
     Advance,
     DeltaOffset,
     FileOffset,
+    IcebergOffset,
     KafkaOffset,
     NumberOffset,
     RateMicroBatchOffset,
@@ -37,6 +38,10 @@ def delta(version: int, index: int = -1, *, table: str = "t", initial: bool = Fa
     }
 
 
+def iceberg(snapshot: int, position: int) -> str:
+    return json.dumps({"version": 1, "snapshot_id": snapshot, "position": position, "scan_all_files": False})
+
+
 def log(*lines: str, version: int = 1) -> OffsetLog:
     found = parse_offset_log("offsets/1", "\n".join([f"v{version}", '{"batchWatermarkMs":0}', *lines]).encode())
     assert isinstance(found, OffsetLog)
@@ -51,6 +56,8 @@ def log(*lines: str, version: int = 1) -> OffsetLog:
         ('{"offset":80,"timestamp":8000}', RateMicroBatchOffset(80, 8000), SourceType.RATE_MICRO_BATCH),
         (json.dumps(delta(5)), DeltaOffset("t", 5, -1, False), SourceType.DELTA),
         (json.dumps(delta(5, 2, initial=True, source_version=3)), DeltaOffset("t", 5, 2, True), SourceType.DELTA),
+        (iceberg(7, 3), IcebergOffset(7, 3, False), SourceType.ICEBERG),
+        (iceberg(-1, -1), IcebergOffset(None, -1, False), SourceType.ICEBERG),
         ("17", NumberOffset(17, False), SourceType.UNKNOWN),
     ],
 )
@@ -76,7 +83,9 @@ def test_known_shapes(text, offset, kind):
         '{"sourceVersion":true,"reservoirId":"t","reservoirVersion":5,"index":0,"isStartingVersion":false}',
         '{"0":{"value":20,"runTimeMs":1795254421995}}',
         '{"shardId-000":{"iteratorType":"AFTER_SEQUENCE_NUMBER","iteratorPosition":"49"},"metadata":{"streamName":"s"}}',
-        '{"version":1,"snapshot_id":7,"position":0,"scan_all_files":false}',
+        '{"version":2,"snapshot_id":7,"position":0,"scan_all_files":false}',
+        '{"version":1,"snapshot_id":"7","position":0,"scan_all_files":false}',
+        '{"version":1,"snapshot_id":7,"position":0,"scan_all_files":0}',
     ],
 )  # fmt: skip
 def test_anything_else_is_unknown(text):
@@ -172,6 +181,18 @@ def test_delta_that_went_back():
     assert back == Advance(None, Unit.VERSIONS, ("went from version 5 index -1 to 4 index 9",))
     again = advance(delta(5), delta(6, 0, initial=True))
     assert again == Advance(None, Unit.VERSIONS, ("reads the initial snapshot again",))
+
+
+def test_iceberg_advances_inside_a_snapshot_only():
+    places = [json.loads(iceberg(*place)) for place in ((7, 1), (7, 4), (5, 2))]
+    assert advance(*places[:2]) == Advance(3, Unit.FILES)
+    assert advance(places[1], places[0]) == Advance(None, Unit.FILES, ("went from 4 to 1",))
+    assert advance(places[1], places[2]) == Advance(None, Unit.FILES)
+
+
+def test_an_id_of_iceberg_is_shown_with_all_its_digits():
+    (view,) = source_views(log(iceberg(8916756572067536200, 1)))
+    assert view.decoded == {"snapshot_id": "8916756572067536200", "position": 1, "scan_all_files": False}
 
 
 def test_other_advances():

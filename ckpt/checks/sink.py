@@ -1,7 +1,8 @@
 """What the next start's batches become in a sink, by what the sink remembers (``ckpt.sinklog``).
 
 Delta skips a batch if ``txnVersion(query id) >= batchId`` (``DeltaSink.addBatch``), the file sink if ``batchId <=
-getLatestBatchId()`` (``FileStreamSink.addBatch``). Neither looks at the rows.
+getLatestBatchId()`` (``FileStreamSink.addBatch``), Iceberg if the newest ancestor snapshot of the query has that batch
+or a later one (``SparkWrite``). None looks at the rows. Iceberg alone computes the batch first, so its state is there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,8 @@ from ckpt.versions import Progress
 
 Batches = tuple[int, int]
 """The first and the last of a row of batches."""
+_BY_QUERY = (SinkKind.DELTA, SinkKind.ICEBERG)
+"""Kinds that know batches by the query id."""
 
 
 class SinkOutcome(StrEnum):
@@ -78,7 +81,7 @@ def outlook(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: SinkLog)
     if log.unknown is not None:
         return SinkOutlook(log, SinkOutcome.UNREACHED if log.unreached else SinkOutcome.UNKNOWN, log.unknown)
     start = _start(forecasts)
-    nameless = log.kind is SinkKind.DELTA and checkpoint.query_id is None
+    nameless = log.kind in _BY_QUERY and checkpoint.query_id is None
     if nameless and checkpoint.offsets.latest is not None:
         return _nameless(log)
     writer = log.writer(checkpoint.query_id)
@@ -142,7 +145,7 @@ def _compared(
     checkpoint: Checkpoint, log: SinkLog, start: _Start, last: int | None, writer: SinkWriter | None
 ) -> SinkOutlook:
     batch = start.batch
-    if last is None and (batch == 0 or log.kind is SinkKind.DELTA):
+    if last is None and (batch == 0 or log.kind in _BY_QUERY):
         return _never_seen(log, start)
     newest = -1 if last is None else last
     seen = SinkOutlook(log, SinkOutcome.CONTINUES, "", batch, last)
@@ -173,7 +176,10 @@ def _never_seen(log: SinkLog, start: _Start) -> SinkOutlook:
     seen = replace(seen, next_batch=start.batch)
     if start.batch == 0:
         return replace(seen, said=seen.said + _of_others(log))
-    detail = f"{log.uri} has no transaction of this query, and batch {start.batch} runs next{_of_others(log)}"
+    has = "transaction" if log.kind is SinkKind.DELTA else "snapshot"
+    detail = f"{log.uri} has no {has} of this query, and batch {start.batch} runs next{_of_others(log)}"
+    if log.cut:
+        detail += "; its first snapshots have expired, and with them what it knew of their batches"
     return replace(
         seen, outcome=SinkOutcome.UNKNOWN_QUERY, findings=(Finding(diagnoses.sinks.SINK_WITHOUT_QUERY, "", detail),)
     )
@@ -230,12 +236,21 @@ def cure(checkpoint: Checkpoint, seen: SinkOutlook) -> str:
     batch = seen.next_batch or 0
     place = quoted_path(checkpoint.uri)
     last, query = seen.last_batch, checkpoint.query_id
-    return _words(kind, batch).format(checkpoint=place, kept=batch - 1, next=batch, last=last, query=query)
+    snapshot = _before(checkpoint, seen)
+    possible = batch > 0 and (snapshot is not None or seen.log.kind is not SinkKind.ICEBERG)
+    words = _words(kind, possible=possible)
+    return words.format(checkpoint=place, kept=batch - 1, next=batch, last=last, query=query, snapshot=snapshot)
 
 
-def _words(kind: Sink, batch: int) -> str:
-    """How the sink is made to accept a batch id that it has seen; from batch 0 on, that is another place."""
-    if batch > 0 and kind.taken_back is not None:
+def _before(checkpoint: Checkpoint, seen: SinkOutlook) -> int | None:
+    """The snapshot of an Iceberg table before that of the next batch, if both are there."""
+    writer = seen.log.writer(checkpoint.query_id)
+    return writer.before.get(seen.next_batch or 0) if writer is not None else None
+
+
+def _words(kind: Sink, *, possible: bool) -> str:
+    """How the sink is made to accept a batch id that it has seen; where that is not possible, it is another place."""
+    if possible and kind.taken_back is not None:
         return kind.taken_back
     return kind.new_checkpoint if kind.drops_new_query else "write to a new table, or start with a new checkpoint"
 
@@ -243,7 +258,7 @@ def _words(kind: Sink, batch: int) -> str:
 def _passes_over(checkpoint: Checkpoint, seen: SinkOutlook) -> SinkOutlook:
     batch = seen.next_batch or 0
     said = f"it has batch {batch} already: run again, that is passed over, and batch {batch + 1} is written"
-    lost = _state_lost(checkpoint, batch)
+    lost = None if seen.log.kind is SinkKind.ICEBERG else _state_lost(checkpoint, batch)
     if lost is not None:
         finding = Finding(diagnoses.sinks.SINK_PASSES_OVER_STATE, "", f"{seen.log.uri} has batch {batch}, and {lost}")
         said = f"it has batch {batch} already: run again, that is passed over, and the query fails"
@@ -276,7 +291,7 @@ def _lacks(seen: SinkOutlook, first: int) -> SinkOutlook:
         remedy = f"`ckpt rewind {{checkpoint}} --to-batch {first - 1} --replay new` writes them again, if the sources "
         remedy += "still have the rows."
     diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK if log.kind is SinkKind.FILE else diagnoses.sinks.SINK_LACKS
-    if remedy is not None and log.kind is SinkKind.DELTA:
+    if remedy is not None and log.kind in _BY_QUERY:
         remedy = f"Check whether their rows are in the table. If they are not, {remedy}"
     elif remedy is not None:
         remedy = f"Put _spark_metadata back from a copy. Or {remedy}"
@@ -284,7 +299,7 @@ def _lacks(seen: SinkOutlook, first: int) -> SinkOutlook:
     return replace(
         seen,
         outcome=SinkOutcome.LACKS,
-        said=f"{has}, so batch {batch} is written; {missing} are not in it".replace("batch are", "batch is"),
+        said=f"{has}, so batch {batch} is written; {missing} {'is' if first == batch - 1 else 'are'} not in it",
         lacks=(first, batch - 1),
         findings=(Finding(diagnosis, "", detail, remedy),),
     )

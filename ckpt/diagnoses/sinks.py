@@ -36,9 +36,9 @@ SINK_WITHOUT_QUERY = Diagnosis(
     "CKPT414",
     "sink-does-not-know-the-query",
     WARNING,
-    "The Delta table has no transaction of this query, though the checkpoint has batches: the table was recreated, the "
-    "checkpoint got a new id, the query writes elsewhere, or it writes in foreachBatch. The next start writes its "
-    "batches; a batch that runs again is written again.",
+    "The Delta or Iceberg table has no batch of this query, though the checkpoint does: the table was recreated, the "
+    "checkpoint got a new id, the query writes elsewhere, or in foreachBatch, or the snapshots of its batches have "
+    "expired (Iceberg). The next start writes its batches; a batch that runs again is written again.",
     "Check that the query writes to this table, and whether the rows of earlier batches are in it.",
 )
 SINK_FORGOT = Diagnosis(

@@ -1,6 +1,6 @@
-"""Diagnoses of what ``ckpt inspect --sources`` finds in the sources (CKPT42x Kafka, CKPT45x Delta, CKPT46x files)."""
+"""Diagnoses of what ``ckpt inspect --sources`` finds: CKPT42x Kafka, 45x Delta, 46x files, 47x Iceberg."""
 
-from ckpt.diagnoses.common import ERROR, WARNING
+from ckpt.diagnoses.common import ERROR, NOTE, WARNING
 from ckpt.findings import Diagnosis
 
 _LEAVES = (
@@ -159,4 +159,56 @@ FILES_ELSEWHERE = Diagnosis(
     "None of the files that the query has read was in this folder. If the query is to read it, every file in it is "
     "new, also copies of files that were read.",
     "Check the option path.",
+)
+ICEBERG_SNAPSHOT_EXPIRED = Diagnosis(
+    "CKPT471",
+    "iceberg-snapshot-expired",
+    ERROR,
+    "The Iceberg table no longer has the snapshot at which the next batch begins: it has expired. The next start "
+    "fails, also if every row of it was read.",
+    "`ckpt offsets set {checkpoint}` lets the query continue at the oldest snapshot that is left; what those added "
+    "that have expired is left out.",
+)
+ICEBERG_ROLLED_BACK = Diagnosis(
+    "CKPT472",
+    "iceberg-table-rolled-back",
+    ERROR,
+    "The query has read a snapshot of the Iceberg table that is no ancestor of the current one: the table was rolled "
+    "back or replaced. The next start fails, with an error that does not say so (NullPointerException).",
+    "`ckpt offsets set {checkpoint}` lets the query continue at the newest snapshot that both have.",
+)
+ICEBERG_OTHER_TABLE = Diagnosis(
+    "CKPT473",
+    "iceberg-table-other",
+    ERROR,
+    "The Iceberg table has no snapshot that is as old as the query: it was dropped and created again, or it is "
+    "another one. The next start fails.",
+    "Check the option path. If the table was created again, `ckpt offsets set {checkpoint}` lets the query begin at "
+    "its first snapshot.",
+)
+ICEBERG_ROWS_CHANGED = Diagnosis(
+    "CKPT474",
+    "iceberg-rows-changed",
+    ERROR,
+    "A snapshot of the Iceberg table that the query has still to pass overwrites or deletes rows. A streaming query "
+    "stops there, unless an option says to leave it out.",
+    "Start the query with streaming-skip-overwrite-snapshots=true or streaming-skip-delete-snapshots=true: it leaves "
+    "out what such snapshots add, new rows too.",
+)
+ICEBERG_LEAVES_OUT = Diagnosis(
+    "CKPT475",
+    "iceberg-rows-left-out",
+    WARNING,
+    "With the options that were given, the next start does not fail and says nothing: it leaves out rows that "
+    "snapshots of the Iceberg table add while they overwrite or delete others.",
+    "Read these rows with a batch query, if they are needed.",
+)
+ICEBERG_BEGINNING_GONE = Diagnosis(
+    "CKPT476",
+    "iceberg-beginning-gone",
+    NOTE,
+    "A start with trigger availableNow goes through the Iceberg table from the snapshot at which the query began, "
+    "whatever it has read since, and fails: that snapshot has expired, or one after it changes rows. A start with "
+    "another trigger does not.",
+    "Start the query with another trigger.",
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ckpt.model import Json
-from ckpt.sources import DeltaOffset, KafkaOffset, SourceType, SourceView, decode
+from ckpt.sources import DeltaOffset, IcebergOffset, KafkaOffset, SourceType, SourceView, decode
 
 
 class Begin(StrEnum):
@@ -70,6 +70,8 @@ def source_start(
         return _kafka(view, offset, recreated)
     if isinstance(offset, DeltaOffset):
         return _delta(view, offset)
+    if isinstance(offset, IcebergOffset):
+        return SourceStart(view, Begin.REFUSED, refused=_ICEBERG.format(snapshot=offset.snapshot or "none"))
     if view.type is SourceType.FILE:
         return _files(view, "the files that it had read are not recorded" if seen is None else seen)
     return SourceStart(view, Begin.REFUSED, refused=_unknown(view))
@@ -148,6 +150,13 @@ def _files(view: SourceView, seen: Sequence[str] | str) -> SourceStart:
         "they are, so through a symbolic link, or with s3 for s3a, every file is read again",
     )
     return SourceStart(view, Begin.EXACT, seen=tuple(seen), conditions=conditions)
+
+
+_ICEBERG = (
+    "no option of Iceberg's reader names the file or the snapshot to begin with; stream-from-timestamp begins with the "
+    "first snapshot that was committed at a time (in ms) or after it: the one after {snapshot} in the table's "
+    "`snapshots`, if the batch ended at the end of that one"
+)
 
 
 def _unknown(view: SourceView) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ckpt import history
 from ckpt.checkpoint import Checkpoint
 from ckpt.errors import SourceError, StorageError, UsageError
-from ckpt.live import kafka
+from ckpt.live import iceberg, kafka
 from ckpt.live.delta import ask_delta
 from ckpt.live.delta_options import lower, other_rules
 from ckpt.live.files import ask_files, other_files
@@ -33,7 +33,7 @@ def ask_sources(
     Args:
         checkpoint: What ``open_checkpoint`` read.
         options: Options of the reader of each source, by its number, as Spark calls them: for Kafka at least
-            ``kafka.bootstrap.servers``, for Delta and files ``path``. ``source_options`` reads them from words.
+            ``kafka.bootstrap.servers``, for others ``path``. ``source_options`` reads them from words.
         storage_options: For the file systems of paths that are of the same kind as that of the checkpoint.
         partial: Where a source cannot be reached, its answer says so (``unreached``), and nothing is raised.
 
@@ -79,6 +79,7 @@ def _answer(
 _NEEDS = {
     SourceType.KAFKA: ("the brokers", f"{SERVERS}=HOST:PORT"),
     SourceType.DELTA: ("the table", "path=URI"),
+    SourceType.ICEBERG: ("the table", "path=URI"),
     SourceType.FILE: ("the folder", "path=URI"),
 }
 """What a source has to be given: the checkpoint does not say where it is."""
@@ -91,8 +92,6 @@ def _cannot(view: SourceView) -> str:
 def _looks_like(offset: Json) -> str | None:
     """A source that ckpt does not know, by the names in its offset."""
     names = tuple(offset) if isinstance(offset, dict) else ()
-    if {"snapshot_id", "position", "scan_all_files"} <= set(names):
-        return "a source that looks like Iceberg"
     if set(names) & {"commitTime", "offsetCommitTime"}:
         return "a source that looks like Hudi"
     if any(name.startswith("shardId-") for name in names):
@@ -121,9 +120,14 @@ def _asked(
         if why is not None:
             return LiveSource(view.index, not_asked=why)
         return LiveSource(view.index, files=ask_files(checkpoint, view.index, options, storage_options, same))
-    strange = other_rules(given)
+    of_iceberg = view.type is SourceType.ICEBERG
+    strange = (iceberg.other_rules if of_iceberg else other_rules)(given)
     if strange is not None:
-        return LiveSource(view.index, not_asked=f"with the option {strange} Delta has rules that ckpt does not know")
+        name = "Iceberg" if of_iceberg else "Delta"
+        return LiveSource(view.index, not_asked=f"with the option {strange} {name} has rules that ckpt does not know")
+    if of_iceberg:
+        now = iceberg.ask_iceberg(checkpoint, view.index, given, storage_options, same=same)
+        return LiveSource(view.index, iceberg=now)
     return LiveSource(view.index, delta=ask_delta(checkpoint, view.index, given, storage_options if same else {}))
 
 

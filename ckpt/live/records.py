@@ -90,6 +90,42 @@ class DeltaNow:
     most_files: int = 1000  # in a batch
 
 
+class IcebergOption(StrEnum):
+    """Options of an Iceberg reader that decide what stops it; each is off if it is not given."""
+
+    SKIPS_OVERWRITES = "streaming-skip-overwrite-snapshots"
+    SKIPS_DELETES = "streaming-skip-delete-snapshots"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotNow:
+    """What a snapshot of an Iceberg table is to a streaming query."""
+
+    id: int
+    operation: str | None  # append, replace, overwrite, delete
+    files: int | None  # that it added; None: not recorded
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergNow:
+    """What an Iceberg table has for a streaming query."""
+
+    table_id: str
+    read_from: str  # the metadata file
+    chain: tuple[SnapshotNow, ...]  # the current snapshot and its ancestors, the oldest first
+    branched: Mapping[int, int | None]
+    """Snapshots of the checkpoint that are there and not in the chain: which of the chain they descend from."""
+    cut_after: int | None = None  # the parent of the oldest in the chain, which has expired; None: there was none
+    before: Json = None  # the end of the batch before the latest
+    first: Json = None  # the place where the query began, which a start with trigger availableNow goes back to
+    younger: bool = False  # all of the chain is younger than the plan of the latest batch
+    options: frozenset[IcebergOption] = frozenset()
+    most_files: int = 2**31 - 1  # in a batch
+    most_rows: int = 2**31 - 1
+    in_future: bool = False  # it is older than stream-from-timestamp
+
+
 @dataclass(frozen=True, slots=True)
 class FilesNow:
     """What the folder of a file source has, beside the log of the source."""
@@ -113,6 +149,7 @@ class LiveSource:
     index: int
     kafka: KafkaNow | None = None
     delta: DeltaNow | None = None
+    iceberg: IcebergNow | None = None
     files: FilesNow | None = None
     not_asked: str | None = None  # why there is no answer, without a full stop
     unreached: str | None = None  # the same, where it was to be asked and could not be

@@ -10,6 +10,7 @@ from ckpt.live.records import KafkaNow, LiveSource
 from ckpt.restart.delta_source import delta_outlook
 from ckpt.restart.file_source import file_outlook
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
+from ckpt.restart.iceberg_source import iceberg_outlook
 from ckpt.restart.kafka_source import RECREATED, Fate, PartOutlook, outlooks, words
 from ckpt.restart.outlook import SourceOutcome, SourceOutlook, Stop, plural
 from ckpt.shell import quoted
@@ -67,6 +68,8 @@ def _seen(start: Forecast, source: LiveSource) -> SourceOutlook:
         return SourceOutlook(source, said=_NOT_IN_LOG)
     if source.delta is not None:
         return delta_outlook(start, source, reading, source.delta)
+    if source.iceberg is not None:
+        return iceberg_outlook(start, source, reading, source.iceberg)
     if source.files is not None:
         return file_outlook(start, source, reading, source.files)
     return _kafka(start, source, reading, source.kafka) if source.kafka is not None else SourceOutlook(source)

@@ -7,16 +7,15 @@ version that changes rows fails there, before anything is written. Files are ope
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from ckpt import diagnoses
-from ckpt.findings import Diagnosis, Finding
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, LiveSource, VersionNow
 from ckpt.model import Json
 from ckpt.restart import messages
 from ckpt.restart.delta_unread import after, between, count_of, place
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.restart.outlook import SourceOutcome, SourceOutlook, Stop, plural
+from ckpt.restart.outlook import SourceOutlook, Trouble, judged, plural
 from ckpt.shell import quoted
 from ckpt.sources import DeltaOffset, decode
 from ckpt.versions import Rules
@@ -27,18 +26,6 @@ _ONCE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Trouble:
-    diagnosis: Diagnosis
-    detail: str
-    remedy: str
-    outcome: Outcome = Outcome.FAILS_AT_START
-    error: str | None = None
-    later: bool = False  # a batch runs before it
-    runs: bool = False  # nothing fails
-    skips: bool = False  # rows are left out
-
-
 def delta_outlook(start: Forecast, source: LiveSource, reading: SourceRange, now: DeltaNow) -> SourceOutlook:
     """One Delta source and the next start; pure."""
     planned = reading.end is not None
@@ -47,14 +34,8 @@ def delta_outlook(start: Forecast, source: LiveSource, reading: SourceRange, now
     if not isinstance(at, DeltaOffset):
         return SourceOutlook(source, said="where the next batch starts is not in the log")
     judge = _Judge(start, reading.index, now, place(before), at, end, planned)
-    troubles = list(judge.troubles())
-    found = tuple(Finding(one.diagnosis, f"sources/{reading.index}", one.detail, one.remedy) for one in troubles)
-    failing = [(one, finding) for one, finding in zip(troubles, found, strict=True) if not one.runs]
-    first = next(((one, finding) for one, finding in failing if not one.later), None)
-    stop = Stop(first[0].outcome, first[0].error, (first[1],)) if first else None
-    skips = any(one.skips for one in troubles)
-    outcome = SourceOutcome.FAILS if failing else SourceOutcome.SKIPS if skips else SourceOutcome.CONTINUES
-    return SourceOutlook(source, outcome, judge.said(), (), found, judge.waiting, judge.rows, judge.lost, stop)
+    seen = judged(source, reading.index, list(judge.troubles()), judge.said())
+    return replace(seen, waiting=judge.waiting, rows=judge.rows, lost=judge.lost)
 
 
 class _Judge:
@@ -129,7 +110,7 @@ class _Judge:
         count = f" with {rows:,} {plural(rows, 'row')}" if rows is not None else ""
         return f"{has}; {waiting:,} {plural(waiting, 'file')}{count} {'waits' if waiting == 1 else 'wait'} to be read"
 
-    def troubles(self) -> Iterator[_Trouble]:
+    def troubles(self) -> Iterator[Trouble]:
         """In the order in which a start comes to them."""
         if not self._same_table:
             yield self._other_table()
@@ -145,16 +126,16 @@ class _Judge:
         if self._now.rewritten is not None:
             yield self._rewritten()
 
-    def _other_table(self) -> _Trouble:
+    def _other_table(self) -> Trouble:
         detail = f"it has the id {self._now.table_id}, and the query has read {self._end.table_id}"
         remedy = (
             "Check the option path: is it the table that the query reads? If so, the table was created again or "
             "replaced, and no option makes this checkpoint read it. Start the query with a new checkpoint: it reads "
             "all rows of the new table; what the sink has of the old one stays there, and state begins empty."
         )
-        return _Trouble(diagnoses.sources.DELTA_OTHER_TABLE, detail, remedy, error=messages.OTHER_DELTA_TABLE)
+        return Trouble(diagnoses.sources.DELTA_OTHER_TABLE, detail, remedy, error=messages.OTHER_DELTA_TABLE)
 
-    def _hidden_log(self) -> _Trouble | None:
+    def _hidden_log(self) -> Trouble | None:
         """Versions that a start goes back to, and that are not there."""
         now, first = self._now, self._now.first
         if now.latest < self._last:
@@ -166,7 +147,7 @@ class _Judge:
             return None
         return self._cleaned(self._before.version)
 
-    def _older_table(self) -> _Trouble:
+    def _older_table(self) -> Trouble:
         now = self._now
         detail = f"it ends at version {now.latest}, and the query has read up to version {self._last}"
         remedy = "The table was put back from an older copy, or the option path names a copy: name the right one. "
@@ -183,9 +164,9 @@ class _Judge:
             )
         runs = not self._rules.delta_sees_missing_versions
         error = messages.DELTA_VERSIONS_MISSING
-        return _Trouble(diagnoses.sources.DELTA_OLDER_TABLE, detail, remedy, error=error, runs=runs, skips=runs)
+        return Trouble(diagnoses.sources.DELTA_OLDER_TABLE, detail, remedy, error=error, runs=runs, skips=runs)
 
-    def _no_snapshot(self) -> _Trouble:
+    def _no_snapshot(self) -> Trouble:
         began = self._before.version if self._before else self._last
         detail = f"the table as of version {began}, with which the query began, cannot be put together from its log"
         if self._before is not None or self._planned or self._end.initial_snapshot:
@@ -197,22 +178,22 @@ class _Judge:
             at = max(self._end.version, self._now.first)
             begins = f"Start the query with the option startingVersion={at}, until its next batch is committed"
             remedy = f"{self._gone_versions(self._end.version)}{self._moved(at)}{begins}; then leave it out again."
-        return _Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, remedy, error=messages.NO_DELTA_SNAPSHOT)
+        return Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, remedy, error=messages.NO_DELTA_SNAPSHOT)
 
-    def _cleaned(self, begin: int) -> _Trouble | None:
+    def _cleaned(self, begin: int) -> Trouble | None:
         first, end = self._now.first, self._end.version
         detail = f"its log begins at version {first}, and a start goes back to version {begin}"
         loses, beyond = DeltaOption.LOSES in self._now.options, first > end
         gone = self._gone_versions(begin if self._planned else end)
         if loses and not (beyond and self._rules.delta_sees_missing_versions):
-            left_out = _Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, gone.strip(), runs=True, skips=True)
+            left_out = Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, gone.strip(), runs=True, skips=True)
             return left_out if gone else None
         remedy = gone or "Nothing that was not read is missing. "
         if beyond and self._planned:
             remedy += f"`ckpt skip {{checkpoint}}` leaves out batch {self._batch}, which cannot be read. Then "
         remedy += f"{self._moved(first)}{_ONCE}"
         error = messages.DELTA_VERSIONS_MISSING if loses else messages.DELTA_LOG_CLEANED
-        return _Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, remedy, error=error)
+        return Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, remedy, error=error)
 
     def _gone_versions(self, since: int) -> str:
         """What is said of unread versions that the log no longer has; nothing where there are none."""
@@ -236,7 +217,7 @@ class _Judge:
         command = f"`ckpt offsets set {{checkpoint}} --source {self._index} --to {to}`"
         return f"{command} shows the plan to continue at version {version}. Apply it. "
 
-    def _schema(self) -> Iterator[_Trouble]:
+    def _schema(self) -> Iterator[Trouble]:
         changed = [version for version, _ in self._new if not version.fits]
         if self._now.fits and not changed:
             return
@@ -246,11 +227,11 @@ class _Judge:
             "change; state begins empty. Rows before it that were not read are read by a batch query, or by none."
         )
         later = self._now.fits and self._planned
-        yield _Trouble(
+        yield Trouble(
             diagnoses.sources.DELTA_COLUMNS_CHANGED, detail, remedy, error=messages.DELTA_COLUMNS_CHANGED, later=later
         )
 
-    def _changes(self) -> Iterator[_Trouble]:
+    def _changes(self) -> Iterator[Trouble]:
         options, before = self._now.options, 0
         if DeltaOption.SKIPS_CHANGES in options:
             skipped = [(version, files) for version, files in self._new if version.takes_rows and files]
@@ -273,7 +254,7 @@ class _Judge:
         since = self._before.version if self._before.at_boundary else self._before.version + 1
         return [(one, one.files) for one in self._now.versions if since <= one.version <= self._last]
 
-    def _change(self, version: VersionNow, files: Sequence[FileNow], *, later: bool) -> _Trouble:
+    def _change(self, version: VersionNow, files: Sequence[FileNow], *, later: bool) -> Trouble:
         number = version.version
         if not files:
             remedy = (
@@ -292,16 +273,16 @@ class _Judge:
                 f"version {number} rewrites rows: it adds {count} and removes others",
                 messages.DELTA_CHANGES,
             )
-        return _Trouble(diagnoses.sources.DELTA_ROWS_CHANGED, detail, remedy, error=error, later=later)
+        return Trouble(diagnoses.sources.DELTA_ROWS_CHANGED, detail, remedy, error=error, later=later)
 
-    def _skipped(self, skipped: Sequence[tuple[VersionNow, Sequence[FileNow]]]) -> _Trouble:
+    def _skipped(self, skipped: Sequence[tuple[VersionNow, Sequence[FileNow]]]) -> Trouble:
         files = [file for _, some in skipped for file in some]
         numbers = ", ".join(str(version.version) for version, _ in skipped[:5])
         detail = f"skipChangeCommits leaves out {count_of(files)} of {plural(len(skipped), 'version')} {numbers}"
         remedy = "If these rows are new and not rewritten ones, read them with a batch query: the stream does not."
-        return _Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, remedy, runs=True, skips=True)
+        return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, remedy, runs=True, skips=True)
 
-    def _missing(self) -> Iterator[_Trouble]:
+    def _missing(self) -> Iterator[Trouble]:
         files = self._unread
         gone = [at for at, file in enumerate(files) if file.there is False]
         if not gone:
@@ -316,7 +297,7 @@ class _Judge:
             "them."
         )
         later = gone[0] >= len(self._of_batch) if self._planned else gone[0] >= self._now.most_files
-        yield _Trouble(
+        yield Trouble(
             diagnoses.sources.DELTA_FILES_GONE,
             detail,
             remedy,
@@ -325,10 +306,10 @@ class _Judge:
             later=later,
         )
 
-    def _rewritten(self) -> _Trouble:
+    def _rewritten(self) -> Trouble:
         detail = f"version {self._now.rewritten} was written after the batch that has read it was planned"
         remedy = (
             "Find out whether the table was put back from an older copy, and has been written to since. If it was, "
             "rows of the versions that the query had read under the same numbers are never read."
         )
-        return _Trouble(diagnoses.sources.DELTA_LOOKS_REWRITTEN, detail, remedy, runs=True)
+        return Trouble(diagnoses.sources.DELTA_LOOKS_REWRITTEN, detail, remedy, runs=True)

@@ -111,6 +111,14 @@ NO_DELTA_SNAPSHOT = "DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE"
 DELTA_CHANGES = "DELTA_SOURCE_TABLE_IGNORE_CHANGES"
 DELTA_DELETES = "DELTA_SOURCE_IGNORE_DELETE"
 DELTA_COLUMNS_CHANGED = "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE"
+ICEBERG_SNAPSHOT_GONE = "the snapshot was expired or removed"
+
+
+def iceberg_rolled_back(*, cut: bool, in_batch: bool) -> str:
+    """Iceberg looks for the parent of a table's first snapshot, and Spark calls that in a plan an error of its own."""
+    if cut:
+        return "not an ancestor of table's current snapshot"
+    return "INTERNAL_ERROR" if in_batch else "Snapshot.parentId()"
 
 
 def no_data_file(rules: Rules) -> str:

@@ -1,9 +1,10 @@
 """What the next start makes of a source that was asked."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.findings import Finding
+from ckpt.findings import Diagnosis, Finding
 from ckpt.live.records import LiveSource
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.kafka_source import PartOutlook
@@ -43,6 +44,31 @@ class SourceOutlook:
         None  # of Kafka, offsets that a start with ``failOnDataLoss=false`` never reads; files that are gone
     )
     stop: Stop | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something in a table that a start comes to."""
+
+    diagnosis: Diagnosis
+    detail: str
+    remedy: str | None
+    outcome: Outcome = Outcome.FAILS_AT_START
+    error: str | None = None  # words that Spark's own message contains
+    later: bool = False  # a batch runs before it
+    runs: bool = False  # nothing fails
+    skips: bool = False  # rows are left out
+
+
+def judged(source: LiveSource, index: int, troubles: Sequence[Trouble], said: str) -> SourceOutlook:
+    """A source by its troubles, in the order in which a start comes to them."""
+    found = tuple(Finding(one.diagnosis, f"sources/{index}", one.detail, one.remedy) for one in troubles)
+    failing = [(one, finding) for one, finding in zip(troubles, found, strict=True) if not one.runs]
+    first = next(((one, finding) for one, finding in failing if not one.later), None)
+    stop = Stop(first[0].outcome, first[0].error, (first[1],)) if first else None
+    skips = any(one.skips for one in troubles)
+    outcome = SourceOutcome.FAILS if failing else SourceOutcome.SKIPS if skips else SourceOutcome.CONTINUES
+    return SourceOutlook(source, outcome, said, findings=found, stop=stop)
 
 
 def plural(count: int, word: str) -> str:

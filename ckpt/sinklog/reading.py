@@ -4,7 +4,10 @@ from collections.abc import Mapping
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.compaction import compactible_log
+from ckpt.formats.iceberg import is_metadata
 from ckpt.sinklog.deltafiles import DELTA_LOG
+from ckpt.sinklog.iceberg import iceberg_sink
+from ckpt.sinklog.icebergfiles import METADATA, of_metadata_file, read_metadata_file, read_table
 from ckpt.sinklog.records import SinkKind, SinkLog
 from ckpt.sinklog.table import delta_table
 from ckpt.storage import Folder, Storage, open_storage
@@ -16,22 +19,20 @@ _TOPIC = (
     "a Kafka topic keeps no batch ids, so what it has cannot be known; it accepts every row, so rows that are read "
     "again are written again"
 )
-_BOTH = f"it has {DELTA_LOG} and {FILE_LOG}: which of them the query writes to cannot be known from here"
-_NEITHER = (
-    f"it has neither {DELTA_LOG} nor {FILE_LOG}: it is no Delta table and no output of a file sink, or its log is "
-    "gone, so what it has cannot be known"
+_SEVERAL = "it has {}: which of them the query writes to cannot be known from here"
+_NONE = (
+    f"it has neither {DELTA_LOG} nor {FILE_LOG}, and no metadata of Iceberg: it is no table that ckpt reads and no "
+    "output of a file sink, or its log is gone, so what it has cannot be known"
 )
-_OTHERS = {
-    ".hoodie": "a Hudi table, whose log ckpt does not read: what it has cannot be known from here",
-    "metadata": "an Iceberg table, whose snapshots ckpt does not read: what it has cannot be known from here",
-}
+_HUDI = "a Hudi table, whose log ckpt does not read: what it has cannot be known from here"
 
 
 def read_sink(uri: str, storage_options: Mapping[str, str] | None = None) -> SinkLog:
-    """Read what the sink at a path or URI remembers of batches: ``_delta_log`` or ``_spark_metadata`` in it.
+    """Read what the sink at a path or URI remembers of batches: in ``_delta_log``, ``metadata`` or ``_spark_metadata``.
 
     Args:
-        uri: A Delta table, the output folder of a file sink, or ``kafka://...``, which is not opened.
+        uri: A Delta or Iceberg table, a metadata file of Iceberg, the output folder of a file sink, or ``kafka://...``,
+            which is not opened.
         storage_options: For the file system of the URI.
 
     Raises:
@@ -45,19 +46,39 @@ def read_sink(uri: str, storage_options: Mapping[str, str] | None = None) -> Sin
     """
     if uri.lower().startswith(("kafka:", "kafka+")):
         return SinkLog(uri, SinkKind.KAFKA, unknown=_TOPIC)
+    file = of_metadata_file(uri)
+    if file is not None:
+        return iceberg_sink(uri, lambda: read_metadata_file(*file, storage_options or {}))
     storage = open_storage(uri, storage_options or {})
     try:
         top = storage.list_level()
     except NotFound as error:
         raise NotFound(f"{error}; a sink that was deleted has no rows of any batch") from error
-    has_table, has_files = DELTA_LOG in top.folders, FILE_LOG in top.folders
-    if has_table and has_files:
-        return SinkLog(uri, SinkKind.UNKNOWN, unknown=_BOTH)
-    if has_table:
-        return delta_table(uri, storage)
-    if has_files:
-        return _files(uri, storage)
-    return SinkLog(uri, SinkKind.UNKNOWN, unknown=_other(storage, top))
+    return _found(uri, storage, top)
+
+
+def _found(uri: str, storage: Storage, top: Folder) -> SinkLog:
+    logs = [name for name in (DELTA_LOG, FILE_LOG) if name in top.folders]
+    try:
+        inside = storage.list_level(METADATA).files if METADATA in top.folders else {}
+    except StorageError as error:
+        if not logs:
+            return SinkLog(
+                uri, SinkKind.UNKNOWN, unknown=one_line(f"it has neither {DELTA_LOG} nor {FILE_LOG}, and {error}")
+            )
+        inside = {}
+    if any(is_metadata(name) for name in inside):
+        logs.append(METADATA)
+    if len(logs) > 1:
+        return SinkLog(uri, SinkKind.UNKNOWN, unknown=_SEVERAL.format(" and ".join(logs)))
+    match logs:
+        case ["_delta_log"]:
+            return delta_table(uri, storage)
+        case ["_spark_metadata"]:
+            return _files(uri, storage)
+        case ["metadata"]:
+            return iceberg_sink(uri, lambda: read_table(storage))
+    return SinkLog(uri, SinkKind.UNKNOWN, unknown=_HUDI if ".hoodie" in top.folders else _NONE)
 
 
 def sink_of(
@@ -85,14 +106,3 @@ def _files(uri: str, storage: Storage) -> SinkLog:
     if log.latest is not None and log.interval <= 0:
         return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"the names in its {FILE_LOG} contradict one another")
     return SinkLog(uri, SinkKind.FILE, last_batch=log.latest, hole=log.first_missing)
-
-
-def _other(storage: Storage, top: Folder) -> str:
-    """What else it is, by the names in it."""
-    if ".hoodie" in top.folders:
-        return _OTHERS[".hoodie"]
-    try:
-        inside = storage.list_level("metadata").files if "metadata" in top.folders else {}
-    except StorageError as error:
-        return one_line(f"it has neither {DELTA_LOG} nor {FILE_LOG}, and {error}")
-    return _OTHERS["metadata"] if any(name.endswith(".metadata.json") for name in inside) else _NEITHER

@@ -1,7 +1,8 @@
 """What the log of a sink says: records without a judgement."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -11,6 +12,7 @@ class SinkKind(StrEnum):
     """What was found at the place of a sink; all but the last are kinds of ``ckpt.sinks.SINKS``."""
 
     DELTA = "delta"
+    ICEBERG = "iceberg"
     FILE = "file"
     KAFKA = "kafka"  # which keeps no batch ids
     UNKNOWN = "unknown"  # another one, or ckpt cannot read it
@@ -18,13 +20,16 @@ class SinkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SinkWriter:
-    """One writer of a Delta table: a streaming query, or code with ``txnAppId``."""
+    """One writer of a table: a streaming query, or in Delta code with ``txnAppId``."""
 
     app_id: str
     last_batch: int  # the batch id, or txnVersion, of its last transaction
     updated_ms: int | None  # when that was
     expired: bool  # the table forgets it, and accepts its batches again
     taken_back: tuple[int, int] | None = None  # first and last batch whose rows a RESTORE of the table took back
+    before: Mapping[int, int] = field(
+        default_factory=dict
+    )  # of Iceberg: the snapshot before each batch, if it is there
 
     @property
     def may_be_query(self) -> bool:
@@ -40,8 +45,10 @@ class SinkLog:
     kind: SinkKind
     last_batch: int | None = None  # of a file sink: the newest in its log, whoever wrote it
     hole: str | None = None  # of a file sink: the first file that its log lacks
-    writers: tuple[SinkWriter, ...] = ()  # of a Delta table, the latest first
+    writers: tuple[SinkWriter, ...] = ()  # of a table, the latest first
     retention: str | None = None  # of a Delta table: how long transactions count, where that is limited
+    read_from: str | None = None  # of an Iceberg table: its metadata file
+    cut: bool = False  # of an Iceberg table: its first snapshots have expired
     unknown: str | None = None  # why nothing can be known, a sentence without its full stop
     unreached: bool = False  # that is why: it was to be read and could not be
 

@@ -99,7 +99,8 @@ def has_batch(checkpoint: Checkpoint, batch: int) -> str:
     query = checkpoint.query_id or "the query's id"
     return (
         f"a file sink if _spark_metadata/{batch} (or a later one) is in its output folder, a Delta table if its log "
-        f"has a txn with appId {query} and version {batch} or higher"
+        f"has a txn with appId {query} and version {batch} or higher, an Iceberg table if the summary of a "
+        f"snapshot has that id as queryId, and {batch} or higher as epochId"
     )
 
 
@@ -117,7 +118,9 @@ def _cures(checkpoint: Checkpoint, again: Again) -> Iterator[str]:
     for sink in SINKS:
         if sink.taken_back is not None:
             place = quoted_path(checkpoint.uri)
-            cure = sink.taken_back.format(checkpoint=place, kept=again.kept, next=again.kept + 1, last=again.newest)
+            cure = sink.taken_back.format(
+                checkpoint=place, kept=again.kept, next=again.kept + 1, last=again.newest, snapshot="SNAPSHOT"
+            )
             yield AboutSinks(f"To lose none in {sink.kind}: {cure}.")
 
 

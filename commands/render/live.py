@@ -34,7 +34,8 @@ def live_entry(outlooks: Sequence[SourceOutlook], index: int) -> dict[str, Any] 
     seen = next((one for one in outlooks if one.live.index == index), None)
     if seen is None or seen.live.not_asked is not None:
         return None
-    kafka, table = seen.live.kafka, seen.live.delta
+    kafka, table, iceberg = seen.live.kafka, seen.live.delta, seen.live.iceberg
+    of_either = table or iceberg
     return {
         "outcome": seen.outcome,
         "said": seen.said,
@@ -42,7 +43,8 @@ def live_entry(outlooks: Sequence[SourceOutlook], index: int) -> dict[str, Any] 
         "waiting": seen.waiting,
         "rows": seen.rows,
         "lost": seen.lost,
-        "table_id": table.table_id if table is not None else None,
+        "table_id": of_either.table_id if of_either is not None else None,
+        "read_from": iceberg.read_from if iceberg is not None else None,
         "first_version": table.first if table is not None else None,
         "last_version": table.latest if table is not None else None,
         "topics": [

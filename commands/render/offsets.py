@@ -4,7 +4,16 @@ import json
 
 from ckpt.model import Json
 from ckpt.secrets import masked_json
-from ckpt.sources import DeltaOffset, FileOffset, KafkaOffset, NumberOffset, RateMicroBatchOffset, Unit, decode
+from ckpt.sources import (
+    DeltaOffset,
+    FileOffset,
+    IcebergOffset,
+    KafkaOffset,
+    NumberOffset,
+    RateMicroBatchOffset,
+    Unit,
+    decode,
+)
 
 from .text import plural_of
 
@@ -28,6 +37,10 @@ def offset(value: Json) -> str:
         case DeltaOffset() as place:
             inside = "" if place.at_boundary else f", file {place.index} in it"
             return f"table version {place.version}{inside}" + (", initial snapshot" if place.initial_snapshot else "")
+        case IcebergOffset(None, _, _):
+            return "no snapshot yet"
+        case IcebergOffset(snapshot, position, all_files):
+            return f"snapshot {snapshot}, file {position} of {'the table' if all_files else 'what it added'}"
         case FileOffset(entry):
             return f"entry {entry} of its log"
         case RateMicroBatchOffset(rows, _):

@@ -19,6 +19,8 @@ def sink_section(inspection: Inspection) -> Iterator[Block]:
     kind = "" if seen.log.kind is SinkKind.UNKNOWN else f"{seen.log.kind}, "
     yield Heading("Sink", f"{kind}{seen.log.uri}")
     yield Item(seen.said)
+    if seen.log.read_from is not None:
+        yield Item(f"read from {seen.log.read_from}")
     writer = seen.log.writer(inspection.checkpoint.query_id)
     if writer is not None and writer.updated_ms is not None:
         yield Item(f"batch {writer.last_batch} of this query was written there at {instant(writer.updated_ms)}")
@@ -38,6 +40,7 @@ def sink_entry(seen: SinkOutlook | None) -> dict[str, Any] | None:
         "dropped": list(seen.dropped) if seen.dropped else None,
         "lacks": list(seen.lacks) if seen.lacks else None,
         "query_id": seen.query_id,
+        "read_from": seen.log.read_from,
         "writers": [
             {
                 "app_id": one.app_id,

@@ -99,12 +99,13 @@ def test_a_new_id(ckpt: Ckpt, tmp_path: Path) -> None:
     meanings = [{one["kind"]: one["meaning"].partition(" ")[0] for one in told["sinks"]} for told in (old, new)]
     assert {kind: meaning[0] for kind, meaning in meanings[0].items()} == {
         "delta": "d",
+        "iceberg": "d",
         "file": "d",
         "foreachBatch with txnAppId": "d",
         "kafka": "h",
         "foreach, foreachBatch": "h",
     }
-    assert {kind for kind in meanings[0] if meanings[0][kind] != meanings[1][kind]} == {"delta"}
+    assert {kind for kind in meanings[0] if meanings[0][kind] != meanings[1][kind]} == {"delta", "iceberg"}
     assert "CKPT503" not in ckpt("inspect", tmp_path / "new", "-o", "json").stdout, "its checksum is right"
 
 

@@ -190,7 +190,6 @@ def test_each_source_has_an_answer() -> None:
 @pytest.mark.parametrize(
     ("offset", "name"),
     [
-        ('{"version":1,"snapshot_id":5,"position":0,"scan_all_files":false}', "Iceberg"),
         ('{"commitTime":"20240101000000000"}', "Hudi"),
         ('{"shardId-000000000000":{"iteratorType":"TRIM_HORIZON"},"metadata":{"streamName":"s"}}', "Kinesis"),
         ('{"persistent://public/default/t":"CAoQAA=="}', "Pulsar"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ckpt import UsageError
 from ckpt.ways.offsets import set_offsets
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
@@ -246,6 +247,48 @@ def test_inside_the_first_snapshot_of_a_delta_table_nothing_is_set(copy_of: Copy
     to = {**offset, "reservoirVersion": offset["reservoirVersion"] + 3, "index": -1, "isStartingVersion": False}
     plan, _ = set_offsets(str(checkpoint), to=json.dumps(to))
     assert "what is left of that would be lost without an error" in str(plan.refused)
+
+
+ICEBERG = {"version": 1, "snapshot_id": 7, "position": 1, "scan_all_files": False}
+
+
+@pytest.fixture
+def of_iceberg(copy_of: CopyOf) -> Path:
+    """A checkpoint whose source is an Iceberg table."""
+    checkpoint = copy_of("stateless-4.2")
+    for file in (checkpoint / "offsets").glob("[0-9]*"):
+        lines = file.read_text().splitlines()
+        remove(file)
+        file.write_text("\n".join([*lines[:2], json.dumps(ICEBERG)]))
+    return checkpoint
+
+
+@pytest.mark.parametrize(
+    ("to", "skips", "repeats"),
+    [({"snapshot_id": 9, "position": 0}, True, True), ({"position": 4}, True, False), ({"position": 0}, False, True)],
+)
+def test_of_two_snapshots_of_iceberg_none_is_known_to_be_later(
+    to: dict[str, int], skips: bool, repeats: bool, of_iceberg: Path
+) -> None:
+    plan, _ = set_offsets(str(of_iceberg), to=json.dumps({**ICEBERG, **to}))
+    assert plan.refused is None
+    assert (plan.skips is not None, plan.repeats is not None) == (skips, repeats)
+
+
+def test_the_end_of_a_batch_of_iceberg_that_is_not_committed_stays(of_iceberg: Path) -> None:
+    newest = max(int(file.name) for file in (of_iceberg / "commits").glob("[0-9]*"))
+    remove(of_iceberg / "commits" / str(newest))
+    plan, _ = set_offsets(str(of_iceberg), to=json.dumps({**ICEBERG, "position": 4}))
+    assert "let it run first, or skip it" in str(plan.refused)
+
+
+@pytest.mark.parametrize(
+    "to",
+    [{"position": -1}, {"snapshot_id": -1}, {"scan_all_files": True}, {"more": 1}, {"version": 2}, {"position": 2**31}],
+)
+def test_what_is_no_place_in_an_iceberg_table_is_refused(to: dict[str, Any], of_iceberg: Path) -> None:
+    with pytest.raises(UsageError, match="is not an offset of an Iceberg source"):
+        set_offsets(str(of_iceberg), to=json.dumps({**ICEBERG, **to}))
 
 
 def test_a_reader_that_is_used_twice_has_one_end(copy_of: CopyOf) -> None:

@@ -1,8 +1,8 @@
 """What moving the end of the latest batch L does, for each kind of source: the rules, as measured on Spark 4.2.0.
 
-A source of Spark's second kind (V2: Kafka, rate-micro-batch) is asked at a start for the range after the latest
-committed batch only. One of the first kind (V1: files, Delta) is asked for the range of that batch once more, though
-its rows are thrown away, so that the end of L must not be before its start.
+A source of Spark's second kind (V2: Kafka, Iceberg, rate-micro-batch) is asked at a start for the range after the
+latest committed batch only. One of the first kind (V1: files, Delta) is asked for the range of that batch once more,
+though its rows are thrown away, so that the end of L must not be before its start.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +13,16 @@ from ckpt.formats.compaction import CompactibleLog
 from ckpt.handoff.starts import NOT_READ
 from ckpt.model import Json
 from ckpt.restart.forecast import SourceRange
-from ckpt.sources import DeltaOffset, FileOffset, KafkaOffset, Offset, RateMicroBatchOffset, SourceView, decode
+from ckpt.sources import (
+    DeltaOffset,
+    FileOffset,
+    IcebergOffset,
+    KafkaOffset,
+    Offset,
+    RateMicroBatchOffset,
+    SourceView,
+    decode,
+)
 from ckpt.storage.base import one_line
 from ckpt.ways.offsets.wanted import Wanted, as_json, names
 
@@ -65,8 +74,8 @@ def rule_of(view: SourceView) -> Rule:
         if view.offset is None:
             raise NoWay(f"source {view.index} has no offset yet: the query has read nothing from it")
         raise NoWay(
-            f"source {view.index} is of type {view.type}: ckpt sets the offsets of kafka, delta, file and "
-            "rate-micro-batch sources only"
+            f"source {view.index} is of type {view.type}: ckpt sets the offsets of kafka, delta, iceberg, file "
+            "and rate-micro-batch sources only"
         )
     return rule
 
@@ -181,6 +190,30 @@ def _delta(place: Place, new: Wanted) -> Moved:
     return Moved(place, new, found.ahead, found.back, (warning,))
 
 
+def _iceberg(place: Place, new: Wanted) -> Moved:
+    """Iceberg class ``SparkMicroBatchStream``: the ids of snapshots say nothing of their order."""
+    old, to = decode(place.view.offset), decode(new.value)
+    assert isinstance(old, IcebergOffset)
+    assert isinstance(to, IcebergOffset)
+    if not place.committed:
+        raise NoWay(f"batch {place.batch} is planned and not committed: let it run first, or skip it")
+    warning = (
+        "ckpt does not read the table: snapshot_id must be the current snapshot or an ancestor of it, or the next "
+        "start fails, and position is how many of the files that it added are left out (`ckpt inspect --sources` shows "
+        "what waits then)."
+    )
+    if (old.snapshot, old.all_files) == (to.snapshot, to.all_files):
+        found = _along(place, new, old.position, to.position)
+        return Moved(place, new, found.ahead, found.back, (warning,))
+    ahead = SourceRange(place.index, place.view.offset, new.value)
+    back = SourceRange(place.index, new.value, place.view.offset)
+    which = (
+        "Whether that is earlier or later, the ids of snapshots do not say: rows in between are read again if it is "
+        "earlier, and left out if it is later."
+    )
+    return Moved(place, new, (ahead,), (back,), (which, warning))
+
+
 def _must_fit(place: Place, old: DeltaOffset, to: DeltaOffset, value: Json) -> None:
     was, now = (one if isinstance(one, dict) else {} for one in (place.view.offset, value))
     if to.table_id != old.table_id:
@@ -230,4 +263,5 @@ _RULES: Mapping[type[Offset] | type[None], Rule] = {
     RateMicroBatchOffset: _rate_micro_batch,
     FileOffset: _file,
     DeltaOffset: _delta,
+    IcebergOffset: _iceberg,
 }

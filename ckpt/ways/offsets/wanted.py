@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from ckpt.errors import UsageError
 from ckpt.model import Json
-from ckpt.sources import DeltaOffset, FileOffset, KafkaOffset, Offset, RateMicroBatchOffset, decode
+from ckpt.sources import DeltaOffset, FileOffset, IcebergOffset, KafkaOffset, Offset, RateMicroBatchOffset, decode
 from ckpt.storage.base import one_line
 
 _SHIFT = re.compile(r"(?P<topic>[^/=]+)/(?P<partition>0|[1-9][0-9]{0,9})=(?P<by>[+-][0-9]{1,18})")
@@ -144,16 +144,24 @@ _SHAPES: Mapping[type, tuple[str, Callable[[Any], bool]]] = {
         "of a Delta source: all five keys as `ckpt offsets show` prints them, with another reservoirVersion and index",
         lambda one: 0 <= one.version <= _LARGEST,
     ),
+    IcebergOffset: (
+        "of an Iceberg source: all four keys as `ckpt offsets show` prints them, with another snapshot_id and "
+        "position, and scan_all_files false",
+        lambda one: 0 <= (one.snapshot or -1) <= _LARGEST and 0 <= one.position < 2**31 and not one.all_files,
+    ),
 }
-_DELTA_KEYS = {"sourceVersion", "reservoirId", "reservoirVersion", "index", "isStartingVersion"}
+_KEYS: Mapping[type, set[str]] = {
+    DeltaOffset: {"sourceVersion", "reservoirId", "reservoirVersion", "index", "isStartingVersion"},
+    IcebergOffset: {"version", "snapshot_id", "position", "scan_all_files"},
+}
 
 
 def _must_be(like: Offset, value: Json, what: str) -> None:
     shape, valid = _SHAPES[type(like)]
     found = decode(value)
     right = type(found) is type(like) and valid(found)
-    if isinstance(like, DeltaOffset):
-        right = right and isinstance(value, dict) and value.keys() == _DELTA_KEYS
+    if type(like) in _KEYS:
+        right = right and isinstance(value, dict) and value.keys() == _KEYS[type(like)]
     if not right:
         raise UsageError(f"{what} is not an offset {shape}: {_shown(value)}")
 
