@@ -6,8 +6,9 @@ import pytest
 
 from benchmarks import generate
 from ckpt.inspection import Inspection, inspect
-from ckpt.model import StateFile, StateFileKind
+from ckpt.model import Provider, StateFile, StateFileKind
 from ckpt.reader import open_checkpoint, read_checkpoint
+from ckpt.state.folders import find_operators
 from ckpt.state.whole import written_there
 from ckpt.storage.base import FileInfo, Listing
 from ckpt.storage.local import LocalStorage
@@ -15,6 +16,7 @@ from tests.conftest import Ckpt, Run
 from tests.oracle.cases import CASES
 from tests.services.counting import counting_s3
 from tests.spark import mutations
+from tests.state import s3_times
 
 PARTITIONS = 20
 NEWEST = "state/0/0/20.delta"
@@ -79,6 +81,23 @@ def test_the_times_of_the_commits_around_it_tell_who_wrote_a_log(earlier, writte
 
     assert written_there(listing, log) is there
     assert not written_there(listing, snapshot)  # of any time at all: maintenance writes it
+
+
+@pytest.mark.parametrize("query", s3_times.recorded())
+def test_what_spark_wrote_to_s3_has_such_times(query):
+    """Most of it: those that were written in the second of the commit before are read like any other."""
+    listing = s3_times.recorded()[query]
+    places = [
+        place
+        for operator in find_operators(listing, Provider.UNKNOWN)
+        for partitions in operator.stores.values()
+        for place in partitions.values()
+    ]
+    logs = [place.log(log) for place in places for log in place.names.logs if log[0] <= s3_times.BATCHES]
+    known = [log for log in logs if written_there(listing, log)]
+
+    assert len(logs) == 3 * s3_times.BATCHES
+    assert len(known) > len(logs) / 2
 
 
 def test_the_log_of_the_first_batch_is_newer_than_its_offsets():
