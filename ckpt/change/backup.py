@@ -16,7 +16,8 @@ A manifest is read with suspicion: it may have been copied, edited or made for a
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -89,19 +90,34 @@ class Change:
 def save(change: Change, storage: Storage, writer: Writer, backup: Writer) -> Manifest:
     """Back up every file that the steps touch, one at a time, the manifest last.
 
-    Raises StorageError, also where a step is not possible, such as behind a symbolic link; nothing was changed then.
+    Raises StorageError, also where a step is not possible, such as behind a symbolic link; nothing was changed then,
+    and no part of the backup is left.
     """
     owned = [writer.attributes(step.path) for step in change.steps]
     try:
         backup.make_root()
     except StorageError as error:
         raise StorageError(f"the backup cannot be made ({error}); name another folder with `backup`") from error
+    try:
+        return _saved(change, storage, backup, owned)
+    except CkptError:
+        for name in (MANIFEST, *(_kept_as(number, step) for number, step in enumerate(change.steps, 1))):
+            with suppress(CkptError):
+                backup.remove(name)
+        backup.remove_folder("")
+        raise
+
+
+def _kept_as(number: int, step: Step) -> str:
+    return f"{number:04}-{_UNUSUAL.sub('_', step.path)}"
+
+
+def _saved(change: Change, storage: Storage, backup: Writer, owned: Sequence[Attributes | None]) -> Manifest:
     entries = []
     for number, (step, found) in enumerate(zip(change.steps, owned, strict=True), 1):
         file = before = attributes = None
         if step.before is not None:
-            file = f"{number:04}-{_UNUSUAL.sub('_', step.path)}"
-            attributes = found
+            file, attributes = _kept_as(number, step), found
             data = _as_planned(step, storage)
             before = Content.of(data)
             backup.create(file, data)

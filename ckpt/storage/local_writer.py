@@ -57,7 +57,11 @@ class LocalWriter:
             if not os.path.isdir(above):
                 raise StorageError(f"{self._shown('')} cannot be written: create {one_line(above)} first")
             os.mkdir(self._root, 0o700)
-            _flush_folder(above)
+            try:
+                _flush_folder(above)
+            except OSError:
+                self.remove_folder("")
+                raise
 
     def make_folder(self, path: str) -> None:
         """Create the folder with the usual permissions; the root keeps others out."""

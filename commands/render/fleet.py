@@ -29,6 +29,7 @@ _HEADS = (
     "verdict",
 )
 _SHOWN = 10  # checkpoints that could not be inspected, and findings, that are explained on a page
+_KINDS = 3  # findings for which Next has a command
 _AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
@@ -156,10 +157,17 @@ class ScanReport:
             yield from more(len(problems) - _SHOWN)
 
     def _next(self) -> Iterator[Block]:
-        first = next((one for one in self.found.checkpoints if one.worst is not None), None)
-        if first is not None and first.worst is not None:
-            yield Item(f"see what {first.worst.code} {first.worst.name} means, and what to do", 10, "Next")
-            yield Command(f"ckpt inspect {quoted_path(first.path)}")
+        """One command for each kind of worst finding: what it means is the same in all checkpoints that have it."""
+        kinds: dict[str, list[ScannedCheckpoint]] = {}
+        for one in self.found.checkpoints:
+            if one.worst is not None:
+                kinds.setdefault(f"{one.worst.code} {one.worst.name}", []).append(one)
+        for number, (name, those) in enumerate(list(kinds.items())[:_KINDS]):
+            where = f" in {plural(len(those), 'checkpoint')}" if len(those) > 1 else ""
+            yield Item(f"{name}{where}: what it means and what to do", 10, "" if number else "Next")
+            yield Command(f"ckpt inspect {quoted_path(those[0].path)}")
+        if len(kinds) > _KINDS:
+            yield Item(f"and {plural(len(kinds) - _KINDS, 'other finding')}", 10)
 
 
 def _codes(codes: Sequence[str]) -> str:

@@ -49,6 +49,25 @@ def test_the_document_is_as_published(tree: Path, ckpt: Ckpt) -> None:
     assert [json.loads(line) | ages for line in lines] == [one | ages for one in document["checkpoints"]]
 
 
+def test_next_names_a_checkpoint_for_each_kind_of_trouble(copy_of: CopyOf, ckpt: Ckpt) -> None:
+    for number, name in enumerate(("stateless-4.2", "stateless-4.2", "kafka-4.2")):
+        (copy_of(name, to=f"all/{number}") / "commits" / "5").write_text("")
+    (copy_of("stateless-3.5", to="all/3") / "metadata").unlink()
+    root = copy_of("aggregation-hdfs-4.2", to="all/4").parent
+    (root / "4" / "state" / "0" / "0" / "10.delta").unlink()
+    (root / "4" / "state" / "0" / "1" / "10.delta").unlink()
+    _, _, after = ckpt("scan", root).stdout.partition("Next      ")
+    wanted = [
+        "CKPT101 unreadable-log-file in 3 checkpoints: what it means and what to do",
+        f"ckpt inspect {root}/0",
+        "CKPT103 missing-metadata: what it means and what to do",
+        f"ckpt inspect {root}/3",
+        "CKPT301 state-file-missing: what it means and what to do",
+        f"ckpt inspect {root}/4",
+    ]
+    assert after.split() == " ".join(wanted).split()
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ckpt.webpage import inspection_page
+from tests.conftest import Ckpt
 from tests.html.shapes import SHAPES
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -20,6 +21,7 @@ MEASURE = """<script>onload = () => {
     const page = frame.contentDocument, body = page.body
     return {width: page.documentElement.scrollWidth, paper: getComputedStyle(body).backgroundColor,
       plots: page.querySelectorAll("svg").length, scripts: page.querySelectorAll("script,img").length, 
+      aside: Math.max(0, ...[...page.querySelectorAll(".wide")].map(e => e.scrollWidth - e.clientWidth)),
       low: Math.min(99, ...[...page.querySelectorAll("p,td,dd,li")].map(e => parseFloat(getComputedStyle(e).fontSize)))}
   })
   document.body.textContent = "MEASURED" + JSON.stringify(said) + "END"
@@ -62,3 +64,11 @@ def test_a_page_fits_its_window(shape: str, tmp_path: Path) -> None:
         assert found["scripts"] == 0
         assert found["low"] >= 12
         assert (found["paper"] == "rgb(255, 255, 255)") != (shape == "gapped")
+
+
+def test_the_page_of_a_scan_shows_every_column_on_a_phone(tmp_path: Path, ckpt: Ckpt) -> None:
+    page = ckpt("scan", "sample_checkpoints", "-o", "html").stdout
+    found = measured(page, tmp_path, dark=False)
+    assert all(one["width"] <= width for one, width in zip(found, WIDTHS, strict=True))
+    assert found[0]["aside"] == 0
+    assert 'data-head="verdict"' in page
