@@ -149,7 +149,7 @@ def _unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | None) ->
             "waits for rows writes nothing"
         )
     if checkpoint.offsets.latest is None and not start.must_exist:
-        found.append("whether this query has run before: where no batch is planned, --must-exist holds")
+        found.append("whether this query has run before: where no batch is planned, `must_exist` holds")
     if checkpoint.state is not None:
         found.append("damage in the middle of a state file, which `ckpt state verify` sees")
     if start.query is not None and start.query.operators:

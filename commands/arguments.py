@@ -29,6 +29,7 @@ _OPTIONS = {
     "limit": "--limit",
     "master": "--master",
     "mode": "--mode",
+    "must_exist": "--must-exist",
     "operator": "--operator",
     "partitions": "--partitions",
     "partition_id": "--partition-id",

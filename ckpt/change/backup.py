@@ -102,8 +102,9 @@ def save(change: Change, storage: Storage, writer: Writer, backup: Writer) -> Ma
         return _saved(change, storage, backup, owned)
     except CkptError:
         for name in (MANIFEST, *(_kept_as(number, step) for number, step in enumerate(change.steps, 1))):
-            with suppress(CkptError):
-                backup.remove(name)
+            for discard in (backup.discard_temporary, backup.remove):
+                with suppress(CkptError):
+                    discard(name)
         backup.remove_folder("")
         raise
 

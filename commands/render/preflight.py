@@ -7,6 +7,7 @@ from typing import Any
 from ckpt.readiness import Readiness
 from ckpt.restart.recorded import SettingOutlook, SettingUse
 
+from ..arguments import as_options
 from ..exits import Exit
 from .blocks import Block, Heading, Headline, Item, Line, Page, Tone, page_of
 from .document import Document, checkpoint_entry, finding_entry, restart_entry, source_entry, tool
@@ -87,7 +88,9 @@ class PreflightReport:
         if not (found.unknown or found.not_asked):
             return
         yield Heading("Not seen", plural(len(found.unknown) + len(found.not_asked), "thing"))
-        yield from (Item(one, 4, "  - ") for one in (*found.unknown, *(_ASK[name] for name in found.not_asked)))
+        yield from (
+            Item(one, 4, "  - ") for one in (*map(as_options, found.unknown), *(_ASK[name] for name in found.not_asked))
+        )
 
 
 def _said(one: SettingOutlook) -> str:
