@@ -39,7 +39,8 @@ SINK_WITHOUT_QUERY = Diagnosis(
     "The Delta or Iceberg table has no batch of this query, though the checkpoint does: the table was recreated, the "
     "checkpoint got a new id, the query writes elsewhere, or in foreachBatch, or the snapshots of its batches have "
     "expired (Iceberg). The next start writes its batches; a batch that runs again is written again.",
-    "Check that the query writes to this table, and whether the rows of earlier batches are in it.",
+    "Check that the query writes to this table, and whether the rows of earlier batches are in it: those of a batch "
+    "that runs again would be in it twice.",
 )
 SINK_FORGOT = Diagnosis(
     "CKPT415",

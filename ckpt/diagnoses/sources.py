@@ -2,6 +2,7 @@
 
 from ckpt.diagnoses.common import ERROR, NOTE, WARNING
 from ckpt.findings import Diagnosis
+from ckpt.sinks import DROP_IDS
 
 _LEAVES = (
     "A failed start of a new batch leaves its offsets file behind, which every later start reads: do not try it before "
@@ -31,7 +32,7 @@ KAFKA_NO_TOPIC = Diagnosis(
     "the brokers create an empty topic because of it.",
     "Do not start the query. Check the brokers and the name. A topic that is created again is empty: before the start, "
     "move the query to its beginning with `ckpt offsets set {checkpoint}`. To continue without the topic, take it out "
-    "of `subscribe`, and out of the checkpoint with the same command.",
+    "of `subscribe`, and out of the checkpoint with the same command. The page has the commands.",
 )
 KAFKA_NOT_SUBSCRIBED = Diagnosis(
     "CKPT424",
@@ -68,7 +69,7 @@ DELTA_OTHER_TABLE = Diagnosis(
     "replaced, or it is another one. The next start fails, with failOnDataLoss=false too.",
     "Check that the option path names the table that the query reads. If that table was replaced, start the query with "
     "a new checkpoint: it reads all rows of the new table, what the sink has of the old one stays there, and state "
-    "begins empty.",
+    f"begins empty. Of sinks, {DROP_IDS}.",
 )
 DELTA_LOG_CLEANED = Diagnosis(
     "CKPT452",
@@ -109,7 +110,7 @@ DELTA_COLUMNS_CHANGED = Diagnosis(
     "delta-columns-changed",
     ERROR,
     "A column of the Delta table was renamed or dropped after what the query has read. The next start fails.",
-    "Start the query with a new checkpoint after the change; state begins empty.",
+    f"Start the query with a new checkpoint after the change; state begins empty. Of sinks, {DROP_IDS}.",
 )
 DELTA_LOOKS_REWRITTEN = Diagnosis(
     "CKPT457",

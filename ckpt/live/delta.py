@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.errors import NotFound, SourceError, StorageError
@@ -159,6 +160,7 @@ class _Table:
             begin.snapshot is None or self._has(begin.snapshot),
             None if snapshot is None else tuple(there[one] for one in snapshot),
             self._fits(begin.version, read, newest),
+            _changed_in(read, newest),
             last_read(end) if late else None,
             history.fitting(self.latest),
             options,
@@ -232,6 +234,13 @@ class _Table:
                 raise answer
             seen[one] = not isinstance(answer, NotFound)
         return {one: FileNow(one.rows, seen.get(one)) for one in files}
+
+
+def _changed_in(read: Mapping[int, TableVersion], newest: TableMetadata) -> int | None:
+    """The first of the newest versions whose columns can be read as those of the newest."""
+    described = [(version, found.metadata) for version, found in sorted(read.items(), reverse=True) if found.metadata]
+    fitting = takewhile(lambda one: reads_as(one[1].columns, newest.columns), described)
+    return min((version for version, _ in fitting), default=None)
 
 
 def _inside(path: str) -> bool:

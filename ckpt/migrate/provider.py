@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt.checkpoint import Checkpoint
+from ckpt.checks.first_start import into_noop
 from ckpt.errors import CkptError
 from ckpt.export.choose import Wanted
 from ckpt.export.confs import PROVIDER_CLASSES
@@ -265,7 +266,9 @@ def _new(path: str, to: ToProvider) -> str:
 def _rewriting(move: ProviderMove, path: str) -> Iterator[Advice]:
     new = _new(path, move.to)
     checkpoint = move.handoff.inspection.checkpoint
-    if checkpoint.offsets.latest != checkpoint.commits.latest:
+    if any(into_noop(checkpoint, None)):
+        yield Advice("start the query once into noop, as `ckpt inspect` says: its newest batch is in the sink already")
+    elif checkpoint.offsets.latest != checkpoint.commits.latest:
         yield Advice(
             f"start the query once more with the trigger availableNow, which ends with a commit: batch "
             f"{checkpoint.offsets.latest} is planned and not committed, and ckpt rewrite refuses that"

@@ -1,7 +1,7 @@
 """The forecast of a start, with what the sources have answered (``ckpt.live``): findings, and what to do about them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from ckpt import diagnoses
@@ -177,29 +177,71 @@ class _Judge:
     def _remedy(self, diagnosis: Diagnosis, same: Sequence[PartOutlook]) -> str | None:
         batch = self.start.batch_id
         if diagnosis is diagnoses.sources.KAFKA_NO_TOPIC:
-            return None
+            return self._of_missing(same)
         if all(one.later for one in same):
             return (
                 f"Batch {batch} still runs: start the query with trigger once, which ends after it. The batch after it "
-                "would fail: first move the query, or take the topic out, with `ckpt offsets set {checkpoint}`."
+                f"would fail. Afterwards {self._set(after=True)} shows the plan to move the query past what is gone, "
+                "or to take the topic out. Apply it before the next start."
             )
         if self.again:
             return self._of_planned(same)
         return f"{self._costs(same)} {self._set()} shows the plan for it. Apply it before the start.".strip()
+
+    def _of_missing(self, same: Sequence[PartOutlook]) -> str:
+        """For a topic that is not there: it is created again, or given up if there are others."""
+        topics = {one.part[0] for one in same}
+        first = ""
+        if self.again:
+            first = f"`ckpt skip {{checkpoint}}` leaves out batch {self.start.batch_id}, which cannot be read; then "
+        remedy = (
+            "Do not start the query. Check the brokers and the name. A topic that is created again is empty: then, "
+            f"before the start, {first}{self._set(topics)} shows the plan to move the query to its beginning; apply it."
+        )
+        if topics < {one.part[0] for one in self.parts}:
+            remedy += (
+                f" To continue without the topic instead, take it out of `subscribe`: {first}{self._set()} shows the "
+                "plan to take it out of the checkpoint. Apply it; what was not read of the topic is lost."
+            )
+        return f"{remedy}{self._of_others(topics)}"
+
+    def _of_others(self, topics: Set[str]) -> str:
+        """What a planned batch that is left out had of topics that are still there: a sink may have it."""
+        ends: dict[str, dict[str, int]] = {}
+        for one in self.parts:
+            if self.again and one.part[0] not in topics and one.fate is Fate.CONTINUES and one.end is not None:
+                ends.setdefault(one.part[0], {})[str(one.part[1])] = one.end
+        if not ends:
+            return ""
+        text = json.dumps(ends, separators=(",", ":"))[1:-1]
+        return (
+            f" If the sink has batch {self.start.batch_id} already, as `--sink` tells, its rows of the other topics "
+            f"would be in it twice: give {text} for them then."
+        )
 
     def _of_planned(self, same: Sequence[PartOutlook]) -> str:
         """For a batch that was planned before, whose range cannot be moved."""
         batch = self.start.batch_id
         if not any(one.fate in RECREATED for one in self.parts):
             gone = sum(one.lost for one in self.parts)
+            then = ""
+            if any(one.now and one.end is not None and one.now.earliest > one.end for one in same):
+                then = (
+                    f" Rows after that batch are gone too: before the next start, {self._set(after=True)} shows the "
+                    "plan to begin at the earliest rows that are left. Apply it."
+                )
             return (
                 f"{gone:,} {_offsets(gone)} are gone for good. Start the query with failOnDataLoss=false and trigger "
                 f"once, until batch {batch} is committed: it reads what is left of it. Afterwards leave the option out."
+                f"{then}"
             )
+        sure = any(one.fate in _CERTAIN for one in self.parts)
+        lead = "" if sure else "If it was not recreated, start the query as usual. If it was: "
         return (
-            f"`ckpt skip {{checkpoint}}` leaves out batch {batch}, which cannot be read. Then {self._set()}: the query "
-            "begins at the earliest rows of the new topic, and reads what that batch had of other topics. What it had "
-            "of other sources is left out: `ckpt offsets show {checkpoint}` says what that is."
+            f"{lead}`ckpt skip {{checkpoint}}` leaves out batch {batch}, whose rows are gone. Then {self._set()}: the "
+            "query begins at the earliest rows of the new topic, and reads what that batch had of other topics. What "
+            "it had of other sources is left out: `ckpt offsets show {checkpoint}` says what that is."
+            f"{self._of_others({one.part[0] for one in self.parts if one.fate in RECREATED})}"
         )
 
     def _costs(self, same: Sequence[PartOutlook]) -> str:
@@ -214,15 +256,23 @@ class _Judge:
             return "If it was not recreated, start the query as usual. If it was, to read all its rows,"
         return "To read all rows of the new topic (if it is the old one, that reads rows again),"
 
-    def _set(self) -> str:
-        """The command that moves the end of the latest batch to what can be read of each partition."""
+    def _set(self, created: Set[str] = frozenset(), *, after: bool = False) -> str:
+        """The command that moves the end of the latest batch to what can be read of each partition.
+
+        Topics that are missing are taken out, or start over where somebody has ``created`` them again. ``after``: once
+        the planned batch has run.
+        """
         recreated = {one.part[0] for one in self.parts if one.fate in RECREATED}
         topics: dict[str, dict[str, int | None]] = {}
         for one in self.parts:
             (topic, number), now = one.part, one.now
             at = one.begin if one.fate is Fate.CONTINUES and topic not in recreated else now.earliest if now else None
+            if after and now is not None:
+                at = max(one.end or 0, now.earliest)
             if one.fate is Fate.NOT_SUBSCRIBED:
                 at = None
+            if topic in created:
+                at = 0
             if at is not None or one.start is not None or one.end is not None:
                 topics.setdefault(topic, {})[str(number)] = at
         to = quoted(json.dumps(topics, separators=(",", ":")))

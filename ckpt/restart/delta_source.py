@@ -12,7 +12,7 @@ from dataclasses import replace
 from ckpt import diagnoses
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, LiveSource, VersionNow
 from ckpt.model import Json
-from ckpt.restart import messages
+from ckpt.restart import delta_remedies, messages
 from ckpt.restart.delta_unread import after, between, count_of, place
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.outlook import SourceOutlook, Trouble, judged, plural
@@ -128,12 +128,9 @@ class _Judge:
 
     def _other_table(self) -> Trouble:
         detail = f"it has the id {self._now.table_id}, and the query has read {self._end.table_id}"
-        remedy = (
-            "Check the option path: is it the table that the query reads? If so, the table was created again or "
-            "replaced, and no option makes this checkpoint read it. Start the query with a new checkpoint: it reads "
-            "all rows of the new table; what the sink has of the old one stays there, and state begins empty."
+        return Trouble(
+            diagnoses.sources.DELTA_OTHER_TABLE, detail, delta_remedies.OTHER_TABLE, error=messages.OTHER_DELTA_TABLE
         )
-        return Trouble(diagnoses.sources.DELTA_OTHER_TABLE, detail, remedy, error=messages.OTHER_DELTA_TABLE)
 
     def _hidden_log(self) -> Trouble | None:
         """Versions that a start goes back to, and that are not there."""
@@ -150,18 +147,8 @@ class _Judge:
     def _older_table(self) -> Trouble:
         now = self._now
         detail = f"it ends at version {now.latest}, and the query has read up to version {self._last}"
-        remedy = "The table was put back from an older copy, or the option path names a copy: name the right one. "
-        if now.fitting_batch is not None:
-            remedy += (
-                "If the older copy is to stay, `ckpt rewind {checkpoint} "
-                f"--to-batch {now.fitting_batch} --replay new` moves the query back to where this copy ends: it then "
-                "reads what is written from now on. Rows that it had read of the lost versions stay in the sink."
-            )
-        else:
-            remedy += (
-                "If the older copy is to stay, start the query with a new checkpoint: every row is read again, and a "
-                "sink that keeps the old ones has them twice; state begins empty."
-            )
+        command, batch = self._back_to(now.latest + 1), self._batch if self._planned else None
+        remedy = delta_remedies.older_table(command, batch, now.fitting_batch)
         runs = not self._rules.delta_sees_missing_versions
         error = messages.DELTA_VERSIONS_MISSING
         return Trouble(diagnoses.sources.DELTA_OLDER_TABLE, detail, remedy, error=error, runs=runs, skips=runs)
@@ -170,10 +157,7 @@ class _Judge:
         began = self._before.version if self._before else self._last
         detail = f"the table as of version {began}, with which the query began, cannot be put together from its log"
         if self._before is not None or self._planned or self._end.initial_snapshot:
-            remedy = (
-                "Not all of the table as it was then has been read, and the rest can no longer be told from what has. "
-                "Start the query with a new checkpoint: it reads the whole table, also what was read already."
-            )
+            remedy = delta_remedies.REST_OF_FIRST_TABLE
         else:
             at = max(self._end.version, self._now.first)
             begins = f"Start the query with the option startingVersion={at}, until its next batch is committed"
@@ -210,22 +194,32 @@ class _Judge:
         """The command that moves the end of the latest batch to the beginning of a version, if that is later."""
         if version <= self._end.version:
             return ""
+        return f"{self._set_to(version)} shows the plan to continue at version {version}. Apply it. "
+
+    def _back_to(self, version: int) -> str | None:
+        """The same where that is earlier: not before the latest batch began, at whose range a start looks again.
+
+        Of a planned batch, which is skipped, nothing may be left.
+        """
+        before = self._before
+        if before is None or before.initial_snapshot or self._end.initial_snapshot:
+            return None
+        first = before.version + (not before.at_boundary)
+        return self._set_to(version) if first == version or (first < version and not self._planned) else None
+
+    def _set_to(self, version: int) -> str:
         value = dict(self._value) if isinstance(self._value, dict) else {}
         base = -1 if value.get("sourceVersion") == 1 else -100
         value |= {"reservoirVersion": version, "index": base}
         to = quoted(json.dumps(value, separators=(",", ":")))
-        command = f"`ckpt offsets set {{checkpoint}} --source {self._index} --to {to}`"
-        return f"{command} shows the plan to continue at version {version}. Apply it. "
+        return f"`ckpt offsets set {{checkpoint}} --source {self._index} --to {to}`"
 
     def _schema(self) -> Iterator[Trouble]:
         changed = [version for version, _ in self._new if not version.fits]
         if self._now.fits and not changed:
             return
         detail = "a column that the query has still to read has another name in the newest version, or is gone"
-        remedy = (
-            "Start the query with a new checkpoint, and with the option startingVersion set to the version after the "
-            "change; state begins empty. Rows before it that were not read are read by a batch query, or by none."
-        )
+        remedy = delta_remedies.columns_changed(self._now.changed_in)
         later = self._now.fits and self._planned
         yield Trouble(
             diagnoses.sources.DELTA_COLUMNS_CHANGED, detail, remedy, error=messages.DELTA_COLUMNS_CHANGED, later=later
@@ -290,12 +284,7 @@ class _Judge:
         count = count_of([files[at] for at in gone])
         has = "was not read is" if len(gone) == 1 else "were not read are"
         detail = f"{count} that {has} not there: deleted by VACUUM, or by hand"
-        remedy = (
-            "Put the files back from a copy, if there is one. If not: start the query in a session with the setting "
-            f"spark.sql.files.ignoreMissingFiles=true, until it has read them: it leaves out {count}, silently. "
-            "If VACUUM deleted them after OPTIMIZE, their rows are in other files of the table: a batch query can read "
-            "them."
-        )
+        remedy = delta_remedies.files_gone(count)
         later = gone[0] >= len(self._of_batch) if self._planned else gone[0] >= self._now.most_files
         yield Trouble(
             diagnoses.sources.DELTA_FILES_GONE,
@@ -308,8 +297,7 @@ class _Judge:
 
     def _rewritten(self) -> Trouble:
         detail = f"version {self._now.rewritten} was written after the batch that has read it was planned"
-        remedy = (
-            "Find out whether the table was put back from an older copy, and has been written to since. If it was, "
-            "rows of the versions that the query had read under the same numbers are never read."
-        )
+        rewritten = None if self._planned else self._now.rewritten
+        command = None if rewritten is None else self._back_to(rewritten)
+        remedy = delta_remedies.rewritten(rewritten, command)
         return Trouble(diagnoses.sources.DELTA_LOOKS_REWRITTEN, detail, remedy, runs=True)

@@ -1,10 +1,12 @@
 """Rules about what the offsets of the sources say."""
 
+from collections.abc import Mapping
+
 from ckpt import diagnoses
 from ckpt.checkpoint import OFFSETS
 from ckpt.filelogs import file_source_logs
 from ckpt.findings import Diagnosis, Finding
-from ckpt.model import SourceOffset
+from ckpt.model import Json, SourceOffset
 from ckpt.restart import messages, remedies
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
@@ -59,7 +61,8 @@ def doubtful_offsets(start: Start) -> Forecast | None:
                 detail += f": topic {moved.switched[1]}, where that had {moved.switched[0]}"
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and moved.recreated:
                 detail = f"{detail}: {_went_back(moved)}; {_KAFKA_BACK.format(start.latest)}"
-                remedy = remedies.topic_recreated(start.latest)
+                alone = len(end.sources) == 1
+                remedy = remedies.topic_recreated(start.latest, index, _beginning(old, moved.recreated), alone=alone)
             error = _words_about_going_back(old, new)
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and error is not None:
                 remedy = remedies.offsets_reversed(start.latest)
@@ -105,6 +108,17 @@ def _words_about_going_back(old: SourceOffset, new: SourceOffset) -> str | None:
         case FileOffset(), FileOffset():
             return messages.FILES_REVERSED
     return None
+
+
+def _beginning(old: SourceOffset, recreated: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
+    """Where topics begin that were created again, and where the others go on."""
+    was = decode(old.value)
+    assert isinstance(was, KafkaOffset)
+    found: dict[str, dict[str, Json]] = {}
+    for (topic, partition), offset in was.partitions.items():
+        new = recreated.get(topic)
+        found.setdefault(topic, {})[str(partition)] = offset if new is None else 0 if partition in new else None
+    return dict(found)
 
 
 def _went_back(moved: Advance) -> str:

@@ -4,11 +4,13 @@ What ``ckpt repair`` can plan is left to it: it knows every fix, what each costs
 together.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 
 from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
-from ckpt.shell import quoted_path
+from ckpt.model import Json
+from ckpt.shell import quoted, quoted_path
 from ckpt.sinks import DROPS_OR_REPEATS
 from ckpt.storage.locations import local_path
 from ckpt.versions import RULES
@@ -59,16 +61,27 @@ def restore_offsets(batch_ids: Sequence[int]) -> str:
     return diagnoses.common.RESTORE.replace("{path}", named)
 
 
-def topic_recreated(latest: int | None) -> str:
+def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Json], *, alone: bool) -> str:
     """For the end of an uncommitted batch that is below its start: Kafka had fewer rows than had been read.
 
-    A start that finds them gone fails, and has written the offsets that are there now (measured on 4.2.0).
+    A start that finds them gone fails, and has written the offsets that are there now (measured on 3.5 to 4.3).
+
+    Args:
+        latest: The batch.
+        source: Its index.
+        beginning: Offsets at which the new topic begins, and other topics go on.
+        alone: Whether the query has no other source.
+
     """
+    to = quoted(json.dumps(beginning, separators=(",", ":")))
+    others = "" if alone else " What that batch had of other sources is left out: `ckpt offsets show {checkpoint}`."
     return (
         f"Do not start the query with failOnDataLoss=false: batch {latest} would read no row, and the query would then "
-        f"resume from its end, so that every row below that is never read. If the topic was recreated, "
-        "`ckpt handoff {checkpoint}` starts a new query at the earliest rows of the topic, and loses none. If it was "
-        f"not, put {OFFSETS}/{latest} back from a copy of the checkpoint, this file alone."
+        "resume from its end, so that every row below that is never read. If the topic was recreated, "
+        f"`ckpt skip {{checkpoint}}` makes batch {latest} count as done, which has read no row of it; then "
+        f"`ckpt offsets set {{checkpoint}} --source {source} --to {to}` shows the plan to begin at the earliest rows "
+        f"of the new topic; apply it.{others} If it was not, put {OFFSETS}/{latest} back from a copy of the "
+        "checkpoint, this file alone."
     )
 
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from ckpt import settings
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
+from ckpt.checks.first_start import into_noop
 from ckpt.copying import Selection
 from ckpt.export.reading import Chosen
 from ckpt.formats.metadata import build_metadata
@@ -146,7 +147,12 @@ def droppings_for(chosen: Chosen, keys: Sequence[Key]) -> dict[int, Dropping]:
 def _uncommitted(chosen: Chosen) -> Iterator[str]:
     """A batch that is planned. A sink may have its rows, and nothing here says so: only the query knows its state."""
     planned_batch, done = chosen.checkpoint.offsets.latest, chosen.checkpoint.commits.latest
-    if planned_batch is not None and planned_batch != done:
+    if planned_batch is not None and any(into_noop(chosen.checkpoint, None)):
+        yield (
+            f"batch {planned_batch} is planned and not committed, and sinks have its rows. Start the query once into "
+            "noop first, as ckpt inspect says"
+        )
+    elif planned_batch is not None and planned_batch != done:
         yield (
             f"batch {planned_batch} is planned and not committed. Start the query with the trigger availableNow, which "
             f"ends with a commit; or take the plan back: ckpt rewind to batch {done} with a new range, which says what "

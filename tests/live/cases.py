@@ -9,7 +9,7 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,13 +51,15 @@ class Broker:
 
         self._all(self._admin.create_partitions([NewPartitions(topic, total)]))
 
-    def fill(self, topic: str, rows: int, partitions: range = range(2)) -> None:
+    def fill(self, topic: str, rows: int, partitions: range = range(2), values: Iterator[int] | None = None) -> None:
+        """Rows for each partition: their numbers, or the values given."""
         from confluent_kafka import Producer
 
         producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 0}, logger=SILENT)  # knows all partitions
         for row in range(rows):
             for partition in partitions:
-                producer.produce(topic, str(row).encode(), partition=partition)
+                value = row if values is None else next(values)
+                producer.produce(topic, str(value).encode(), partition=partition)
         assert producer.flush(30) == 0
 
     def expire(self, topic: str, before: int, partitions: range = range(2)) -> None:

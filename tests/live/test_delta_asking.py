@@ -77,6 +77,16 @@ def test_the_page_and_the_document(checkpoint: Path, tmp_path: Path, ckpt: Ckpt)
     assert (live["table_id"], live["first_version"], live["last_version"]) == (ID, 0, 2)
 
 
+def test_the_version_since_which_columns_have_their_names(checkpoint: Path, tmp_path: Path) -> None:
+    described = [
+        {"metaData": {"id": ID, "schemaString": json.dumps(struct(**columns)), "configuration": {}}}
+        for columns in ({"id": "long", "old": "long"}, {"id": "long", "new": "long"}, {"id": "long", "new": "string"})
+    ]
+    place = table(tmp_path / "t", [], *([one] for one in described), [add("1")])
+    assert asked(checkpoint, place).changed_in == 3
+    assert asked(checkpoint, table(tmp_path / "same", [], [])).changed_in is None
+
+
 def test_a_place_without_a_table_is_one_line(checkpoint: Path, tmp_path: Path, ckpt: Ckpt) -> None:
     run = ckpt("inspect", checkpoint, "--sources", "--source-option", f"0.path={tmp_path / 'nowhere'}")
     assert run.exit_code == 3

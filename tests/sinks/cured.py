@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import tarfile
 from collections import Counter
@@ -107,6 +108,19 @@ def _named_again(query: Asked, told: Told) -> Answer:
     return _started(query, place)
 
 
+def _told_to_remember(query: Asked, told: Told, *, cleaned: bool) -> Answer:
+    """The statement of the page, by the letter, after a crash between sink and commit."""
+    place = query.copied(f"told-to-remember-{cleaned}")
+    ONLY_DELTA["forgotten"](query, place)
+    if cleaned:
+        query.checkpointed(place)
+    (remedy,) = [one["remedy"] for one in told.ask(place)["findings"] if one["code"] in ("CKPT414", "CKPT415")]
+    for statement in re.findall("`(ALTER TABLE [^`]*)`", remedy):
+        query.sql(statement.replace("...", "{table}"), place)
+    told.ask(place)
+    return {"remedy": remedy, **_started(query, place)}
+
+
 def _made_good(query: Asked, told: Told) -> Answer:
     place = query.copied("made-good")
     sink_goes_back(2)(query, place)
@@ -177,6 +191,8 @@ def _stateful(version: int, asked: Asked, told: Told) -> Answer:
 _CURES: Mapping[str, Scenario] = {
     "delta: copied with a new id": _copied_with_a_new_id,
     "delta: named again": _named_again,
+    "delta: told to remember": partial(_told_to_remember, cleaned=False),
+    "delta: told to remember, log cleaned": partial(_told_to_remember, cleaned=True),
     "delta: made good": _made_good,
     "parquet: made good": _made_good,
     "parquet: holes": _holes,

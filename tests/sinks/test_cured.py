@@ -121,6 +121,19 @@ def test_a_lost_id_is_that_of_the_only_query_in_the_table(found: Found) -> None:
     assert times(answer) == ONCE
 
 
+def test_a_table_that_is_told_to_remember_gets_no_row_twice(recorded: Found) -> None:
+    answer, (said, then) = recorded["delta: told to remember"]
+    assert "CKPT415" in codes(said)
+    assert then["sink"]["outcome"] == "passes-over"
+    assert times(answer) == ONCE
+
+
+def test_once_its_log_was_cleaned_it_cannot_remember_as_was_said(recorded: Found) -> None:
+    answer, (said, _) = recorded["delta: told to remember, log cleaned"]
+    assert "those of a batch that runs again would be in it twice" in remedy(said, "CKPT414")
+    assert {row for row, count in times(answer).items() if count > 1} == {*range(50, 60)}
+
+
 def test_a_sink_that_lacks_batches_gets_them_by_a_rewind(found: Found) -> None:
     ran = of_a_sink(found, "made good")
     assert ran

@@ -29,6 +29,7 @@ FILES = {
     "changelog": "tests/migrate/switching",
     "cured": "tests/sinks/cured",
     "kafka-delta": "tests/sinks/kafka_delta",
+    "obeyed": "tests/live/obeyed",
     "obeying": "tests/sinks/obeying",
     "repaired": "tests/ways/oracle/repaired",
     "transform": "tests/migrate/transforming",
@@ -71,7 +72,7 @@ def main(names: list[str]) -> None:
 
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        if "kafka-delta" in names:
+        if {"kafka-delta", "obeyed"} & {*names}:
             (folder / "broker").mkdir()
             os.environ["CKPT_KAFKA"] = stack.enter_context(kafka_broker(folder / "broker"))
         spark = session(",".join(map(str, connector_jars())))

@@ -99,3 +99,12 @@ def test_a_plan_names_it_once_and_promises_what_inspect_says(copy_of: CopyOf) ->
 def test_a_query_without_state_needs_none(copy_of: CopyOf) -> None:
     plan = rewind(str(copy_of("kafka-4.2")), to_batch=4)[0]
     assert FIRST_START not in {step.path for step in plan.steps}
+
+
+def test_nobody_says_to_start_the_query_as_usual(back: Path, ckpt: Ckpt, tmp_path: Path) -> None:
+    refused = ckpt("rewrite", back, "--into", tmp_path / "new", "--plan").stdout
+    assert "sinks have its rows" in refused
+    assert "availableNow" not in refused
+    moved = ckpt("migrate", "provider", back, "--to", "rocksdb").stdout
+    assert "start the query once into noop" in " ".join(moved.split())
+    assert "availableNow" not in moved
