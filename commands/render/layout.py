@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from tabulate import tabulate
-
 from .blocks import (
     COPIED,
     TONES,
@@ -151,8 +149,11 @@ class Layout:
 
 
 def _columns(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
-    """Rows in aligned columns, indented by two."""
-    return textwrap.indent(tabulate(rows, headers=heads, tablefmt="plain", disable_numparse=True), "  ")
+    """Rows in aligned columns, indented by two; two more are left beside a head."""
+    least = [len(head) + 2 for head in heads] or [0] * len(rows[0])
+    widths = [max(width, *map(len, cells)) for width, *cells in zip(least, *rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)) for row in ((heads, *rows) if heads else rows))
+    return "\n".join(f"  {line}".rstrip() for line in lines)
 
 
 def for_standard_output() -> Layout:
