@@ -9,6 +9,7 @@ from typing import Any
 from ckpt.errors import UsageError
 from ckpt.model import Json
 from ckpt.storage.base import one_line
+from ckpt.storage.given import read_text
 from ckpt.versions import Spark
 
 SCHEMA = 1
@@ -89,7 +90,7 @@ def read_query(path: str) -> QueryDescription:
 
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise UsageError(f"{one_line(path)} cannot be read: {why}") from error

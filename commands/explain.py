@@ -1,6 +1,5 @@
 """ckpt explain."""
 
-import stat
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,13 +11,13 @@ from ckpt.explain import Explanation, explain_error
 from ckpt.inspection import Inspection, inspect
 from ckpt.reader import open_checkpoint
 from ckpt.storage.base import one_line
+from ckpt.storage.given import ends
 
 from . import options
 from .render.explain import ExplanationReport
 from .report import Output, emit
 
 _BATCHES = 10
-_OPENED = "/dev/fd/"  # what a shell has opened, as in <(command)
 
 
 def explain(
@@ -67,10 +66,9 @@ def _explained(text: str | None, found: Inspection | None) -> Explanation:
 def _readable(text: str) -> bool | None:
     """Whether it can be read as a file: folders cannot, nor what may never end; None if nothing has this name."""
     try:
-        mode = Path(text).stat().st_mode
+        return ends(text)
     except (OSError, ValueError):  # too long for a name, or not one
         return None
-    return stat.S_ISREG(mode) or (stat.S_ISFIFO(mode) and text.startswith(_OPENED))
 
 
 def _read(name: str, path: Path | None, found: Inspection | None) -> Explanation:

@@ -1,12 +1,12 @@
 """ckpt offsets: a group of commands about where the sources of a query stand."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ckpt.errors import CkptError, UsageError
 from ckpt.handoff import show_offsets
+from ckpt.storage.given import read_text
 from ckpt.ways.offsets import export_offsets, import_offsets, set_offsets
 
 from . import change_options, options
@@ -148,7 +148,7 @@ def _read(text: str) -> str:
     if not text.startswith("@"):
         return text
     try:
-        return Path(text[1:]).read_text(encoding="utf-8")
+        return read_text(text[1:])
     except (OSError, UnicodeDecodeError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"{text[1:]} cannot be read: {reason}") from error

@@ -275,3 +275,26 @@ def test_pipes_and_sockets_do_not_hang(ckpt: Ckpt, copy_of: CopyOf) -> None:
     os.mkfifo(checkpoint / "offsets" / "5")
     os.mkfifo(checkpoint / "offsets" / "note")
     assert ckpt("inspect", checkpoint).exit_code in (1, 3)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["preflight", "stateless-4.2", "--expect", "{}"],
+        ["inspect", "kafka-4.2", "--sources", "--source-option", "0.kafka.sasl.jaas.config=@{}"],
+        ["scan", "kafka-4.2", "--sources", "--source-option", "kafka.bootstrap.servers=@{}"],
+        ["offsets", "set", "kafka-4.2", "--source", "0", "--to", "@{}"],
+        ["scan", "kafka-4.2", "--textfile", "{}"],
+    ],
+    ids=lambda words: words[0] + words[-1],
+)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_pipe_or_a_device_in_place_of_a_file_is_refused(
+    words: list[str], kind: str, ckpt: Ckpt, tmp_path: Path
+) -> None:
+    place = tmp_path / kind
+    os.mkfifo(place) if kind == "pipe" else place.symlink_to("/dev/zero")
+    run = ckpt(*(str(SAMPLES / word) if (SAMPLES / word).is_dir() else word.format(place) for word in words))
+    assert run.exit_code == 2
+    assert run.refusal()
+    assert not place.is_file()

@@ -37,6 +37,7 @@ class Level(IntEnum):
     INFO = 2
 
 
+_TEXTS = ("msg", "message", "log", "textPayload")  # of Spark's log, other loggers, Docker, Google Cloud
 _LEVELS = {"WARN": Level.WARNING, "WARNING": Level.WARNING} | dict.fromkeys(("TRACE", "DEBUG", "INFO"), Level.INFO)
 
 
@@ -113,7 +114,7 @@ def unpacked(line: str) -> tuple[Level | None, list[str]]:
             record = json.loads(line)
         except (ValueError, RecursionError):
             record = None
-        if isinstance(record, dict):
+        if isinstance(record, dict) and not record.keys().isdisjoint((*_TEXTS, "exception")):
             return _of_json(record)
     if "\\n\\tat " in line:
         return level_of(line), line.replace("\\n", "\n").replace("\\t", "\t").split("\n")
@@ -121,9 +122,9 @@ def unpacked(line: str) -> tuple[Level | None, list[str]]:
 
 
 def _of_json(record: dict[str, object]) -> tuple[Level | None, list[str]]:
-    """A record of Spark's structured log."""
+    """A record of a structured log; one of several lines may have a level in the first of them."""
     level = record.get("level")
-    texts = [str(record.get("msg") or record.get("message") or "")]
+    texts = [next((text for key in _TEXTS if isinstance(text := record.get(key), str)), "")]
     match record.get("exception"):
         case {"class": thrown, **more}:
             texts.append(f"{thrown}: {more.get('msg')}")
@@ -132,5 +133,5 @@ def _of_json(record: dict[str, object]) -> tuple[Level | None, list[str]]:
                     texts += (f"\tat {one.get('class')}.{one.get('method')}" for one in frames if isinstance(one, dict))
                 case str(frames):
                     texts.append(frames)
-    found = _LEVELS.get(level, Level.ERROR) if isinstance(level, str) else None
-    return found, "\n".join(texts).split("\n")
+    lines = "\n".join(texts).split("\n")
+    return (_LEVELS.get(level, Level.ERROR) if isinstance(level, str) else level_of(lines[0])), lines

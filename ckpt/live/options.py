@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from ckpt.errors import UsageError
 from ckpt.storage.base import one_line
+from ckpt.storage.given import read_text
 
 _ENVIRONMENT = "env:"
 
@@ -35,7 +35,7 @@ def source_options(words: Sequence[str]) -> dict[int, dict[str, str]]:
 def _value(name: str, text: str) -> str:
     if text.startswith("@"):
         try:
-            return Path(text[1:]).read_text(encoding="utf-8").strip()
+            return read_text(text[1:]).strip()
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is no text"
             raise UsageError(f"`source_options`: the file of {one_line(name)} cannot be read: {why}") from None

@@ -96,6 +96,16 @@ def test_structured_and_escaped_lines_are_read() -> None:
     assert causes(escaped) == ["state-file-cut"]
 
 
+@pytest.mark.parametrize("key", ["msg", "message", "log", "textPayload", "other"])
+def test_a_message_inside_json_is_read(key: str) -> None:
+    assert causes(json.dumps({"time": "x", key: "batch 4 doesn't exist\n", "stream": "stderr"})) == [
+        "batch-does-not-exist"
+    ]
+    assert causes(json.dumps({"level": ["x"], key: "batch 4 doesn't exist", "exception": {"class": {}}})) == (
+        ["batch-does-not-exist"] if key != "other" else []
+    )
+
+
 def test_a_stack_elsewhere_is_not_of_a_checkpoint() -> None:
     elsewhere = "java.io.EOFException\n\tat com.example.Shop.read(Shop.java:1)"
     assert causes(elsewhere) == []
