@@ -9,12 +9,12 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.errors import SourceError, StorageError, UsageError
 from ckpt.live import iceberg, kafka
 from ckpt.live.delta import ask_delta
-from ckpt.live.delta_options import lower, other_rules
+from ckpt.live.delta_options import CHANGE_FEED, lower, other_rules
 from ckpt.live.files import ask_files, other_files
 from ckpt.live.kafka_options import SERVERS, librdkafka, plain
 from ckpt.live.records import KafkaNow, LiveSource, TopicNow
 from ckpt.model import Json, OffsetLog
-from ckpt.sources import KafkaOffset, SourceType, SourceView, decode, in_order
+from ckpt.sources import DeltaOffset, KafkaOffset, SourceType, SourceView, decode, in_order
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import family, local_path
 
@@ -122,12 +122,17 @@ def _asked(
         return LiveSource(view.index, files=ask_files(checkpoint, view.index, options, storage_options, same))
     of_iceberg = view.type is SourceType.ICEBERG
     strange = (iceberg.other_rules if of_iceberg else other_rules)(given)
+    if strange in CHANGE_FEED and not of_iceberg:
+        now = ask_delta(checkpoint, view.index, given, storage_options if same else {})
+        read = decode(view.offset)
+        if isinstance(read, DeltaOffset) and now.table_id != read.table_id:  # which stops any start
+            return LiveSource(view.index, delta=now)
     if strange is not None:
         name = "Iceberg" if of_iceberg else "Delta"
         return LiveSource(view.index, not_asked=f"with the option {strange} {name} has rules that ckpt does not know")
     if of_iceberg:
-        now = iceberg.ask_iceberg(checkpoint, view.index, given, storage_options, same=same)
-        return LiveSource(view.index, iceberg=now)
+        table = iceberg.ask_iceberg(checkpoint, view.index, given, storage_options, same=same)
+        return LiveSource(view.index, iceberg=table)
     return LiveSource(view.index, delta=ask_delta(checkpoint, view.index, given, storage_options if same else {}))
 
 

@@ -20,7 +20,9 @@ _KNOWN = {
     "startingversion",
     "witheventtimeorder",
 }
-_NOT_KNOWN = {"readchangefeed", "readchangedata", "schematrackinglocation", "schemalocation"}
+CHANGE_FEED = {"readchangefeed", "readchangedata"}
+"""The option for a table's change data feed, and its older name."""
+_NOT_KNOWN = {*CHANGE_FEED, "schematrackinglocation", "schemalocation"}
 """Options under which a Delta source has other rules."""
 
 

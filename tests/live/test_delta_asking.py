@@ -110,9 +110,19 @@ def test_a_damaged_log_is_one_line(text: str, checkpoint: Path, tmp_path: Path) 
 
 
 def test_an_option_with_rules_of_its_own_is_not_judged(checkpoint: Path, tmp_path: Path) -> None:
-    options = {"path": str(tmp_path), "readChangeFeed": "true"}
+    options = {"path": str(table(tmp_path / "t", [], [])), "readChangeFeed": "true"}
     (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: options})
     assert source.not_asked == "with the option readchangefeed Delta has rules that ckpt does not know"
+
+
+def test_a_change_feed_of_another_table_stops_a_start(checkpoint: Path, tmp_path: Path, ckpt: Ckpt) -> None:
+    place = table(tmp_path / "t", [], [])
+    first = place / "_delta_log" / f"{0:020}.json"
+    first.write_text(first.read_text().replace(ID, ID[::-1]))
+    words = ["--sources", "--source-option", f"0.path={place}", "--source-option", "0.readChangeFeed=true"]
+    codes = [one["code"] for one in ckpt("inspect", checkpoint, *words, "-o", "json").json()["findings"]]
+    assert "CKPT451" in codes
+    assert ckpt("preflight", checkpoint, *words).exit_code == 1
 
 
 def struct(**columns: Any) -> dict[str, Any]:
