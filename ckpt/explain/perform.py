@@ -14,6 +14,7 @@ from ckpt.secrets import masked
 from ckpt.shell import quoted_path
 
 _SHOWN = 500  # characters of a line
+_CLASS = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_.]*")  # an error class on its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ def explain_error(text: str | BinaryIO, inspection: Inspection | None = None) ->
 
     """
     search = Search()
+    if isinstance(text, str) and _CLASS.fullmatch(text.strip()):
+        text = f"[{text.strip()}]"
     for lines in chunks(text):
         search.add(lines)
     hits = search.found()

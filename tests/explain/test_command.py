@@ -62,6 +62,20 @@ def test_what_is_unknown_says_so_and_what_is_near(ckpt: Ckpt) -> None:
     assert "Nearest" not in ckpt("explain", "org.apache.spark.SparkException: it does not work").stdout
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("DELTA_CONCURRENT_WRITE", "Another writer changed rows of the Delta table at the same time"),
+        (" KAFKA_DATA_LOSS.PARTITIONS_DELETED\n", "Kafka no longer has partitions of the checkpoint"),
+        ("GroupAuthorizationException", "Kafka does not let the query read or write"),
+        ("OSError: [Errno 28] No space left on device", "A disk is full"),
+    ],
+)
+def test_the_name_alone_is_enough(text: str, title: str, ckpt: Ckpt) -> None:
+    assert ckpt("explain", text).stdout.startswith(title)
+    assert ckpt("explain", "DELTA_IS_NICE").exit_code == 1
+
+
 def test_a_text_about_another_checkpoint_says_so(ckpt: Ckpt) -> None:
     def differs(text: str) -> Any:
         return ckpt("explain", text, "--checkpoint", GAPPED, "-o", "json").json()["checkpoint"]["contradictions"]
