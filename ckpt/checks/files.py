@@ -1,5 +1,6 @@
 """Findings about files that are not what Spark reads: checksums, temporary files, vanished ones."""
 
+import re
 from collections.abc import Iterator
 
 from ckpt import diagnoses
@@ -65,11 +66,16 @@ def leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(diagnoses.others.LEFTOVER, found[0], f"{count} in this checkpoint")
 
 
+_OF_ICEBERG = re.compile(r"sources/[0-9]+/offsets")
+"""Where an Iceberg source keeps the place at which the query began, as file 0 (``InitialOffsetStore``)."""
+
+
 def nested(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Folders that are checkpoints of their own, however deep."""
     for folder in sorted(checkpoint.listing.folders):
         above, _, name = folder.rpartition("/")
-        if above and name == OFFSETS and batch_names(checkpoint.listing.in_folder(folder)).ids:
+        ids = batch_names(checkpoint.listing.in_folder(folder)).ids if above and name == OFFSETS else ()
+        if ids and not (tuple(ids) == (0,) and _OF_ICEBERG.fullmatch(folder)):
             yield Finding(diagnoses.others.NESTED, above, "a checkpoint of its own, which is not looked at here")
 
 
