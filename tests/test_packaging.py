@@ -68,7 +68,7 @@ def test_the_library_says_what_is_public() -> None:
 
 def test_the_base_needs_no_spark() -> None:
     needed = {one.partition(">")[0].strip() for one in PROJECT["project"]["dependencies"]}
-    assert needed == {"typer", "pyarrow"}
+    assert needed == {"typer", "tabulate", "pyarrow"}
     assert {"spark", "delta"} <= PROJECT["project"]["optional-dependencies"].keys()
     assert metadata("spark-ckpt")["Requires-Python"] == ">=3.11"
 

@@ -149,11 +149,10 @@ class Layout:
 
 
 def _columns(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
-    """Rows in aligned columns, indented by two; two more are left beside a head."""
-    least = [len(head) + 2 for head in heads] or [0] * len(rows[0])
-    widths = [max(width, *map(len, cells)) for width, *cells in zip(least, *rows, strict=True)]
-    lines = ("  ".join(map(str.ljust, row, widths)) for row in ((heads, *rows) if heads else rows))
-    return "\n".join(f"  {line}".rstrip() for line in lines)
+    """Rows in aligned columns, indented by two."""
+    from tabulate import tabulate  # it looks for other packages: not at the start
+
+    return textwrap.indent(tabulate(rows, headers=heads, tablefmt="plain", disable_numparse=True), "  ")
 
 
 def for_standard_output() -> Layout:
