@@ -69,16 +69,25 @@ def _found(uri: str, storage: Storage, top: Folder) -> SinkLog:
         inside = {}
     if any(is_metadata(name) for name in inside):
         logs.append(METADATA)
-    if len(logs) > 1:
-        return SinkLog(uri, SinkKind.UNKNOWN, unknown=_SEVERAL.format(" and ".join(logs)))
     match logs:
+        case ["_delta_log", "metadata"]:
+            return _of_both(delta_table(uri, storage), iceberg_sink(uri, lambda: read_table(storage)))
         case ["_delta_log"]:
             return delta_table(uri, storage)
         case ["_spark_metadata"]:
             return _files(uri, storage)
         case ["metadata"]:
             return iceberg_sink(uri, lambda: read_table(storage))
-    return SinkLog(uri, SinkKind.UNKNOWN, unknown=_HUDI if ".hoodie" in top.folders else _NONE)
+    why = _SEVERAL.format(" and ".join(logs)) if logs else _HUDI if ".hoodie" in top.folders else _NONE
+    return SinkLog(uri, SinkKind.UNKNOWN, unknown=why)
+
+
+def _of_both(delta: SinkLog, iceberg: SinkLog) -> SinkLog:
+    """A table of one kind that has metadata of the other too (UniForm): the one that a streaming query writes to."""
+    written = [one for one in (delta, iceberg) if any(writer.may_be_query for writer in one.writers)]
+    if len(written) > 1:
+        return SinkLog(delta.uri, SinkKind.UNKNOWN, unknown=_SEVERAL.format(f"{DELTA_LOG} and {METADATA}"))
+    return written[0] if written else delta
 
 
 def sink_of(

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ckpt import NotFound, SinkKind, read_sink
+from ckpt import NotFound, SinkKind, SinkLog, read_sink
 from tests import contract
 from tests.conftest import Ckpt
 from tests.sinks import iceberg
@@ -266,6 +266,26 @@ def test_where_the_snapshot_before_has_expired_there_is_no_rollback(table: Path,
     remedy = iceberg.remedy(document, "CKPT411")
     assert "rollback_to_snapshot" not in remedy
     assert "write to a new table" in remedy
+
+
+def test_a_table_with_metadata_of_both_kinds_is_what_a_query_writes_to(table: Path) -> None:
+    """As Delta's UniForm makes them, whose Iceberg snapshots name no query."""
+    log = table / "_delta_log"
+    log.mkdir()
+
+    def with_txn(*queries: str) -> SinkLog:
+        lines: list[dict[str, Any]] = [{"metaData": {"id": "t", "schemaString": "{}", "configuration": {}}}]
+        lines += [{"txn": {"appId": query, "version": 3, "lastUpdated": 1}} for query in queries]
+        (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, lines)))
+        return read_sink(str(table))
+
+    query = "70593f07-759f-415f-8591-109f754ff6b0"
+    assert with_txn().kind is SinkKind.ICEBERG
+    assert "which of them" in str(with_txn(query).unknown)
+    newest(table).write_text(newest(table).read_text().replace("spark.sql.streaming.queryId", "by"))
+    assert (with_txn(query).kind, with_txn().kind) == (SinkKind.DELTA, SinkKind.DELTA)
+    (table / "_spark_metadata").mkdir()
+    assert "which of them" in str(with_txn(query).unknown)
 
 
 def test_a_page_says_which_file_was_read(table: Path, folder: Path, ckpt: Ckpt) -> None:
