@@ -19,6 +19,7 @@ from ckpt.errors import UsageError
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.native.lookup import typed
+from ckpt.storage.given import ends
 
 Key: TypeAlias = Mapping[str, str | None]
 """Columns of a grouping key and their values as text, as of ``show_state``; None is NULL."""
@@ -132,6 +133,8 @@ def leaf_types(kinds: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
 def read_keys(path: str) -> list[Key]:
     """Keys from a file of JSON objects, one in a line. Raises UsageError, which names the line."""
     try:
+        if not ends(path):
+            raise UsageError(f"{path}: it is no file")
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
