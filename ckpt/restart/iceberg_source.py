@@ -7,13 +7,14 @@ A start with trigger availableNow walks through the table from where the query b
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ckpt import diagnoses
 from ckpt.live.records import IcebergNow, IcebergOption, LiveSource, SnapshotNow
 from ckpt.restart import messages
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
+from ckpt.restart.iceberg_unread import count_of, rest, total
 from ckpt.restart.outlook import SourceOutlook, Trouble, judged, plural
 from ckpt.shell import quoted
 from ckpt.sources import IcebergOffset, decode
@@ -64,19 +65,19 @@ class _Judge:
         """What a start reads, or would read but for snapshots that stop it: snapshots, their files and rows."""
         first = self._begin if self._planned else self._end
         number = self._at[first.snapshot or 0]
-        found = [_rest(self._now.chain[number], first)]
+        found = [rest(self._now.chain[number], first)]
         found += [(one, one.files, one.rows) for one in self._now.chain[number + 1 :] if one.operation == "append"]
         return found
 
     @property
     def waiting(self) -> int | None:
         """Files that are still to be read."""
-        return _sum([files for _, files, _ in self._parts]) if self.reaches else None
+        return total([files for _, files, _ in self._parts]) if self.reaches else None
 
     @property
     def rows(self) -> int | None:
         """The rows in them."""
-        return _sum([rows for _, _, rows in self._parts]) if self.reaches else None
+        return total([rows for _, _, rows in self._parts]) if self.reaches else None
 
     def said(self) -> str:
         """One sentence without a full stop."""
@@ -136,7 +137,7 @@ class _Judge:
             return
         number = self._at[self._end.snapshot]
         here = self._now.chain[number]
-        _, files, rows = _rest(here, self._end)
+        _, files, rows = rest(here, self._end)
         read_files, read_rows, reads_here = files or 0, rows or 0, files != 0
         for later, one in enumerate(self._now.chain[number + 1 :], number + 1):
             if self._barred(one):
@@ -268,43 +269,22 @@ class _Judge:
         first = decode(self._now.first)
         if not isinstance(first, IcebergOffset) or first.snapshot is None or not self._now.chain:
             return
-        file = f"sources/{self._index}/offsets"
-        if first.snapshot in self._at:
-            between = self._now.chain[self._at[first.snapshot] + 1 : self._at.get(self._end.snapshot or 0, 0) + 1]
-            barring = [one for one in between if self._barred(one)]
-            if barring:
-                detail = f"snapshot {barring[0].id}, since then, is no append"
-                options = " and ".join(
-                    sorted({f"{_OPTIONS[one.operation or '']}=true" for one in barring if one.operation in _OPTIONS})
-                )
-                remedy = f"Start the query with another trigger, or with {options}, which is then to be kept."
-                yield Trouble(diagnoses.sources.ICEBERG_BEGINNING_GONE, detail, remedy, runs=True)
-            return
-        detail = f"snapshot {first.snapshot}, which {file}/0 names, is no longer there"
-        remedy = (
-            f"Start the query with another trigger. Or delete {file}/0 and {file}/.0.crc of the checkpoint: Iceberg "
-            "writes the file again, with the oldest snapshot that is there, and no batch but batch 0 needs it."
+        between = self._now.chain[self._at.get(first.snapshot, 0) + 1 : self._at.get(self._end.snapshot or 0, 0) + 1]
+        barring = [one for one in between if self._barred(one)]
+        options = " and ".join(
+            sorted({f"{_OPTIONS[one.operation or '']}=true" for one in barring if one.operation in _OPTIONS})
         )
-        yield Trouble(diagnoses.sources.ICEBERG_BEGINNING_GONE, detail, remedy, runs=True)
-
-
-def count_of(snapshots: Sequence[SnapshotNow]) -> str:
-    """How many files these have added, and rows, in words."""
-    files, rows = _sum([one.files for one in snapshots]), _sum([one.rows for one in snapshots])
-    with_rows = f" with {rows:,} {plural(rows, 'row')}" if rows is not None else ""
-    return f"{files or 0:,} {plural(files or 0, 'file')}{with_rows}"
-
-
-def _rest(snapshot: SnapshotNow, offset: IcebergOffset) -> tuple[SnapshotNow, int | None, int | None]:
-    """What is left of a snapshot after an offset in it: of all files of the table it cannot be told."""
-    if snapshot.operation == "replace":
-        return snapshot, 0, 0
-    if offset.all_files or snapshot.files is None:
-        return snapshot, None, None
-    files = max(snapshot.files - offset.position, 0)
-    rows = snapshot.rows if files == snapshot.files else 0 if files == 0 else None
-    return snapshot, files, rows
-
-
-def _sum(numbers: Sequence[int | None]) -> int | None:
-    return None if None in numbers else sum(one or 0 for one in numbers)
+        kept = f"start it with {options}, which is then to be kept" if options else ""
+        file = f"sources/{self._index}/offsets"
+        if first.snapshot not in self._at:
+            detail = f"snapshot {first.snapshot}, which {file}/0 names, is no longer there"
+            remedy = (
+                f"Start the query with another trigger. Or delete {file}/0 and {file}/.0.crc of the checkpoint"
+                f"{f', and {kept}' if kept else ''}: Iceberg writes the file again, with the oldest snapshot that is "
+                "there, and no batch but batch 0 needs it."
+            )
+            yield Trouble(diagnoses.sources.ICEBERG_BEGINNING_GONE, detail, remedy, runs=True)
+        elif barring:
+            detail = f"snapshot {barring[0].id}, since then, is no append"
+            remedy = f"Start the query with another trigger{f', or {kept}' if kept else ''}."
+            yield Trouble(diagnoses.sources.ICEBERG_BEGINNING_GONE, detail, remedy, runs=True)

@@ -182,6 +182,24 @@ def test_where_the_query_began_matters_to_a_start_with_available_now(
     assert outcome(ckpt, checkpoint, place) == ("continues", [])
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_snapshots_that_were_passed_stop_a_start_with_available_now_too(
+    there: bool, checkpoint: Path, tmp_path: Path, ckpt: Ckpt
+) -> None:
+    """The options with which they were passed are needed for good, also where the query begins anew."""
+    first = checkpoint / "sources" / "0" / "offsets" / "0"
+    first.parent.mkdir(parents=True)
+    first.write_text(json.dumps(end(1, 0)))
+    line = [snapshot(5, parent=1), snapshot(6, "overwrite", parent=5), snapshot(7, "delete", parent=6)]
+    line = [*([snapshot(1)] if there else ()), *line, snapshot(2, parent=7)]
+    words = ["--sources", "--source-option", f"0.path={table(tmp_path / 't', *line)}", "-o", "json"]
+    found = ckpt("inspect", checkpoint, *words).json()["findings"]
+    (remedy,) = [one["remedy"] for one in found if one["code"] == "CKPT476"]
+    assert ("delete sources/0/offsets/0" in remedy) is not there
+    for kind in ("delete", "overwrite"):
+        assert f"streaming-skip-{kind}-snapshots=true" in remedy
+
+
 def test_a_place_has_to_be_given(checkpoint: Path, ckpt: Ckpt) -> None:
     run = ckpt("inspect", checkpoint, "--sources")
     assert run.exit_code == 2
