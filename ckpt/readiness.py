@@ -7,14 +7,16 @@ from ckpt.change.activity import LOOKS_APART_S, age_s, changes
 from ckpt.checkpoint import Checkpoint
 from ckpt.checks.query import Compared, SparkAnswer, as_spark_says, operators_of
 from ckpt.checks.query_sources import sources_of
+from ckpt.checks.sink import SinkOutcome
 from ckpt.checks.starting import in_use, must_exist, state_format
 from ckpt.findings import Asked, Finding, Severity
 from ckpt.inspection import Inspection, RatedFinding, inspect
 from ckpt.live.records import LiveSource
 from ckpt.origin import written_by
 from ckpt.query import QueryDescription
+from ckpt.restart.outlook import SourceOutcome
 from ckpt.restart.recorded import SettingOutlook, setting_outlooks
-from ckpt.sinklog.records import SinkLog
+from ckpt.sinklog.records import SinkKind, SinkLog
 from ckpt.storage import open_storage
 from ckpt.versions import Spark
 
@@ -105,7 +107,7 @@ def readiness(
         _holds(seen),
         setting_outlooks(checkpoint, newest, start.settings),
         start.query,
-        (*_unseen(checkpoint, start, changed), *compared.unknown),
+        (*_unseen(checkpoint, start, changed), *_not_known(seen), *compared.unknown),
         tuple(name for name, not_asked in missing.items() if not_asked),
     )
 
@@ -155,6 +157,19 @@ def _unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | None) ->
     if start.query is not None and start.query.operators:
         found.append(_NOT_IN_A_CHECKPOINT)
     return found
+
+
+def _not_known(seen: Inspection) -> list[str]:
+    """What was asked about, and is not known all the same."""
+    sources = [
+        f"what source {one.live.index} has now: {one.said}"
+        for one in seen.live
+        if one.outcome is SourceOutcome.UNKNOWN and one.said
+    ]
+    sink = seen.sink
+    if sink is None or sink.outcome is not SinkOutcome.UNKNOWN or sink.log.kind is SinkKind.KAFKA:
+        return sources
+    return [*sources, f"which batches the sink has: {sink.said}"]
 
 
 def changed_meanwhile(checkpoint: Checkpoint, storage_options: Mapping[str, str] | None = None) -> str | None:

@@ -130,11 +130,12 @@ class Layout:
         text = _columns(rows, heads)
         match table.too_wide:
             case TooWide.DROP:
-                counts = range(len(heads), _KEPT - 1, -1)
-                narrower = ((count, _columns([row[:count] for row in rows], heads[:count])) for count in counts)
-                kept, text = next(((count, text) for count, text in narrower if self._fits(text)), (0, ""))
+                kept = len(heads)
+                while kept > _KEPT and not self._fits(text):
+                    kept -= 1
+                    text = _columns([row[:kept] for row in rows], heads[:kept])
                 left_out = self._wrap(f"not shown: {', '.join(heads[kept:])}; -o json has them", 2)
-                return "\n".join(part for part in (text, left_out if heads[kept:] else "") if part)
+                return f"{text}\n{left_out}" if heads[kept:] else text
             case TooWide.STACK if not self._fits(text):
                 indent = min(max(map(len, heads)), 24) + 4
                 stacked = (

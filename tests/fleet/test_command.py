@@ -49,6 +49,12 @@ def test_the_document_is_as_published(tree: Path, ckpt: Ckpt) -> None:
     assert [json.loads(line) | ages for line in lines] == [one | ages for one in document["checkpoints"]]
 
 
+def test_a_long_name_leaves_checkpoint_and_finding_on_a_narrow_page(copy_of: CopyOf, ckpt: Ckpt) -> None:
+    root = copy_of("async-kafka-4.2", to="all/" + "orders-" * 12).parent
+    page = ckpt("scan", root).stdout
+    assert f"\n  warning  {'orders-' * 12}  CKPT201\n  not shown: next start, " in page
+
+
 def test_next_names_a_checkpoint_for_each_kind_of_trouble(copy_of: CopyOf, ckpt: Ckpt) -> None:
     for number, name in enumerate(("stateless-4.2", "stateless-4.2", "kafka-4.2")):
         (copy_of(name, to=f"all/{number}") / "commits" / "5").write_text("")
