@@ -160,7 +160,7 @@ def _unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | None) ->
 
 
 def _not_known(seen: Inspection) -> list[str]:
-    """What was asked about, and is not known all the same."""
+    """What was asked about, and is not known anyway."""
     sources = [
         f"what source {one.live.index} has now: {one.said}"
         for one in seen.live

@@ -8,6 +8,13 @@ from ckpt.checks.sink import SinkOutlook
 from ckpt.findings import Finding
 from ckpt.model import FirstStart
 
+_ASK_THE_SINK = (
+    "Find out first whether the sink has that batch: `ckpt inspect {checkpoint} --sink URI` says so of a Delta or "
+    "Iceberg table and of the output of a file sink. If it has, start the query once with "
+    '`.writeStream.format("noop").trigger(once=True)` in a new driver, and then as usual. If it has not, start it as '
+    "usual at once: a start into noop would lose the rows of the batch."
+)
+
 
 def first_start(checkpoint: Checkpoint) -> FirstStart | None:
     """What a mark left in this checkpoint has to say: the batch that is planned and not committed, as planned."""
@@ -24,6 +31,7 @@ def into_noop(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Iterator[Find
     if mark is None or due is None or (sink is not None and sink.certain):
         return
     if not isinstance(mark, FirstStart):
-        yield Finding(diagnoses.sinks.FIRST_INTO_NOOP, FIRST_START, f"batch {due.batch} runs next, and {mark.reason}")
+        detail = f"batch {due.batch} runs next, and {FIRST_START} cannot be read: {mark.reason}"
+        yield Finding(diagnoses.sinks.FIRST_INTO_NOOP, FIRST_START, detail, _ASK_THE_SINK)
     elif mark == due:
         yield Finding(diagnoses.sinks.FIRST_INTO_NOOP, FIRST_START, f"batch {due.batch} runs next, and sinks have it")

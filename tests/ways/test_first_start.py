@@ -59,6 +59,14 @@ def test_if_it_cannot_be_read_it_counts(text: str, back: Path, ckpt: Ckpt) -> No
     assert held(back, ckpt)
 
 
+def test_if_it_cannot_be_read_the_sink_is_asked_before_a_start_into_noop(back: Path, ckpt: Ckpt) -> None:
+    (back / FIRST_START).write_text("[]")
+    page = " ".join(ckpt("preflight", back).stdout.split())
+    assert f"batch {NEWEST} runs next, and {FIRST_START} cannot be read: " in page
+    assert f"Find out first whether the sink has that batch: ckpt inspect {back} --sink URI" in page
+    assert "a start into noop would lose the rows of the batch" in page
+
+
 def test_a_sink_that_was_asked_knows_better(back: Path, ckpt: Ckpt, tmp_path: Path) -> None:
     has, lacks = (table(tmp_path / str(last), query_of(back), last) for last in (NEWEST, NEWEST - 1))
     codes = [one["code"] for one in ckpt("preflight", back, "--sink", has, "-o", "json").json()["holds"]]
