@@ -134,6 +134,7 @@ def test_a_file_that_says_no_keys_is_refused(text: str | None, said: str, ckpt: 
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partitions", [None, 3])
 @pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "join-v3-changelog-4.2", "tws-format2-4.3"])
 def test_processes_write_what_one_does(

@@ -226,6 +226,7 @@ def test_nothing_there(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     assert "nothing" in run.unreached()
 
 
+@pytest.mark.slow
 def test_out_of_reach(ckpt: Ckpt, copy_of: CopyOf) -> None:
     place = "s3://bucket/table?endpoint_override=127.0.0.1:9&scheme=http&region=x&access_key=a&secret_key=b"
     with pytest.raises(StorageError):
