@@ -62,6 +62,9 @@ def _next(inspection: Inspection) -> str:
         return (
             f"{usual}; but if it aggregates, joins or deduplicates, its state is lost: restore state/ before the start"
         )
+    sink = inspection.sink
+    if any(one.live.unreached for one in inspection.live) or (sink is not None and sink.log.unreached):
+        return 'ask again once what was "not reached" can be reached; the checkpoint itself has nothing to repair'
     latest = inspection.checkpoint.offsets.latest
     if latest is not None and latest in inspection.uncommitted:
         path = quoted_path(inspection.checkpoint.uri)

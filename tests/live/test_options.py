@@ -160,6 +160,9 @@ def test_what_cannot_be_reached_leaves_the_rest_of_the_document(ckpt: Ckpt, tmp_
         assert document[key] == plain[key]
     page = ckpt("inspect", SAMPLES / "delta-4.2", *words, "-o", "html")
     assert (page.exit_code, page.stdout.count("not reached: ")) == (3, 2)
+    text = ckpt("inspect", SAMPLES / "delta-4.2", *words).stdout
+    assert 'Next      ask again once what was "not reached" can be reached' in text
+    assert "start the query" not in text
 
 
 @pytest.mark.slow
