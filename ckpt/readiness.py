@@ -68,7 +68,10 @@ class Readiness:
     def verdict(self) -> str:
         """One sentence without a full stop."""
         if not self.holds:
-            return self.inspection.verdict
+            said = self.inspection.verdict
+            codes = dict.fromkeys(one.finding.diagnosis.code for one in self.warnings)
+            unsaid = [code for code in codes if code not in said]
+            return f"{said}; see {', '.join(unsaid)}" if unsaid else said
         first, *others = self.holds
         more = f" (and {len(others)} more)" if others else ""
         return f"{first.finding.diagnosis.code} {first.finding.diagnosis.name}{more}: {first.finding.detail}"

@@ -236,6 +236,16 @@ def test_out_of_reach(ckpt: Ckpt, copy_of: CopyOf) -> None:
     assert "secret_key=b" not in run.unreached()
 
 
+def test_the_first_line_of_preflight_names_what_deserves_a_look(
+    ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ckpt.readiness.LOOKS_APART_S", 0)
+    checkpoint = copy_of("kafka-4.2")
+    query = json.loads((checkpoint / "metadata").read_text())["id"]
+    page = ckpt("preflight", checkpoint, "--sink", table_of(tmp_path / "table", (query, 3))).stdout
+    assert "see CKPT412" in next(line for line in page.splitlines() if line.startswith("START: "))
+
+
 def test_not_asked_is_null(ckpt: Ckpt, copy_of: CopyOf) -> None:
     assert ckpt("inspect", copy_of("kafka-4.2"), "-o", "json").json()["sink"] is None
 
