@@ -38,7 +38,7 @@ SINKS = (
         "old query was written if the table's log has a txn with appId {query} and version {next} "
         "or higher",
         taken_back="RESTORE the table to its version after batch {kept}, and start from `ckpt copy {checkpoint} NEW "
-        "--batch {kept} --new-id` instead; RESTORE alone is not enough, because the table keeps the transaction ids",
+        "--batch {kept} --new-id` instead; RESTORE alone is not enough, it keeps the transaction ids",
     ),
     Sink(
         "iceberg",  # SparkWrite.BaseStreamingWrite.commit
@@ -47,8 +47,8 @@ SINKS = (
         drops_new_query=False,
         new_checkpoint="a new query has its own id, and the table accepts its batches from 0 on. A batch of the "
         "old query was written if the summary of a snapshot has {query} as queryId, and {next} or higher as epochId",
-        taken_back="`CALL CATALOG.system.rollback_to_snapshot('TABLE', {snapshot})`, to the snapshot before that of "
-        "batch {next}: the table then accepts batch {next}. It also takes back what others have committed since",
+        taken_back="`CALL CATALOG.system.rollback_to_snapshot('TABLE', {snapshot})`, the one before batch {next} "
+        "(commits of others go, too)",
     ),
     Sink(
         "file",  # FileStreamSink.addBatch

@@ -66,8 +66,7 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
         yield AboutSinks(_if_written(checkpoint, again))
     if again.repeats:
         if again.first is not First.NOOP:
-            others = ", ".join(sink.kind for sink in SINKS if not sink.drops_same_query)
-            yield AboutSinks(f"Any other sink ({others}) gets these rows again; upserts by key are safe.")
+            yield AboutSinks("Any other sink gets these rows again; upserts by key are safe.")
         yield from _must_be_there(checkpoint)
     logs = file_source_logs(checkpoint.listing, checkpoint.offsets.readable(checkpoint.offsets.latest))
     if again.loses and logs and not cut:
