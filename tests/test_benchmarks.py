@@ -9,6 +9,7 @@ import pytest
 
 from tests.places import ROOT
 from tests.spark import classes
+from tests.spark.live import EVERY_CASE
 
 ROWS = (
     "a small checkpoint (stateless-4.2), against import typer, pyarrow.fs",
@@ -76,6 +77,7 @@ def few_keys(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @INSTALLED
 @pytest.mark.spark
+@pytest.mark.skipif(not EVERY_CASE, reason="exports of few keys run, and share all but the rows: CKPT_TEST_ALL=1")
 def test_state_of_few_keys_is_measured_too(few_keys, tmp_path):
     lines = rows_of(tmp_path, "state.py", *few_keys)
     assert [line for line in lines if not line.startswith(" ")] == [

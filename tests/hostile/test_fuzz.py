@@ -20,7 +20,7 @@ from tests.hostile.fuzz import faults_in
 from tests.hostile.measure import run_here
 from tests.places import ROOT
 
-MUTANTS = int(os.environ.get("CKPT_FUZZ", "2000"))
+MUTANTS = int(os.environ.get("CKPT_FUZZ", "1000"))
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured as on Linux")
 
