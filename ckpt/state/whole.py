@@ -1,8 +1,8 @@
 """State files in an object store, where a file is there only with all its bytes: which need no look at their ends.
 
-What Spark writes there is complete, whenever it is killed. What is cut off was so before somebody copied it there,
-and a copy is told by its times: a log of batch B is written after the commit of B - 1 and before that of B, while
-copies of a tree come folder by folder.
+What Spark writes there is complete, whenever it is killed. A file that is cut off was already cut off when somebody
+copied it there. File times tell the two apart: Spark writes the log of batch B after the commit of B - 1 and before
+that of B, while a copied tree is written folder by folder.
 """
 
 from ckpt.checkpoint import COMMITS, OFFSETS

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from tests.remedies import remove
+from tests.spark.mutations import copied
 
 Answer = dict[str, Any]
 BATCHES = 3  # before the incident
@@ -123,14 +123,7 @@ class Query:
         return ""
 
     def copied(self, name: str) -> Path:
-        """All of it at another place; the log of a file sink names its files by absolute path."""
-        place = self.folder / name
-        shutil.copytree(self.old, place)
-        for file in (place / "out" / "_spark_metadata").glob("[0-9]*"):
-            text = file.read_text().replace(f"{self.old}/", f"{place}/")
-            remove(file)
-            file.write_text(text)
-        return place
+        return copied(self.old, self.folder / name)
 
     def uncommit(self, place: Path, *, written: bool, newest: int = BATCHES - 1) -> None:
         """The query was killed in its newest batch, before or after the sink had it."""

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.live.steps import more, sql, steps
+
 ROWS = 10
 READ = 3  # batches
 
@@ -72,22 +74,6 @@ def remove(file: Path) -> None:
         one.unlink(missing_ok=True)
 
 
-def _steps(*steps: Callable[[Table], object]) -> Callable[[Table], None]:
-    def all_of_them(table: Table) -> None:
-        for step in steps:
-            step(table)
-
-    return all_of_them
-
-
-def _more(*versions: int) -> Callable[[Table], None]:
-    return _steps(*(lambda table, version=version: table.append(version) for version in versions))
-
-
-def _sql(*texts: str) -> Callable[[Table], None]:
-    return _steps(*(lambda table, text=text: table.sql(text) for text in texts))
-
-
 def _older_copy(table: Table) -> None:
     """The table as a copy of it was after version 1."""
     for version in (2, 3):
@@ -103,30 +89,30 @@ _MAPPED = (
 _COLUMN = "ALTER TABLE {table} ADD COLUMN more STRING"
 
 INCIDENTS: dict[str, Callable[[Table], None]] = {
-    "nothing": _steps(),
+    "nothing": steps(),
     "more-rows": lambda table: table.append(4, rows=20, files=4),
     "log-from-2": lambda table: table.clean_log(2),
     "log-from-3": lambda table: table.clean_log(3),
-    "log-from-4": _steps(_more(4, 5), lambda table: table.clean_log(4)),
-    "log-from-5": _steps(_more(4, 5), lambda table: table.clean_log(5)),
+    "log-from-4": steps(more(4, 5), lambda table: table.clean_log(4)),
+    "log-from-5": steps(more(4, 5), lambda table: table.clean_log(5)),
     "created-again": lambda table: table.create_again(2),
     "created-again-longer": lambda table: table.create_again(8),
-    "replaced": _sql("CREATE OR REPLACE TABLE {table} USING delta AS SELECT 1L AS id"),
+    "replaced": sql("CREATE OR REPLACE TABLE {table} USING delta AS SELECT 1L AS id"),
     "older-copy": _older_copy,
-    "older-copy-goes-on": _steps(_older_copy, _more(6, 7, 8)),
+    "older-copy-goes-on": steps(_older_copy, more(6, 7, 8)),
     "overwritten": lambda table: table.overwrite(),
-    "updated": _sql("UPDATE {table} SET id = id + 500 WHERE id < 5"),
-    "deleted-rows": _sql("DELETE FROM {table} WHERE id < 5"),
-    "deleted-files": _sql("DELETE FROM {table} WHERE id < 10"),
-    "restored": _sql("RESTORE TABLE {table} TO VERSION AS OF 1"),
-    "compacted": _steps(_more(4), _sql("OPTIMIZE {table}")),
-    "vacuumed": _steps(_more(4), _sql("OPTIMIZE {table}"), lambda table: table.vacuum()),
+    "updated": sql("UPDATE {table} SET id = id + 500 WHERE id < 5"),
+    "deleted-rows": sql("DELETE FROM {table} WHERE id < 5"),
+    "deleted-files": sql("DELETE FROM {table} WHERE id < 10"),
+    "restored": sql("RESTORE TABLE {table} TO VERSION AS OF 1"),
+    "compacted": steps(more(4), sql("OPTIMIZE {table}")),
+    "vacuumed": steps(more(4), sql("OPTIMIZE {table}"), lambda table: table.vacuum()),
     "file-lost": lambda table: table.lose_files(3),
     "read-file-lost": lambda table: table.lose_files(2),
     "column-added": lambda table: table.append(4, mergeSchema="true"),
-    "columns-mapped": _steps(_sql(_MAPPED), _more(5)),
-    "column-renamed": _sql(_MAPPED, "ALTER TABLE {table} RENAME COLUMN id TO number"),
-    "column-dropped": _sql(_COLUMN, _MAPPED, "ALTER TABLE {table} DROP COLUMN more"),
+    "columns-mapped": steps(sql(_MAPPED), more(5)),
+    "column-renamed": sql(_MAPPED, "ALTER TABLE {table} RENAME COLUMN id TO number"),
+    "column-dropped": sql(_COLUMN, _MAPPED, "ALTER TABLE {table} DROP COLUMN more"),
     "first-file-lost": lambda table: table.lose_files(0),
     "second-file-lost": lambda table: table.lose_files(1),
 }

@@ -9,15 +9,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ckpt import ask_sources, open_checkpoint
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
 from tests.live.delta_cases import CASES, OPTIONS, Case
 from tests.live.delta_worker import PACKAGE
+from tests.live.recording import record
 from tests.oracle.record import Worker
 from tests.sinks.record import DELTA
 
@@ -68,27 +67,15 @@ def from_json(told: dict[str, Any], case: Case) -> DeltaNow:
     return DeltaNow(**{**told, "versions": versions, "snapshot": snapshot, "options": options})
 
 
-def record(minor: str, python: str) -> None:
-    """Record the cases that are not recorded yet for one Spark version."""
-    found = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
-    answers: dict[str, Any] = found.setdefault(minor, {"spark": "", "answers": {}})["answers"]
-    todo = [case for case in CASES if case.name not in answers]
-    with (
-        TemporaryDirectory() as scratch,
-        Worker(python, Path(os.devnull), "tests.live.delta_worker", {PACKAGE: DELTA[minor]}) as session,
-    ):
-        if not session.spark.startswith(f"{minor}."):
-            raise SystemExit(f"{python} has Spark {session.spark}, not {minor}")
-        found[minor]["spark"] = session.spark
-        for number, case in enumerate(todo):
-            offsets, now, said = ask(session, case, Path(scratch, str(number)))
-            answers[case.name] = {"offsets": offsets, "now": to_json(now), "spark": said}
-            text = json.dumps(found, sort_keys=True).replace('{"now"', '\n{"now"')
-            RECORDED.write_text(text + "\n")
+def answer(session: Worker, case: Case, folder: Path) -> dict[str, Any]:
+    offsets, now, said = ask(session, case, folder)
+    return {"offsets": offsets, "now": to_json(now), "spark": said}
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spark", action="append", required=True, metavar="VERSION=PYTHON")
     for word in parser.parse_args().spark:
-        record(*word.split("=", 1))
+        version, python = word.split("=", 1)
+        settings = {PACKAGE: DELTA[version]}
+        record(RECORDED, version, python, "tests.live.delta_worker", settings, CASES, answer)

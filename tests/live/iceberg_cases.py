@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.live.steps import more, sql, steps
+
 ROWS = 10
 CATALOG = "ckpt_iceberg"
 TABLE = f"{CATALOG}.db.t"
@@ -77,22 +79,6 @@ class Table:
             self.append(number)
 
 
-def _steps(*steps: Callable[[Table], object]) -> Callable[[Table], None]:
-    def all_of_them(table: Table) -> None:
-        for step in steps:
-            step(table)
-
-    return all_of_them
-
-
-def _more(*numbers: int) -> Callable[[Table], None]:
-    return _steps(*(lambda table, number=number: table.append(number) for number in numbers))
-
-
-def _sql(*texts: str) -> Callable[[Table], None]:
-    return _steps(*(lambda table, text=text: table.sql(text) for text in texts))
-
-
 def _expired(*numbers: int) -> Callable[[Table], None]:
     return lambda table: table.expire(*numbers)
 
@@ -100,36 +86,36 @@ def _expired(*numbers: int) -> Callable[[Table], None]:
 _MERGED = "ALTER TABLE {table} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')"
 
 INCIDENTS: dict[str, Callable[[Table], None]] = {
-    "nothing": _steps(),
-    "more-rows": _steps(lambda table: table.append(4, rows=20, files=4), _more(6)),
+    "nothing": steps(),
+    "more-rows": steps(lambda table: table.append(4, rows=20, files=4), more(6)),
     "expired-first": _expired(0),
     "expired-before": _expired(0, 1),
     "expired-last": _expired(0, 1, 2),
-    "expired-unread": _steps(_more(4, 5), _expired(0, 1, 2, 3)),
+    "expired-unread": steps(more(4, 5), _expired(0, 1, 2, 3)),
     "expired-middle": _expired(1),
     "rolled-back": lambda table: table.roll_back(1),
-    "rolled-back-goes-on": _steps(lambda table: table.roll_back(1), _more(6, 7)),
+    "rolled-back-goes-on": steps(lambda table: table.roll_back(1), more(6, 7)),
     "rolled-back-to-read": lambda table: table.roll_back(2),
-    "rolled-back-unread": _steps(lambda table: table.roll_back(2), _more(6)),
-    "rolled-back-expired": _steps(lambda table: table.roll_back(1), _more(6), _expired(0)),
+    "rolled-back-unread": steps(lambda table: table.roll_back(2), more(6)),
+    "rolled-back-expired": steps(lambda table: table.roll_back(1), more(6), _expired(0)),
     "created-again": lambda table: table.create_again(10, 11),
     "created-again-empty": lambda table: table.create_again(),
-    "replaced": _sql("CREATE OR REPLACE TABLE {table} USING iceberg AS SELECT 1L AS id"),
-    "replaced-then-more": _steps(_sql("CREATE OR REPLACE TABLE {table} USING iceberg AS SELECT 1L AS id"), _more(5)),
-    "overwritten": _sql("INSERT OVERWRITE {table} SELECT 1000L AS id"),
-    "overwritten-then-more": _steps(_sql("INSERT OVERWRITE {table} SELECT 1000L AS id"), _more(5)),
-    "updated": _steps(_sql("UPDATE {table} SET id = id + 500 WHERE id < 5"), _more(5)),
-    "deleted-rows": _steps(_sql("DELETE FROM {table} WHERE id < 5"), _more(5)),
-    "deleted-files": _steps(_sql("DELETE FROM {table} WHERE id < 10"), _more(5)),
-    "deleted-merged": _steps(_sql(_MERGED, "DELETE FROM {table} WHERE id < 5"), _more(5)),
-    "deleted-last": _sql("DELETE FROM {table} WHERE id < 10"),
-    "deleted-expired": _steps(_sql("DELETE FROM {table} WHERE id < 10"), _more(5), _expired(0, 1, 2, 3)),
-    "compacted": _steps(_more(4), lambda table: table.compact(), _more(5)),
-    "compacted-expired": _steps(_more(4), lambda table: table.compact(), _more(5), _expired(0, 1, 2, 3, 4)),
-    "compacted-last": _steps(lambda table: table.compact()),
-    "column-added": _sql("ALTER TABLE {table} ADD COLUMN name STRING", "INSERT INTO {table} VALUES (77L, 'a')"),
-    "column-renamed": _steps(
-        _sql("ALTER TABLE {table} RENAME COLUMN id TO number"), _sql("INSERT INTO {table} SELECT 5L")
+    "replaced": sql("CREATE OR REPLACE TABLE {table} USING iceberg AS SELECT 1L AS id"),
+    "replaced-then-more": steps(sql("CREATE OR REPLACE TABLE {table} USING iceberg AS SELECT 1L AS id"), more(5)),
+    "overwritten": sql("INSERT OVERWRITE {table} SELECT 1000L AS id"),
+    "overwritten-then-more": steps(sql("INSERT OVERWRITE {table} SELECT 1000L AS id"), more(5)),
+    "updated": steps(sql("UPDATE {table} SET id = id + 500 WHERE id < 5"), more(5)),
+    "deleted-rows": steps(sql("DELETE FROM {table} WHERE id < 5"), more(5)),
+    "deleted-files": steps(sql("DELETE FROM {table} WHERE id < 10"), more(5)),
+    "deleted-merged": steps(sql(_MERGED, "DELETE FROM {table} WHERE id < 5"), more(5)),
+    "deleted-last": sql("DELETE FROM {table} WHERE id < 10"),
+    "deleted-expired": steps(sql("DELETE FROM {table} WHERE id < 10"), more(5), _expired(0, 1, 2, 3)),
+    "compacted": steps(more(4), lambda table: table.compact(), more(5)),
+    "compacted-expired": steps(more(4), lambda table: table.compact(), more(5), _expired(0, 1, 2, 3, 4)),
+    "compacted-last": steps(lambda table: table.compact()),
+    "column-added": sql("ALTER TABLE {table} ADD COLUMN name STRING", "INSERT INTO {table} VALUES (77L, 'a')"),
+    "column-renamed": steps(
+        sql("ALTER TABLE {table} RENAME COLUMN id TO number"), sql("INSERT INTO {table} SELECT 5L")
     ),
 }
 

@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
-import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ckpt import ask_sources, open_checkpoint
@@ -21,6 +18,7 @@ from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
 from tests.live.delta_record import ends
 from tests.live.iceberg_cases import CASES, Case
 from tests.live.iceberg_worker import JARS
+from tests.live.recording import record
 from tests.oracle.record import Worker
 
 if TYPE_CHECKING:
@@ -73,27 +71,15 @@ def from_json(told: dict[str, Any], case: Case) -> IcebergNow:
     return IcebergNow(**{**told, "chain": chain, "branched": dict(told["branched"]), "options": options, **most})
 
 
-def record(minor: str, python: str, jar: str) -> None:
-    """Record the cases that are not recorded yet for one Spark version."""
-    found = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
-    answers: dict[str, Any] = found.setdefault(minor, {"spark": "", "jar": Path(jar).stem, "answers": {}})["answers"]
-    todo = [case for case in CASES if case.name not in answers]
-    with (
-        TemporaryDirectory() as scratch,
-        Worker(python, Path(os.devnull), "tests.live.iceberg_worker", {JARS: jar}) as session,
-    ):
-        if not session.spark.startswith(f"{minor}."):
-            raise SystemExit(f"{python} has Spark {session.spark}, not {minor}")
-        found[minor]["spark"] = session.spark
-        for case in todo:
-            offsets, now, said = ask(session, case, Path(scratch))
-            answers[case.name] = {"offsets": offsets, "now": to_json(now), "spark": said}
-            text = json.dumps(found, sort_keys=True).replace('{"now"', '\n{"now"')
-            RECORDED.write_text(text + "\n")
+def answer(session: Worker, case: Case, folder: Path) -> dict[str, Any]:
+    offsets, now, said = ask(session, case, folder.parent)  # where the table is: its metadata has absolute paths
+    return {"offsets": offsets, "now": to_json(now), "spark": said}
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spark", action="append", required=True, metavar="VERSION=PYTHON=JAR")
     for word in parser.parse_args().spark:
-        record(*word.split("=", 2))
+        version, python, jar = word.split("=", 2)
+        about = {"jar": Path(jar).stem}
+        record(RECORDED, version, python, "tests.live.iceberg_worker", {JARS: jar}, CASES, answer, **about)

@@ -2,8 +2,8 @@
 
 A query has read numbers from a Delta table or a Kafka topic into a sink that remembers batches. Its checkpoint, table
 and sink are copied, something happens, the first remedy of the page is obeyed (commands are run as printed, and then
-as their own page says; options and settings are given to one start), and the query goes on as usual. What is kept says
-how often every number is in the sink. `python -m tests.spark.recording obeyed` runs all.
+as their own page says; options and settings are given to one start), and the query continues as usual. What is kept
+says how often every number is in the sink. `python -m tests.spark.recording obeyed` runs all.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from typing import Any
 from ckpt.ways.rewind import Replayed, rewind
 from tests.remedies import NOW, remove
 from tests.sinks.obeying import BATCHES, NEW, ROWS
+from tests.spark.mutations import copied
 
 OLDER = 3  # batches that the copy of the checkpoint has
 EVERY_ROW = BATCHES * ROWS + NEW
@@ -68,14 +69,7 @@ class Asked:
             self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
     def copied(self, name: str) -> Path:
-        """A copy; the log of a file sink names its files by absolute path."""
-        place = self.folder / name
-        shutil.copytree(self._old, place)
-        for file in (place / "out" / "_spark_metadata").glob("[0-9]*"):
-            text = file.read_text().replace(f"{self._old}/", f"{place}/")
-            remove(file)
-            file.write_text(text)
-        return place
+        return copied(self._old, self.folder / name)
 
     def sql(self, text: str, place: Path) -> None:
         """A statement about the table."""

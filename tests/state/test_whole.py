@@ -1,4 +1,4 @@
-"""In an object store the ends of logs that Spark wrote there itself are not read, and nothing else is told for it."""
+"""In an object store, the ends of logs that Spark itself wrote are not read, and the verdict is the same."""
 
 from pathlib import Path
 
