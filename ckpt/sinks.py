@@ -48,7 +48,7 @@ SINKS = (
         new_checkpoint="a new query has its own id, and the table accepts its batches from 0 on. A batch of the "
         "old query was written if the summary of a snapshot has {query} as queryId, and {next} or higher as epochId",
         taken_back="`CALL CATALOG.system.rollback_to_snapshot('TABLE', {snapshot})`, the one before batch {next} "
-        "(commits of others go, too)",
+        "(also undoes others' commits)",
     ),
     Sink(
         "file",  # FileStreamSink.addBatch

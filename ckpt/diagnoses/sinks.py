@@ -61,7 +61,7 @@ FIRST_INTO_NOOP = Diagnosis(
     "because state is missing.",
     'In a new driver, start the query once with `.writeStream.format("noop").trigger(once=True)` on this checkpoint, '
     "then run `ckpt preflight {checkpoint}`, and start the query as usual once that says START. A sink that does "
-    "not have the batch, as `--sink` tells, needs no such start.",
+    "not have the batch, as `--sink` shows, needs no such start.",
 )
 SINK_RESTORED = Diagnosis(
     "CKPT418",

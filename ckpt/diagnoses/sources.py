@@ -167,8 +167,8 @@ ICEBERG_SNAPSHOT_EXPIRED = Diagnosis(
     ERROR,
     "The Iceberg table no longer has the snapshot at which the next batch begins: it has expired. The next start "
     "fails, also if every row of it was read.",
-    "`ckpt offsets set {checkpoint}` lets the query continue at the oldest snapshot that is left; what those added "
-    "that have expired is left out.",
+    "`ckpt offsets set {checkpoint}` lets the query continue at the oldest snapshot that is left; rows that expired "
+    "snapshots added are left out.",
 )
 ICEBERG_ROLLED_BACK = Diagnosis(
     "CKPT472",
@@ -176,7 +176,7 @@ ICEBERG_ROLLED_BACK = Diagnosis(
     ERROR,
     "The query has read a snapshot of the Iceberg table that is no ancestor of the current one: the table was rolled "
     "back or replaced. The next start fails, with an error that does not say so (NullPointerException).",
-    "`ckpt offsets set {checkpoint}` lets the query continue at the newest snapshot that both have.",
+    "`ckpt offsets set {checkpoint}` lets the query continue at the newest snapshot common to both.",
 )
 ICEBERG_OTHER_TABLE = Diagnosis(
     "CKPT473",

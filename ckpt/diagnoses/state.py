@@ -211,8 +211,8 @@ STATE_NAME_ASTRAY = Diagnosis(
     "state-file-name-that-is-no-version",
     ERROR,
     "A file among the snapshots of a store has a name that is no version, or a unique id though the others have none. "
-    "Spark makes a number of the name of each of them, and fails: with changelogs in every version, otherwise since "
-    "4.2, which looks for snapshots to go back to.",
+    "Spark parses each of these names as a number, and fails: with changelogs in every version, otherwise since 4.2, "
+    "which looks for snapshots to go back to.",
     "Stop the query and move {path} out of {checkpoint}: Spark writes no file of such a name and loads nothing of it.",
 )
 STATE_NAME_IGNORED = Diagnosis(

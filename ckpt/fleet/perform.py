@@ -120,7 +120,7 @@ def _committed(
         for path, group in groups.items()
         if group not in twice
     }
-    same = "another checkpoint has the same name: scan them apart, with other prefixes"
+    same = "another checkpoint has the same name: scan them separately, with different prefixes"
     refused: dict[str, str | None] = dict.fromkeys(twice, same)
     try:
         refused |= commit(settings, positions) if positions else {}
