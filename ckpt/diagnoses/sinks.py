@@ -59,9 +59,9 @@ FIRST_INTO_NOOP = Diagnosis(
     "ckpt took back the newest batch, which every sink has, and left {path} to say so. Started as usual, the query "
     "writes the rows of that batch again, or, if the sink passes over a batch that it has, fails in the next one "
     "because state is missing.",
-    'In a new driver, start the query once with `.writeStream.format("noop").trigger(once=True)` on this checkpoint, '
-    "then run `ckpt preflight {checkpoint}`, and start the query as usual once that says START. A sink that does "
-    "not have the batch, as `--sink` shows, needs no such start.",
+    'In a new driver, start the query once with `.writeStream.format("noop").trigger(once=True)` on this checkpoint. '
+    "When that has ended without an error, start the query as usual. A sink that does not have the batch, as `--sink` "
+    "shows, needs no such start.",
 )
 SINK_RESTORED = Diagnosis(
     "CKPT418",
