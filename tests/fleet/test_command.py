@@ -165,8 +165,9 @@ def test_an_interrupt_leaves_nothing_half_written(copy_of: CopyOf, tmp_path: Pat
         time.sleep(wait)
         os.killpg(process.pid, signal.SIGINT)
         out, _ = process.communicate(timeout=30)
-        if process.returncode == 130 and not out:
-            assert target.read_text() == "before"
+        left = target.read_text()
+        assert left == "before" or len(families(left)["ckpt_checkpoint_readable"]) == 200
+        assert process.returncode not in (0, 1) or len(json.loads(out)["checkpoints"]) == 200
         assert [path.name for path in tmp_path.glob("*prom*")] == ["ckpt.prom"]
 
 
