@@ -98,7 +98,7 @@ def test_what_a_broker_refuses_is_one_line_without_secrets(
     run = ckpt("inspect", checkpoint, *asked(options, tmp_path))
 
     assert run.exit_code == 3
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 40
     assert words in run.unreached()
     assert "very-secret" not in run.unreached()
     assert PASSWORD not in run.unreached()

@@ -1,7 +1,6 @@
 """``ckpt preflight`` from the terminal, on real samples: start or hold, as a page and as JSON."""
 
 import shutil
-import threading
 import time
 from pathlib import Path
 
@@ -82,19 +81,17 @@ def test_a_driver_that_writes_while_ckpt_looks_is_seen(
     ckpt: Ckpt, copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint = copy_of("stateless-4.2")
-    monkeypatch.setattr("ckpt.readiness.LOOKS_APART_S", 0.6)
-    (checkpoint / "commits" / ".tmp").touch()  # recent, so that there is a second look
+    (checkpoint / "commits" / ".tmp").touch()  # recent, so that there is a pause before the second look
     latest = max(int(one.name) for one in (checkpoint / "offsets").iterdir() if one.name.isdigit())
     text = (checkpoint / "offsets" / str(latest)).read_text()
 
-    def write() -> None:
-        time.sleep(0.3)
+    def write(seconds: float) -> None:
+        assert seconds > 0
         (checkpoint / "offsets" / str(latest + 1)).write_text(text)
 
-    writer = threading.Thread(target=write)
-    writer.start()
+    monkeypatch.setattr("ckpt.readiness.LOOKS_APART_S", 3.0)
+    monkeypatch.setattr(time, "sleep", write)
     run = ckpt("preflight", checkpoint, "-o", "json")
-    writer.join()
 
     assert [(one["code"], one["path"]) for one in run.json()["holds"]] == [("CKPT431", f"offsets/{latest + 1}")]
     assert run.exit_code == 1

@@ -4,7 +4,6 @@ import fcntl
 import itertools
 import os
 import shutil
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from ckpt.change import activity
 from ckpt.change.apply import undo
 from ckpt.change.perform import apply_plan
 from ckpt.change.plan import ChangePlan
@@ -49,17 +47,14 @@ def test_a_query_that_writes_between_the_two_looks(
     checkpoint = copy_of(GAP)
     for file in checkpoint.rglob("*"):
         os.utime(file, (1, 1_600_000_000))
-    monkeypatch.setattr(activity, "LOOKS_APART_S", 0.5)
 
-    def write() -> None:
-        time.sleep(0.2)
+    def write(seconds: float) -> None:
+        assert seconds > 0
         (checkpoint / "commits" / ".32.tmp").write_bytes(b"v1")
         os.utime(checkpoint / "commits" / ".32.tmp", (1, 1_600_000_000))
 
-    query = threading.Thread(target=write)
-    query.start()
+    monkeypatch.setattr(time, "sleep", write)
     run = ckpt("repair-async", checkpoint, "--apply", "--quiet", "-o", "json")
-    query.join()
     assert "changed while ckpt was checking" in refused(run)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
 
