@@ -15,9 +15,10 @@ from ckpt.model import Json
 from ckpt.restart import delta_remedies, messages
 from ckpt.restart.delta_unread import after, between, count_of, place
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.restart.outlook import SourceOutlook, Trouble, judged, plural
+from ckpt.restart.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
 from ckpt.shell import quoted
 from ckpt.sources import DeltaOffset, decode
+from ckpt.texts import plural_of
 from ckpt.versions import Rules
 
 _PAST = "until it has read that version and committed one more batch, because a start looks at the last batch again"
@@ -32,7 +33,7 @@ def delta_outlook(start: Forecast, source: LiveSource, reading: SourceRange, now
     before, end = (reading.start, reading.end) if planned else (now.before, reading.start)
     at = decode(end)
     if not isinstance(at, DeltaOffset):
-        return SourceOutlook(source, said="where the next batch starts is not in the log")
+        return SourceOutlook(source, said=NOT_IN_LOG)
     judge = _Judge(start, reading.index, now, place(before), at, end, planned)
     seen = judged(source, reading.index, list(judge.troubles()), judge.said())
     return replace(seen, waiting=judge.waiting, rows=judge.rows, lost=judge.lost)
@@ -101,14 +102,8 @@ class _Judge:
         return sum(file.there is False for file in self._unread) if self._there else None
 
     def said(self) -> str:
-        now, waiting, rows = self._now, self.waiting, self.rows
-        has = f"the table has versions {now.first} to {now.latest}"
-        if not self._same_table:
-            return f"{has}, and another id"
-        if waiting is None:
-            return f"{has}; what waits to be read was not counted"
-        count = f" with {rows:,} {plural(rows, 'row')}" if rows is not None else ""
-        return f"{has}; {waiting:,} {plural(waiting, 'file')}{count} {'waits' if waiting == 1 else 'wait'} to be read"
+        has = f"the table has versions {self._now.first} to {self._now.latest}"
+        return waiting_said(has, self.waiting, self.rows) if self._same_table else f"{has}, and another id"
 
     def troubles(self) -> Iterator[Trouble]:
         """In the order in which a start comes to them."""
@@ -263,16 +258,14 @@ class _Judge:
                 f"what such versions write ({count} in version {number}). With ignoreChanges=true it reads all of that "
                 "instead, rows that it has already read among them."
             )
-            detail, error = (
-                f"version {number} rewrites rows: it adds {count} and removes others",
-                messages.DELTA_CHANGES,
-            )
+            detail = f"version {number} rewrites rows: it adds {count} and removes others"
+            error = messages.DELTA_CHANGES
         return Trouble(diagnoses.sources.DELTA_ROWS_CHANGED, detail, remedy, error=error, later=later)
 
     def _skipped(self, skipped: Sequence[tuple[VersionNow, Sequence[FileNow]]]) -> Trouble:
         files = [file for _, some in skipped for file in some]
         numbers = ", ".join(str(version.version) for version, _ in skipped[:5])
-        detail = f"skipChangeCommits leaves out {count_of(files)} of {plural(len(skipped), 'version')} {numbers}"
+        detail = f"skipChangeCommits leaves out {count_of(files)} of {plural_of(len(skipped), 'version')} {numbers}"
         remedy = "If these rows are new and not rewritten ones, read them with a batch query: the stream does not."
         return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, remedy, runs=True, skips=True)
 

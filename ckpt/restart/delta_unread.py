@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ckpt.live.records import DeltaNow, FileNow, VersionNow
 from ckpt.model import Json
-from ckpt.restart.outlook import plural
+from ckpt.restart.outlook import counted
 from ckpt.sources import DeltaOffset, decode
 
 
@@ -17,8 +17,7 @@ def place(value: Json) -> DeltaOffset | None:
 def count_of(files: Sequence[FileNow]) -> str:
     """How many files these are, and how many rows they have, in words."""
     rows = [file.rows for file in files]
-    known = f" with {sum(one or 0 for one in rows):,} rows" if None not in rows else ""
-    return f"{len(files):,} {plural(len(files), 'file')}{known}"
+    return counted(len(files), sum(one or 0 for one in rows) if None not in rows else None)
 
 
 def after(now: DeltaNow, at: DeltaOffset) -> list[tuple[VersionNow, Sequence[FileNow]]]:

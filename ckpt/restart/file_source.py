@@ -10,8 +10,9 @@ from ckpt import diagnoses
 from ckpt.findings import Finding
 from ckpt.live.records import FilesNow, LiveSource
 from ckpt.restart.forecast import Forecast, SourceRange
-from ckpt.restart.outlook import SourceOutcome, SourceOutlook, plural
+from ckpt.restart.outlook import SourceOutcome, SourceOutlook
 from ckpt.storage.base import one_line
+from ckpt.texts import plural, plural_of
 
 _HOUR_MS = 3_600_000
 
@@ -24,7 +25,7 @@ def file_outlook(start: Forecast, source: LiveSource, reading: SourceRange, now:
     found = tuple(_findings(now, gone, changed, start.batch_id, f"sources/{reading.index}"))
     skips = bool(gone or now.old)
     again = f"; {now.planned:,} of batch {start.batch_id} are read again" if planned else ""
-    said = f"{now.files:,} {plural(now.files, 'file')}, {now.unseen:,} of them not read yet{again}"
+    said = f"{plural(now.files, 'file')}, {now.unseen:,} of them not read yet{again}"
     waiting = now.unseen + (now.planned - len(gone) if planned else 0)
     outcome = SourceOutcome.SKIPS if skips else SourceOutcome.CONTINUES
     return SourceOutlook(source, outcome, said, (), found, waiting, None, len(gone) + now.old)
@@ -45,7 +46,7 @@ def _findings(now: FilesNow, gone: tuple[str, ...], changed: int, batch: int | N
         yield Finding(diagnoses.sources.FILES_OF_BATCH_GONE, path, detail, remedy)
     if now.old:
         hours = now.oldest_ms // _HOUR_MS + 1
-        were = f"{plural(now.old, 'file')} that {'was' if now.old == 1 else 'were'} not read"
+        were = f"{plural_of(now.old, 'file')} that {'was' if now.old == 1 else 'were'} not read"
         detail = f"{now.old:,} {were}: up to {hours:,} hours older"
         remedy = f"To read them, start the query with the option maxFileAge={hours}h, and keep it."
         yield Finding(diagnoses.sources.FILES_TOO_OLD, path, detail, remedy)

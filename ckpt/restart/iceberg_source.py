@@ -15,9 +15,10 @@ from ckpt.live.records import IcebergNow, IcebergOption, LiveSource, SnapshotNow
 from ckpt.restart import messages
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.iceberg_unread import count_of, rest, total
-from ckpt.restart.outlook import SourceOutlook, Trouble, judged, plural
+from ckpt.restart.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
 from ckpt.shell import quoted
 from ckpt.sources import IcebergOffset, decode
+from ckpt.texts import plural, plural_of
 
 _OPTIONS = {"overwrite": IcebergOption.SKIPS_OVERWRITES, "delete": IcebergOption.SKIPS_DELETES}
 """What lets a start pass a snapshot that is no append; a replace (compaction) it passes anyway."""
@@ -31,7 +32,7 @@ def iceberg_outlook(start: Forecast, source: LiveSource, reading: SourceRange, n
     end = decode(reading.end if planned else reading.start)
     begin = decode(now.first if reading.start is None else reading.start) if planned else end
     if not isinstance(end, IcebergOffset) or not isinstance(begin, IcebergOffset):
-        return SourceOutlook(source, said="where the next batch starts is not in the log")
+        return SourceOutlook(source, said=NOT_IN_LOG)
     if now.in_future:
         return SourceOutlook(source, said="the table is older than stream-from-timestamp: what a start does is unknown")
     judge = _Judge(start.batch_id, reading.index, now, begin, end, planned=planned)
@@ -84,13 +85,8 @@ class _Judge:
         count = len(self._now.chain)
         if not count:
             return "the table has no snapshot: the next start reads whatever comes into it"
-        has = f"the table has {count:,} {plural(count, 'snapshot')} up to {self._now.chain[-1].id}"
-        waiting, rows = self.waiting, self.rows
-        if waiting is None:
-            return f"{has}; what waits to be read was not counted"
-        with_rows = f" with {rows:,} {plural(rows, 'row')}" if rows is not None else ""
-        files = plural(waiting, "file")
-        return f"{has}; {waiting:,} {files}{with_rows} {'waits' if waiting == 1 else 'wait'} to be read"
+        has = f"the table has {plural(count, 'snapshot')} up to {self._now.chain[-1].id}"
+        return waiting_said(has, self.waiting, self.rows)
 
     def troubles(self) -> Iterator[Trouble]:
         """In the order in which a start comes to them."""
@@ -242,7 +238,7 @@ class _Judge:
         adds = f", and adds {count_of([here])}" if here.files else ""
         detail = f"snapshot {here.id} is an {here.operation}{adds}".replace("an delete", "a delete")
         options = " and ".join(f"{one}=true" for one in known)
-        word = plural(len(known), "option")
+        word = plural_of(len(known), "option")
         leaves = (
             f"it leaves out what such snapshots add ({count_of(added)}), also rows that are new"
             if added
@@ -261,7 +257,7 @@ class _Judge:
         skipped = [one for one in self._now.chain[number + 1 :] if one.operation in _OPTIONS and one.files]
         if skipped:
             which = plural(len(skipped), "snapshot")
-            detail = f"the options leave out {count_of(skipped)} of {len(skipped):,} {which} that change rows"
+            detail = f"the options leave out {count_of(skipped)} of {which} that change rows"
             yield Trouble(diagnoses.sources.ICEBERG_LEAVES_OUT, detail, None, runs=True, skips=True)
 
     def _from_the_beginning(self) -> Iterator[Trouble]:

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 
 from ckpt.live.records import SnapshotNow
-from ckpt.restart.outlook import plural
+from ckpt.restart.outlook import counted
 from ckpt.sources import IcebergOffset
 
 
 def count_of(snapshots: Sequence[SnapshotNow]) -> str:
     """How many files these have added, and rows, in words."""
-    files, rows = total([one.files for one in snapshots]), total([one.rows for one in snapshots])
-    with_rows = f" with {rows:,} {plural(rows, 'row')}" if rows is not None else ""
-    return f"{files or 0:,} {plural(files or 0, 'file')}{with_rows}"
+    return counted(total([one.files for one in snapshots]) or 0, total([one.rows for one in snapshots]))
 
 
 def rest(snapshot: SnapshotNow, offset: IcebergOffset) -> tuple[SnapshotNow, int | None, int | None]:

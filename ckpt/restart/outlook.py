@@ -8,6 +8,10 @@ from ckpt.findings import Diagnosis, Finding
 from ckpt.live.records import LiveSource
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.kafka_source import PartOutlook
+from ckpt.texts import plural
+
+NOT_IN_LOG = "where the next batch starts is not in the log"
+"""Said of a source of which nothing can be judged."""
 
 
 class SourceOutcome(StrEnum):
@@ -71,6 +75,13 @@ def judged(source: LiveSource, index: int, troubles: Sequence[Trouble], said: st
     return SourceOutlook(source, outcome, said, findings=found, stop=stop)
 
 
-def plural(count: int, word: str) -> str:
-    """The word for so many."""
-    return word if count == 1 else f"{word}s"
+def counted(files: int, rows: int | None) -> str:
+    """So many files, and the rows in them if that is known, in words."""
+    return plural(files, "file") + (f" with {plural(rows, 'row')}" if rows is not None else "")
+
+
+def waiting_said(has: str, files: int | None, rows: int | None) -> str:
+    """What a table has, and how much of it waits to be read; None where that is not known."""
+    if files is None:
+        return f"{has}; what waits to be read was not counted"
+    return f"{has}; {counted(files, rows)} {'waits' if files == 1 else 'wait'} to be read"
