@@ -285,6 +285,11 @@ class RocksDBSnapshot:
         default_factory=dict
     )  # of SST files: name in the database -> under ``SSTs/``
 
+    @property
+    def bytes(self) -> int:
+        """The sizes of the files that it names."""
+        return sum(size for _, size in self.ssts + self.logs)
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ckpt.state.context import Context
 from ckpt.state.describe import Description
-from ckpt.state.folders import OperatorFolder
+from ckpt.state.folders import OperatorFolder, StorePartition
 from ckpt.state.load import Loads
 from ckpt.state.verify import NOTHING, Verified
 from ckpt.storage.base import Listing
@@ -20,5 +20,6 @@ class Found:
     folders: tuple[OperatorFolder, ...]
     described: Mapping[int, Description]  # by operator
     loads: Loads
+    oldest_zips: Mapping[StorePartition, int]  # their bytes, as far as they were read
     uri: str  # where the checkpoint is now
     seen: Verified = NOTHING  # in files of which every byte was read

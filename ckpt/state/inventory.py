@@ -22,6 +22,7 @@ from ckpt.state.damages import find_damages
 from ckpt.state.describe import Description
 from ckpt.state.folders import LOGS, SSTS, OperatorFolder, StoreNames, StorePartition, lies_elsewhere
 from ckpt.state.found import Found
+from ckpt.state.growth import growth
 from ckpt.state.load import Load
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 from ckpt.state.seen import every_byte, usable_names
@@ -154,21 +155,9 @@ def _store(
         column_families=_column_families(families),
         key_schema=plain.key_schema if plain else None,
         value_schema=plain.value_schema if plain else None,
-        growth=_growth(places.values()),
+        growth=growth(places.values(), loads, found.oldest_zips),
         prefix_columns=prefixes[0] if prefixes else None,
     )
-
-
-def _growth(places: Iterable[StorePartition]) -> float | None:
-    """From the oldest to the newest snapshot of each partition; a RocksDB zip does not have the rows in it."""
-    found = []
-    for place in places:
-        names = place.names
-        if len(names.snapshots) > 1 and names.snapshot_kind is StateFileKind.SNAPSHOT:
-            first, last = min(names.snapshots), max(names.snapshots)
-            grown = place.files[names.snapshots[last]].size - place.files[names.snapshots[first]].size
-            found.append(grown / (last[0] - first[0]))
-    return sum(found) if found else None
 
 
 def _column_families(families: tuple[ColumnFamily, ...]) -> tuple[ColumnFamily, ...]:

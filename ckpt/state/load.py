@@ -26,6 +26,7 @@ class Load:
     chain: Chain
     damages: tuple[StateDamage, ...]
     num_keys: int | None  # where a zip of exactly this version records it
+    snapshot_bytes: int | None = None  # of a zip that was read, and of the files that it names
 
     @property
     def usable(self) -> StoreNames:
@@ -156,11 +157,14 @@ def _with_fallback(load: Load, intact: bool) -> Load:
 def _check(listing: Listing, place: StorePartition, target: WantedVersion, chain: Chain, verified: Verified) -> Load:
     """Put together what is wrong, in the order in which Spark comes to it."""
     damages = tuple(_damages(listing, place, target, chain, verified))
-    num_keys = None
-    if chain.snapshot is not None and not chain.logs and chain.complete:
-        recorded = verified.snapshots.get(f"{place.folder}/{place.names.snapshots[chain.snapshot]}")
-        num_keys = recorded.num_keys if recorded else None
-    return Load(place, target, chain, damages, num_keys)
+    if chain.snapshot is None:
+        return Load(place, target, chain, damages, None)
+    snapshot = place.snapshot(chain.snapshot)
+    recorded = verified.snapshots.get(snapshot.path)
+    if recorded is None:
+        return Load(place, target, chain, damages, None)
+    num_keys = None if chain.logs or not chain.complete else recorded.num_keys
+    return Load(place, target, chain, damages, num_keys, snapshot.size + recorded.bytes)
 
 
 def _damages(

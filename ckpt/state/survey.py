@@ -11,6 +11,7 @@ from ckpt.state.context import context_of
 from ckpt.state.describe import describe
 from ckpt.state.folders import STATE, find_operators
 from ckpt.state.found import Found
+from ckpt.state.growth import read_oldest_zips
 from ckpt.state.inventory import assemble
 from ckpt.state.load import load_stores
 from ckpt.state.steps import Step, together
@@ -22,6 +23,9 @@ MOST_TAILS = 20_000
 
 MOST_TAILS_REMOTE = 2_400
 """The same for storage where each read costs a round trip: 200 partitions, each a snapshot and eleven logs."""
+
+_TAILS_FOR_EACH_ZIP = 20
+"""The oldest snapshots only tell by how much state grows: of more than 1,000 partitions, or 120, none is read."""
 
 
 def read_state(
@@ -53,8 +57,9 @@ def read_state(
                 target = context.target(place)
                 if target is not None:
                     targets[place] = target
-    described, loads = yield from together(
+    described, loads, oldest = yield from together(
         describe(listing, operators),
         load_stores(listing, targets, context.codec or LZ4, most_tails, seen, whole_files=whole_files),
+        read_oldest_zips(targets, most_tails // _TAILS_FOR_EACH_ZIP),
     )
-    return assemble(Found(listing, context, operators, described, loads, uri, seen))
+    return assemble(Found(listing, context, operators, described, loads, oldest, uri, seen))
