@@ -13,15 +13,14 @@ from ckpt.model import Json
 from ckpt.restart.forecast import Forecast
 from ckpt.shell import quoted_path
 from ckpt.sinks import REMEMBERING
-from ckpt.sources import advance
 from ckpt.versions import Progress
 
 from ..arguments import as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of
-from .document import Document, checkpoint_entry, range_entry, restart_entry, tool
+from .document import Document, checkpoint_entry, grown_range, restart_entry, tool
 from .findings import next_advice
-from .offsets import counted, offset
+from .offsets import range_text
 from .page import forecast_cases, title
 from .text import lower, plural
 
@@ -219,11 +218,7 @@ class ChangeReport(ABC, Generic[Planned]):
         for replay in replays:
             finished = "   rows of finished batches may be among them" if replay.finished else ""
             yield Line(f"  batch {replay.batch}{finished}")
-            for one in replay.sources:
-                grown = None if one.end is None else advance(one.start, one.end)
-                count = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
-                end = "an unknown offset" if one.end is None else offset(one.end)
-                yield Item(f"from {offset(one.start)} to {end}{count}", 7, f"    {one.index}  ")
+            yield from (Item(range_text(one), 7, f"    {one.index}  ") for one in replay.sources)
 
     def _warnings(self) -> Iterator[Block]:
         """None once all is as it was. The first is to stop the query, and too late once it is done."""
@@ -308,10 +303,6 @@ def replay_entry(replay: Replay) -> Document:
     """Rows that are read again, as JSON."""
     return {
         "batch": replay.batch,
-        "sources": [
-            {**range_entry(one), "amount": grown.amount if grown else None, "unit": grown.unit if grown else None}
-            for one in replay.sources
-            for grown in [None if one.end is None else advance(one.start, one.end)]
-        ],
+        "sources": [grown_range(one) for one in replay.sources],
         "finished": replay.finished,
     }

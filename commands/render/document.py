@@ -9,7 +9,7 @@ from ckpt.inspection import Inspection, RatedFinding
 from ckpt.model import Operator, StateInventory, Store, Unreadable
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.restart.outlook import SourceOutlook
-from ckpt.sources import SourceView
+from ckpt.sources import SourceView, advance
 from ckpt.version import __version__
 
 from .live import live_entry
@@ -135,6 +135,12 @@ def restart_entry(forecast: Forecast) -> dict[str, Any]:
 def range_entry(reading: SourceRange) -> dict[str, Any]:
     """What is read of one source."""
     return {"index": reading.index, "from": reading.start, "to": reading.end}
+
+
+def grown_range(one: SourceRange) -> Document:
+    """A range with how far the source goes in it."""
+    grown = None if one.end is None else advance(one.start, one.end)
+    return {**range_entry(one), "amount": grown.amount if grown else None, "unit": grown.unit if grown else None}
 
 
 def _state(state: StateInventory) -> dict[str, Any]:

@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.handoff import Begin, Handoff, SourceStart
-from ckpt.restart.forecast import SourceRange
 from ckpt.shell import quoted_path
-from ckpt.sources import advance
 from ckpt.times import instant
 
 from ..exits import Exit
 from .blocks import Block, Code, Command, Heading, Headline, Item, Line, Page, Tone, bullets, more, page_of
-from .document import Document, checkpoint_entry, range_entry, source_entry, tool
-from .offsets import counted, offset
+from .document import Document, checkpoint_entry, grown_range, source_entry, tool
+from .offsets import offset, range_text
 from .page import title
 from .text import plural
 
@@ -65,7 +63,7 @@ def _document(found: Handoff, code: str | None) -> Document:
         "watermark_ms": found.watermark_ms,
         "sources": [_source(start) for start in found.sources],
         "later": [
-            {"batch": one.batch, "committed": one.committed, "sources": [_range(two) for two in one.sources]}
+            {"batch": one.batch, "committed": one.committed, "sources": [grown_range(two) for two in one.sources]}
             for one in found.later
         ],
         "sinks": [{"kind": one.kind, "meaning": one.meaning} for one in found.sinks],
@@ -85,12 +83,6 @@ def _source(start: SourceStart) -> dict[str, object]:
         "conditions": list(start.conditions),
         "refused": start.refused,
     }
-
-
-def _range(reading: SourceRange) -> dict[str, object]:
-    grown = None if reading.end is None else advance(reading.start, reading.end)
-    amount, unit = (grown.amount, grown.unit) if grown else (None, None)
-    return {**range_entry(reading), "amount": amount, "unit": unit}
 
 
 def _headline(found: Handoff) -> Iterator[Block]:
@@ -142,11 +134,7 @@ def _since(found: Handoff) -> Iterator[Block]:
     yield Heading("Since", f"what the old query planned after batch {found.batch}")
     for later in found.later[:_SHOWN]:
         yield Line(f"  batch {later.batch}   {'committed' if later.committed else 'NOT COMMITTED'}")
-        for one in later.sources:
-            grown = None if one.end is None else advance(one.start, one.end)
-            count = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
-            end = "an unknown offset" if one.end is None else offset(one.end)
-            yield Item(f"from {offset(one.start)} to {end}{count}", 7, f"    {one.index}  ")
+        yield from (Item(range_text(one), 7, f"    {one.index}  ") for one in later.sources)
     yield from more(len(found.later) - _SHOWN)
 
 

@@ -3,6 +3,7 @@
 import json
 
 from ckpt.model import Json
+from ckpt.restart.forecast import SourceRange
 from ckpt.secrets import masked_json
 from ckpt.sources import (
     DeltaOffset,
@@ -12,6 +13,7 @@ from ckpt.sources import (
     NumberOffset,
     RateMicroBatchOffset,
     Unit,
+    advance,
     decode,
 )
 
@@ -49,3 +51,10 @@ def offset(value: Json) -> str:
             return str(number)
     text = "its beginning" if value is None else masked_json(json.dumps(value))  # before it is cut
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def range_text(one: SourceRange) -> str:
+    """A range in a line: ``from orders/0=40 to orders/0=51: 11 offsets``."""
+    grown = None if one.end is None else advance(one.start, one.end)
+    count = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
+    return f"from {offset(one.start)} to {'an unknown offset' if one.end is None else offset(one.end)}{count}"

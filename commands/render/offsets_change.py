@@ -10,9 +10,9 @@ from ckpt.ways.offsets import OffsetsPlan, document_of
 from ..exits import Exit
 from .blocks import Block, Heading, Item, Page
 from .change import ChangeReport, next_command
-from .document import Document
-from .offsets import offset
-from .positions import PositionsReport, grown_range, range_text
+from .document import Document, grown_range
+from .offsets import offset, range_text
+from .positions import PositionsReport
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.handoff import Position, Positions
-from ckpt.restart.forecast import SourceRange
 from ckpt.shell import quoted_path
-from ckpt.sources import advance
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, bullets, more, page_of
-from .document import Document, checkpoint_entry, range_entry, tool
-from .offsets import counted, offset
+from .document import Document, checkpoint_entry, grown_range, tool
+from .offsets import offset, range_text
 from .page import title
 
 _SHOWN = 20  # how many sources are named
@@ -45,19 +43,6 @@ class PositionsReport:
         """The sources, what to know, and what can be done with it."""
         found = self.found
         return page_of(title(found.inspection), _headline(found), _sources(found), _warnings(found), _next(found))
-
-
-def grown_range(one: SourceRange) -> Document:
-    """A range with how far the source goes in it."""
-    grown = None if one.end is None else advance(one.start, one.end)
-    return {**range_entry(one), "amount": grown.amount if grown else None, "unit": grown.unit if grown else None}
-
-
-def range_text(one: SourceRange) -> str:
-    """A range in a line: ``from orders/0=40 to orders/0=51: 11 offsets``."""
-    grown = None if one.end is None else advance(one.start, one.end)
-    count = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
-    return f"from {offset(one.start)} to {'an unknown offset' if one.end is None else offset(one.end)}{count}"
 
 
 def _entry(one: Position) -> Document:

@@ -8,8 +8,8 @@ from ckpt.ways.skip import SkippedSource, SkipPlan
 
 from .blocks import Block, Heading, Item, Line, more
 from .change import ChangeReport
-from .document import Document
-from .positions import grown_range, range_text
+from .document import Document, grown_range
+from .offsets import range_text
 
 _FILES = 10  # how many are named
 
