@@ -215,6 +215,12 @@ def in_order(log: OffsetLog) -> tuple[SourceOffset, ...]:
     return tuple(source for _, source in _indexed(log.sources))
 
 
+def value_of(log: OffsetLog | None, index: int) -> Json:
+    """The offset of a source in a batch; None where it has none there."""
+    sources = in_order(log) if log is not None else ()
+    return sources[index].value if index < len(sources) else None
+
+
 def _indexed(sources: tuple[SourceOffset, ...]) -> list[tuple[int, SourceOffset]]:
     numbers = [_index(source.name) for source in sources]
     if None in numbers:

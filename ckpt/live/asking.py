@@ -7,16 +7,16 @@ from dataclasses import replace
 from ckpt import history
 from ckpt.checkpoint import Checkpoint
 from ckpt.errors import SourceError, StorageError, UsageError
-from ckpt.live import iceberg, kafka
+from ckpt.live import delta_options, iceberg, kafka
 from ckpt.live.delta import ask_delta
-from ckpt.live.delta_options import CHANGE_FEED, lower, other_rules
 from ckpt.live.files import ask_files, other_files
 from ckpt.live.kafka_options import SERVERS, librdkafka, plain
+from ckpt.live.options import lower, other_rules
 from ckpt.live.records import KafkaNow, LiveSource, TopicNow
 from ckpt.model import Json, OffsetLog
-from ckpt.sources import DeltaOffset, KafkaOffset, SourceType, SourceView, decode, in_order
+from ckpt.sources import DeltaOffset, KafkaOffset, SourceType, SourceView, decode, value_of
 from ckpt.storage.base import one_line
-from ckpt.storage.locations import family, local_path
+from ckpt.storage.locations import is_same_kind
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -114,26 +114,35 @@ def _asked(
     given = lower(options)
     if not given.get("path"):
         raise UsageError(f"`source_options`: source {view.index} needs path=URI")
-    same = _one_kind(given["path"], checkpoint.uri)
+    same = is_same_kind(given["path"], checkpoint.uri)
     if view.type is SourceType.FILE:
-        why = other_files(options)
+        why = other_files(given)
         if why is not None:
             return LiveSource(view.index, not_asked=why)
-        return LiveSource(view.index, files=ask_files(checkpoint, view.index, options, storage_options, same))
-    of_iceberg = view.type is SourceType.ICEBERG
-    strange = (iceberg.other_rules if of_iceberg else other_rules)(given)
-    if strange in CHANGE_FEED and not of_iceberg:
-        now = ask_delta(checkpoint, view.index, given, storage_options if same else {})
-        read = decode(view.offset)
-        if isinstance(read, DeltaOffset) and now.table_id != read.table_id:  # which stops any start
-            return LiveSource(view.index, delta=now)
-    if strange is not None:
-        name = "Iceberg" if of_iceberg else "Delta"
-        return LiveSource(view.index, not_asked=f"with the option {strange} {name} has rules that ckpt does not know")
-    if of_iceberg:
+        return LiveSource(view.index, files=ask_files(checkpoint, view.index, given, storage_options, same))
+    if view.type is SourceType.ICEBERG:
+        strange = other_rules(given, "Iceberg", iceberg.KNOWN, iceberg.OTHER_RULES)
+        if strange is not None:
+            return _by_other_rules(view, "Iceberg", strange)
         table = iceberg.ask_iceberg(checkpoint, view.index, given, storage_options, same=same)
         return LiveSource(view.index, iceberg=table)
-    return LiveSource(view.index, delta=ask_delta(checkpoint, view.index, given, storage_options if same else {}))
+    return _delta(checkpoint, view, given, storage_options if same else {})
+
+
+def _delta(
+    checkpoint: Checkpoint, view: SourceView, given: Mapping[str, str], storage_options: Mapping[str, str]
+) -> LiveSource:
+    strange = other_rules(given, "Delta", delta_options.KNOWN, delta_options.OTHER_RULES)
+    if strange is not None and strange not in delta_options.CHANGE_FEED:
+        return _by_other_rules(view, "Delta", strange)
+    now, read = ask_delta(checkpoint, view.index, given, storage_options), decode(view.offset)
+    if strange is None or (isinstance(read, DeltaOffset) and now.table_id != read.table_id):  # which stops any start
+        return LiveSource(view.index, delta=now)
+    return _by_other_rules(view, "Delta", strange)
+
+
+def _by_other_rules(view: SourceView, source: str, option: str) -> LiveSource:
+    return LiveSource(view.index, not_asked=f"with the option {option} {source} has rules that ckpt does not know")
 
 
 def _by_pattern(view: SourceView, now: KafkaNow, pattern: str | None) -> LiveSource:
@@ -147,12 +156,6 @@ def _by_pattern(view: SourceView, now: KafkaNow, pattern: str | None) -> LiveSou
         )
         return LiveSource(view.index, not_asked=why)
     return LiveSource(view.index, now)
-
-
-def _one_kind(uri: str, other: str) -> bool:
-    """Whether two places are in file systems of one kind, so that options for one are for the other too."""
-    schemes = (None if local_path(one) is not None else family(one.partition(":")[0]) for one in (uri, other))
-    return len(set(schemes)) == 1
 
 
 def _kafka(checkpoint: Checkpoint, view: SourceView, options: Mapping[str, str]) -> KafkaNow:
@@ -192,8 +195,7 @@ def _marks(checkpoint: Checkpoint, index: int) -> tuple[kafka.Mark, ...]:
     found = []
     for batch in {*list(logs)[:1], *list(logs)[-1:]}:
         log = logs[batch]
-        sources = in_order(log)
-        offset = decode(sources[index].value) if index < len(sources) else None
+        offset = decode(value_of(log, index))
         if log.metadata is not None and isinstance(offset, KafkaOffset):
             found.append(kafka.Mark(batch, log.metadata.timestamp_ms, offset.partitions))
     return tuple(found)

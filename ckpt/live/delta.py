@@ -14,8 +14,8 @@ from ckpt.live.delta_options import delta_options
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
 from ckpt.model import Fault, Json, OffsetLog
 from ckpt.secrets import masked
-from ckpt.sinklog.deltafiles import DELTA_LOG, checkpoint_rows, log_lines
-from ckpt.sources import DeltaOffset, decode, in_order
+from ckpt.sinklog.deltafiles import DELTA_LOG, checkpoint_rows, log_lines, staged
+from ckpt.sources import DeltaOffset, decode, value_of
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
 from ckpt.storage.base import one_line
 
@@ -24,7 +24,6 @@ _MOST_FILES = 5000
 _MOST_VERSIONS = 200
 """How many versions are read backwards for the columns that the table had."""
 _VERSION = re.compile(r"([0-9]{20})\.json")
-_IN_A_CATALOG = ("_staged_commits", "_commits")
 
 
 def ask_delta(
@@ -50,9 +49,8 @@ def ask_delta(
         log = storage.list_level(DELTA_LOG)
     except NotFound:
         raise SourceError(f"{where}: it has no {DELTA_LOG}; check the option `path` of source {index}") from None
-    staged = [one for one in _IN_A_CATALOG if one in log.folders and storage.list_level(f"{DELTA_LOG}/{one}").files]
-    if staged:
-        raise SourceError(f"{where}: newer versions may be in a catalog only ({DELTA_LOG}/{staged[0]} has files)")
+    if (folder := staged(storage, log)) is not None:
+        raise SourceError(f"{where}: newer versions may be in a catalog only ({folder} has files)")
     options, most = delta_options(given)
     try:
         return _Table(storage, log.files).answer(_History(checkpoint, index), options, most)
@@ -65,10 +63,7 @@ class _History:
 
     def __init__(self, checkpoint: Checkpoint, index: int) -> None:
         logs = {batch: one for batch, one in checkpoint.offsets.entries.items() if isinstance(one, OffsetLog)}
-        self._values: dict[int, Json] = {}
-        for batch, log in logs.items():
-            sources = in_order(log)
-            self._values[batch] = sources[index].value if index < len(sources) else None
+        self._values = {batch: value_of(log, index) for batch, log in logs.items()}
         self._logs = logs
 
     @property

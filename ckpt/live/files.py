@@ -11,11 +11,11 @@ from ckpt.filelogs import source_folder
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.names import compactible_id
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
-from ckpt.live.delta_options import flag, lower
+from ckpt.live.options import flag
 from ckpt.live.records import FilesNow
-from ckpt.model import OffsetLog, Unreadable
+from ckpt.model import Unreadable
 from ckpt.secrets import masked
-from ckpt.sources import FileOffset, decode, in_order
+from ckpt.sources import FileOffset, decode, value_of
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_place, local_path
@@ -27,9 +27,8 @@ _MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_4
 _LEVELS = 16  # of folders below the place, in which files are looked for
 
 
-def other_files(options: Mapping[str, str]) -> str | None:
-    """Why the files of a reader with these options cannot be listed; None where they can. Raises UsageError."""
-    given = lower(options)
+def other_files(given: Mapping[str, str]) -> str | None:
+    """Why the files of a reader with these options, in lower case, cannot be listed; None where they can."""
     chosen = next((key for key in _CHOOSES if key in given), None)
     if chosen is not None:
         return f"with the option {chosen} ckpt cannot tell which files are read"
@@ -38,14 +37,14 @@ def other_files(options: Mapping[str, str]) -> str | None:
 
 
 def ask_files(
-    checkpoint: Checkpoint, index: int, options: Mapping[str, str], of_checkpoint: Mapping[str, str], same: bool
+    checkpoint: Checkpoint, index: int, given: Mapping[str, str], of_checkpoint: Mapping[str, str], same: bool
 ) -> FilesNow:
     """What there is at the option ``path`` for source ``index`` of a checkpoint.
 
     Args:
         checkpoint: Its logs say which files were read.
         index: Of the source.
-        options: Of the reader.
+        given: Options of the reader, in lower case.
         of_checkpoint: Options of the checkpoint's file system.
         same: Whether they are also for that of the path.
 
@@ -54,7 +53,6 @@ def ask_files(
         StorageError, UsageError: A place cannot be reached, or an option is wrong.
 
     """
-    given = lower(options)
     path, where = given["path"], one_line(masked(given["path"]))
     try:
         there = _listed(open_storage(path, of_checkpoint if same else {}), flag(given, "recursiveFileLookup", False))
@@ -135,10 +133,8 @@ def _ends(checkpoint: Checkpoint, index: int) -> tuple[int, int]:
     """The newest log entry before the latest batch, and the newest in it."""
     latest = checkpoint.offsets.latest
     found = []
-    for batch in (-1 if latest is None else latest - 1, latest):
-        log = checkpoint.offsets.entries.get(batch) if batch is not None else None
-        sources = in_order(log) if isinstance(log, OffsetLog) else ()
-        offset = decode(sources[index].value) if index < len(sources) else None
+    for batch in (None if latest is None else latest - 1, latest):
+        offset = decode(value_of(checkpoint.offsets.readable(batch), index))
         found.append(offset.log_offset if isinstance(offset, FileOffset) else -1)
     return found[0], found[1]
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 
 from ckpt.checkpoint import Checkpoint
-from ckpt.errors import NotFound, SourceError, StorageError, UsageError
+from ckpt.errors import NotFound, SourceError, StorageError
 from ckpt.formats.iceberg import IcebergTable, is_metadata
 from ckpt.formats.limits import LARGEST_RECORD
 from ckpt.formats.text import Damaged, exact_json
-from ckpt.live.delta_options import flag, whole
+from ckpt.live.options import flag, whole
 from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
-from ckpt.model import Json, OffsetLog
+from ckpt.model import Json
 from ckpt.secrets import masked
 from ckpt.sinklog.icebergfiles import (
     ASK_THE_CATALOG,
@@ -19,13 +19,13 @@ from ckpt.sinklog.icebergfiles import (
     read_metadata_file,
     read_table,
 )
-from ckpt.sources import IcebergOffset, decode, in_order
+from ckpt.sources import IcebergOffset, decode, value_of
 from ckpt.storage import open_storage
 from ckpt.storage.base import one_line
 
 _MAX_FILES, _MAX_ROWS = "streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch"
 _FROM = "stream-from-timestamp"
-_KNOWN = {
+KNOWN = {
     "path",
     _FROM,
     _MAX_FILES,
@@ -38,17 +38,10 @@ _KNOWN = {
     "split-size",
     "vectorization-enabled",
 }
-_NOT_KNOWN = {"async-micro-batch-planning-enabled", "branch", "snapshot-id", "tag"}
+"""Options under which an Iceberg source has the rules that ckpt knows."""
+OTHER_RULES = {"async-micro-batch-planning-enabled", "branch", "snapshot-id", "tag"}
 """Options under which an Iceberg source has other rules."""
 _MOST = 2**31 - 1
-
-
-def other_rules(given: Mapping[str, str]) -> str | None:
-    """An option, in lower case, under which nothing can be said. Raises UsageError for one that is not Iceberg's."""
-    for key in given:
-        if key not in _KNOWN | _NOT_KNOWN:
-            raise UsageError(f"`source_options`: the Iceberg source has no option {one_line(key)}")
-    return next((key for key in sorted(given) if key in _NOT_KNOWN), None)
 
 
 def ask_iceberg(
@@ -128,13 +121,9 @@ def _ends(checkpoint: Checkpoint, index: int) -> tuple[tuple[Json, Json], int | 
     """The ends of the batch before the latest and of that, and when the latest was planned."""
     latest = checkpoint.offsets.latest
     assert latest is not None
-    values: list[Json] = []
-    for batch in (latest - 1, latest):
-        log = checkpoint.offsets.readable(batch)
-        sources = in_order(log) if isinstance(log, OffsetLog) else ()
-        values.append(sources[index].value if index < len(sources) else None)
-    log = checkpoint.offsets.readable(latest)
-    return (values[0], values[1]), log.metadata.timestamp_ms if log is not None and log.metadata is not None else None
+    before, log = checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest)
+    planned_ms = log.metadata.timestamp_ms if log is not None and log.metadata is not None else None
+    return (value_of(before, index), value_of(log, index)), planned_ms
 
 
 def _branched(table: IcebergTable, strays: Iterable[int]) -> dict[int, int | None]:

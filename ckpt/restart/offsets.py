@@ -20,6 +20,7 @@ from ckpt.sources import (
     decode,
     in_order,
     is_kafka,
+    value_of,
 )
 
 
@@ -40,7 +41,7 @@ def malformed_offsets(start: Start) -> Forecast | None:
 def _words_about_cut_json(start: Start, index: int) -> str | None:
     """What a source says, as its other offsets show it: Kafka has words of its own, others let Jackson's error out."""
     logs = (start.checkpoint.offsets.readable(batch_id) for batch_id in start.checkpoint.offsets.ids)
-    others = {type(decode(in_order(log)[index].value)) for log in logs if log and index < len(log.sources)}
+    others = {type(decode(value_of(log, index))) for log in logs}
     if KafkaOffset in others:
         return messages.CUT_KAFKA_OFFSET
     return messages.CUT_OFFSET if others & {FileOffset, RateMicroBatchOffset} else None
@@ -133,8 +134,7 @@ def source_entries(start: Start) -> Forecast | None:
     if end is None:
         return None
     for one in file_source_logs(start.checkpoint.listing, end):
-        known = [log if log and one.source < len(log.sources) else None for log in (begin, end)]
-        ends = [decode(in_order(log)[one.source].value) if log else None for log in known]
+        ends = [decode(value_of(log, one.source)) for log in (begin, end)]
         first, last = (offset.log_offset if isinstance(offset, FileOffset) else -1 for offset in ends)
         if not 0 <= last - first <= MOST_BATCHES:
             continue

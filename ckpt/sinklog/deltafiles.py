@@ -8,11 +8,18 @@ from ckpt.errors import StorageError
 from ckpt.formats.limits import LARGEST_ACTION
 from ckpt.formats.text import Damaged
 from ckpt.model import Fault
-from ckpt.storage import ReadRequest, Storage
+from ckpt.storage import Folder, ReadRequest, Storage
 from ckpt.storage.base import PIECE
 
 DELTA_LOG = "_delta_log"
+_IN_A_CATALOG = ("_staged_commits", "_commits")
 _AT_ONCE = 16  # pieces of files that are in memory together
+
+
+def staged(storage: Storage, log: Folder) -> str | None:
+    """The folder of the log whose files are commits that only a catalog puts in order; None where there is none."""
+    there = (f"{DELTA_LOG}/{name}" for name in _IN_A_CATALOG if name in log.folders)
+    return next((folder for folder in there if storage.list_level(folder).files), None)
 
 
 def log_lines(storage: Storage, files: Sequence[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:

@@ -12,7 +12,7 @@ from ckpt.sinklog.records import SinkKind, SinkLog
 from ckpt.sinklog.table import delta_table
 from ckpt.storage import Folder, Storage, open_storage
 from ckpt.storage.base import one_line
-from ckpt.storage.locations import family, local_path
+from ckpt.storage.locations import is_same_kind
 
 FILE_LOG = "_spark_metadata"
 _TOPIC = (
@@ -99,10 +99,8 @@ def sink_of(
     """
     if uri is None:
         return None
-    scheme = None if local_path(uri) is not None else family(uri.partition(":")[0])
-    same = local_path(checkpoint) is None and family(checkpoint.partition(":")[0]) == scheme
     try:
-        return read_sink(uri, storage_options if same else None)
+        return read_sink(uri, storage_options if is_same_kind(uri, checkpoint) else None)
     except StorageError as error:
         if not partial:
             raise

@@ -18,12 +18,11 @@ from ckpt.formats.deltalog import (
 )
 from ckpt.formats.text import Damaged
 from ckpt.model import Fault
-from ckpt.sinklog.deltafiles import DELTA_LOG, checkpoint_rows, log_lines
+from ckpt.sinklog.deltafiles import DELTA_LOG, checkpoint_rows, log_lines, staged
 from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
 from ckpt.storage import FileInfo, Storage
 from ckpt.storage.base import one_line
 
-_IN_A_CATALOG = ("_staged_commits", "_commits")
 _LOOKS = 3  # how often a log is listed again, of which files were deleted meanwhile
 
 
@@ -40,9 +39,8 @@ def delta_table(uri: str, storage: Storage) -> SinkLog:
 
 def _table(uri: str, storage: Storage) -> SinkLog:
     top = storage.list_level(DELTA_LOG)
-    staged = [name for name in _IN_A_CATALOG if name in top.folders and storage.list_level(f"{DELTA_LOG}/{name}").files]
-    if staged:
-        why = f"newer versions of the table may be in a catalog only ({DELTA_LOG}/{staged[0]} has files)"
+    if (folder := staged(storage, top)) is not None:
+        why = f"newer versions of the table may be in a catalog only ({folder} has files)"
         return SinkLog(uri, SinkKind.DELTA, unknown=f"{why}, so what it has last cannot be known from here")
     try:
         found = segment(top.files)

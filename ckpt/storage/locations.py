@@ -89,6 +89,12 @@ def local_path(uri: str) -> str | None:
     return uri
 
 
+def is_same_kind(uri: str, other: str) -> bool:
+    """Whether two places are in file systems of one kind, so that options for one are for the other too."""
+    schemes = (None if local_path(one) is not None else family(one.partition(":")[0]) for one in (uri, other))
+    return len(set(schemes)) == 1
+
+
 def is_in_memory(uri: str) -> bool:
     """Whether a place is in the memory of this process, and gone when that ends."""
     return uri.lower().startswith("memory://")

@@ -20,7 +20,7 @@ from ckpt.formats.names import compactible_id, java_long
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import version_of
 from ckpt.model import CommitLog, OffsetLog
-from ckpt.sources import FileOffset, decode, in_order
+from ckpt.sources import FileOffset, decode, value_of
 from ckpt.state.folders import numbered, stores_of
 from ckpt.storage import Listing
 
@@ -98,7 +98,7 @@ def _source_entries_above(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
     """
     ends = checkpoint.offsets.readable(batch)
     for log in file_source_logs(checkpoint.listing, ends) if ends else ():
-        end = decode(in_order(ends)[log.source].value) if ends and log.source < len(ends.sources) else None
+        end = decode(value_of(ends, log.source))
         if isinstance(end, FileOffset):
             yield from _cut(checkpoint.listing, log, end.log_offset)
 
