@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ckpt.checkpoint import Checkpoint
-from ckpt.checks.sink import SinkOutcome, SinkOutlook
+from ckpt.checks.sink_outlook import SinkOutcome, SinkOutlook
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.inspection import Inspection, inspect
 from ckpt.reader import NotACheckpoint, open_checkpoint

@@ -8,7 +8,8 @@ from ckpt import history
 from ckpt.checkpoint import Checkpoint
 from ckpt.checks import check
 from ckpt.checks.first_start import into_noop
-from ckpt.checks.sink import SinkOutcome, SinkOutlook, findings_of, outlook, with_query_id
+from ckpt.checks.sink import findings_of, outlook, with_query_id
+from ckpt.checks.sink_outlook import SinkOutcome, SinkOutlook
 from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Finding, Severity

@@ -370,7 +370,6 @@ class StateInventory:
 
     provider: Provider
     format_version: int  # state store checkpoint format: 1, or 2 with unique ids
-    encoding: str | None  # of rows: unsaferow or avro, as recorded; None where it is not
     codec: str | None  # of deltas and changelogs, as recorded; None where it is not
     operators: tuple[Operator, ...]
     needed_version: int | None  # what the next start loads; None where it loads nothing

@@ -7,7 +7,7 @@ from ckpt.change.activity import LOOKS_APART_S, age_s, changes
 from ckpt.checkpoint import Checkpoint
 from ckpt.checks.query import Compared, SparkAnswer, as_spark_says, operators_of
 from ckpt.checks.query_sources import sources_of
-from ckpt.checks.sink import SinkOutcome
+from ckpt.checks.sink_outlook import SinkOutcome
 from ckpt.checks.starting import in_use, must_exist, state_format
 from ckpt.findings import Asked, Finding, Severity
 from ckpt.inspection import Inspection, RatedFinding, inspect

@@ -21,7 +21,6 @@ class Sink:
     """One kind of sink; in its texts ``{query}`` is a query id, ``{checkpoint}`` a path, and the rest batch ids."""
 
     kind: str
-    remembers: str | None  # by what it knows a batch again, and where it keeps that; None: it does not
     drops_same_query: bool  # rows under an id at or below the newest one, from the same checkpoint or a copy of it
     drops_new_query: bool  # the same from a new checkpoint, which has another query id
     new_checkpoint: str  # what a new checkpoint means to it
@@ -30,8 +29,7 @@ class Sink:
 
 SINKS = (
     Sink(
-        "delta",  # DeltaSink.addBatch
-        "query id and batch id, as txn in _delta_log",
+        "delta",  # DeltaSink.addBatch: by query id and batch id, as txn in _delta_log
         drops_same_query=True,
         drops_new_query=False,
         new_checkpoint="a new query has its own id, and the table accepts its batches from 0 on. A batch of the "
@@ -41,8 +39,7 @@ SINKS = (
         "--batch {kept} --new-id` instead; RESTORE alone is not enough, it keeps the transaction ids",
     ),
     Sink(
-        "iceberg",  # SparkWrite.BaseStreamingWrite.commit
-        "query id and batch id, in the summaries of its snapshots",
+        "iceberg",  # SparkWrite.BaseStreamingWrite.commit: by query id and batch id, in the summaries of its snapshots
         drops_same_query=True,
         drops_new_query=False,
         new_checkpoint="a new query has its own id, and the table accepts its batches from 0 on. A batch of the "
@@ -51,8 +48,7 @@ SINKS = (
         "(also undoes others' commits)",
     ),
     Sink(
-        "file",  # FileStreamSink.addBatch
-        "batch id, in _spark_metadata of the output folder",
+        "file",  # FileStreamSink.addBatch: by batch id, in _spark_metadata of the output folder
         drops_same_query=True,
         drops_new_query=True,
         new_checkpoint="use a new output folder, and let readers read both: _spark_metadata of the old one has "
@@ -62,8 +58,7 @@ SINKS = (
         "output folder (not where one of them is a .compact file and the plain files below that are gone)",
     ),
     Sink(
-        "foreachBatch with txnAppId",  # the option of a Delta write, with txnVersion
-        "txnAppId and txnVersion, as txn in _delta_log",
+        "foreachBatch with txnAppId",  # options of a Delta write: by txnAppId and txnVersion, as txn in _delta_log
         drops_same_query=True,
         drops_new_query=True,
         new_checkpoint="choose another txnAppId: with the old one batches up to {last} are silently dropped",
@@ -71,14 +66,12 @@ SINKS = (
     ),
     Sink(
         "kafka",  # KafkaStreamingWrite
-        None,
         drops_same_query=False,
         drops_new_query=False,
         new_checkpoint="it has no notion of batches: rows that are read again are written again",
     ),
     Sink(
         "foreach, foreachBatch",
-        None,
         drops_same_query=False,
         drops_new_query=False,
         new_checkpoint="batch ids start at 0 again: code that recognizes repeated batches by id must take "

@@ -1,5 +1,7 @@
 """Numbers and untrusted text for people, whether in a terminal or in a browser."""
 
+from collections.abc import Sequence
+
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -20,14 +22,19 @@ def size(count: int) -> str:
     return f"{count} bytes" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
 
 
-def ranges(spans: list[tuple[int, int]], most: int = 4) -> str:
+def ranges(spans: Sequence[tuple[int, int]], most: int = 4) -> str:
     """``3, 5 to 9 and 12 more``: inclusive ranges of numbers, the first ``most`` of them."""
     shown = [str(a) if a == b else f"{a} to {b}" for a, b in spans[:most]]
     more = f" and {len(spans) - most} more" if len(spans) > most else ""
     return ", ".join(shown) + more
 
 
-def batch_ranges(spans: list[tuple[int, int]]) -> str:
+def span(noun: str, first: int, last: int) -> str:
+    """``batch 3``, ``batches 3 to 5``."""
+    return f"{noun} {first}" if first == last else f"{plural_of(2, noun)} {first} to {last}"
+
+
+def batch_ranges(spans: Sequence[tuple[int, int]]) -> str:
     """``batch 3``, ``batches 3, 5 to 9``."""
     return f"{'batch' if len(spans) == 1 and spans[0][0] == spans[0][1] else 'batches'} {ranges(spans)}"
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ckpt.diagnoses.logs import SOURCES_DIFFER
 from ckpt.diagnoses.sinks import FIRST_INTO_NOOP
 from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.texts import span
 from ckpt.versions import Progress, Spark
 
 IF_STATELESS = ", if the query keeps no state"
@@ -101,7 +102,7 @@ def _losses(running: Sequence[Forecast]) -> str:
     never = sorted({batch for f in running for batch in f.lost})
     if not never:
         return ""
-    which = f"batch {never[0]}" if len(never) == 1 else f"batches {never[0]} to {never[-1]}"
+    which = span("batch", never[0], never[-1])
     return f", but never runs {which} again: rows are lost if {'it' if len(never) == 1 else 'they'} had not finished"
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import ClassVar, Self
 
 from ckpt.change.steps import Changed, Step
-from ckpt.checks.sink import SinkOutlook
+from ckpt.checks.sink_outlook import SinkOutlook
 from ckpt.findings import Asked
 from ckpt.inspection import Inspection, inspect
 from ckpt.notebook import InNotebook

@@ -6,11 +6,13 @@ from typing import TypeVar
 
 from ckpt.change.marking import marked
 from ckpt.change.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, First
-from ckpt.checks.sink import SinkOutcome, SinkOutlook, cure, outlook, span
+from ckpt.checks.sink import cure, outlook
+from ckpt.checks.sink_outlook import SinkOutcome, SinkOutlook
 from ckpt.sinklog.reading import sink_of
 from ckpt.sinklog.records import SinkKind, SinkLog
 from ckpt.sinks import AboutSinks
 from ckpt.storage import Storage
+from ckpt.texts import span
 
 Planned = TypeVar("Planned", bound=ChangePlan)
 _NOOP = (First.NOOP, First.NOOP_IF_WRITTEN)
@@ -70,7 +72,7 @@ def _sentence(plan: ChangePlan, seen: SinkOutlook) -> str:
 def _skips(plan: ChangePlan, seen: SinkOutlook) -> str | None:
     """What is left out, or dropped by this sink."""
     others = None if plan.skips == SINK_DROPS else plan.skips
-    drops = f"the sink would drop new rows of {span(*seen.dropped)}" if seen.dropped else None
+    drops = f"the sink would drop new rows of {span('batch', *seen.dropped)}" if seen.dropped else None
     return "; ".join(filter(None, (others, drops))) or None
 
 

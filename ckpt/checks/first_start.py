@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ckpt import diagnoses
 from ckpt.checkpoint import FIRST_START, Checkpoint
-from ckpt.checks.sink import SinkOutlook
+from ckpt.checks.sink_outlook import SinkOutlook
 from ckpt.findings import Finding
 from ckpt.model import FirstStart
 

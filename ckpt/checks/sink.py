@@ -7,58 +7,20 @@ or a later one (``SparkWrite``). None looks at the rows. Iceberg alone computes 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from ckpt import diagnoses
 from ckpt.checkpoint import Checkpoint
+from ckpt.checks.sink_outlook import Batches, SinkOutcome, SinkOutlook
 from ckpt.findings import Finding
 from ckpt.restart.forecast import Forecast
 from ckpt.shell import quoted_path
 from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
 from ckpt.sinks import SINKS, Sink
+from ckpt.texts import span
 from ckpt.versions import Progress
 
-Batches = tuple[int, int]
-"""The first and the last of a row of batches."""
 _BY_QUERY = (SinkKind.DELTA, SinkKind.ICEBERG)
 """Kinds that know batches by the query id."""
-
-
-class SinkOutcome(StrEnum):
-    """What becomes of the batches of the next start."""
-
-    CONTINUES = "continues"  # its first batch follows the newest one of the sink, and is written
-    PASSES_OVER = "passes-over"  # its first batch runs again and is in the sink already; the next one is written
-    DROPS = "drops"  # rows that the sink has not seen are dropped, because it knows their batch ids
-    LACKS = "lacks"  # it is written, but batches before it are not in the sink
-    WRITES_AGAIN = "writes-again"  # it is in the sink, and is written again
-    UNKNOWN_QUERY = "unknown-query"  # it is written; the sink has no batch of this query
-    UNKNOWN = "unknown"
-    UNREACHED = "unreached"  # it was to be read, and could not be
-
-
-_CERTAIN = (SinkOutcome.CONTINUES, SinkOutcome.PASSES_OVER, SinkOutcome.DROPS, SinkOutcome.LACKS)
-
-
-@dataclass(frozen=True, slots=True)
-class SinkOutlook:
-    """A sink compared with a checkpoint."""
-
-    log: SinkLog
-    outcome: SinkOutcome
-    said: str  # one sentence without a full stop
-    next_batch: int | None = None  # that the next start runs first
-    last_batch: int | None = None  # of this query that the sink has
-    dropped: Batches | None = None  # batches with new rows that the sink will drop
-    lacks: Batches | None = None  # batches that are committed and not in the sink
-    query_id: str | None = None  # that ``metadata`` may have had, where it is lost
-    needs_noop: bool = False  # one start into ``noop`` has to come first, or the query fails
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def certain(self) -> bool:
-        """Whether that is known well enough to say nothing of other sinks."""
-        return self.outcome in _CERTAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +112,7 @@ def _compared(
     newest = -1 if last is None else last
     seen = SinkOutlook(log, SinkOutcome.CONTINUES, "", batch, last)
     if writer is not None and writer.expired and newest >= batch:
-        said = f"it has {span(batch, newest)}, but has forgotten so: what runs again is written again"
+        said = f"it has {span('batch', batch, newest)}, but has forgotten so: what runs again is written again"
         detail = f"{log.uri} had batch {newest} of this query; its transactions count for {log.retention}"
         return replace(
             seen,
@@ -197,7 +159,7 @@ def _of_others(log: SinkLog) -> str:
 def _restored(checkpoint: Checkpoint, seen: SinkOutlook, gone: Batches) -> SinkOutlook:
     """A table that knows batches of which it no longer has the rows."""
     last = min(gone[1], (seen.next_batch or 0) - 1)
-    which = span(gone[0], last)
+    which = span("batch", gone[0], last)
     detail = f"{seen.log.uri} was restored: the rows of {which} were taken back"
     remedy = None
     if gone[0] > 0:
@@ -213,7 +175,7 @@ def _restored(checkpoint: Checkpoint, seen: SinkOutlook, gone: Batches) -> SinkO
 
 
 def _drops(checkpoint: Checkpoint, seen: SinkOutlook, first: int, newest: int) -> SinkOutlook:
-    lost, batch = span(first, newest), seen.next_batch or 0
+    lost, batch = span("batch", first, newest), seen.next_batch or 0
     before = f"batch {batch}, which runs again, is passed over; " if first > batch else ""
     said = f"it has batch {newest} last: {before}new rows of {lost} will be dropped silently"
     finding = Finding(
@@ -284,7 +246,7 @@ def _state_lost(checkpoint: Checkpoint, batch: int) -> str | None:
 
 def _lacks(seen: SinkOutlook, first: int) -> SinkOutlook:
     batch, log = seen.next_batch or 0, seen.log
-    missing = span(first, batch - 1)
+    missing = span("batch", first, batch - 1)
     has = f"it has batch {first - 1} last" if first else "it has no batch"
     remedy = None
     if first:
@@ -303,11 +265,6 @@ def _lacks(seen: SinkOutlook, first: int) -> SinkOutlook:
         lacks=(first, batch - 1),
         findings=(Finding(diagnosis, "", detail, remedy),),
     )
-
-
-def span(first: int, last: int) -> str:
-    """Batches in words: ``batch 5``, ``batches 5 to 7``."""
-    return f"batch {first}" if first == last else f"batches {first} to {last}"
 
 
 def findings_of(seen: SinkOutlook | None) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from ckpt.findings import Finding
 from ckpt.history import Pattern, pattern
 from ckpt.model import DamageKind, Kind
 from ckpt.restart.state_errors import load_failure
+from ckpt.texts import span
 from ckpt.versions import Spark
 
 _LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
@@ -32,9 +33,8 @@ def abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
     """State files above the version that the next start loads and writes."""
     newer = checkpoint.state.newer if checkpoint.state else None
     if newer is not None:
-        first, last = newer.first_version, newer.last_version
-        span = f"version {first}" if first == last else f"versions {first} to {last}"
-        detail = f"{newer.files} files of {span}, and the offset log ends at batch {checkpoint.offsets.latest}"
+        which = span("version", newer.first_version, newer.last_version)
+        detail = f"{newer.files} files of {which}, and the offset log ends at batch {checkpoint.offsets.latest}"
         yield Finding(diagnoses.state.STATE_ABOVE, newer.example, detail)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
 from ckpt.checkpoint import Checkpoint
+from ckpt.texts import span
 
 _LONGEST = 2000  # characters of a line that are looked at
 _FOLDER = re.compile(r"((?:[a-z][a-z0-9+.-]{0,20}:)?/[^\s'\",;()\[\]]+)/(?:offsets|commits|state|sources|metadata)\b")
@@ -31,7 +32,7 @@ def contradictions(line: str, queries: Iterable[str], checkpoint: Checkpoint) ->
         yield f"the text names {next(iter(folders))}, which is another path"
     batches, here = {int(one or other) for one, other in _BATCH.findall(line)}, checkpoint.offsets.ids
     if batches and here and not any(min(here) - 1 <= batch <= max(here) + 1 for batch in batches):
-        yield f"the text names batch {min(batches)}, and offsets/ here has {_range(min(here), max(here))}"
+        yield f"the text names batch {min(batches)}, and offsets/ here has {span('batch', min(here), max(here))}"
 
 
 def _same(folder: str, given: str) -> bool:
@@ -44,7 +45,3 @@ def _same(folder: str, given: str) -> bool:
 def _parts(place: str) -> list[str]:
     """A path, or a URI with its host, without its scheme."""
     return [unquote(part) for part in _SCHEME.sub("", place).split("/") if part not in ("", ".")]
-
-
-def _range(first: int, last: int) -> str:
-    return f"batch {first}" if first == last else f"batches {first} to {last}"

@@ -10,6 +10,7 @@ from ckpt.inspection import inspect
 from ckpt.model import DamageKind
 from ckpt.state.ranges import Ranges
 from ckpt.state.units import StateUnit, UnitKind, only_a_start_gets_round, state_units
+from ckpt.texts import ranges
 
 
 class StateDamaged(CkptError):
@@ -173,8 +174,7 @@ def _offer(unit: StateUnit, readable: Ranges) -> str:
     """What can be read of a unit instead."""
     if not readable:
         return f"{unit.label}: no batch can be read"
-    spans = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in readable)
-    return f"{unit.label}: batches {spans} can be read"
+    return f"{unit.label}: batches {ranges(readable, len(readable))} can be read"
 
 
 def _finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> str:

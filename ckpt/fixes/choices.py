@@ -17,6 +17,7 @@ from ckpt.repair import Strategy, plan_repair
 from ckpt.restart.forecast import SourceRange, source_ranges
 from ckpt.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage
+from ckpt.texts import span
 from ckpt.versions import Spark
 from ckpt.ways.checked import END_FIRST
 from ckpt.ways.rewind import Replayed, RewindPlan, plan_rewind
@@ -143,7 +144,7 @@ def _read_again(storage: Storage, found: Inspection, versions: Sequence[Spark]) 
     offsets, commits = checkpoint.offsets, checkpoint.commits
     newest = offsets.readable(way.batches[-1])
     finished = len(way.batches) > 1 or way.batches[0] in commits  # a batch is planned when the one before is finished
-    again = f"batch {way.batches[0]}" if len(way.batches) == 1 else f"batches {way.batches[0]} to {way.batches[-1]}"
+    again = span("batch", way.batches[0], way.batches[-1])
     return Draft(
         WayName.READ_AGAIN,
         f"{again} {'becomes' if len(way.batches) == 1 else 'become'} empty, and the rows after batch {way.origin} are "

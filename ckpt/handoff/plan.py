@@ -18,6 +18,7 @@ from ckpt.restart.forecast import SourceRange, source_ranges
 from ckpt.sources import FileOffset, advances, decode, source_views
 from ckpt.state.ranges import Ranges, common, ranges_of
 from ckpt.storage import Storage, open_storage
+from ckpt.texts import ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ def _nothing_possible(checkpoint: Checkpoint) -> str:
 
 
 def _can_be(possible: Ranges) -> str:
-    spans = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in possible[-4:])
+    spans = ranges(possible[-4:])
     return f"possible batches: {spans}" if spans else "a new query can continue after no batch"
 
 

@@ -18,7 +18,7 @@ from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
 from ckpt.shell import quoted
 from ckpt.sources import DeltaOffset, decode
-from ckpt.texts import plural_of
+from ckpt.texts import plural_of, span
 from ckpt.versions import Rules
 
 _PAST = "until it has read that version and committed one more batch, because a start looks at the last batch again"
@@ -179,7 +179,7 @@ class _Judge:
         last = self._now.first - 1
         if last < since:
             return ""
-        which = f"version {since}" if last == since else f"versions {since} to {last}"
+        which = span("version", since, last)
         return (
             f"What {which} added can no longer be told, and is left out; these rows are still in the table, unless "
             "they were deleted since: a batch query can read them. "

@@ -13,6 +13,7 @@ from ckpt.model import Json
 from ckpt.shell import quoted, quoted_path
 from ckpt.sinks import DROPS_OR_REPEATS
 from ckpt.storage.locations import local_path
+from ckpt.texts import span
 from ckpt.versions import RULES
 
 _PUT_BACK = (
@@ -57,7 +58,8 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
 
 def restore_offsets(batch_ids: Sequence[int]) -> str:
     """For offset files that differ from those before them."""
-    named = " and ".join(_paths(OFFSETS, batch_ids)) if len(batch_ids) < 3 else f"offsets/ of {_batches(batch_ids)}"
+    which = span("batch", batch_ids[0], batch_ids[-1])
+    named = " and ".join(_paths(OFFSETS, batch_ids)) if len(batch_ids) < 3 else f"offsets/ of {which}"
     return diagnoses.common.RESTORE.replace("{path}", named)
 
 
@@ -104,9 +106,8 @@ def topic_was_recreated(before: int) -> str:
 
 def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> str:
     """For planned batches that no start comes back to."""
-    asked = (
-        f"Find out from the sink or the driver log whether {_batches(lost)} had been written. If so, nothing is lost."
-    )
+    which = span("batch", lost[0], lost[-1])
+    asked = f"Find out from the sink or the driver log whether {which} had been written. If so, nothing is lost."
     if not checkpoint.commits.ids:
         return f"{asked} If not, put commits/ back from a copy of the checkpoint before the start, and only that."
     return (
@@ -156,10 +157,6 @@ def moved_and_lost(folder: str) -> str:
 
 def _paths(folder: str, ids: Sequence[int]) -> list[str]:
     return [f"{folder}/{i}" for i in ids]
-
-
-def _batches(ids: Sequence[int]) -> str:
-    return f"batch {ids[0]}" if len(ids) == 1 else f"batches {ids[0]} to {ids[-1]}"
 
 
 def _verbatim(text: str) -> str:

@@ -9,6 +9,7 @@ from ckpt.findings import Diagnosis, Finding
 from ckpt.history import is_empty
 from ckpt.restart import remedies
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
+from ckpt.texts import span
 from ckpt.versions import Progress, Rules, Spark
 
 MOST_BATCHES = 2**31 - 1
@@ -89,8 +90,7 @@ class Start:
         never = self.never_run if outcome not in (Outcome.FAILS_AT_START, Outcome.REFUSED) else ()
         lost = tuple(i for i in never if not self._is_empty(i))
         if lost:
-            first, last = lost[0], lost[-1]
-            which = f"batch {first}" if first == last else f"batches {first} to {last}"
+            first, which = lost[0], span("batch", lost[0], lost[-1])
             seen = f"the latest commit is {self.committed}" if self.committed is not None else "there is no commit"
             detail = f"{which} were planned, {seen}, and the next start runs only batch {self.latest}"
             remedy = remedies.never_run(self.checkpoint, lost)

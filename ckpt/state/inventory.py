@@ -16,7 +16,6 @@ from ckpt.model import (
     Store,
     Unreadable,
 )
-from ckpt.settings import ENCODING_FORMAT
 from ckpt.state.context import Context
 from ckpt.state.damages import find_damages
 from ckpt.state.describe import Description
@@ -41,7 +40,6 @@ def assemble(found: Found) -> StateInventory:
     return StateInventory(
         provider=_provider(context, places),
         format_version=2 if format_2 else 1,
-        encoding=context.conf.get(ENCODING_FORMAT),
         codec=context.codec,
         operators=operators,
         needed_version=context.needed_version,

@@ -18,6 +18,7 @@ from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import source_ranges
 from ckpt.state.ranges import Ranges
 from ckpt.storage import Storage
+from ckpt.texts import ranges
 from ckpt.ways.beyond import beyond
 from ckpt.ways.checked import checked
 from ckpt.ways.targets import Replayed, keeps_planned, lacking, possible
@@ -124,7 +125,7 @@ def _refusal(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> str | No
 
 
 def _spelled(batches: Ranges) -> str:
-    return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in batches) or "none"
+    return ranges(batches, len(batches)) or "none"
 
 
 def _names_only(batches: Ranges) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from ckpt.texts import span
+
 MOST_BARS = 240
 
 
@@ -53,7 +55,7 @@ def of_partitions(
     bars = []
     for run in _runs(values):
         here = [(value, partition) for partition, value in run if value is not None]
-        label = f"partition {run[0][0]}" if len(run) == 1 else f"partitions {run[0][0]} to {run[-1][0]}"
+        label = span("partition", run[0][0], run[-1][0])
         if not here:
             bars.append(Bar(0.0, f"{label}: unknown", "unknown"))
             continue

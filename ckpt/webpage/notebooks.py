@@ -47,7 +47,7 @@ def _(value: StateUnit) -> str:
         for field in (fields if isinstance(fields, list) else [])
         if isinstance(field, dict)
     ]
-    ranges = batch_ranges(list(value.readable_batches)) if value.readable_batches else "no batch"
+    ranges = batch_ranges(value.readable_batches) if value.readable_batches else "no batch"
     return filled("notebook.html", part="unit", title=value.label, unit=value, columns=columns, ranges=ranges)
 
 

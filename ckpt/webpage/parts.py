@@ -141,7 +141,7 @@ def _store(store: Store, *, plot: bool) -> dict[str, Any]:
         "charts": [chart for chart in charts if chart is not None] if plot else [],
         "key": type_name(store.key_schema) if store.key_schema else "",
         "value": type_name(store.value_schema) if store.value_schema else "",
-        "readable": batch_ranges(list(store.readable_batches)) if store.readable_batches else "no batch",
+        "readable": batch_ranges(store.readable_batches) if store.readable_batches else "no batch",
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.history import Batch
-from ckpt.texts import plural
+from ckpt.texts import plural, span
 from ckpt.times import instant
 from ckpt.webpage.charts import MOST_BARS, Bar, Chart
 
@@ -32,7 +32,7 @@ class Step:
     @property
     def label(self) -> str:
         """The batches in words."""
-        return f"batch {self.first}" if self.first == self.last else f"batches {self.first} to {self.last}"
+        return span("batch", self.first, self.last)
 
     @property
     def status(self) -> str:

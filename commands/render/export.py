@@ -15,7 +15,7 @@ from ckpt.times import instant
 from ..exits import Exit
 from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of
 from .document import Document, tool
-from .text import batch_ranges, plural
+from .text import batch_ranges, plural, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ def _verdict(one: ExportPart, plan: ExportPlan) -> str:
     unit, moment = one.reading.unit, one.reading.moment
     name = f" ({unit.operator_name})" if unit.operator_name else ""
     first = one.reading.changes_from
-    span = f"batch {moment.batch}" if first in (None, moment.batch) else f"batches {first} to {moment.batch}"
-    what = span if first is None else f"changes of {span}"
+    which = span("batch", moment.batch if first is None else first, moment.batch)
+    what = which if first is None else f"changes of {which}"
     state = f"{unit.label}{name}, {what}"
     target = plan.target
     match plan.request.action:
@@ -125,9 +125,9 @@ def _needs(one: ExportPart) -> Iterator[tuple[str, str]]:
     )
     if unit.oldest_spark is not None:
         yield "spark", f"{unit.oldest_spark} or later: no earlier version reads such state"
-    yield "readable", batch_ranges(list(unit.readable_batches))
+    yield "readable", batch_ranges(unit.readable_batches)
     if unit.change_batches:
-        yield "changes", batch_ranges(list(unit.change_batches))
+        yield "changes", batch_ranges(unit.change_batches)
     for conf in one.reading.confs:
         yield "setting", f"{conf.name}={conf.value}: {conf.why}"
     for reason in one.reading.mount.reasons if one.reading.mount else ():

@@ -184,7 +184,7 @@ def _batches(inspection: Inspection) -> Iterator[Block]:
         span = f", {log.ids[0]} to {log.latest}" if log.ids else ""
         facts.append(f"{log.folder} {plural(len(log.ids), 'file')}{span}")
     yield Heading("Batches", "   ".join([*facts, _PATTERNS[inspection.pattern]]))
-    gaps = {log.folder: ranges(list(log.missing)) for log in (checkpoint.offsets, checkpoint.commits)}
+    gaps = {log.folder: ranges(log.missing) for log in (checkpoint.offsets, checkpoint.commits)}
     if len(set(gaps.values())) == 1:
         gaps = {"both": gaps["offsets"]}
     yield from (Item(f"missing from {where}: {spans}") for where, spans in gaps.items() if spans)

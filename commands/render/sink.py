@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ckpt.checks.sink import SinkOutlook
+from ckpt.checks.sink_outlook import SinkOutlook
 from ckpt.inspection import Inspection
 from ckpt.sinklog.records import SinkKind
 from ckpt.times import instant

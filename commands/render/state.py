@@ -109,7 +109,7 @@ def _readable(batches: Ranges) -> str:
     """For which batches a store can be loaded."""
     if not batches:
         return "no batch has complete state"
-    return f"state of {batch_ranges(list(batches))} is complete"
+    return f"state of {batch_ranges(batches)} is complete"
 
 
 def _loading(store: Store) -> str:

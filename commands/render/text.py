@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from ckpt.model import OF_FOLDERS, EveryByte, FileDamage
-from ckpt.texts import batch_ranges, plural, plural_of, printable, ranges, size
+from ckpt.texts import batch_ranges, plural, plural_of, printable, ranges, size, span
 
 __all__ = [
     "batch_ranges",
@@ -18,6 +18,7 @@ __all__ = [
     "printable",
     "ranges",
     "size",
+    "span",
 ]
 
 

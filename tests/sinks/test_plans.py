@@ -8,7 +8,7 @@ import pytest
 
 from ckpt import inspect, open_checkpoint, read_sink
 from ckpt.change.plan import SINK_DROPS, First
-from ckpt.checks.sink import SinkOutcome
+from ckpt.checks.sink_outlook import SinkOutcome
 from ckpt.findings import Asked
 from ckpt.fixes.choices import Cost, WayName
 from ckpt.fixes.repair import repair_checkpoint
