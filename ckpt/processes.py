@@ -151,7 +151,10 @@ def _serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     gc.set_threshold(100_000)  # imports make many objects, and nothing to collect
-    given = json.load(sys.stdin)
+    try:
+        given = json.load(sys.stdin)
+    except ValueError:
+        return  # whoever started it was interrupted before all was said
     module, name = given["work"]
     try:
         do = getattr(import_module(module), name)(given["place"])

@@ -256,6 +256,12 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.parametrize("said", [b"", b'{"work": ["ckpt.verif'])
+def test_a_worker_that_is_left_before_it_is_told_its_work_ends_without_a_word(said: bytes) -> None:
+    done = subprocess.run([sys.executable, "-m", "ckpt.processes"], input=said, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 def _children(pid: int) -> list[int]:
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(one) for children in tasks for one in children.read_text().split()]
