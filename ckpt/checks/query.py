@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from ckpt import diagnoses, settings
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Diagnosis, Finding, Severity
+from ckpt.formats.operators import OperatorName
 from ckpt.model import ColumnFamily, Json, Operator, Store
 from ckpt.query import DescribedFamily, DescribedOperator, QueryDescription
 from ckpt.restart.recorded import effective_settings
 from ckpt.versions import Spark
 
-_DEDUPLICATIONS = ("dedupe",)
+_DEDUPLICATIONS = (OperatorName.DEDUPLICATION,)
 """Operators whose value schema Spark does not compare."""
 _SHAPING = (
     settings.AGGREGATION_FORMAT,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ckpt.export.columns import BLURRED, TTL, Column, Dropped, Holds, Names, blurred, leaves, why_not
+from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import array_of, fields_of, name_and_type, struct_of, type_at, type_named
 from ckpt.model import Json
 from ckpt.state.units import StateUnit, UnitKind
@@ -86,7 +87,7 @@ def _holds(unit: StateUnit, path: tuple[str, ...]) -> Holds:
     with_state = "WithState" in name if name else type_named(type_at(unit.schema, (1,)), _GROUP_STATE) is not None
     if with_state:
         return Holds.TIMEOUT if path == ("value", _TIMEOUT) else Holds.STATE
-    deduplicates = name == "dedupeWithinWatermark" if name else len(fields) == 1
+    deduplicates = name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK if name else len(fields) == 1
     return Holds.EXPIRY if deduplicates and path == ("value", _EXPIRES_MICROS) else Holds.BUFFER
 
 

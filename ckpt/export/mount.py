@@ -16,6 +16,7 @@ from urllib.parse import quote
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
 from ckpt.errors import StorageError
 from ckpt.formats.limits import too_large
+from ckpt.formats.operators import OperatorName
 from ckpt.model import Json
 from ckpt.state.units import StateUnit
 from ckpt.storage.locations import spark_uri
@@ -123,5 +124,5 @@ def _metadata_with_prefix(checkpoint: Checkpoint, unit: StateUnit) -> str:
         }
         for name in unit.stores
     ]
-    operator = {"operatorId": unit.operator, "operatorName": "sessionWindowStateStoreSaveExec"}
+    operator = {"operatorId": unit.operator, "operatorName": OperatorName.SESSIONS}
     return "v1\n" + json.dumps({"operatorInfo": operator, "stateStoreInfo": stores}, separators=(",", ":"))

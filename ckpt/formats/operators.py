@@ -7,6 +7,7 @@ transformWithState and adds ``operatorPropertiesJson`` and the absolute paths of
 import json
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import TypeVar
 
 from ckpt.model import Fault, Json, OperatorMetadata, StateVariable, StoreMetadata, Unreadable
@@ -17,23 +18,38 @@ NEWEST_VERSION = 2
 _Value = TypeVar("_Value")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
 
-OPERATORS = frozenset(
+
+class OperatorName(StrEnum):
+    """The names that stateful operators of Spark up to 4.3 have (``StatefulOperator.shortName``)."""
+
+    AGGREGATION = "stateStoreSave"
+    SESSIONS = "sessionWindowStateStoreSaveExec"
+    DEDUPLICATION = "dedupe"
+    DEDUPLICATION_WITHIN_WATERMARK = "dedupeWithinWatermark"
+    JOIN = "symmetricHashJoin"
+    LIMIT = "globalLimit"
+    GROUPS = "flatMapGroupsWithState"  # and mapGroupsWithState
+    GROUPS_IN_PANDAS = "applyInPandasWithState"
+    TRANSFORM = "transformWithStateExec"
+    TRANSFORM_IN_PANDAS = "transformWithStateInPandasExec"
+    TRANSFORM_IN_PYTHON = "transformWithStateInPySparkExec"
+    OTHER = "defaultName"
+
+
+OPERATORS = frozenset(OperatorName)
+TRANSFORM_WITH_STATE = frozenset(
+    {OperatorName.TRANSFORM, OperatorName.TRANSFORM_IN_PANDAS, OperatorName.TRANSFORM_IN_PYTHON}
+)
+BY_WHOLE_KEY = frozenset(
     {
-        "applyInPandasWithState",
-        "dedupe",
-        "dedupeWithinWatermark",
-        "defaultName",
-        "flatMapGroupsWithState",
-        "globalLimit",
-        "sessionWindowStateStoreSaveExec",
-        "stateStoreSave",
-        "symmetricHashJoin",
-        "transformWithStateExec",
-        "transformWithStateInPandasExec",
-        "transformWithStateInPySparkExec",
+        OperatorName.AGGREGATION,
+        OperatorName.DEDUPLICATION,
+        OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
+        OperatorName.GROUPS,
+        OperatorName.GROUPS_IN_PANDAS,
     }
 )
-"""The names that stateful operators of Spark up to 4.3 have (``StatefulOperator.shortName``)."""
+"""Operators whose rows are spread over partitions by all of the key that is stored."""
 
 
 def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unreadable:

@@ -18,6 +18,7 @@ from ckpt.decode.keys import no_prefix, prefix
 from ckpt.decode.trouble import Undecodable
 from ckpt.export.columns import holds_void
 from ckpt.export.reading import Chosen
+from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.importing.contents import Content, Rows, contents_of
 from ckpt.importing.fitting import lists_of, struct
@@ -36,7 +37,13 @@ from ckpt.rewrite.writing import NewState
 from ckpt.state.units import StateUnit, UnitKind
 
 _NORMALISED = frozenset(
-    {"dedupe", "dedupeWithinWatermark", "sessionWindowStateStoreSaveExec", "stateStoreSave", "symmetricHashJoin"}
+    {
+        OperatorName.AGGREGATION,
+        OperatorName.DEDUPLICATION,
+        OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
+        OperatorName.JOIN,
+        OperatorName.SESSIONS,
+    }
 )
 """Operators in whose keys Spark has no -0.0 (``NormalizeFloatingNumbers``); those with functions of users keep it."""
 _FLOATS = {"float": np.dtype("<f4"), "double": np.dtype("<f8")}

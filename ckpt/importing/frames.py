@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ckpt.decode.types import arrow_type
 from ckpt.export.columns import BLURRED, PARTITION, Column, all_may_be_null, blurred, holds_void
+from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.importing.fitting import fitted, not_null, struct
 from ckpt.importing.trouble import Misfit
@@ -27,7 +28,7 @@ _IGNORED = re.compile(rf"{PARTITION}|__index_level_\d+__")
 _VALUES = frozenset({"value", "list_element", "user_map_value"})
 """What may have grown since; keys may not."""
 
-_AGGREGATING = frozenset({"stateStoreSave", "sessionWindowStateStoreSaveExec"})
+_AGGREGATING = frozenset({OperatorName.AGGREGATION, OperatorName.SESSIONS})
 _NO_ROW_YET = frozenset({"max", "min", "bit_and", "bit_or", "bit_xor"})
 """Buffers in which NULL says that no row was seen; to others, as those of an average, it is NULL for ever."""
 

@@ -8,13 +8,12 @@ import numpy as np
 from ckpt import settings
 from ckpt.decode.building import rows_from
 from ckpt.decode.trouble import Undecodable
+from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import name_and_type, named_fields, struct_of
 from ckpt.importing.fitting import struct
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json, Operator
 from ckpt.state.units import StateUnit
-
-_SESSIONS = "sessionWindowStateStoreSaveExec"
 
 
 def must_agree(operator: Operator, recorded: Mapping[str, str], unit: StateUnit, columns: list[Any]) -> None:
@@ -23,10 +22,10 @@ def must_agree(operator: Operator, recorded: Mapping[str, str], unit: StateUnit,
     Values of session windows begin with the session and what it is grouped by, those of aggregations in state format 1
     with the key. ``recorded`` are the settings in the offsets, ``columns`` key and value.
     """
-    if operator.name == _SESSIONS:
+    if operator.name == OperatorName.SESSIONS:
         _agree(unit, columns, 1)
         _same(columns[0].field(columns[0].type.num_fields - 1), columns[1].field(0).field(0), "timestamp")
-    elif operator.name == "stateStoreSave" and recorded.get(settings.AGGREGATION_FORMAT) == "1":
+    elif operator.name == OperatorName.AGGREGATION and recorded.get(settings.AGGREGATION_FORMAT) == "1":
         _agree(unit, columns, 0)
 
 

@@ -16,6 +16,7 @@ from ckpt.decode.types import arrow_type, unscaled
 from ckpt.errors import UsageError
 from ckpt.export.columns import Column, Columns, leaves
 from ckpt.export.reading import Chosen
+from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.native.files import context_of
@@ -24,19 +25,6 @@ from ckpt.state.units import StateUnit, UnitKind
 
 _KEY = "key_"
 _EVENT_TIME = "__event_time"
-_WHOLE_KEY = frozenset(
-    {
-        "applyInPandasWithState",
-        "dedupe",
-        "dedupeWithinWatermark",
-        "flatMapGroupsWithState",
-        "stateStoreSave",
-        "transformWithStateExec",
-        "transformWithStateInPandasExec",
-        "transformWithStateInPySparkExec",
-    }
-)
-"""Operators whose rows are spread by everything below the column ``key``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +147,11 @@ def _spread_by(unit: StateUnit) -> list[tuple[tuple[int, ...], Json]] | None:
     """
     name = unit.operator_name
     key = [(path, places, kind) for path, places, kind in leaves(unit.schema) if path[0] == "key"]
-    if name == "symmetricHashJoin":
+    if name == OperatorName.JOIN:
         indexed = unit.kind is UnitKind.STORE and unit.stores[0].endswith("keyWithIndexToValue")
         key = key[:-1] if indexed else [found for found in key if found[0][-1] != _EVENT_TIME]
-    elif name == "sessionWindowStateStoreSaveExec":
+    elif name == OperatorName.SESSIONS:
         key = key[:-1]
-    elif name not in _WHOLE_KEY:
+    elif name not in BY_WHOLE_KEY | TRANSFORM_WITH_STATE:
         return None
     return [(places, kind) for _, places, kind in key] or None

@@ -4,6 +4,7 @@ from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint, Log
 from ckpt.findings import Finding
 from ckpt.formats.names import java_long
+from ckpt.formats.operators import OperatorName
 from ckpt.history import Pattern, pattern
 from ckpt.model import CommitLog, Fault, OffsetLog, Unreadable
 from ckpt.restart import messages, remedies
@@ -171,7 +172,7 @@ def recorded_join_format(checkpoint: Checkpoint) -> int:
 def join_format(checkpoint: Checkpoint) -> int:
     """The state format of the joins that there are; 0 where there is none."""
     operators = checkpoint.state.operators if checkpoint.state else ()
-    joins = any(operator.name == "symmetricHashJoin" for operator in operators)
+    joins = any(operator.name == OperatorName.JOIN for operator in operators)
     return recorded_join_format(checkpoint) if joins else 0
 
 

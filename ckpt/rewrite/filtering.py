@@ -18,6 +18,7 @@ from ckpt.errors import UsageError
 from ckpt.export.columns import Column as FlatColumn
 from ckpt.export.columns import Columns, flat_columns
 from ckpt.export.reading import Chosen
+from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import struct_of
 from ckpt.model import Operator
 from ckpt.native.batches import columns_of as columns_of_unit
@@ -26,7 +27,7 @@ from ckpt.native.layout import Layout, layout_of
 from ckpt.native.shapes import flat, flat_schema, raw
 from ckpt.rewrite.condition import Condition, can_take, known_as, listed, parsed
 from ckpt.rewrite.dropping import Column, Dropping
-from ckpt.rewrite.spreading import LIMIT, columns_of, is_single
+from ckpt.rewrite.spreading import columns_of, is_single
 from ckpt.state.units import StateUnit
 
 
@@ -110,7 +111,7 @@ def _label(operator: Operator) -> str:
 def _judged(chosen: Chosen, operator: Operator) -> tuple[StateUnit | None, tuple[FlatColumn, ...]]:
     """The unit whose rows are judged one by one, if that is so; and the columns to judge by."""
     unnamed = operator.name is None and any(is_single(operator, store) for store in operator.stores)
-    if operator.name == LIMIT or unnamed:  # without its count a limit lets as many rows pass anew
+    if operator.name == OperatorName.LIMIT or unnamed:  # without its count a limit lets as many rows pass anew
         return None, ()
     units = [unit for unit in chosen.units if unit.operator == operator.id and not unit.shown_elsewhere]
     families = [family for store in operator.stores for family in store.column_families]

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ckpt.decode.spread import partitions_of
 from ckpt.decode.trouble import Undecodable
+from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json, Operator, Store
@@ -39,25 +40,13 @@ class GroupingKey:
         return [(name, own, _plain(part)) for (name, own), part in zip(self.kinds(kind), keys.flatten(), strict=False)]
 
 
-_WHOLE_KEY = frozenset(
-    {
-        "applyInPandasWithState",
-        "dedupe",
-        "dedupeWithinWatermark",
-        "flatMapGroupsWithState",
-        "stateStoreSave",
-    }
-)
-_VARIABLES = ("transformWithStateExec", "transformWithStateInPandasExec", "transformWithStateInPySparkExec")
-_SESSIONS = "sessionWindowStateStoreSaveExec"
-LIMIT = "globalLimit"
 _MAP = "MapState"
 _WHOLE, _WITHOUT_LAST = GroupingKey(()), GroupingKey((), -1)  # of a session its start, of a join's row its index
 
 
 def is_single(operator: Operator, store: Store) -> bool:
     """Whether all rows are in partition 0, however many there are: of a limit, or of an aggregation without keys."""
-    return operator.name == LIMIT or not (store.column_families or fields_of(store.key_schema))
+    return operator.name == OperatorName.LIMIT or not (store.column_families or fields_of(store.key_schema))
 
 
 def places_of(operator: Operator, store: Store, partitions: int) -> int:
@@ -77,17 +66,17 @@ def grouping_key(operator: str | None, store: str, family: str | None, maps: Col
     """
     name = family or DEFAULT_COLUMN_FAMILY
     match operator:
-        case "symmetricHashJoin":
+        case OperatorName.JOIN:
             stored = f"{store} {name}"
             if "keyWithIndexToValue" in stored:
                 return _WITHOUT_LAST
             if "keyToNumValues" in stored:
                 return _WHOLE
-        case _ if operator == _SESSIONS:
+        case OperatorName.SESSIONS:
             return _WITHOUT_LAST
-        case _ if operator in _VARIABLES:
+        case _ if operator in TRANSFORM_WITH_STATE:
             return _of_variable(name, maps)
-        case _ if operator in _WHOLE_KEY:
+        case _ if operator in BY_WHOLE_KEY:
             return _WHOLE
     raise Undecodable(
         f"ckpt does not know how {operator or 'an operator without metadata'} spreads the rows of {store}"
@@ -122,7 +111,7 @@ def grouping_of(operator: Operator, store: Store, family: str | None) -> Groupin
 
 def grouping_of_unit(operator: Operator) -> GroupingKey:
     """Which part of the keys that a unit of state shows is the operator's."""
-    return _WITHOUT_LAST if operator.name == _SESSIONS else _WHOLE
+    return _WITHOUT_LAST if operator.name == OperatorName.SESSIONS else _WHOLE
 
 
 def partitions_for(columns: Iterable[tuple[str, Json, Any]], rows: int, partitions: int) -> Any:

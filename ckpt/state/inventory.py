@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from ckpt.formats.operators import OperatorName
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.model import (
@@ -110,7 +111,7 @@ def _expected_partitions(folder: OperatorFolder, description: Description, conte
 
 def _keeps_one_partition(description: Description) -> bool:
     """Whether rows are not spread by key: a limit, an aggregation without keys, or unknown (Spark 2.x, 3.0)."""
-    if description.known is not None and description.known.name == "globalLimit":
+    if description.known is not None and description.known.name == OperatorName.LIMIT:
         return True
     if not description.schemas:
         return description.known is None

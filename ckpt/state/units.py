@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from ckpt import settings
 from ckpt.checkpoint import Checkpoint
+from ckpt.formats.operators import OperatorName
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
 from ckpt.model import ColumnFamily, Json, Operator, Provider, StateDamage, StateFileKind, StateInventory, Store
@@ -152,7 +153,7 @@ class _Building:
         stores = {store.name: store for store in self.operator.stores}
         if self.operator.variables:
             yield from self._variables(stores.get(DEFAULT_STORE))
-        elif self.operator.name == "symmetricHashJoin" or not JOIN_STORES.isdisjoint(stores):
+        elif self.operator.name == OperatorName.JOIN or not JOIN_STORES.isdisjoint(stores):
             yield from self._join(stores)
         else:
             yield from (self._plain(store) for store in self.operator.stores)
