@@ -56,7 +56,12 @@ class DeltaOffset:
     @property
     def at_boundary(self) -> bool:
         """Whether nothing of ``version`` was read: ``startingVersion`` continues exactly there."""
-        return self.index in _BASE_INDEXES and not self.initial_snapshot
+        return self.index in _BASE_INDEXES.values() and not self.initial_snapshot
+
+    @property
+    def last_read(self) -> int:
+        """The newest version of which something was read."""
+        return self.version - 1 if self.at_boundary else self.version
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ class Advance:
 NO_TOPIC_YET: dict[str, Json] = {}
 """The offset of a Kafka source whose subscription matched no topic yet (``KafkaSourceOffset`` without partitions)."""
 
-_BASE_INDEXES = (-1, -100)  # DeltaSourceOffset.BASE_INDEX_V1 and BASE_INDEX_V3
+_BASE_INDEXES = {1: -1, 3: -100}  # of each sourceVersion: DeltaSourceOffset.BASE_INDEX_V1 and BASE_INDEX_V3
 
 
 def decode(value: Json, *, rate: bool = False) -> Offset | None:
@@ -254,7 +259,13 @@ def _delta(value: dict[str, Json]) -> DeltaOffset | None:
     version, index = _whole(value.get("reservoirVersion")), _whole(value.get("index"))
     if not isinstance(table_id, str) or not isinstance(initial, bool) or version is None or index is None:
         return None
-    return DeltaOffset(table_id, version, index, initial) if _whole(value.get("sourceVersion")) in (1, 3) else None
+    known = _whole(value.get("sourceVersion")) in _BASE_INDEXES
+    return DeltaOffset(table_id, version, index, initial) if known else None
+
+
+def base_index(value: Mapping[str, Json]) -> int:
+    """The index that is the beginning of a version, in offsets of Delta that are written as this one is."""
+    return _BASE_INDEXES[1 if value.get("sourceVersion") == 1 else 3]
 
 
 def _iceberg(value: dict[str, Json]) -> IcebergOffset | None:
@@ -334,7 +345,7 @@ def _delta_advance(old: DeltaOffset, new: DeltaOffset) -> Advance:
 
 
 def _delta_place(offset: DeltaOffset) -> tuple[int, int]:
-    return offset.version, min(_BASE_INDEXES) if offset.index in _BASE_INDEXES else offset.index
+    return offset.version, min(_BASE_INDEXES.values()) if offset.index in _BASE_INDEXES.values() else offset.index
 
 
 def _iceberg_advance(old: IcebergOffset, new: IcebergOffset) -> Advance:

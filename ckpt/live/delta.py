@@ -105,11 +105,6 @@ def _begin(before: DeltaOffset | None, end: DeltaOffset) -> _Begin:
     return _Begin(before.version, None)
 
 
-def last_read(end: DeltaOffset) -> int:
-    """The newest version of which something was read."""
-    return end.version - 1 if end.at_boundary else end.version
-
-
 class _Table:
     """A table by the names in its log."""
 
@@ -129,12 +124,12 @@ class _Table:
             end_before = history.value(history.latest - 1)
             return DeltaNow(newest.id, self.first, self.latest, (), end_before, options=options, most_files=most_files)
         begin = _begin(before, end)
-        since = max(self.first, min(begin.version, last_read(end)))
+        since = max(self.first, min(begin.version, end.last_read))
         read = self._versions(since, self.latest)
         snapshot = None if begin.snapshot is None else self._snapshot(begin.snapshot)
         files = [one for version in sorted(read) if version >= begin.version for one in read[version].added]
         there = self._looked_for([*(snapshot or ()), *files])
-        planned, version = history.planned_ms(history.latest), read.get(last_read(end))
+        planned, version = history.planned_ms(history.latest), read.get(end.last_read)
         written = None if version is None else version.written_ms
         late = written is not None and planned is not None and written > planned
         return DeltaNow(
@@ -156,7 +151,7 @@ class _Table:
             None if snapshot is None else tuple(there[one] for one in snapshot),
             self._fits(begin.version, read, newest),
             _changed_in(read, newest),
-            last_read(end) if late else None,
+            end.last_read if late else None,
             history.fitting(self.latest),
             options,
             most_files,

@@ -17,7 +17,7 @@ from ckpt.restart.delta_unread import after, between, count_of, place
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
 from ckpt.shell import quoted
-from ckpt.sources import DeltaOffset, decode
+from ckpt.sources import DeltaOffset, base_index, decode
 from ckpt.texts import plural_of, span
 from ckpt.versions import Rules
 
@@ -66,7 +66,7 @@ class _Judge:
     def _there(self) -> bool:
         """Whether what is to be read can be known."""
         reaches = self._end.initial_snapshot or self._now.first <= self._end.version
-        return self._same_table and reaches and self._now.latest >= self._last and self._known_snapshot
+        return self._same_table and reaches and self._now.latest >= self._end.last_read and self._known_snapshot
 
     @property
     def _known_snapshot(self) -> bool:
@@ -76,11 +76,6 @@ class _Judge:
     @property
     def _needs_snapshot(self) -> bool:
         return self._before is None or self._before.initial_snapshot
-
-    @property
-    def _last(self) -> int:
-        """The newest version of which something was read or planned."""
-        return self._end.version - 1 if self._end.at_boundary else self._end.version
 
     @property
     def _unread(self) -> list[FileNow]:
@@ -130,7 +125,7 @@ class _Judge:
     def _hidden_log(self) -> Trouble | None:
         """Versions that a start goes back to, and that are not there."""
         now, first = self._now, self._now.first
-        if now.latest < self._last:
+        if now.latest < self._end.last_read:
             return self._older_table()
         if self._needs_snapshot:
             return self._no_snapshot() if not now.begins_readable else None
@@ -141,7 +136,7 @@ class _Judge:
 
     def _older_table(self) -> Trouble:
         now = self._now
-        detail = f"it ends at version {now.latest}, and the query has read up to version {self._last}"
+        detail = f"it ends at version {now.latest}, and the query has read up to version {self._end.last_read}"
         command, batch = self._back_to(now.latest + 1), self._batch if self._planned else None
         remedy = delta_remedies.older_table(command, batch, now.fitting_batch)
         runs = not self._rules.delta_sees_missing_versions
@@ -149,7 +144,7 @@ class _Judge:
         return Trouble(diagnoses.sources.DELTA_OLDER_TABLE, detail, remedy, error=error, runs=runs, skips=runs)
 
     def _no_snapshot(self) -> Trouble:
-        began = self._before.version if self._before else self._last
+        began = self._before.version if self._before else self._end.last_read
         detail = f"the table as of version {began}, with which the query began, cannot be put together from its log"
         if self._before is not None or self._planned or self._end.initial_snapshot:
             remedy = delta_remedies.REST_OF_FIRST_TABLE
@@ -199,13 +194,12 @@ class _Judge:
         before = self._before
         if before is None or before.initial_snapshot or self._end.initial_snapshot:
             return None
-        first = before.version + (not before.at_boundary)
+        first = before.last_read + 1
         return self._set_to(version) if first == version or (first < version and not self._planned) else None
 
     def _set_to(self, version: int) -> str:
         value = dict(self._value) if isinstance(self._value, dict) else {}
-        base = -1 if value.get("sourceVersion") == 1 else -100
-        value |= {"reservoirVersion": version, "index": base}
+        value |= {"reservoirVersion": version, "index": base_index(value)}
         to = quoted(json.dumps(value, separators=(",", ":")))
         return f"`ckpt offsets set {{checkpoint}} --source {self._index} --to {to}`"
 
@@ -231,7 +225,7 @@ class _Judge:
             return
         for version, files in [*self._again(), *self._new]:
             if version.takes_rows and (files or DeltaOption.IGNORES_DELETES not in options):
-                new = version.version > self._last
+                new = version.version > self._end.last_read
                 yield self._change(version, files, later=new and (self._planned or before > self._now.most_files))
                 return
             before += len(files)
@@ -240,8 +234,8 @@ class _Judge:
         """The versions of the latest batch, at which a start looks once more."""
         if self._before is None or self._before.initial_snapshot:
             return []
-        since = self._before.version if self._before.at_boundary else self._before.version + 1
-        return [(one, one.files) for one in self._now.versions if since <= one.version <= self._last]
+        since = self._before.last_read
+        return [(one, one.files) for one in self._now.versions if since < one.version <= self._end.last_read]
 
     def _change(self, version: VersionNow, files: Sequence[FileNow], *, later: bool) -> Trouble:
         number = version.version

@@ -21,6 +21,7 @@ from ckpt.sources import (
     Offset,
     RateMicroBatchOffset,
     SourceView,
+    base_index,
     decode,
 )
 from ckpt.storage.base import one_line
@@ -177,7 +178,7 @@ def _delta(place: Place, new: Wanted) -> Moved:
     _must_fit(place, old, to, new.value)
     if not place.start_known or (place.start is None and not place.committed):
         raise NoWay(f"where batch {place.batch} begins is not in the log, and Delta looks at its range again")
-    if isinstance(start, DeltaOffset) and to.version < start.version + (not start.at_boundary):
+    if isinstance(start, DeltaOffset) and to.version <= start.last_read:
         raise NoWay(
             f"batch {place.batch} begins at version {start.version}: before that Delta reads rows again under the "
             "number of this batch, or none: `ckpt rewind` goes further back"
@@ -228,8 +229,10 @@ def _must_fit(place: Place, old: DeltaOffset, to: DeltaOffset, value: Json) -> N
             else "isStartingVersion true would read the whole table again: write false"
         )
     if not to.at_boundary:
-        base = -1 if was.get("sourceVersion") == 1 else -100
-        raise NoWay(f"index {to.index} is inside a version, and ckpt cannot see its files: write {base}, its beginning")
+        begin = base_index(was)
+        raise NoWay(
+            f"index {to.index} is inside a version, and ckpt cannot see its files: write {begin}, its beginning"
+        )
 
 
 def _along(place: Place, new: Wanted, old: int, to: int) -> Moved:
