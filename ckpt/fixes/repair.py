@@ -5,7 +5,7 @@ planned on the tidied checkpoint, checked against the forecast of ``ckpt inspect
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Unpack
 
 from ckpt.change.apply import Receipt
@@ -134,20 +134,8 @@ def plan_repairs(
         raise UsageError(f"{argument('choose', choose)}: there is {', '.join(way.name for way in ways)}")
     if chosen is None:
         return replace(plan, refused="; ".join(dict.fromkeys(str(way.plan.refused) for way in ways)))
-    return replace(
-        plan,
-        chosen=chosen,
-        why=chosen.does,
-        steps=chosen.plan.steps,
-        inspection_after=chosen.plan.inspection_after,
-        replay=chosen.plan.replay,
-        warnings=chosen.plan.warnings,
-        refused=chosen.plan.refused,
-        skips=chosen.plan.skips,
-        repeats=chosen.plan.repeats,
-        first=chosen.plan.first,
-        sink=chosen.plan.sink,
-    )
+    as_chosen = {one.name: getattr(chosen.plan, one.name) for one in fields(ChangePlan)}
+    return WaysPlan(**as_chosen, ways=ways, chosen=chosen)
 
 
 def _in_sink(way: Way, sink: SinkLog | None) -> Way:

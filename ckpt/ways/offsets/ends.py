@@ -229,10 +229,8 @@ def _must_fit(place: Place, old: DeltaOffset, to: DeltaOffset, value: Json) -> N
             else "isStartingVersion true would read the whole table again: write false"
         )
     if not to.at_boundary:
-        begin = base_index(was)
-        raise NoWay(
-            f"index {to.index} is inside a version, and ckpt cannot see its files: write {begin}, its beginning"
-        )
+        base = base_index(was)
+        raise NoWay(f"index {to.index} is inside a version, and ckpt cannot see its files: write {base}, its beginning")
 
 
 def _along(place: Place, new: Wanted, old: int, to: int) -> Moved:
