@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import Ckpt
 from tests.places import SAMPLES
-from tests.services.fixtures import Upload
+from tests.services.fixtures import REMOTE, Upload
 from tests.services.slow import SlowStore
 
 CHECKPOINTS = [
@@ -18,16 +18,9 @@ CHECKPOINTS = [
     "file-source-4.2",
     "join-v3-changelog-4.2",
 ]
-KINDS = [
-    "memory_uri",
-    pytest.param("s3_uri", marks=pytest.mark.service),
-    pytest.param("hdfs_uri", marks=pytest.mark.service),
-    pytest.param("gcs_uri", marks=pytest.mark.service),
-    pytest.param("azure_uri", marks=pytest.mark.service),
-]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=REMOTE)
 def upload(request: pytest.FixtureRequest) -> Upload:
     """Each kind of remote storage in turn."""
     found: Upload = request.getfixturevalue(request.param)

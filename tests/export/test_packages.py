@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import Ckpt, Run
 from tests.services.delta import delta_jars
-from tests.services.process import Unavailable
+from tests.services.fixtures import or_skip
 
 try:
     VERSION = version("delta-spark")
@@ -75,10 +75,8 @@ def test_a_package_that_can_be_had_is_loaded(ckpt_process: Ckpt, tmp_path: Path)
 
 
 def delta() -> list[Path]:
-    try:
+    with or_skip("jars of Delta"):
         return delta_jars()
-    except Unavailable as reason:
-        pytest.skip(f"no jars of Delta: {reason}")
 
 
 def check_table(table: Path) -> None:

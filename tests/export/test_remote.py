@@ -14,8 +14,8 @@ from tests.export.runs import run_all
 from tests.export.test_cluster import content, manifests
 from tests.export.test_writing import spoil
 from tests.places import ROOT
+from tests.services.fixtures import or_skip
 from tests.services.hdfs import HdfsCluster
-from tests.services.process import Unavailable
 from tests.services.s3 import S3Server, s3a_jars
 
 pytestmark = [pytest.mark.spark, pytest.mark.service]
@@ -31,10 +31,8 @@ SAMPLES = {
 
 
 def test_s3(s3: S3Server, copy_of: CopyOf, tmp_path: Path) -> None:
-    try:
+    with or_skip("s3a"):
         jars = {"spark.jars": ",".join(map(str, s3a_jars()))}
-    except Unavailable as reason:
-        pytest.skip(f"no s3a: {reason}")
     files = s3.file_system()
     files.create_dir("exports")
 

@@ -13,8 +13,8 @@ from tests.conftest import Ckpt
 from tests.live import worker
 from tests.live.cases import Broker, Case
 from tests.repair.test_kafka_incident import pytestmark as of_the_connector
+from tests.services.fixtures import or_skip
 from tests.services.kafka import PASSWORD, PLAIN, SCRAM, USER, Secured, secured_broker
-from tests.services.process import Unavailable
 from tests.spark.live import Here
 
 pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
@@ -23,11 +23,8 @@ pytestmark = of_the_connector
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    try:
-        with secured_broker(tmp_path_factory.mktemp("secured")) as found:
-            yield found
-    except Unavailable as reason:
-        pytest.skip(f"no Kafka: {reason}")
+    with or_skip("Kafka"), secured_broker(tmp_path_factory.mktemp("secured")) as found:
+        yield found
 
 
 def login(secured: Secured, module: str, password: str = PASSWORD) -> dict[str, str]:

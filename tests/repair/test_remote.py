@@ -11,15 +11,8 @@ from ckpt.repair import RepairPlan, Strategy, plan_repair, repair_async
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
 from tests.repair.gaps import Gap
-from tests.services.fixtures import Upload
+from tests.services.fixtures import REMOTE, Upload
 
-KINDS = [
-    "memory_uri",
-    pytest.param("s3_uri", marks=pytest.mark.service),
-    pytest.param("hdfs_uri", marks=pytest.mark.service),
-    pytest.param("gcs_uri", marks=pytest.mark.service),
-    pytest.param("azure_uri", marks=pytest.mark.service),
-]
 PATTERNS = {
     "fill": Gap((0, 5, 9), (0, 5, 9)),
     "replace and remove": Gap((0, 3, 8, 9), (0,), {"offsets/8": "empty"}),
@@ -27,7 +20,7 @@ PATTERNS = {
 }
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=REMOTE)
 def upload(request: pytest.FixtureRequest) -> Upload:
     """Each kind of remote storage in turn."""
     found: Upload = request.getfixturevalue(request.param)

@@ -1,6 +1,7 @@
 """The services as session-wide fixtures: started at first use, or skipped saying why they cannot be."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -16,67 +17,66 @@ from tests.services.spark_cluster import SparkCluster, spark_cluster
 
 Upload = Callable[[Path], tuple[str, dict[str, str]]]
 _UPLOADS = count()
+REMOTE = (
+    "memory_uri",
+    pytest.param("s3_uri", marks=pytest.mark.service),
+    pytest.param("hdfs_uri", marks=pytest.mark.service),
+    pytest.param("gcs_uri", marks=pytest.mark.service),
+    pytest.param("azure_uri", marks=pytest.mark.service),
+)
+"""Each kind of remote storage, by the name of the fixture that uploads to it."""
+
+
+@contextmanager
+def or_skip(what: str) -> Iterator[None]:
+    """Skip where a service cannot be started, or its files are not there."""
+    try:
+        yield
+    except Unavailable as reason:
+        pytest.skip(f"no {what}: {reason}")
 
 
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A real S3 server on a loopback port."""
-    try:
-        with s3_server(tmp_path_factory.mktemp("s3")) as server:
-            yield server
-    except Unavailable as reason:
-        pytest.skip(f"no S3 server: {reason}")
+    with or_skip("S3 server"), s3_server(tmp_path_factory.mktemp("s3")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsCluster]:
     """A real HDFS on a loopback port, and a client for it."""
     pytest.importorskip("hdfs_native", reason="no HDFS client: hdfs-native is not installed")
-    try:
-        with hdfs_cluster(tmp_path_factory.mktemp("hdfs")) as cluster:
-            yield cluster
-    except Unavailable as reason:
-        pytest.skip(f"no HDFS: {reason}")
+    with or_skip("HDFS"), hdfs_cluster(tmp_path_factory.mktemp("hdfs")) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     """A real Spark standalone cluster on loopback ports: its JVMs end with the tests of the module."""
-    try:
-        with spark_cluster(tmp_path_factory.mktemp("spark-cluster")) as found:
-            yield found
-    except Unavailable as reason:
-        pytest.skip(f"no Spark cluster: {reason}")
+    with or_skip("Spark cluster"), spark_cluster(tmp_path_factory.mktemp("spark-cluster")) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A real Kafka broker on a loopback port: ``host:port``."""
-    try:
-        with kafka_broker(tmp_path_factory.mktemp("kafka")) as servers:
-            yield servers
-    except Unavailable as reason:
-        pytest.skip(f"no Kafka: {reason}")
+    with or_skip("Kafka"), kafka_broker(tmp_path_factory.mktemp("kafka")) as servers:
+        yield servers
 
 
 @pytest.fixture(scope="session")
 def gcs_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upload]:
     """Upload a local folder to an emulated Google Cloud Storage: its URI, and the options that reach it."""
-    try:
-        with google_cloud(tmp_path_factory.mktemp("gcs")) as cloud:
-            yield lambda folder: (cloud.upload(folder), cloud.options)
-    except Unavailable as reason:
-        pytest.skip(f"no Google Cloud Storage: {reason}")
+    with or_skip("Google Cloud Storage"), google_cloud(tmp_path_factory.mktemp("gcs")) as cloud:
+        yield lambda folder: (cloud.upload(folder), cloud.options)
 
 
 @pytest.fixture(scope="session")
 def azure_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upload]:
     """Upload a local folder to an emulated Azure Blob Storage: its URI, and the options that reach it."""
-    try:
-        with azure(tmp_path_factory.mktemp("azure")) as cloud:
-            yield lambda folder: (cloud.upload(folder), cloud.options)
-    except Unavailable as reason:
-        pytest.skip(f"no Azure Blob Storage: {reason}")
+    with or_skip("Azure Blob Storage"), azure(tmp_path_factory.mktemp("azure")) as cloud:
+        yield lambda folder: (cloud.upload(folder), cloud.options)
 
 
 @pytest.fixture(scope="session")

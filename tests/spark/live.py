@@ -21,6 +21,7 @@ import pytest
 
 from tests.places import ROOT, SAMPLES
 from tests.services.delta import delta_settings
+from tests.services.fixtures import or_skip
 from tests.services.kafka import connector_jars
 from tests.services.process import Unavailable
 from tests.spark import classes
@@ -91,10 +92,8 @@ def _kafka() -> str:
 @pytest.fixture(scope="session")
 def kafka_jars() -> str:
     """The jars of the Kafka connector, as `spark.jars` wants them; `spark` has them already."""
-    try:
+    with or_skip("Kafka connector"):
         return ",".join(map(str, connector_jars()))
-    except Unavailable as reason:
-        pytest.skip(f"no Kafka connector: {reason}")
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,10 @@ import pytest
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage import Listing, ReadRequest, open_storage
-from tests.services.fixtures import Upload
+from tests.services.fixtures import REMOTE, Upload
 from tests.services.slow import SlowStore
 
-KINDS = [
-    "memory_uri",
-    "bridged_uri",
-    pytest.param("s3_uri", marks=pytest.mark.service),
-    pytest.param("hdfs_uri", marks=pytest.mark.service),
-    pytest.param("gcs_uri", marks=pytest.mark.service),
-    pytest.param("azure_uri", marks=pytest.mark.service),
-]
+KINDS = ("bridged_uri", *REMOTE)
 
 
 @pytest.fixture

@@ -17,17 +17,9 @@ from ckpt.storage import open_storage
 from ckpt.storage.base import temporary
 from ckpt.storage.open_writer import open_writer
 from ckpt.storage.writer import AlreadyThere, Attributes
-from tests.services.fixtures import Upload
+from tests.services.fixtures import REMOTE, Upload
 
-KINDS = [
-    "local_uri",
-    "memory_uri",
-    "bridged_uri",
-    pytest.param("s3_uri", marks=pytest.mark.service),
-    pytest.param("hdfs_uri", marks=pytest.mark.service),
-    pytest.param("gcs_uri", marks=pytest.mark.service),
-    pytest.param("azure_uri", marks=pytest.mark.service),
-]
+KINDS = ("local_uri", "bridged_uri", *REMOTE)
 
 
 @pytest.fixture
