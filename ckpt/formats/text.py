@@ -27,7 +27,7 @@ _FURTHER = 1000  # how far behind a cut masking looks for the end of a secret
 _Record = TypeVar("_Record")
 _SPACE = " \t\n\r"  # between the tokens of JSON
 _BLANK = "".join(map(chr, range(0x21)))  # what Java's String.trim takes off
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.S)
 _SURROGATE = re.compile(r"\\u[dD]")
 _BRACKET = re.compile(r"[][{}]")
 

@@ -102,8 +102,8 @@ def _explained(packages: str, said: str, failures: str) -> str:
 
 def _without_jars(said: str) -> list[str]:
     """The folders of packages whose jars ``~/.m2`` lacks: there, and in Ivy's cache, which remembers the place."""
-    found = {unquote(str(PurePath(path).parent)) for path in re.findall(r"^\s*file:(/\S+\.jar)$", said, re.MULTILINE)}
-    cache = re.search(r"^Ivy Default Cache set to: (.+)$", said, re.MULTILINE)
+    found = {unquote(str(PurePath(path).parent)) for path in re.findall(r"^\s*file:(/\S+\.jar)$", said, re.M)}
+    cache = re.search(r"^Ivy Default Cache set to: (.+)$", said, re.M)
     if found and cache:
         found |= {f"{cache[1]}/{of}/{name}" for of, name in re.findall(r"download failed: ([^#\s]+)#([^;\s]+);", said)}
     return sorted(found)
