@@ -129,12 +129,23 @@ def _started(
     with ExitStack() as stack:
         for share in shares:
             pipe = subprocess.PIPE
-            process = stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, env=given))
+            with _without_interrupts():
+                process = stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, env=given))
             stack.callback(process.kill)
             workers.append(_Worker(process, share))
         for worker in workers:
             _tell(worker, {"work": [work.__module__, work.__qualname__], "place": place, "tasks": list(worker.tasks)})
         yield workers
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Ctrl-C waits; a process that is started meanwhile never sees it, also not while its Python starts."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _tell(worker: _Worker, what: Any) -> None:

@@ -34,6 +34,7 @@ class Export:
     options: Mapping[str, str] = field(default_factory=dict)  # of its file system
     delta: frozenset[str] = frozenset()  # folders that a manifest calls a Delta table
     columns: Mapping[str, Collection[str]] = field(default_factory=dict)  # of a folder, as its manifest has them
+    rows: Mapping[str, int] = field(default_factory=dict)  # by the label of the unit, before anybody edited them
 
     @property
     def labels(self) -> Collection[str]:
@@ -89,7 +90,8 @@ def open_export(place: str, options: Mapping[str, str]) -> Export:
     planned: set[int] = set()
     delta: set[str] = set()
     columns: dict[str, Collection[str]] = {}
-    for folder in folders.values():
+    rows: dict[str, int] = {}
+    for unit, folder in folders.items():
         path = f"{folder}/{MANIFEST}".lstrip("/")
         own = _manifest(place, storage, path) if listing.info(path) else said
         if _kind(place, own) == Format.DELTA:
@@ -97,6 +99,8 @@ def open_export(place: str, options: Mapping[str, str]) -> Export:
         if fields_of(own.get("schema")):
             columns[folder] = [name for name, _ in named_fields(own["schema"])]
         planned |= {time for time in (own.get("planned_ms"),) if isinstance(time, int)}
+        if isinstance(count := own.get("rows"), int):
+            rows[unit] = count
     query, batch = said.get("query_id"), said.get("batch")
     return Export(
         place,
@@ -109,6 +113,7 @@ def open_export(place: str, options: Mapping[str, str]) -> Export:
         options,
         frozenset(delta),
         columns,
+        rows,
     )
 
 

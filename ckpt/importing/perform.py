@@ -19,7 +19,7 @@ from ckpt.importing.exported import Export, open_export
 from ckpt.importing.filling import Filling, is_keyless
 from ckpt.importing.given import Frames, Given, table_of, taken
 from ckpt.native.look import count_state
-from ckpt.rewrite.plan import Rewrite, planned, stores_of
+from ckpt.rewrite.plan import Rewrite, RewrittenUnit, planned, stores_of
 from ckpt.rewrite.writing import Making, NewState, Watcher, check_form
 from ckpt.storage.base import one_line
 
@@ -173,13 +173,19 @@ class _New:
         filling = Filling(chosen, found, partial(taken, self.given))
         fill = filling.files if self.by is None else partial(self.by.filled, self.given, filling, self.options)
         if not plan:
-            return Making(chosen, selection, found, self.options, fill, filling.units, watcher).made()
+            making = Making(chosen, selection, found, self.options, fill, partial(self._counted, filling), watcher)
+            return making.made()
         if self.by is None:
             for operator, store in stores_of(chosen):
                 filling.parts(operator, store)
         else:
             deque(self.by.filled(self.given, filling, self.options, None), maxlen=0)
-        return replace(found, units=tuple(filling.units()))
+        return replace(found, units=tuple(self._counted(filling)))
+
+    def _counted(self, filling: Filling) -> Iterator[RewrittenUnit]:
+        """How many rows of each unit there were, and how many the export had as it was written."""
+        before = self.given.rows if isinstance(self.given, Export) else {}
+        return (replace(one, exported=before.get(one.unit.label)) for one in filling.units())
 
     def _check_units(self, found: Rewrite) -> None:
         """Raise CkptError where there are rows of other units than the checkpoint has."""

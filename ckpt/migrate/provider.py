@@ -23,7 +23,7 @@ from ckpt.migrate.variables import Family, family_of
 from ckpt.model import Kind, Provider
 from ckpt.settings import PROVIDER_CLASS
 from ckpt.shell import quoted_path
-from ckpt.state.rewritable import Form, why_not
+from ckpt.state.rewritable import LAST_START, Form, why_not
 from ckpt.state.units import state_units
 
 PROVIDER_NAMES = {
@@ -240,7 +240,7 @@ def _steps(move: ProviderMove) -> Iterator[Advice]:
     if move.rewritable:
         yield from _rewriting(move, path)
         return
-    new = _new(path, move.to)
+    new = path.rstrip("/").rpartition("/")[2] + f"-on-{move.to}"
     settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
     yield Advice("stop the old query, with no batch left uncommitted (ckpt inspect)")
     command = f"ckpt migrate transform-with-state {quoted_path(path)} --to {quoted_path(new)}"
@@ -256,22 +256,24 @@ def _steps(move: ProviderMove) -> Iterator[Advice]:
 
 def rewrite_command(path: str, to: ToProvider) -> str:
     """The command that writes the state for the other provider."""
-    return f"ckpt rewrite {quoted_path(path)} --into {quoted_path(_new(path, to))} --provider {to}"
+    return f"ckpt rewrite {quoted_path(path)} --into {quoted_path(_beside(path, to))} --provider {to}"
 
 
-def _new(path: str, to: ToProvider) -> str:
-    return path.rstrip("/").rpartition("/")[2] + f"-on-{to}"
+def _beside(path: str, to: ToProvider) -> str:
+    """A new checkpoint next to the old one: where a cluster finds the one, it finds the other."""
+    path = path.rstrip("/")
+    return f"{path}/../on-{to}" if path.rpartition("/")[2] in {"", ".", ".."} else f"{path}-on-{to}"
 
 
 def _rewriting(move: ProviderMove, path: str) -> Iterator[Advice]:
-    new = _new(path, move.to)
+    new = _beside(path, move.to)
     checkpoint = move.handoff.inspection.checkpoint
     if any(into_noop(checkpoint, None)):
         yield Advice("start the query once into noop, as `ckpt inspect` says: its newest batch is in the sink already")
     elif checkpoint.offsets.latest != checkpoint.commits.latest:
         yield Advice(
-            f"start the query once more with the trigger availableNow, which ends with a commit: batch "
-            f"{checkpoint.offsets.latest} is planned and not committed, and ckpt rewrite refuses that"
+            f"start the query once more with {LAST_START}: batch {checkpoint.offsets.latest} is planned and not "
+            "committed, and ckpt rewrite refuses that"
         )
     else:
         yield Advice("stop the query, with no batch left uncommitted (ckpt inspect)")

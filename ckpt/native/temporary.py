@@ -12,18 +12,23 @@ from ckpt.errors import CkptError
 _PREFIX = "ckpt-state-"
 
 
-def no_room(reason: str) -> CkptError:
-    """Files of a snapshot cannot be put there."""
-    return CkptError(
-        f"the temporary folder {tempfile.gettempdir()} cannot take the files of a snapshot: {reason}; TMPDIR names "
-        "another one"
-    )
+def no_room(reason: str, folder: str | None = None) -> CkptError:
+    """Files of a snapshot cannot be put there; ``folder`` where it was not this process that asked which it is."""
+    folder = folder or tempfile.tempdir
+    which = f"the temporary folder {folder} cannot" if folder else "no temporary folder can"
+    return CkptError(f"{which} take the files of a snapshot: {reason}; TMPDIR names another one")
 
 
 @contextmanager
 def temporary() -> Iterator[str]:
-    """A folder that is removed afterwards; if this process is killed, by the next one, which finds no lock on it."""
-    base = tempfile.gettempdir()
+    """A folder that is removed afterwards; if this process is killed, by the next one, which finds no lock on it.
+
+    Raises CkptError where there is no folder that it could be in, and OSError where it cannot be made.
+    """
+    try:
+        base = tempfile.gettempdir()
+    except OSError as error:
+        raise no_room(str(error.strerror)) from None
     for name in os.listdir(base):
         if name.startswith(_PREFIX):
             _remove_if_left(f"{base}/{name}")

@@ -146,7 +146,7 @@ class Move:
                 with pa.ipc.new_file(str(self._spool(task)), schema) as file:
                     file.write_batch(pa.record_batch([rows.keys, rows.values], schema=schema))
             except OSError as error:
-                raise no_room(str(error)) from None
+                raise no_room(str(error), str(self.folder.parent)) from None
         return {}
 
     def made(self, task: Task) -> Mapping[str, bytes]:

@@ -20,7 +20,7 @@ from ckpt.rewrite.filtering import Leaving, filters_for
 from ckpt.rewrite.logs import CannotRewrite, commit_with, offsets_with, operator_with
 from ckpt.rewrite.spreading import columns_of
 from ckpt.state.folders import STATE
-from ckpt.state.rewritable import Form, why_not
+from ckpt.state.rewritable import LAST_START, Form, why_not
 from ckpt.state.units import StateUnit
 
 CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: settings.ROCKSDB_PROVIDER}
@@ -34,6 +34,7 @@ class RewrittenUnit:
     rows: int | None  # that were written; None where it is only planned
     partitions: int
     dropped: int | None = None  # rows that were left out; likewise, and where no key can be one of it
+    exported: int | None = None  # rows of the export that is imported, before anybody edited it, where it says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +155,8 @@ def _uncommitted(chosen: Chosen) -> Iterator[str]:
         )
     elif planned_batch is not None and planned_batch != done:
         yield (
-            f"batch {planned_batch} is planned and not committed. Start the query with the trigger availableNow, which "
-            f"ends with a commit; or take the plan back: ckpt rewind to batch {done} with a new range, which says what "
-            "that means for its sink"
+            f"batch {planned_batch} is planned and not committed. Start the query with {LAST_START}; or take the plan "
+            f"back: ckpt rewind to batch {done} with a new range, which says what that means for its sink"
         )
 
 

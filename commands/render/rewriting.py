@@ -163,7 +163,11 @@ class ImportReport(RewriteReport):
     export: str
 
     def _unit(self, one: "RewrittenUnit") -> Document:
-        return _unit(one)
+        return {**_unit(one), "exported": one.exported}
+
+    def _rows(self, one: "RewrittenUnit") -> str:
+        edited = one.exported is not None and one.rows is not None and one.exported != one.rows
+        return RewriteReport._rows(self, one) + (f"; the export had {one.exported:,}" if edited else "")
 
     def _own(self) -> Document:
         return {"export": self.export}

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ckpt.migrate.provider import ToProvider, rewrite_command
 from tests import contract
 from tests.conftest import Ckpt
 from tests.migrate.recorded import RUNS, samples
@@ -114,3 +115,18 @@ def test_spark_goes_on_with_the_recorded_provider_whatever_the_session_says(
         assert f"{after['batch'] + 1}.{ending}" in after["newest"]
     assert told["rows"] == 10 * (told["after"][-1]["batch"] + 1)
     assert told["fresh"]["recorded"] == told["fresh"]["asked"]
+
+
+@pytest.mark.parametrize(
+    ("path", "new"),
+    [
+        ("s3a://bucket/checkpoints/orders", "s3a://bucket/checkpoints/orders-on-rocksdb"),
+        ("/checkpoints/orders/", "/checkpoints/orders-on-rocksdb"),
+        (".", "./../on-rocksdb"),
+    ],
+)
+def test_the_new_checkpoint_is_next_to_the_old_one(path: str, new: str) -> None:
+    """In the folder that ckpt happens to run in, the query would find none, and begin anew."""
+    assert shlex.split(rewrite_command(path, ToProvider.ROCKSDB)) == [
+        *("ckpt", "rewrite", path, "--into", new, "--provider", "rocksdb")
+    ]

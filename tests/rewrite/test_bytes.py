@@ -18,6 +18,7 @@ from ckpt.decode.murmur3 import partition_of
 from ckpt.decode.spread import partitions_of
 from ckpt.decode.types import arrow_type
 from ckpt.errors import CkptError
+from ckpt.native.temporary import no_room
 from ckpt.rewrite.snapshots import rocksdb_snapshot
 from ckpt.rewrite.stored import stored
 from ckpt.rewrite.stores import Families
@@ -86,3 +87,10 @@ def test_a_full_temporary_folder_has_one_line(tmp_path: Path, monkeypatch: pytes
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_full_folder_is_named_by_a_process_that_asks_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python would choose another one by now, or find none."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert str(no_room("it is full", "/used")).startswith("the temporary folder /used cannot take the files")
+    assert str(no_room("it is full")).startswith("no temporary folder can take the files")

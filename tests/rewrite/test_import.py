@@ -325,6 +325,20 @@ def test_what_is_no_export_of_it_is_refused_in_a_line(damage: Any, told: str, ck
     assert not any(path.is_file() for path in (tmp_path / "new").rglob("*"))
 
 
+def test_rows_that_an_export_has_lost_are_counted(ckpt: Ckpt, tmp_path: Path) -> None:
+    """Whoever has edited it may have removed rows; nobody meant to lose a file."""
+    export = exported(AGGREGATION, tmp_path / "export")
+    whole = len(parquet.read_table(export / "operator-0"))
+    lost = max((export / "operator-0").glob("*.parquet"), key=lambda file: len(parquet.read_table(file)))
+    rest = whole - len(parquet.read_table(lost))
+    given = ("import-state", export, "--like", AGGREGATION, "--into", tmp_path / "new")
+    assert "export had" not in ckpt(*given, "--plan").stdout
+    lost.unlink()
+    assert f"{rest} rows; the export had {whole}" in ckpt(*given, "--plan").stdout
+    told = ckpt(*given, "-o", "json").json()["units"][0]
+    assert (told["rows"], told["exported"]) == (rest, whole)
+
+
 def test_another_checkpoint_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:
     export = exported(AGGREGATION, tmp_path / "export")
     for sample, told in (
