@@ -126,7 +126,7 @@ def test_spark_goes_on_with_the_recorded_provider_whatever_the_session_says(
     ],
 )
 def test_the_new_checkpoint_is_next_to_the_old_one(path: str, new: str) -> None:
-    """In the folder that ckpt happens to run in, the query would find none, and begin anew."""
+    """In the folder that ckpt happens to run in, the query would find none, and start over."""
     assert shlex.split(rewrite_command(path, ToProvider.ROCKSDB)) == [
         *("ckpt", "rewrite", path, "--into", new, "--provider", "rocksdb")
     ]
