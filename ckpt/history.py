@@ -3,10 +3,11 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from ckpt.advance import Advance, advances
 from ckpt.checkpoint import SOURCES, Checkpoint
 from ckpt.filelogs import source_folder
 from ckpt.model import OffsetLog, Unreadable
-from ckpt.sources import Advance, FileOffset, SourceView, advances, decode, source_views
+from ckpt.sources import FileOffset, SourceView, decode, source_views
 
 
 class Pattern(StrEnum):

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from ckpt.advance import Advance, Unit, advance, advances
 from ckpt.formats.offsets import parse_offset_log
 from ckpt.model import Json, OffsetLog
 from ckpt.sources import (
-    Advance,
     DeltaOffset,
     FileOffset,
     IcebergOffset,
@@ -15,9 +15,6 @@ from ckpt.sources import (
     NumberOffset,
     RateMicroBatchOffset,
     SourceType,
-    Unit,
-    advance,
-    advances,
     decode,
     source_type,
     source_views,

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 from ckpt import diagnoses
+from ckpt.advance import advances
 from ckpt.checkpoint import Checkpoint
 from ckpt.findings import Finding
 from ckpt.formats.compaction import compactible_log
 from ckpt.model import OffsetLog
 from ckpt.restart.remedies import restore_offsets, topic_was_recreated
-from ckpt.sources import advances
 
 
 def offsets_between_batches(checkpoint: Checkpoint) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ckpt.advance import advances
 from ckpt.checkpoint import Checkpoint
 from ckpt.filelogs import source_folder
 from ckpt.handoff.caveats import SinkMeaning, doubts, sinks, skipped, warnings
@@ -15,7 +16,7 @@ from ckpt.inspection import Inspection, inspect
 from ckpt.model import Kind, Unreadable
 from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import SourceRange, source_ranges
-from ckpt.sources import FileOffset, advances, decode, source_views
+from ckpt.sources import FileOffset, decode, source_views
 from ckpt.state.ranges import Ranges, common, ranges_of
 from ckpt.storage import Storage, open_storage
 from ckpt.texts import ranges

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ckpt import diagnoses
+from ckpt.advance import Advance, advance
 from ckpt.checkpoint import OFFSETS
 from ckpt.filelogs import file_source_logs
 from ckpt.findings import Diagnosis, Finding
@@ -12,11 +13,9 @@ from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.sources import (
     NO_TOPIC_YET,
-    Advance,
     FileOffset,
     KafkaOffset,
     RateMicroBatchOffset,
-    advance,
     decode,
     in_order,
     is_kafka,

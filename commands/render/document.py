@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ckpt.advance import advance
 from ckpt.checkpoint import Checkpoint, Log
 from ckpt.inspection import Inspection, RatedFinding
 from ckpt.model import Operator, StateInventory, Store, Unreadable
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.restart.outlook import SourceOutlook
-from ckpt.sources import SourceView, advance
+from ckpt.sources import SourceView
 from ckpt.version import __version__
 
 from .live import live_entry

@@ -2,6 +2,7 @@
 
 import json
 
+from ckpt.advance import Unit, advance
 from ckpt.model import Json
 from ckpt.restart.forecast import SourceRange
 from ckpt.secrets import masked_json
@@ -12,8 +13,6 @@ from ckpt.sources import (
     KafkaOffset,
     NumberOffset,
     RateMicroBatchOffset,
-    Unit,
-    advance,
     decode,
 )
 

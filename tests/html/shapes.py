@@ -6,9 +6,9 @@ from pathlib import Path
 
 import ckpt
 from ckpt import Inspection
+from ckpt.advance import Advance, Unit
 from ckpt.history import Batch
 from ckpt.model import Json, QueryMetadata
-from ckpt.sources import Advance, Unit
 from tests.places import SAMPLES
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(1)>\"'&{{7*7}}{% x %}\x1b[2J\u202e"
