@@ -25,7 +25,6 @@ class Unit(StrEnum):
     FILES = "files"  # Iceberg, inside of one snapshot: its ids say nothing of their order
     ENTRIES = "log entries"  # file source: each names the files of one batch
     ROWS = "rows"  # rate-micro-batch
-    SECONDS = "seconds"  # rate: rows a second are not recorded
     STEPS = "steps"  # a bare number whose meaning is not known
 
 
