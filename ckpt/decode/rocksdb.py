@@ -31,9 +31,10 @@ CURRENT = "CURRENT"
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator["Snapshot"]:
+def opened(folder: Path, delimiter: bytes) -> Iterator["Snapshot"]:
     """Open a folder that has MANIFEST, CURRENT, OPTIONS and the SST files; without CURRENT it is an empty store.
 
+    ``delimiter`` is what the merge operator puts between two values, of which the options say nothing.
     Raises Undecodable where RocksDB cannot open it, or with another merge operator than Spark's.
     """
     if not (folder / CURRENT).exists():
@@ -41,7 +42,7 @@ def opened(folder: Path) -> Iterator["Snapshot"]:
         return
     rocksdict = library()
     for path in folder.glob("OPTIONS-*"):
-        _keep_what_matters(path)
+        _keep_what_matters(path, delimiter)
     try:
         options, _ = rocksdict.Options.load_latest(str(folder))
         database = rocksdict.Rdict(str(folder), options=options, access_type=rocksdict.AccessType.read_only())
@@ -62,8 +63,9 @@ def library() -> Any:
     return rocksdict
 
 
-def _keep_what_matters(path: Path) -> None:
+def _keep_what_matters(path: Path, delimiter: bytes) -> None:
     """Of the options, keep those that say how to read: others name paths, and RocksDB would open them."""
+    merging = f"{{id=StringAppendOperator;delimiter={delimiter.decode()};}}"
     kept = []
     for line in map(str.strip, path.read_text(encoding="utf-8", errors="replace").splitlines()):
         name, _, value = line.partition("=")
@@ -72,7 +74,9 @@ def _keep_what_matters(path: Path) -> None:
             raise LeftToSpark(f"ckpt does not know the section {line} of its options")
         if known and not known.fullmatch(value):
             raise LeftToSpark(f"ckpt does not know its {name} {value}")
-        if known or line.startswith("[") or _VERSIONS.fullmatch(line):
+        if name == "merge_operator":
+            kept.append(f"{name}={merging}")
+        elif known or line.startswith("[") or _VERSIONS.fullmatch(line):
             kept.append(line)
     path.write_text("\n".join(kept) + "\n", encoding="utf-8")
 

@@ -57,9 +57,9 @@ def entry_of(chosen: Chosen, unit: StateUnit, layout: Layout, only: int, key: by
             if found is not None:
                 yield _from_rows(files, layout, *found)
             continue
-        with rocksdb.store(files) as store:
+        with rocksdb.store(files, layout.delimiter) as store:
             stored = VERSION + key
-            value = store.value(store.number(layout.family) + stored, layout.delimiter)
+            value = store.value(store.number(layout.family) + stored)
             if value is not None:
                 yield _from_bytes(files, layout, [stored], [value])
 
@@ -83,9 +83,9 @@ def decoded_rows(partition: int, layout: Layout, keys: Rows, values: Rows) -> En
 
 
 def _of_rocksdb(files: StoreFiles, layout: Layout) -> Iterator[Entries]:
-    with rocksdb.store(files) as store:
+    with rocksdb.store(files, layout.delimiter) as store:
         number = store.number(layout.family)
-        for some in store.batches(number, layout.delimiter):
+        for some in store.batches(number):
             keys = [key[len(number) :] for key, _ in some]
             yield _from_bytes(files, layout, keys, [value for _, value in some])
 

@@ -26,7 +26,7 @@ _SST = re.compile(r"\d+\.sst")
 
 
 @contextmanager
-def store(files: StoreFiles) -> Iterator["RocksDBStore"]:
+def store(files: StoreFiles, delimiter: bytes) -> Iterator["RocksDBStore"]:
     """Open a store: its snapshot in a temporary folder, its changelogs in memory. Raises what reading raises."""
     with ExitStack() as stack:
         path = files.snapshot
@@ -37,14 +37,14 @@ def store(files: StoreFiles) -> Iterator["RocksDBStore"]:
                 recorded = _unpack(files, path, folder)
                 if recorded.ssts and not (folder / CURRENT).exists():
                     raise Undecodable(f"it has no entry {CURRENT}")
-                snapshot = stack.enter_context(opened(folder))
+                snapshot = stack.enter_context(opened(folder, delimiter))
             except Undecodable as error:
                 raise files.refused(path, error) from None
             except OSError as error:
                 raise no_room(str(error.strerror)) from None
         families = recorded.column_families if recorded else {}
         internal = recorded.internal_families if recorded else frozenset()
-        yield RocksDBStore(files, snapshot, families, internal)
+        yield RocksDBStore(files, delimiter, snapshot, families, internal)
 
 
 def recorded_in(files: StoreFiles) -> RocksDBSnapshot | None:
@@ -61,9 +61,15 @@ class RocksDBStore:
     """One version of one store in one partition."""
 
     def __init__(
-        self, files: StoreFiles, snapshot: Snapshot, families: Mapping[str, int], internal: frozenset[str]
+        self,
+        files: StoreFiles,
+        delimiter: bytes,
+        snapshot: Snapshot,
+        families: Mapping[str, int],
+        internal: frozenset[str],
     ) -> None:
         self.files = files
+        self.delimiter = delimiter  # between the rows of a list
         self.families = families  # and the number of each
         self.internal = internal  # those that Spark keeps for itself
         self._snapshot = snapshot
@@ -80,31 +86,31 @@ class RocksDBStore:
             raise self.files.refused(path, f"it has no column family {family}")
         return number.to_bytes(2, "little")
 
-    def batches(self, prefix: bytes, delimiter: bytes) -> Iterator[Pairs]:
+    def batches(self, prefix: bytes) -> Iterator[Pairs]:
         """The keys that begin with a prefix, and their values, some at a time."""
-        overlay = self._overlay(delimiter)
+        overlay = self._overlay()
         try:
             for pairs in overlay.over(self._snapshot.batches(MOST_ROWS, prefix), prefix):
-                yield self._plain(pairs, delimiter)
+                yield self._plain(pairs)
         except Undecodable as error:
             raise self.files.refused(self.files.snapshot or self.files.place.folder, error) from None
 
-    def value(self, key: bytes, delimiter: bytes) -> bytes | None:
+    def value(self, key: bytes) -> bytes | None:
         """The value of one key; None where it is not there."""
-        overlay = self._overlay(delimiter)
+        overlay = self._overlay()
         try:
             found = overlay.value(key, self._snapshot.value(key))
-            return None if found is None else self._plain([(key, found)], delimiter)[0][1]
+            return None if found is None else self._plain([(key, found)])[0][1]
         except Undecodable as error:
             raise self.files.refused(self.files.snapshot or self.files.place.folder, error) from None
 
-    def _plain(self, pairs: Pairs, delimiter: bytes) -> Pairs:
+    def _plain(self, pairs: Pairs) -> Pairs:
         if not self.files.checksums:
             return pairs
-        return [(key, plain_value(key, value, delimiter)) for key, value in pairs]
+        return [(key, plain_value(key, value, self.delimiter)) for key, value in pairs]
 
-    def _overlay(self, delimiter: bytes) -> Overlay:
-        overlay, total = Overlay(delimiter), 0
+    def _overlay(self) -> Overlay:
+        overlay, total = Overlay(self.delimiter), 0
         for path in self.files.logs:
             try:
                 data = decompressed(self.files.pieces(path), self.files.codec, self.files.most)

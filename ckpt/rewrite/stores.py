@@ -253,8 +253,8 @@ class _RocksDBRows:
 
 
 def _in_rocksdb(files: StoreFiles, delimiter: bytes) -> Iterator[_RocksDBRows]:
-    with rocksdb.store(files) as store:
+    with rocksdb.store(files, delimiter) as store:
         for family in store.families or [None]:
             number = store.number(family)
-            for some in store.batches(number, delimiter):
+            for some in store.batches(number):
                 yield _RocksDBRows(some, family, number)

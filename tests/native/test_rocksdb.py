@@ -21,6 +21,8 @@ from tests.places import SAMPLES
 
 STORE = SAMPLES / "tws-rocksdb-4.2" / "state/0/0"
 LOCAL_NAME = "000008.sst"
+MERGED = Path(__file__).parent / "merged_lists.zip"
+"""A snapshot of Spark 4.2 (merge operator version 2) whose lists have elements in three SST files."""
 
 
 def database(folder: Path, change: Callable[[str], str] = str) -> Path:
@@ -40,7 +42,7 @@ def database(folder: Path, change: Callable[[str], str] = str) -> Path:
 
 
 def content(folder: Path) -> list[tuple[bytes, bytes]]:
-    with opened(folder) as snapshot:
+    with opened(folder, b",") as snapshot:
         return [pair for some in snapshot.batches(100) for pair in some]
 
 
@@ -118,3 +120,18 @@ def test_column_families_need_a_snapshot(copy_of: CopyOf) -> None:
         file.unlink()
     with pytest.raises(Undecodable, match="without a snapshot nothing says which number the column family"):
         ckpt.read_state_arrow(str(checkpoint), variable="recent")
+
+
+def test_elements_of_several_files_are_put_together_as_spark_does(tmp_path: Path) -> None:
+    """The options say nothing of what the merge operator puts between two values; RocksDB would take a comma."""
+    with zipfile.ZipFile(MERGED) as archive:
+        archive.extractall(tmp_path)
+    with opened(tmp_path, b"") as snapshot:
+        (found,) = [
+            value
+            for some in snapshot.batches(100)
+            for key, value in some
+            if key[:2] == b"\x05\0" and key.endswith(b"k0\0\0\0\0\0\0")
+        ]
+    rows = [b"\x11\0\0\0\0" + bytes(8) + number.to_bytes(8, "little") for number in (300, 864, 492)]
+    assert found == b"".join(rows)

@@ -11,6 +11,10 @@ from tests.spark.queries import STATE_STORES
 KEYS, PER_KEY = 5, 3
 """In each file so many rows of so many keys."""
 
+COMPACTED = {**STATE_STORES["changelog"], "spark.sql.streaming.stateStore.rocksdb.compactOnCommit": "true"}
+SCATTERED = STATE_STORES["rocksdb"]
+"""The elements of a list are in one file, or in one for each batch."""
+
 
 class Lists:
     """The query, and the files that it reads: a file in each batch."""
@@ -18,13 +22,7 @@ class Lists:
     def __init__(self, spark: Any, folder: Path, conf: dict[str, str]) -> None:
         self._spark, self._folder = spark.newSession(), folder / "in"
         self._folder.mkdir()
-        compacts = {"spark.sql.streaming.stateStore.rocksdb.compactOnCommit": "true"}
-        for name, value in {
-            "spark.sql.shuffle.partitions": "2",
-            **STATE_STORES["changelog"],
-            **compacts,
-            **conf,
-        }.items():
+        for name, value in {"spark.sql.shuffle.partitions": "2", **conf}.items():
             self._spark.conf.set(name, value)
 
     def add(self, number: int) -> None:

@@ -1,5 +1,6 @@
 """A real query continues on a rewritten or imported checkpoint as on the old one: the same rows, and equal state."""
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 import ckpt
 from tests.rewrite import continuing
 from tests.rewrite.continuing import Case, found, state
-from tests.rewrite.lists import PER_KEY, Lists
+from tests.rewrite.lists import COMPACTED, PER_KEY, SCATTERED, Lists
 from tests.sinks.stateful import BATCHES, NUMBERS, Numbers
 from tests.spark.live import EVERY_CASE
 from tests.spark.queries import STATE_STORES
@@ -63,13 +64,18 @@ def test_it_continues_as_on_the_old_one(case: Case, spark: Any, tmp_path: Path) 
     assert told["new"] == told["old"]
 
 
-LISTS = [(encoding, imported) for encoding in ("unsaferow", "avro") for imported in (False, True)]
+LISTS = list(product(("unsaferow", "avro"), (False, True), (COMPACTED, SCATTERED)))
 
 
-@pytest.mark.parametrize(("encoding", "imported"), LISTS if EVERY_CASE else [("avro", True)])
-def test_lists_are_appended_to(encoding: str, imported: bool, spark: Any, tmp_path: Path) -> None:
-    """In other partitions, where RocksDB compacts after each batch; what comes out is all of each list."""
-    lists = Lists(spark, tmp_path, {f"{_STATE_STORE}encodingFormat": encoding})
+@pytest.mark.parametrize(
+    ("encoding", "imported", "files"),
+    LISTS if EVERY_CASE else [("avro", True, COMPACTED), ("unsaferow", False, SCATTERED)],
+)
+def test_lists_are_appended_to(
+    encoding: str, imported: bool, files: dict[str, str], spark: Any, tmp_path: Path
+) -> None:
+    """In other partitions, where RocksDB compacts after each batch or never; what comes out is all of each list."""
+    lists = Lists(spark, tmp_path, {f"{_STATE_STORE}encodingFormat": encoding, **files})
     for number in range(2):
         lists.add(number)
     lists.start(tmp_path / "old")
