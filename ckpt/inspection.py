@@ -139,9 +139,12 @@ def inspect(
     plain = tuple(forecast(checkpoint, version, mode) for mode in modes for version in wanted)
     origin = written_by(checkpoint)
     tried = tuple(f for f in plain if _counts(f, origin, asked, named=bool(versions)))
-    remedied, forecasts, counted = (_as_asked(some, live) for some in (_instead(checkpoint, tried), plain, tried))
     seen = outlook(checkpoint, tried, sink) if sink is not None else None
-    sources = _sources_of(tried, live)
+    in_sink = seen.unread_batch if seen is not None else None
+    remedied, forecasts, counted = (
+        _as_asked(some, live, in_sink) for some in (_instead(checkpoint, tried), plain, tried)
+    )
+    sources = _sources_of(tried, live, in_sink)
     besides = [
         *findings_of(seen),
         *into_noop(checkpoint, seen),
@@ -172,22 +175,24 @@ def inspect(
     )
 
 
-def _as_asked(forecasts: tuple[Forecast, ...], live: Sequence[LiveSource]) -> tuple[Forecast, ...]:
+def _as_asked(forecasts: tuple[Forecast, ...], live: Sequence[LiveSource], in_sink: int | None) -> tuple[Forecast, ...]:
     """Forecasts with what the sources answered, where they were asked."""
     if not live:
         return forecasts
     from ckpt.restart.asked import informed  # a plain look imports nothing of it
 
-    return tuple(informed(one, live) for one in forecasts)
+    return tuple(informed(one, live, in_sink) for one in forecasts)
 
 
-def _sources_of(forecasts: tuple[Forecast, ...], live: Sequence[LiveSource]) -> tuple[SourceOutlook, ...]:
+def _sources_of(
+    forecasts: tuple[Forecast, ...], live: Sequence[LiveSource], in_sink: int | None
+) -> tuple[SourceOutlook, ...]:
     """What each start makes of the sources, where they were asked."""
     if not live:
         return ()
     from ckpt.restart.asked import source_outlooks
 
-    return source_outlooks(forecasts, live)
+    return source_outlooks(forecasts, live, in_sink)
 
 
 def _instead(checkpoint: Checkpoint, counted: Sequence[Forecast]) -> tuple[Forecast, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ckpt.diagnoses.logs import SOURCES_DIFFER
-from ckpt.diagnoses.sinks import FIRST_INTO_NOOP
+from ckpt.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.texts import span
 from ckpt.versions import Progress, Spark
@@ -111,6 +111,8 @@ def _troubles(errors: Sequence[str]) -> str:
         return f", but only a query with as many sources as its newest offsets name: see {SOURCES_DIFFER.code}"
     if set(errors) == {FIRST_INTO_NOOP.code}:
         return f", but only after one start into noop: see {FIRST_INTO_NOOP.code}"
+    if set(errors) == {FIRST_START_UNREADABLE.code}:
+        return f", but whether the sink has that batch has to be found out first: see {FIRST_START_UNREADABLE.code}"
     return f", but not safely: see {', '.join(dict.fromkeys(errors))}" if errors else ""
 
 

@@ -6,14 +6,7 @@ from ckpt import diagnoses
 from ckpt.checkpoint import FIRST_START, Checkpoint
 from ckpt.checks.sink_outlook import SinkOutlook
 from ckpt.findings import Finding
-from ckpt.model import FirstStart
-
-_ASK_THE_SINK = (
-    "Find out first whether the sink has that batch: `ckpt inspect {checkpoint} --sink URI` says so of a Delta or "
-    "Iceberg table and of the output of a file sink. If it has, start the query once with "
-    '`.writeStream.format("noop").trigger(once=True)` in a new driver, and then as usual. If it has not, start it as '
-    "usual at once: a start into noop would lose the rows of the batch."
-)
+from ckpt.model import FirstStart, Unreadable
 
 
 def first_start(checkpoint: Checkpoint) -> FirstStart | None:
@@ -25,13 +18,19 @@ def first_start(checkpoint: Checkpoint) -> FirstStart | None:
     return FirstStart(latest, log.metadata.timestamp_ms if log.metadata else 0)
 
 
+def sinks_have_it(checkpoint: Checkpoint) -> bool:
+    """Whether a mark says that sinks have the batch that is planned and not committed."""
+    due = first_start(checkpoint)
+    return due is not None and checkpoint.first_start == due
+
+
 def into_noop(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Iterator[Finding]:
     """The mark of such a batch, until it is committed or planned anew; a sink that was asked knows better."""
     mark, due = checkpoint.first_start, first_start(checkpoint)
-    if mark is None or due is None or (sink is not None and sink.certain):
+    if due is None or (sink is not None and sink.certain):
         return
-    if not isinstance(mark, FirstStart):
+    if isinstance(mark, Unreadable):
         detail = f"batch {due.batch} runs next, and {FIRST_START} cannot be read: {mark.reason}"
-        yield Finding(diagnoses.sinks.FIRST_INTO_NOOP, FIRST_START, detail, _ASK_THE_SINK)
+        yield Finding(diagnoses.sinks.FIRST_START_UNREADABLE, FIRST_START, detail)
     elif mark == due:
         yield Finding(diagnoses.sinks.FIRST_INTO_NOOP, FIRST_START, f"batch {due.batch} runs next, and sinks have it")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt.findings import Finding
-from ckpt.sinklog.records import SinkLog
+from ckpt.sinklog.records import SinkKind, SinkLog
 
 Batches = tuple[int, int]
 """The first and the last of a row of batches."""
@@ -40,6 +40,12 @@ class SinkOutlook:
     query_id: str | None = None  # that ``metadata`` may have had, where it is lost
     needs_noop: bool = False  # one start into ``noop`` has to come first, or the query fails
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def unread_batch(self) -> int | None:
+        """The batch that runs again and that the sink passes over before a task reads it, as Delta and files do."""
+        passes = self.outcome is SinkOutcome.PASSES_OVER and not self.needs_noop
+        return self.next_batch if passes and self.log.kind is not SinkKind.ICEBERG else None
 
     @property
     def certain(self) -> bool:

@@ -1,4 +1,4 @@
-"""Diagnoses of what ``ckpt inspect --sink`` finds in the sink (CKPT41x)."""
+"""Diagnoses of what ``ckpt inspect --sink`` finds in the sink (CKPT41x, CKPT420)."""
 
 from ckpt.diagnoses.common import ERROR, NOTE, WARNING
 from ckpt.findings import Diagnosis
@@ -62,6 +62,18 @@ FIRST_INTO_NOOP = Diagnosis(
     'In a new driver, start the query once with `.writeStream.format("noop").trigger(once=True)` on this checkpoint. '
     "When that has ended without an error, start the query as usual. A sink that does not have the batch, as `--sink` "
     "shows, needs no such start.",
+)
+FIRST_START_UNREADABLE = Diagnosis(
+    "CKPT420",
+    "unreadable-mark-of-first-start",
+    ERROR,
+    "{path} cannot be read. ckpt leaves it where it took back the newest batch, which sinks then have: but whether it "
+    "speaks of the batch that runs next is not known. If the sink has that batch, a start as usual writes its rows "
+    "again, or fails in the next one because state is missing; if it has not, a start into noop loses its rows.",
+    "Find out first whether the sink has that batch: `ckpt inspect {checkpoint} --sink URI` says so of a Delta or "
+    "Iceberg table and of the output of a file sink. If it has, start the query once with "
+    '`.writeStream.format("noop").trigger(once=True)` in a new driver, and then as usual. If it has not, start it as '
+    "usual at once: a start into noop would lose the rows of the batch.",
 )
 SINK_RESTORED = Diagnosis(
     "CKPT418",

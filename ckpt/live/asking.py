@@ -9,10 +9,10 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.errors import SourceError, StorageError, UsageError
 from ckpt.live import delta_options, iceberg, kafka
 from ckpt.live.delta import ask_delta
-from ckpt.live.files import ask_files, other_files
+from ckpt.live.files import OUTPUT_OF_A_SINK, ask_files, other_files
 from ckpt.live.kafka_options import SERVERS, librdkafka, plain
 from ckpt.live.options import lower, other_rules
-from ckpt.live.records import KafkaNow, LiveSource, TopicNow
+from ckpt.live.records import KafkaNow, LiveSource, Part, TopicNow
 from ckpt.model import Json, OffsetLog
 from ckpt.sources import DeltaOffset, KafkaOffset, SourceType, SourceView, decode, value_of
 from ckpt.storage.base import one_line
@@ -110,16 +110,13 @@ def _asked(
         what, option = _NEEDS[view.type]
         return LiveSource(view.index, not_asked=f"name {what}: {view.index}.{option}")
     if view.type is SourceType.KAFKA:
-        return _by_pattern(view, _kafka(checkpoint, view, options), plain(options, "subscribePattern"))
+        return _of_kafka(checkpoint, view, options)
     given = lower(options)
     if not given.get("path"):
         raise UsageError(f"`source_options`: source {view.index} needs path=URI")
     same = is_same_kind(given["path"], checkpoint.uri)
     if view.type is SourceType.FILE:
-        why = other_files(given)
-        if why is not None:
-            return LiveSource(view.index, not_asked=why)
-        return LiveSource(view.index, files=ask_files(checkpoint, view.index, given, storage_options, same))
+        return _of_files(checkpoint, view, given, storage_options, same=same)
     if view.type is SourceType.ICEBERG:
         strange = other_rules(given, "Iceberg", iceberg.KNOWN, iceberg.OTHER_RULES)
         if strange is not None:
@@ -143,6 +140,28 @@ def _delta(
 
 def _by_other_rules(view: SourceView, source: str, option: str) -> LiveSource:
     return LiveSource(view.index, not_asked=f"with the option {option} {source} has rules that ckpt does not know")
+
+
+def _of_files(
+    checkpoint: Checkpoint,
+    view: SourceView,
+    given: Mapping[str, str],
+    storage_options: Mapping[str, str],
+    *,
+    same: bool,
+) -> LiveSource:
+    why = other_files(given)
+    files = None if why is not None else ask_files(checkpoint, view.index, given, storage_options, same)
+    if files is None:
+        return LiveSource(view.index, not_asked=why or OUTPUT_OF_A_SINK)
+    return LiveSource(view.index, files=files)
+
+
+def _of_kafka(checkpoint: Checkpoint, view: SourceView, options: Mapping[str, str]) -> LiveSource:
+    if plain(options, "assign") is not None:
+        librdkafka(options)  # refuses what is no option
+        return LiveSource(view.index, not_asked="with the option assign ckpt cannot tell which partitions are read")
+    return _by_pattern(view, _kafka(checkpoint, view, options), plain(options, "subscribePattern"))
 
 
 def _by_pattern(view: SourceView, now: KafkaNow, pattern: str | None) -> LiveSource:
@@ -194,8 +213,13 @@ def _marks(checkpoint: Checkpoint, index: int) -> tuple[kafka.Mark, ...]:
     logs = {batch: log for batch, log in sorted(checkpoint.offsets.entries.items()) if isinstance(log, OffsetLog)}
     found = []
     for batch in {*list(logs)[:1], *list(logs)[-1:]}:
-        log = logs[batch]
-        offset = decode(value_of(log, index))
-        if log.metadata is not None and isinstance(offset, KafkaOffset):
-            found.append(kafka.Mark(batch, log.metadata.timestamp_ms, offset.partitions))
+        metadata, ends = logs[batch].metadata, _partitions(logs[batch], index)
+        if metadata is not None and ends is not None:
+            begins = _partitions(logs.get(batch - 1), index) or {}
+            found.append(kafka.Mark(batch, metadata.timestamp_ms, ends, begins))
     return tuple(found)
+
+
+def _partitions(log: OffsetLog | None, index: int) -> Mapping[Part, int] | None:
+    offset = decode(value_of(log, index))
+    return offset.partitions if isinstance(offset, KafkaOffset) else None

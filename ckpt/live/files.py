@@ -15,6 +15,7 @@ from ckpt.live.options import flag
 from ckpt.live.records import FilesNow
 from ckpt.model import Unreadable
 from ckpt.secrets import masked
+from ckpt.sinklog.records import FILE_LOG
 from ckpt.sources import FileOffset, decode, value_of
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
 from ckpt.storage.base import one_line
@@ -24,6 +25,9 @@ _WEEK_MS = 7 * 24 * 3600 * 1000
 _CHOOSES = ("pathglobfilter", "modifiedbefore", "modifiedafter", "filenameonly")
 _AGE = re.compile(r"([0-9]{1,12})(ms|s|m|min|h|d)")
 _MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+OUTPUT_OF_A_SINK = (
+    "its path is the output of a file sink: of that Spark reads the files that _spark_metadata names, and no others"
+)
 _LEVELS = 16  # of folders below the place, in which files are looked for
 
 
@@ -38,8 +42,8 @@ def other_files(given: Mapping[str, str]) -> str | None:
 
 def ask_files(
     checkpoint: Checkpoint, index: int, given: Mapping[str, str], of_checkpoint: Mapping[str, str], same: bool
-) -> FilesNow:
-    """What there is at the option ``path`` for source ``index`` of a checkpoint.
+) -> FilesNow | None:
+    """What there is at the option ``path`` for source ``index`` of a checkpoint; None: it is the output of a file sink.
 
     Args:
         checkpoint: Its logs say which files were read.
@@ -54,8 +58,11 @@ def ask_files(
 
     """
     path, where = given["path"], one_line(masked(given["path"]))
+    storage = open_storage(path, of_checkpoint if same else {})
     try:
-        there = _listed(open_storage(path, of_checkpoint if same else {}), flag(given, "recursiveFileLookup", False))
+        if FILE_LOG in storage.list_level().folders:
+            return None
+        there = _listed(storage, flag(given, "recursiveFileLookup", False))
     except NotFound:
         raise SourceError(f"{where}: nothing is there; check the option `path` of source {index}") from None
     log = _log(open_storage(checkpoint.uri, of_checkpoint), checkpoint, index)
@@ -96,7 +103,7 @@ def _listed(storage: Storage, recursive: bool) -> dict[str, FileInfo]:
         for folder in folders:
             level = storage.list_level(folder)
             prefix = f"{folder}/" if folder else ""
-            found |= {prefix + name: info for name, info in level.files.items() if not name.startswith(("_", "."))}
+            found |= {prefix + name: info for name, info in level.files.items() if _is_data(name)}
             below += [
                 prefix + name
                 for name in sorted(level.folders)
@@ -106,6 +113,12 @@ def _listed(storage: Storage, recursive: bool) -> dict[str, FileInfo]:
             break
         folders = below
     return found
+
+
+def _is_data(name: str) -> bool:
+    """Whether Spark reads a file of this name (``HadoopFSUtils.shouldFilterOutPathName``)."""
+    hidden = (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
+    return not hidden
 
 
 def _log(storage: Storage, checkpoint: Checkpoint, index: int) -> Sequence[SourceFile]:

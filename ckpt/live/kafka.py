@@ -26,11 +26,21 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A batch: when it was planned, in ms since 1970 UTC, and the offsets that it ended at."""
+    """A batch: when it was planned, in ms since 1970 UTC, and the offsets that it ended and began at."""
 
     batch: int
     timestamp_ms: int
     ends: Mapping[Part, int]
+    begins: Mapping[Part, int]  # none: the batch before it is not known
+
+    def shows(self, part: Part, younger: int, earliest: int) -> bool:
+        """Whether the first row that is younger than the batch shows that a partition is another one.
+
+        Not where older rows are left below the batch, and the younger one is of the batch itself: then its clock was
+        ahead, or `ckpt offsets set` has moved the end of the batch.
+        """
+        begin = self.begins.get(part, 0)
+        return 0 <= younger < self.ends[part] and not earliest < begin <= younger
 
 
 def ask(
@@ -57,7 +67,7 @@ def ask(
     for mark in marks:
         asked = [part for part in parts if mark.ends.get(part)]
         for part, offset in client.offsets(asked, mark.timestamp_ms + 1).items():
-            if 0 <= offset < mark.ends[part]:
+            if mark.shows(part, offset, earliest[part]):
                 younger[part] = Younger(mark.batch, offset)
     now = {part: PartitionNow(earliest[part], latest[part], younger.get(part)) for part in parts}
     return KafkaNow(found, now, matching)

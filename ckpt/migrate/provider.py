@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt.checkpoint import Checkpoint
-from ckpt.checks.first_start import into_noop
+from ckpt.checks.first_start import into_noop, sinks_have_it
 from ckpt.errors import CkptError
 from ckpt.export.choose import Wanted
 from ckpt.export.confs import PROVIDER_CLASSES
@@ -268,8 +268,10 @@ def _beside(path: str, to: ToProvider) -> str:
 def _rewriting(move: ProviderMove, path: str) -> Iterator[Advice]:
     new = _beside(path, move.to)
     checkpoint = move.handoff.inspection.checkpoint
-    if any(into_noop(checkpoint, None)):
+    if sinks_have_it(checkpoint):
         yield Advice("start the query once into noop, as `ckpt inspect` says: its newest batch is in the sink already")
+    elif any(into_noop(checkpoint, None)):
+        yield Advice("find out whether the sink has the newest batch, as `ckpt inspect` says: its mark cannot be read")
     elif checkpoint.offsets.latest != checkpoint.commits.latest:
         yield Advice(
             f"start the query once more with {LAST_START}: batch {checkpoint.offsets.latest} is planned and not "

@@ -27,14 +27,16 @@ _ONCE = (
 )
 
 
-def delta_outlook(start: Forecast, source: LiveSource, reading: SourceRange, now: DeltaNow) -> SourceOutlook:
-    """One Delta source and the next start; pure."""
+def delta_outlook(
+    start: Forecast, source: LiveSource, reading: SourceRange, now: DeltaNow, *, passed: bool = False
+) -> SourceOutlook:
+    """One Delta source and the next start; pure. ``passed``: the sink has the planned batch, and no task reads it."""
     planned = reading.end is not None
     before, end = (reading.start, reading.end) if planned else (now.before, reading.start)
     at = decode(end)
     if not isinstance(at, DeltaOffset):
         return SourceOutlook(source, said=NOT_IN_LOG)
-    judge = _Judge(start, reading.index, now, place(before), at, end, planned)
+    judge = _Judge(start, reading.index, now, place(before), at, end, planned, passed=passed)
     seen = judged(source, reading.index, list(judge.troubles()), judge.said())
     return replace(seen, waiting=judge.waiting, rows=judge.rows, lost=judge.lost)
 
@@ -51,11 +53,14 @@ class _Judge:
         end: DeltaOffset,
         value: Json,
         planned: bool,
+        *,
+        passed: bool,
     ) -> None:
         self._rules: Rules = start.spark.rules
         self._batch, self._index, self._now, self._planned = start.batch_id, index, now, planned
         self._before, self._end, self._value = before, end, value
-        self._of_batch = between(now, before, end) if planned else []
+        self._reads_batch = planned and not passed
+        self._of_batch = between(now, before, end) if self._reads_batch else []
         self._new = after(now, end)
 
     @property
@@ -158,13 +163,14 @@ class _Judge:
         first, end = self._now.first, self._end.version
         detail = f"its log begins at version {first}, and a start goes back to version {begin}"
         loses, beyond = DeltaOption.LOSES in self._now.options, first > end
-        gone = self._gone_versions(begin if self._planned else end)
+        gone = self._gone_versions(begin if self._reads_batch else end)
         if loses and not (beyond and self._rules.delta_sees_missing_versions):
             left_out = Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, gone.strip(), runs=True, skips=True)
             return left_out if gone else None
         remedy = gone or "Nothing that was not read is missing. "
         if beyond and self._planned:
-            remedy += f"`ckpt skip {{checkpoint}}` leaves out batch {self._batch}, which cannot be read. Then "
+            why = "which cannot be read" if self._reads_batch else "which cannot be read; the sink has its rows"
+            remedy += f"`ckpt skip {{checkpoint}}` leaves out batch {self._batch}, {why}. Then "
         remedy += f"{self._moved(first)}{_ONCE}"
         error = messages.DELTA_VERSIONS_MISSING if loses else messages.DELTA_LOG_CLEANED
         return Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, remedy, error=error)

@@ -17,9 +17,11 @@ from ckpt.texts import plural, plural_of
 _HOUR_MS = 3_600_000
 
 
-def file_outlook(start: Forecast, source: LiveSource, reading: SourceRange, now: FilesNow) -> SourceOutlook:
-    """One file source and the next start; pure."""
-    planned = reading.end is not None
+def file_outlook(
+    start: Forecast, source: LiveSource, reading: SourceRange, now: FilesNow, *, passed: bool = False
+) -> SourceOutlook:
+    """One file source and the next start; pure. ``passed``: the sink has the planned batch, and no task reads it."""
+    planned = reading.end is not None and not passed
     gone = now.gone if planned else ()
     changed = now.changed + (0 if planned else now.changed_last)
     found = tuple(_findings(now, gone, changed, start.batch_id, f"sources/{reading.index}"))

@@ -28,13 +28,15 @@ _ALWAYS_FAILS = {False: Fate.NO_TOPIC, True: Fate.GONE}
 """With ``failOnDataLoss=false`` too: in a new batch, and in one that was planned."""
 
 
-def kafka_outlook(start: Forecast, source: LiveSource, reading: SourceRange, now: KafkaNow) -> SourceOutlook:
-    """One Kafka source and the next start; pure."""
-    parts = outlooks(reading, now)
+def kafka_outlook(
+    start: Forecast, source: LiveSource, reading: SourceRange, now: KafkaNow, *, passed: bool = False
+) -> SourceOutlook:
+    """One Kafka source and the next start; pure. ``passed``: the sink has the planned batch, and no task reads it."""
+    parts = outlooks(reading, now, passed=passed)
     if parts is None:
         return SourceOutlook(source, said=NOT_IN_LOG)
-    found = tuple(_Judge(start, reading, now, parts).findings())
-    outcome = _outcome(parts, now, again=bool(start.reexecutes))
+    found = tuple(_Judge(start, reading, now, parts, passed).findings())
+    outcome = _outcome(parts, now, again=bool(start.reexecutes) and not passed)
     waiting, lost = sum(one.waiting for one in parts), sum(one.lost for one in parts)
     stop = _stop(start, now, parts, found)
     return SourceOutlook(source, outcome, _said(parts), parts, found, waiting, None, lost, stop)
@@ -85,10 +87,11 @@ class _Judge:
     reading: SourceRange
     now: KafkaNow
     parts: tuple[PartOutlook, ...]
+    passed: bool  # the batch that runs again is in the sink, which passes over it
 
     @property
     def again(self) -> bool:
-        return bool(self.start.reexecutes)
+        return bool(self.start.reexecutes) and not self.passed
 
     def findings(self) -> Iterator[Finding]:
         path = f"sources/{self.reading.index}"
@@ -119,27 +122,40 @@ class _Judge:
         return f"{_described(worst)}{more}{cost}"
 
     def _remedy(self, diagnosis: Diagnosis, same: Sequence[PartOutlook]) -> str | None:
-        batch = self.start.batch_id
         if diagnosis is diagnoses.sources.KAFKA_NO_TOPIC:
             return self._of_missing(same)
         if all(one.later for one in same):
-            return (
-                f"Batch {batch} still runs: start the query with trigger once, which ends after it. The batch after it "
-                f"would fail. Afterwards {self._set(after=True)} shows the plan to move the query past what is gone, "
-                "or to take the topic out. Apply it before the next start."
-            )
+            return self._of_later(same)
         if self.again:
             return self._of_planned(same)
         return f"{self._costs(same)} {self._set()} shows the plan for it. Apply it before the start.".strip()
 
+    def _of_later(self, same: Sequence[PartOutlook]) -> str:
+        """For what stops the batch after one that was planned and still runs."""
+        fates, batch = {one.fate for one in same}, self.start.batch_id
+        runs = "is in the sink already, which passes over it" if self.passed else "still runs"
+        first = f"Batch {batch} {runs}: start the query with trigger once, which ends after it."
+        plan = "move the query past what is gone, or to take the topic out"
+        if fates <= set(RECREATED):
+            plan = "begin at the earliest rows of the new topic"
+        then = f"Afterwards {self._set(after=True)} shows the plan to {plan}. Apply it before the next start."
+        if fates == {Fate.LOOKS_RECREATED}:
+            return f"If it was not recreated, start the query as usual. If it was: {first} {then}"
+        return f"{first} The batch after it would fail. {then}"
+
     def _of_missing(self, same: Sequence[PartOutlook]) -> str:
         """For a topic that is not there: it is created again, or given up if there are others."""
         topics = {one.part[0] for one in same}
-        first = ""
-        if self.again:
+        lead, first = "Do not start the query.", ""
+        if self.passed:
+            lead = (
+                f"Batch {self.start.batch_id} is in the sink already, which passes over it: start the query with "
+                "trigger once, which ends after it, and then not again."
+            )
+        elif self.again:
             first = f"`ckpt skip {{checkpoint}}` leaves out batch {self.start.batch_id}, which cannot be read; then "
         remedy = (
-            "Do not start the query. Check the brokers and the name. A topic that is created again is empty: then, "
+            f"{lead} Check the brokers and the name. A topic that is created again is empty: then, "
             f"before the start, {first}{self._set(topics)} shows the plan to move the query to its beginning; apply it."
         )
         if topics < {one.part[0] for one in self.parts}:
@@ -206,13 +222,14 @@ class _Judge:
         Topics that are missing are taken out, or start over where somebody has ``created`` them again. ``after``: once
         the planned batch has run.
         """
+        after = after or self.passed
         recreated = {one.part[0] for one in self.parts if one.fate in RECREATED}
         topics: dict[str, dict[str, int | None]] = {}
         for one in self.parts:
             (topic, number), now = one.part, one.now
             at = one.begin if one.fate is Fate.CONTINUES and topic not in recreated else now.earliest if now else None
-            if after and now is not None:
-                at = max(one.end or 0, now.earliest)
+            if after and now is not None and topic not in recreated:
+                at = max(one.begin if one.end is None else one.end, now.earliest)
             if one.fate is Fate.NOT_SUBSCRIBED:
                 at = None
             if topic in created:

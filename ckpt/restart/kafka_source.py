@@ -87,13 +87,19 @@ class PartOutlook:
         return 0
 
 
-def outlooks(reading: SourceRange, now: KafkaNow) -> tuple[PartOutlook, ...] | None:
-    """What becomes of each partition that the next batch reads, or would; None where its start is not known."""
+def outlooks(reading: SourceRange, now: KafkaNow, *, passed: bool = False) -> tuple[PartOutlook, ...] | None:
+    """What becomes of each partition that the next batch reads, or would; None where its start is not known.
+
+    ``passed``: that batch was planned, and the sink passes over it without reading: what counts is the one after it.
+    """
     start, end = _partitions(reading.start), _partitions(reading.end)
     if start is None or (reading.end is not None and end is None):
         return None
     known = start if end is None else end
-    found = [_known(part, start, end, now) for part in known]
+    if passed and end is not None:
+        found = [replace(_known(part, end, None, now), later=True) for part in known]
+    else:
+        found = [_known(part, start, end, now) for part in known]
     read = now.topics if now.subscribed is None else now.subscribed
     new = [(topic, number) for topic in read for number in _numbers(now, topic) if (topic, number) not in known]
     found += [_added(part, now.partitions[part], later=end is not None) for part in new]

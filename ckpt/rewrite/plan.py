@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from ckpt import settings
 from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
-from ckpt.checks.first_start import into_noop
+from ckpt.checks.first_start import into_noop, sinks_have_it
 from ckpt.copying import Selection
 from ckpt.export.reading import Chosen
 from ckpt.formats.metadata import build_metadata
@@ -148,10 +148,15 @@ def droppings_for(chosen: Chosen, keys: Sequence[Key]) -> dict[int, Dropping]:
 def _uncommitted(chosen: Chosen) -> Iterator[str]:
     """A batch that is planned. A sink may have its rows, and nothing here says so: only the query knows its state."""
     planned_batch, done = chosen.checkpoint.offsets.latest, chosen.checkpoint.commits.latest
-    if planned_batch is not None and any(into_noop(chosen.checkpoint, None)):
+    if planned_batch is not None and sinks_have_it(chosen.checkpoint):
         yield (
             f"batch {planned_batch} is planned and not committed, and sinks have its rows. Start the query once into "
             "noop first, as ckpt inspect says"
+        )
+    elif planned_batch is not None and any(into_noop(chosen.checkpoint, None)):
+        yield (
+            f"batch {planned_batch} is planned and not committed, and the mark that says whether sinks have its rows "
+            "cannot be read. Find out first, as ckpt inspect says"
         )
     elif planned_batch is not None and planned_batch != done:
         yield (

@@ -15,7 +15,7 @@ def iceberg_sink(uri: str, read: Callable[[], ReadTable]) -> SinkLog:
         found = read()
     except Damaged as damage:
         why = f"its metadata cannot be read: {damage.reason}; {ASK_THE_CATALOG}"
-        return SinkLog(uri, SinkKind.ICEBERG, unknown=one_line(why))
+        return SinkLog(uri, SinkKind.ICEBERG, unknown=one_line(why), unreached=True)
     return SinkLog(uri, SinkKind.ICEBERG, writers=_writers(found), read_from=found.file, cut=_cut(found))
 
 

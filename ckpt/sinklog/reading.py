@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.iceberg import is_metadata
+from ckpt.secrets import masked
 from ckpt.sinklog.deltafiles import DELTA_LOG
 from ckpt.sinklog.iceberg import iceberg_sink
 from ckpt.sinklog.icebergfiles import METADATA, of_metadata_file, read_metadata_file, read_table
-from ckpt.sinklog.records import SinkKind, SinkLog
+from ckpt.sinklog.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.sinklog.table import delta_table
 from ckpt.storage import Folder, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_kind
 
-FILE_LOG = "_spark_metadata"
 _TOPIC = (
     "a Kafka topic keeps no batch ids, so what it has cannot be known; it accepts every row, so rows that are read "
     "again are written again"
@@ -100,11 +100,14 @@ def sink_of(
     if uri is None:
         return None
     try:
-        return read_sink(uri, storage_options if is_same_kind(uri, checkpoint) else None)
+        log = read_sink(uri, storage_options if is_same_kind(uri, checkpoint) else None)
+        if log.unreached:
+            raise StorageError(f"{one_line(masked(uri))}: {log.unknown}")
     except StorageError as error:
         if not partial:
             raise
         return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"not reached: {error}", unreached=True)
+    return log
 
 
 def _files(uri: str, storage: Storage) -> SinkLog:

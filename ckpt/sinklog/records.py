@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+FILE_LOG = "_spark_metadata"
+"""The folder in which a file sink keeps its log, and by which Spark knows the output of one."""
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 

@@ -46,7 +46,8 @@ def _table(uri: str, storage: Storage) -> SinkLog:
         found = segment(top.files)
         return _judged(uri, _of_versions(storage, found.earlier, top.files), _actions(storage, found, top.files))
     except Damaged as damage:
-        return SinkLog(uri, SinkKind.DELTA, unknown=one_line(f"its {DELTA_LOG} cannot be read: {damage.reason}"))
+        why = one_line(f"its {DELTA_LOG} cannot be read: {damage.reason}")
+        return SinkLog(uri, SinkKind.DELTA, unknown=why, unreached=True)
 
 
 def _judged(uri: str, earlier: Iterable[tuple[int, Action]], counting: Iterable[tuple[int, Action]]) -> SinkLog:

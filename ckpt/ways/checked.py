@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ckpt.change.plan import ChangePlan, inspect_changed
-from ckpt.diagnoses.sinks import FIRST_INTO_NOOP
+from ckpt.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
 from ckpt.findings import Asked, Severity
 from ckpt.inspection import Inspection, inspect
 from ckpt.restart.forecast import Forecast
@@ -48,7 +48,7 @@ def trouble_left(found: Inspection) -> str | None:
         (
             one.finding
             for one in left
-            if one.severity is Severity.ERROR and one.finding.diagnosis is not FIRST_INTO_NOOP
+            if one.severity is Severity.ERROR and one.finding.diagnosis not in (FIRST_INTO_NOOP, FIRST_START_UNREADABLE)
         ),
         None,
     )

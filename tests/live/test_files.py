@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from ckpt import ask_sources, inspect, open_checkpoint
+from ckpt import ask_sources, inspect, open_checkpoint, read_sink
+from ckpt.restart.forecast import Outcome
 from ckpt.restart.outlook import SourceOutlook
 from tests.conftest import Ckpt
 from tests.live.files import INCIDENTS, ROWS, Query
 from tests.places import SAMPLES
+from tests.sinks.asked import EVERY_ROW, Asked, uncommitted
 from tests.spark.live import EVERY_CASE
 
 SHOWN = ("planned-gone", "old", "written-again")
@@ -72,6 +74,26 @@ def test_obeying_the_advice_reads_every_file(query: Query, tmp_path: Path) -> No
     assert query.start(tmp_path / "gone", {}) == (None, 2 * ROWS)
 
 
+@pytest.mark.spark
+def test_a_planned_batch_that_the_sink_has_is_not_read_again(spark: Any, tmp_path: Path) -> None:
+    query = Asked(spark, tmp_path, "parquet")
+    query.run_old()
+    place = query.copied("place")
+    uncommitted(query, place)
+    (file,) = [one for one in (tmp_path / "in").glob("*.json") if '{"id":50}' in one.read_text()]
+    file.unlink()
+
+    def seen(**more: Any) -> tuple[set[str], int | None, Outcome]:
+        opened = open_checkpoint(str(place / "checkpoint"))
+        found = inspect(opened, live=ask_sources(opened, {0: {"path": str(tmp_path / "in")}}), **more)
+        return {one.finding.diagnosis.code for one in found.troubles}, found.live[0].waiting, found.counted[0].outcome
+
+    assert seen() == ({"CKPT461"}, 2, Outcome.RESUMES)
+    assert seen(sink=read_sink(str(place / "out"))) == (set(), 2, Outcome.RESUMES)
+    assert query.start(place) == ""
+    assert query.times(place) == dict.fromkeys(range(EVERY_ROW), 1)
+
+
 def sample(folder: Path, days_older: int = 0) -> tuple[Path, Path]:
     """A copy of a sample, whose log names the files of a folder here."""
     checkpoint, place = folder / "checkpoint", folder / "in"
@@ -110,6 +132,21 @@ def test_files_that_ckpt_cannot_choose_are_not_asked(option: dict[str, str], tmp
     checkpoint, _ = sample(tmp_path)
     (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: option})
     assert source.not_asked
+
+
+def test_the_output_of_a_file_sink_is_not_asked(tmp_path: Path) -> None:
+    checkpoint, place = sample(tmp_path)
+    (place / "_spark_metadata").mkdir()
+    (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: {"path": str(place)}})
+    assert "_spark_metadata" in (source.not_asked or "")
+
+
+def test_files_that_spark_hides_do_not_wait(tmp_path: Path) -> None:
+    checkpoint, place = sample(tmp_path)
+    waiting = asked(checkpoint, {"path": str(place)}).waiting or 0
+    for name in ("new.json._COPYING_", "_SUCCESS", ".new.json", "_a=b.json"):
+        (place / name).write_text("")
+    assert asked(checkpoint, {"path": str(place)}).waiting == waiting + 1
 
 
 def test_a_place_that_is_not_there_is_one_line(tmp_path: Path, ckpt: Ckpt) -> None:

@@ -60,6 +60,12 @@ def test_an_option_is_translated(given: dict[str, str], wanted: dict[str, str]) 
     assert librdkafka({**SERVERS, **given}) == {"bootstrap.servers": "host:9092", **wanted}
 
 
+def test_partitions_that_are_assigned_are_not_asked() -> None:
+    options = {**SERVERS, "assign": '{"t": [0]}'}
+    (source,) = ask_sources(open_checkpoint("sample_checkpoints/kafka-4.2"), {0: options})
+    assert "assign" in (source.not_asked or "")
+
+
 @pytest.mark.parametrize("given", [given for given, _ in TRANSLATED if "kafka.ssl.keystore.location" not in given])
 def test_the_client_takes_what_it_is_given(given: dict[str, str]) -> None:
     admin = pytest.importorskip("confluent_kafka.admin", reason="confluent-kafka is not installed")

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from ckpt import Inspection, LiveSource, inspect, open_checkpoint
+from ckpt.findings import Asked
+from ckpt.live.kafka import Mark
 from ckpt.live.records import KafkaNow, Part, PartitionNow, TopicNow, Younger
 from ckpt.restart.forecast import Outcome, SourceRange
 from ckpt.restart.kafka_source import Fate, outlooks
-from ckpt.versions import Progress
+from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
+from ckpt.versions import Progress, Spark
 from tests.live.cases import written
 
 # a, b (None: a new batch), earliest, latest, a younger row: fate, in the batch after, waiting, lost
@@ -90,6 +93,52 @@ def test_advice_about_a_planned_batch_keeps_what_it_had_of_other_topics(tmp_path
     assert json.loads(command(found, "offsets set")[-1]) == {"t": {"0": 0, "1": 0}, "u": {"0": 10}}
 
 
+def passed(folder: Path, there: KafkaNow) -> Inspection:
+    """Batch 1 is planned, and a Delta table has it."""
+    checkpoint = open_checkpoint(str(written(folder / "ck", "t", committed=False)))
+    assert checkpoint.query_id is not None
+    writer = SinkWriter(checkpoint.query_id, 1, None, expired=False)
+    sink = SinkLog("table", SinkKind.DELTA, writers=(writer,))
+    return inspect(checkpoint, (Spark.V4_2,), Asked.SYNC, sink=sink, live=[LiveSource(0, there)])
+
+
+def test_a_planned_batch_that_the_sink_has_is_not_read_again(tmp_path: Path) -> None:
+    found = passed(tmp_path, now({("t", 0): (15, 20), ("t", 1): (20, 25)}))
+    assert [one.outcome for one in found.counted] == [Outcome.RESUMES]
+    assert (found.sound, found.live[0].waiting, found.live[0].lost) == (True, 5, 0)
+
+
+@pytest.mark.parametrize(
+    ("ends", "to"), [((25, 30), 25), ((0, 4), 0), ((7, 9), 7)], ids=["expired", "recreated", "recreated and expired"]
+)
+def test_what_stops_the_batch_after_one_that_the_sink_has(ends: tuple[int, int], to: int, tmp_path: Path) -> None:
+    found = passed(tmp_path, now({("t", 0): ends, ("t", 1): ends}))
+    assert [one.outcome for one in found.counted] == [Outcome.RESUMES]
+    (trouble,) = found.troubles
+    assert trouble.remedy is not None
+    assert "Batch 1 is in the sink already, which passes over it: start the query with trigger once" in trouble.remedy
+    assert "ckpt skip" not in trouble.remedy
+    assert json.loads(command(found, "offsets set")[-1]) == {"t": {"0": to, "1": to}}
+
+
+def test_a_topic_that_is_gone_after_a_batch_that_the_sink_has(tmp_path: Path) -> None:
+    found = passed(tmp_path, KafkaNow({"t": TopicNow(None)}, {}))
+    (trouble,) = found.troubles
+    assert trouble.finding.diagnosis.code == "CKPT423"
+    assert "ckpt skip" not in (trouble.remedy or "")
+    assert json.loads(command(found, "offsets set")[-1]) == {"t": {"0": 0, "1": 0}}
+
+
+def test_a_topic_recreated_after_a_batch_without_rows_of_it_is_read_from_its_beginning(tmp_path: Path) -> None:
+    checkpoint = written(tmp_path / "ck", "t", committed=False)
+    offsets = checkpoint / "offsets"
+    (offsets / "1").write_text((offsets / "0").read_text())  # as where another source alone has rows
+    there = now({("t", 0): (0, 4), ("t", 1): (0, 4)})
+    found = inspect(open_checkpoint(str(checkpoint)), (Spark.V4_2,), Asked.SYNC, live=[LiveSource(0, there)])
+    assert "Batch 1 still runs" in (found.troubles[0].remedy or "")
+    assert json.loads(command(found, "offsets set")[-1]) == {"t": {"0": 0, "1": 0}}
+
+
 def test_a_topic_given_up_is_taken_out(tmp_path: Path) -> None:
     there = now({("t", 0): (0, 25), ("t", 1): (0, 20), ("u", 0): (4, 9)}, subscribed=frozenset({"u"}))
     found = told(tmp_path, there)
@@ -104,6 +153,16 @@ def test_a_forecast_that_fails_anyway_stays(tmp_path: Path) -> None:
     found = inspect(open_checkpoint(str(checkpoint)), live=[LiveSource(0, now({("t", 0): (0, 4)}))])
     assert found.forecasts == plain.forecasts
     assert [one.parts for one in found.live] == [()]
+
+
+@pytest.mark.parametrize(
+    ("younger", "earliest", "shows"),
+    [(0, 0, True), (9, 0, True), (10, 0, False), (19, 9, False), (20, 0, False), (15, 15, True), (-1, 0, False)],
+)
+def test_a_younger_row_of_the_batch_itself_shows_nothing(younger: int, earliest: int, shows: bool) -> None:
+    part = ("t", 0)
+    assert Mark(2, 0, {part: 20}, {part: 10}).shows(part, younger, earliest) is shows
+    assert Mark(0, 0, {part: 20}, {}).shows(part, younger, earliest) is (0 <= younger < 20)
 
 
 def test_without_a_start_offset_nothing_is_said() -> None:

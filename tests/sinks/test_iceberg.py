@@ -234,6 +234,7 @@ def test_what_cannot_be_known_is_said(damage: Callable[[Path], None], words: str
     assert (found.kind, found.writers) == (SinkKind.ICEBERG, ())
     assert words in str(found.unknown)
     assert "give that file instead of the table" in str(found.unknown)
+    assert found.unreached
 
 
 def test_ancestors_in_a_circle_end(table: Path) -> None:

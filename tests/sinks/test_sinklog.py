@@ -179,8 +179,14 @@ def test_of_a_damaged_table_nothing_is_said(damage: Any, tmp_path: Path, ckpt: C
     log = read_sink(str(place))
     assert log.unknown is not None
     assert log.writers == ()
-    run = ckpt("inspect", copy_of("kafka-4.2"), "--sink", place, "-o", "json")
-    assert run.json()["sink"]["outcome"] == "unknown"
+    checkpoint = copy_of("kafka-4.2")
+    run = ckpt("inspect", checkpoint, "--sink", place, "-o", "json")
+    if damage is _in_a_catalog:
+        assert (run.json()["sink"]["outcome"], run.exit_code) == ("unknown", 0)
+        return
+    assert (run.json()["sink"]["outcome"], run.exit_code) == ("unreached", 3)
+    with pytest.raises(StorageError, match="cannot be read"):
+        sink_of(str(place), str(checkpoint), {})
 
 
 def test_the_log_of_a_file_sink(tmp_path: Path) -> None:

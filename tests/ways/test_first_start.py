@@ -54,17 +54,27 @@ def test_it_does_not_count_for_another_plan_of_the_batch(back: Path, ckpt: Ckpt)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"batch": null}', "\x00" * 100])
-def test_if_it_cannot_be_read_it_counts(text: str, back: Path, ckpt: Ckpt) -> None:
+def test_if_it_cannot_be_read_the_sink_is_asked_before_a_start_into_noop(text: str, back: Path, ckpt: Ckpt) -> None:
     (back / FIRST_START).write_text(text)
-    assert held(back, ckpt)
-
-
-def test_if_it_cannot_be_read_the_sink_is_asked_before_a_start_into_noop(back: Path, ckpt: Ckpt) -> None:
-    (back / FIRST_START).write_text("[]")
-    page = " ".join(ckpt("preflight", back).stdout.split())
+    assert [one["code"] for one in ckpt("preflight", back, "-o", "json").json()["holds"]] == ["CKPT420"]
+    page = " ".join(ckpt("inspect", back).stdout.split())
+    assert "only after one start into noop" not in page
+    assert "has to be found out first: see CKPT420" in page
     assert f"batch {NEWEST} runs next, and {FIRST_START} cannot be read: " in page
     assert f"Find out first whether the sink has that batch: ckpt inspect {back} --sink URI" in page
     assert "a start into noop would lose the rows of the batch" in page
+
+
+def test_no_other_command_says_then_that_sinks_have_the_batch(back: Path, ckpt: Ckpt, tmp_path: Path) -> None:
+    (back / FIRST_START).write_text("[]")
+    for words in (
+        ("rewrite", back, "--into", tmp_path / "new", "--plan"),
+        ("migrate", "provider", back, "--to", "rocksdb"),
+    ):
+        run = ckpt(*words)
+        page = " ".join((run.stdout + run.stderr).split())
+        assert "once into noop" not in page, words
+        assert "cannot be read" in page, words
 
 
 def test_a_sink_that_was_asked_knows_better(back: Path, ckpt: Ckpt, tmp_path: Path) -> None:
