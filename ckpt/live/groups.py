@@ -36,13 +36,22 @@ def commit(settings: Mapping[str, str], positions: Mapping[str, Mapping[Part, in
     """
     client, refused = Client(settings), dict[str, str | None]()
     for group, offsets in positions.items():
+        if not group.isprintable():  # tools that list groups print it as it is
+            refused[group] = f"group {one_line(group)}: a name that is not printable is not given to a group"
+            continue
         own = {**settings, "group.id": group, "enable.auto.commit": False, "error_cb": lambda _: None}
         with closing(client.library.Consumer(own, logger=client.silent)) as consumer:  # it subscribes to nothing
             try:
                 refused[group] = _committed(client, consumer, offsets)
             except client.library.KafkaException as error:
-                refused[group] = str(client.refusal(error, f"group {one_line(group)}: "))
+                refused[group] = _refused(client, error, group)
     return refused
+
+
+def _refused(client: Client, error: Exception, group: str) -> str:
+    if error.args[0].name() in ("UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION"):
+        return f"group {one_line(group)} has members: it is a consumer's, so choose another prefix"
+    return str(client.refusal(error, f"group {one_line(group)}: "))
 
 
 def _committed(client: Client, consumer: Any, offsets: Mapping[Part, int]) -> str | None:

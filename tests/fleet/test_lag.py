@@ -83,8 +83,17 @@ def test_a_group_with_members_is_left_alone(kafka: str, ckpt: Ckpt, tmp_path: Pa
         asked = ("--sources", "--source-option", f"kafka.bootstrap.servers={kafka}", "--commit-to", "busy-")
         (one,) = ckpt("scan", checkpoint, *asked, "-o", "json").json()["checkpoints"]
     assert one["group"] is None
-    assert one["group_error"].startswith(f"Kafka at {kafka}: group busy-orders: Commit failed: Broker: Unknown member")
+    assert one["group_error"] == "group busy-orders has members: it is a consumer's, so choose another prefix"
     assert committed(kafka, "busy-orders", topic) == {}
+
+
+@pytest.mark.service
+def test_a_group_is_not_given_a_name_that_does_something_to_a_terminal(kafka: str, ckpt: Ckpt, tmp_path: Path) -> None:
+    _, checkpoint = Case("more-rows", True).make(Broker(kafka), tmp_path / "a\x1b[31m")
+    asked = ("--sources", "--source-option", f"kafka.bootstrap.servers={kafka}", "--commit-to", "named-")
+    (one,) = ckpt("scan", checkpoint, *asked, "-o", "json").json()["checkpoints"]
+    assert one["group"] is None
+    assert "not printable" in one["group_error"]
 
 
 def reader(kafka: str, group: str) -> Any:
