@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import typer.main
 from typer.core import TyperGroup
@@ -26,7 +27,14 @@ _IN_MEMORY, _ROOM = Path("/dev/shm"), 8 << 30  # bytes
 
 
 def pytest_configure() -> None:
-    """Have the folders of tests in memory where there is room: on a disk they take longer than the tests."""
+    """Examples that are the same everywhere; and the folders of tests in memory, where there is room."""
+    hypothesis.settings.register_profile(
+        "ckpt",
+        deadline=None,  # machines that run the tests may be busy
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+        derandomize="CKPT_EXAMPLES" not in os.environ,  # what one run finds, each run finds
+    )
+    hypothesis.settings.load_profile("ckpt")
     if os.access(_IN_MEMORY, os.W_OK) and shutil.disk_usage(_IN_MEMORY).free > _ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
 

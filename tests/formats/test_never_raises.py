@@ -19,9 +19,6 @@ from ckpt.model import CommitLog, OffsetLog, Unreadable
 from ckpt.sources import decode, source_views
 from tests.formats.spark_cases import KINDS
 
-settings.register_profile("no deadline", deadline=None)  # machines that run the tests may be busy
-settings.load_profile("no deadline")
-
 PARSERS = [
     parse_metadata,
     parse_offset_log,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ckpt.decode import avro
@@ -57,7 +57,6 @@ def pairs(found: Any) -> dict[bytes, bytes]:
     return held
 
 
-@settings(deadline=None)
 @given(st.lists(RECORDS, min_size=1, max_size=4))
 def test_the_last_record_of_a_key_holds(files: list[list[tuple[bytes, bytes | None]]]) -> None:
     expected: dict[bytes, bytes | None] = {}
@@ -72,7 +71,6 @@ def test_the_last_record_of_a_key_holds(files: list[list[tuple[bytes, bytes | No
         assert (pairs([alone]) if alone else {}) == ({key: held[key]} if key in held else {})
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 200), SIZES, st.none() | SIZES), max_size=5))
 def test_runs_of_records_of_one_size_are_found_as_single_ones_are(runs: list[tuple[int, int, int | None]]) -> None:
     number = 0
@@ -89,7 +87,6 @@ def test_runs_of_records_of_one_size_are_found_as_single_ones_are(runs: list[tup
     assert list(found.value_size) == [-1 if value is None else len(value) for _, value in records]
 
 
-@settings(deadline=None)
 @given(RECORDS, st.data())
 def test_a_delta_that_ends_early_is_refused(records: list[tuple[bytes, bytes | None]], data: Any) -> None:
     whole = delta(records)
@@ -109,7 +106,6 @@ CHANGES = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(NAMES, st.sampled_from([b"8", b"9"])),
     CHANGES,
@@ -163,7 +159,6 @@ def changelog(version: int, changes: Sequence[Change]) -> bytes:
     return b"".join(parts) + (b"\0" if version in (2, 4) else struct.pack(">i", -1))
 
 
-@settings(deadline=None)
 @given(CHANGES, st.sampled_from([1, 2, 3, 4]), st.data())
 def test_a_changelog_of_every_version_is_read(changes: list[Change], version: int, data: Any) -> None:
     if version in (1, 3):
@@ -186,7 +181,6 @@ def test_what_no_changelog_has_is_refused_by_name(data: bytes, says: str) -> Non
         list(changes_of(data))
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=100_000))
 def test_codecs(data: bytes) -> None:
     assert decompressed(iter([stored(data)]), "lz4") == data
@@ -215,7 +209,6 @@ def test_a_changed_byte_of_an_lz4_stream_is_noticed() -> None:
 KIND = struct_of([("n", "long"), ("s", "string"), ("a", {"type": "array", "elementType": "integer"})])
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=160).map(lambda found: b"\0" + found[: len(found) // 8 * 8]))
 def test_no_bytes_are_taken_for_what_is_outside_of_their_row(blob: bytes) -> None:
     """Any bytes are a row, or are refused; nothing else is raised, and no other memory is read."""
@@ -240,7 +233,6 @@ ELEMENT = st.one_of(st.binary(max_size=3), st.sampled_from([b"x" * 41, b"," * 41
 
 
 @given(st.lists(ELEMENT, min_size=1, max_size=6), st.sampled_from([b"", b","]))
-@settings(deadline=None)
 def test_a_list_of_avro_rows_is_taken_apart_or_refused(parts: list[bytes], delimiter: bytes) -> None:
     """Never in another way than it was put together, also where a length begins with the byte of a comma."""
     value = delimiter.join(struct.pack("<i", len(part)) + part for part in parts)

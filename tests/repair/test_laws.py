@@ -23,10 +23,8 @@ from tests.repair.gaps import Gap, gaps
 EXAMPLES = os.environ.get("CKPT_EXAMPLES")  # to look longer, and elsewhere each time
 MANY = settings(
     max_examples=int(EXAMPLES or 40),
-    deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,
-    derandomize=EXAMPLES is None,
 )
 Build = Callable[[Gap], Path]
 

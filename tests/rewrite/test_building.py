@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ckpt
@@ -64,7 +64,6 @@ NUMBERS = st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), min_size=1, max
 KEY = struct_of([("at", "long"), ("key", struct_of([("name", "string")]))])
 
 
-@settings(deadline=None)
 @given(NUMBERS, st.lists(st.text(), min_size=9, max_size=9), st.sampled_from(["No", "Prefix", "Range"]))
 def test_keys_are_read_as_they_were_written(times: list[int | None], names: list[str], how: str) -> None:
     encoder: Any = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ckpt.decode import cells
@@ -40,7 +40,6 @@ COLUMNS = st.sampled_from(sorted(VALUES)).flatmap(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(COLUMNS, st.integers(1, 300))
 def test_many_keys_are_where_each_of_them_is(column: tuple[str, list[Any]], partitions: int) -> None:
     """`tests/native/test_spread.py` compares those of one key with what Spark answered."""

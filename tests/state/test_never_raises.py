@@ -1,7 +1,7 @@
 """Whatever lies in ``state/``, taking stock of it ends with an inventory."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckpt.model import StateInventory
@@ -70,7 +70,7 @@ CONF = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=400)
 @given(
     st.dictionaries(PATHS, CONTENTS, max_size=14),
     CONF,
