@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from ckpt.formats.names import BatchNames
 from ckpt.formats.sourcelogs import SourceFile
-from ckpt.model import CommitLog, FirstStart, Json, Kind, OffsetLog, QueryMetadata, StateInventory, Unreadable
+from ckpt.model import CommitLog, Fault, FirstStart, Json, Kind, OffsetLog, QueryMetadata, StateInventory, Unreadable
 from ckpt.storage.base import Listing
 
 OFFSETS, COMMITS, METADATA, STATE, SOURCES = "offsets", "commits", "metadata", "state", "sources"
@@ -94,6 +94,12 @@ class Checkpoint:
     def is_past(self, batch_id: int) -> bool:
         """Whether a planned batch is further back than the newest, which are judged."""
         return batch_id not in self.offsets.ids[-JUDGED:]
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether ckpt was interrupted while it wrote this checkpoint as a new one."""
+        newest = self.offsets.entries.get(self.offsets.latest) if self.offsets.latest is not None else None
+        return isinstance(newest, Unreadable) and newest.fault is Fault.UNFINISHED
 
     @property
     def query_id(self) -> str | None:

@@ -92,7 +92,9 @@ class ChangePlan(InNotebook):
         return self.inspection.sound
 
     def if_possible(self) -> Self:
-        """The plan itself; refused where it would write through a symbolic link, which ckpt does not."""
+        """The plan itself; refused of what ckpt never finished, and where it would write through a symbolic link."""
+        if self.inspection.checkpoint.unfinished:
+            return self.refusing("ckpt was interrupted while it wrote this checkpoint: remove it, and write it again")
         links = map(self.inspection.checkpoint.listing.link_above, (step.path for step in self.steps))
         link = next(filter(None, links), None)
         if link is None:

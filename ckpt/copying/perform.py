@@ -118,11 +118,13 @@ def _copied(
         if path in small or not selection.is_small(path) or is_large(selection.listing.info(path))
     ]
     small |= {**selection.changed, **(_with_new_id() if new_id else {})}
-    for group in _groups(order, selection.last, 1 if local else AT_ONCE):
+    placing.begin(selection.newest)
+    for group in _groups(order[:-1], 1 if local else AT_ONCE):
         found = _read(storage, selection.listing, [path for path in group if path not in small])
         placing.put({path: small[path] if path in small else found[path] for path in group})
         if watcher is not None:
             watcher(len(placing.sizes), len(order))
+    placing.finish(small.get(selection.newest) or storage.read(selection.newest))
     _check(selection, placing, to)
     metadata = parse_metadata(METADATA, small[METADATA]) if METADATA in small else None
     query_id = metadata.query_id if isinstance(metadata, QueryMetadata) else None
@@ -138,15 +140,9 @@ def _copied(
     )
 
 
-def _groups(order: Sequence[str], last: str, many: int) -> Iterator[Sequence[str]]:
-    """Files that are read and written together; the first, and the last with its checksums, are on their own."""
-    end = order.index(last)
-    group: list[str] = []
-    for place, path in enumerate(order):
-        group.append(path)
-        if len(group) == many or place == 0 or place >= end - 1:
-            yield group
-            group = []
+def _groups(order: Sequence[str], many: int) -> Iterator[Sequence[str]]:
+    """Files that are read and written together."""
+    return (order[first : first + many] for first in range(0, len(order), many))
 
 
 def _small(selection: Selection, storage: Storage, *, sidecars: bool) -> dict[str, bytes]:

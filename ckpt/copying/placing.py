@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ckpt.copying.pieces import Pieces
 from ckpt.errors import CkptError, StorageError, UsageError
+from ckpt.formats.offsets import UNFINISHED
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_inside, local_path
@@ -24,6 +25,8 @@ class Placing:
     writer: Writer
     attributes: Callable[[str], Attributes | None] = lambda path: None
     sizes: dict[str, int] = field(default_factory=dict)  # by path
+    _newest: str | None = None  # where the newest offsets belong
+    _finished: bytes | None = None  # these, once they are there
     _folders: dict[str, None] = field(default_factory=dict)  # those above another before it
     _is_new: bool = False  # nothing was there, not even the folder
 
@@ -39,6 +42,17 @@ class Placing:
                 raise error from None
             if holds_any:
                 raise
+
+    def begin(self, newest: str) -> None:
+        """Write the mark that keeps every start away, in place of the newest offsets. Raises StorageError."""
+        self.put({newest: UNFINISHED})
+        self._newest = newest
+
+    def finish(self, data: bytes) -> None:
+        """Write the newest offsets themselves: with them the checkpoint is complete. Raises StorageError."""
+        assert self._newest is not None
+        self.writer.replace(self._newest, data, UNFINISHED, self.attributes(self._newest))
+        self.sizes[self._newest], self._finished = len(data), data
 
     def put(self, files: Mapping[str, bytes | Pieces]) -> None:
         """Write files, and the folders that they are in; several at a time. Raises StorageError."""
@@ -61,6 +75,9 @@ class Placing:
 
     def discard(self) -> None:
         """Remove everything that was written; what keeps a start from it goes last."""
+        if self._newest is not None and self._finished is not None:
+            with suppress(CkptError):
+                self.writer.replace(self._newest, UNFINISHED, self._finished)
         for path in reversed(self.sizes):
             with suppress(CkptError):
                 self.writer.discard_temporary(path)

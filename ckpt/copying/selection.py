@@ -45,9 +45,13 @@ class Selection:
     listing: Listing  # of the checkpoint as if nothing had run after the batch
     inspection: Inspection  # of the copy, as it is to be
     changed: Mapping[str, bytes]  # operator metadata, which names schemas by absolute path: as it is in the copy
-    first: tuple[str, ...]  # small files, in the order in which they are read: the query may delete them soon
+    first: tuple[str, ...]  # small files, the newest offsets first: the query may delete them soon
     chain: tuple[StateFile, ...]  # that lead to state version batch + 1, and those of batch + 2 if that one is planned
-    last: str  # is written last: without it no start takes the copy for a checkpoint that is complete
+
+    @property
+    def newest(self) -> str:
+        """The newest offsets, which are written last (``Placing.begin``)."""
+        return self.first[0]
 
     def small(self, *, sidecars: bool) -> Iterator[str]:
         """``first``, each with Hadoop's hidden checksum file where there is one and ``sidecars`` asks for it."""
@@ -75,12 +79,11 @@ class Selection:
         return sidecars and self.listing.info(path) is not None
 
     def order(self, storage: Storage, *, sidecars: bool) -> list[str]:
-        """Every file, in the order in which it is written: ``first[0]``, then state, then the others, then ``last``.
+        """Every file, in the order in which it is written: state, then the others, and ``newest`` last of all.
 
         Zips are read now, to see which SST files they name. ``sidecars``: with Hadoop's hidden checksum files. Raises
         StorageError.
         """
-        head, *others = [path for path in self.first if path != self.last]
         listing, state = self.listing, [file.path for file in self.chain]
         zips = [file.path for file in self.chain if file.kind is StateFileKind.ZIP]
         for path, answer in zip(zips, storage.read_many([ReadRequest(one) for one in zips]), strict=True):
@@ -88,11 +91,12 @@ class Selection:
                 raise answer
             state += _named_by(path, answer)
         found: list[str] = []
-        for path in dict.fromkeys((head, *state, *others, self.last)):
+        for path in dict.fromkeys((*state, *self.first[1:])):
             checksum = [path + CHECKSUM] if listing.info(path + CHECKSUM) is not None else []
             for one in (path, *checksum):
                 found += [one, sidecar(one)] if self._has(sidecar(one), sidecars=sidecars) else [one]
-        return found
+        hidden = sidecar(self.newest)
+        return [*found, *([hidden] if self._has(hidden, sidecars=sidecars) else []), self.newest]
 
 
 def _named_by(path: str, data: bytes) -> Iterator[str]:
@@ -124,10 +128,8 @@ def select(storage: Storage, to: str, batch: int | None = None) -> Selection:
     found = read_checkpoint(view, batches=0)
     promised, changed = _relocated(view, found, to)
     _must_start(promised, chosen)
-    before = f"{OFFSETS}/{top - 1}"
-    last = before if found.listing.info(before) is not None else f"{COMMITS}/{chosen}"
-    small = tuple(_small(found, chosen, top, last))
-    return Selection(chosen, found.listing, promised, changed, small, _chain(found, view), last)
+    small = tuple(_small(found, chosen, top))
+    return Selection(chosen, found.listing, promised, changed, small, _chain(found, view))
 
 
 def _relocated(view: Storage, found: Checkpoint, to: str) -> tuple[Inspection, dict[str, bytes]]:
@@ -148,6 +150,8 @@ def _chosen(checkpoint: Checkpoint, batch: int | None) -> int:
     if checkpoint.kind is not Kind.MICRO_BATCH:
         kind = "empty" if checkpoint.kind is Kind.EMPTY else "one of continuous processing"
         raise CannotCopy(f"{checkpoint.uri}: the checkpoint is {kind}, and has no committed batch to copy")
+    if checkpoint.unfinished:
+        raise CannotCopy(f"{checkpoint.uri}: ckpt was interrupted while it wrote this checkpoint: remove it")
     if not possible:
         raise CannotCopy(f"{checkpoint.uri}: no batch is committed and has offsets that can be read")
     if batch is None:
@@ -184,13 +188,10 @@ def _must_start(found: Inspection, batch: int) -> None:
     )
 
 
-def _small(checkpoint: Checkpoint, batch: int, top: int, last: str) -> Iterator[str]:
-    """Logs and descriptions, what a running query deletes soonest first; ``offsets/<top>`` is the first of all.
-
-    With it, and without ``last``, a start fails whatever else is there.
-    """
+def _small(checkpoint: Checkpoint, batch: int, top: int) -> Iterator[str]:
+    """Logs and descriptions, what a running query deletes soonest first; ``offsets/<top>`` is the first of all."""
     listing = checkpoint.listing
-    order = [f"{OFFSETS}/{top}", last, f"{OFFSETS}/{batch}", f"{COMMITS}/{batch}"]
+    order = [f"{OFFSETS}/{top}", f"{OFFSETS}/{top - 1}", f"{OFFSETS}/{batch}", f"{COMMITS}/{batch}"]
     for folder in (COMMITS, OFFSETS):
         log = checkpoint.commits if folder == COMMITS else checkpoint.offsets
         order += [f"{folder}/{i}" for i in reversed(log.ids)]

@@ -87,6 +87,14 @@ NEWER_SETTING = Diagnosis(
     "The offsets record a setting, which a restart restores, with a value that this Spark version does not know.",
     "Start the query with a Spark version for which `ckpt inspect {checkpoint}` forecasts a restart.",
 )
+UNFINISHED = Diagnosis(
+    "CKPT113",
+    "unfinished-checkpoint",
+    ERROR,
+    "`ckpt copy`, `ckpt rewrite` or `ckpt import-state` was interrupted while it wrote this checkpoint. Files are "
+    "missing, and the newest offsets are only written once all others are there, so that no query starts on it.",
+    "Remove {checkpoint}, and run the command again that wrote it. The checkpoint that it read is as it was.",
+)
 MISSING_PREDECESSOR = Diagnosis(
     "CKPT201",
     "missing-predecessor",

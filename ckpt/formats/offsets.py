@@ -12,11 +12,17 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field, text_map
-from ckpt.formats.text import Damaged, exact_json, json_of, lines_of, quoted, tolerant, trimmed, version_of
+from ckpt.formats.text import NO_VERSION, Damaged, exact_json, json_of, lines_of, quoted, tolerant, trimmed, version_of
 from ckpt.model import Fault, Json, OffsetLog, OffsetMetadata, SourceOffset
 
 NEWEST_VERSION = 2
 """The highest version line that Spark up to 4.3 reads (``OffsetSeqLog.MAX_VERSION``)."""
+
+UNFINISHED = b"ckpt has not finished this checkpoint\n"
+"""What stands for the newest offsets of a checkpoint that ckpt writes, until all else is there: no Spark starts on it.
+
+To each version it is a log with a malformed version line (``MetadataVersionUtil.validateVersion``).
+"""
 
 MOST_SOURCES = 1000
 """More lines than that are garbage, and not worth keeping: a query with as many sources was never seen."""
@@ -30,6 +36,8 @@ def parse_offset_log(raw: bytes) -> OffsetLog:
     lines = lines_of(raw)
     if not lines:
         raise Damaged(Fault.EMPTY, "the file is empty", "Incomplete log file")
+    if raw == UNFINISHED:
+        raise Damaged(Fault.UNFINISHED, "ckpt did not come to the end of writing this checkpoint", NO_VERSION)
     version = version_of(lines[0], NEWEST_VERSION)
     try:
         if len(lines) == 1:

@@ -92,6 +92,10 @@ def lines_of(raw: bytes) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
+NO_VERSION = "failed to read correct log version"
+"""What each Spark says of a log whose first line is no version (``MetadataVersionUtil.validateVersion``)."""
+
+
 def version_of(line: str, newest: int) -> int:
     """The number of a version line (``MetadataVersionUtil.validateVersion``). Raises Damaged.
 
@@ -102,7 +106,7 @@ def version_of(line: str, newest: int) -> int:
     version = java_int(line[1:]) if line[:1] == "v" else None
     if version is None or version <= 0:
         reason = f"its first line is {quoted(line)}, not a version such as v1"
-        raise Damaged(Fault.BAD_VERSION, reason, "failed to read correct log version")
+        raise Damaged(Fault.BAD_VERSION, reason, NO_VERSION)
     if version > newest:
         reason = f"its version line is v{version}, and the highest known is v{newest}"
         damage = Damaged(Fault.NEWER_VERSION, reason, "UnsupportedLogVersion")

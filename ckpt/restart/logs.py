@@ -52,6 +52,8 @@ def _log_file(
         return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION, remedy)
     if isinstance(entry, Unreadable) and entry.fault is Fault.TOO_LARGE:
         return start.ends(Outcome.UNKNOWN, Finding(diagnoses.others.TOO_LARGE, path, entry.reason))
+    if isinstance(entry, Unreadable) and entry.fault is Fault.UNFINISHED:
+        return start.fails(diagnoses.logs.UNFINISHED, path, entry.reason, entry.says)
     if isinstance(entry, Unreadable):
         folder, _, batch_id = path.partition("/")
         by_place = remedies.unreadable_log(start.checkpoint, folder, int(batch_id))

@@ -180,16 +180,6 @@ class SmallFiles:
     found: Rewrite
     ids: dict[int, list[list[str]]] = field(default_factory=dict)  # format 2: of state files that were written
 
-    @property
-    def first(self) -> str:
-        """Is written first: with it, and without ``last``, a start fails."""
-        return self.selection.first[0]
-
-    @property
-    def last(self) -> str:
-        """Is written last."""
-        return self.selection.last
-
     def file(self, path: str) -> bytes:
         """One of them as it is to be. Raises CannotRewrite, NotFound, StorageError."""
         data = self.selection.changed.get(path) or self.chosen.storage.read(path)
@@ -207,14 +197,15 @@ class SmallFiles:
         return data
 
     def paths(self) -> Iterator[str]:
-        """Those beside ``first`` and ``last``, which are the offsets of the newest two batches."""
+        """Those beside the newest offsets."""
         newest: dict[str, str] = {}
         for path in self.selection.first:
             folder = path.rpartition("/")[0]
             if folder.endswith("/_metadata/v2"):
                 newest[folder] = max(newest.get(folder, path), path, key=lambda one: int(one.rpartition("/")[2]))
-            elif path != self.last and (path == METADATA or folder.startswith((f"{SOURCES}/", f"{STATE}/"))):
+            elif path == METADATA or folder.startswith((f"{SOURCES}/", f"{STATE}/")):
                 yield path
         yield from newest.values()
-        if self.last != (commit := f"{COMMITS}/{self.selection.batch}"):
-            yield commit
+        yield f"{COMMITS}/{self.selection.batch}"
+        if (before := f"{OFFSETS}/{self.selection.batch - 1}") in self.selection.first:
+            yield before

@@ -111,7 +111,7 @@ class Making:
 
     def _write(self, small: SmallFiles, placing: Placing) -> None:
         """All files, in the order in which no crash leaves what a start takes for complete. Raises CkptError."""
-        placing.put({small.first: small.file(small.first)})
+        placing.begin(small.selection.newest)
         of_stores = [
             (operator, places_of(operator, store, self.found.new.partitions))
             for operator, store in stores_of(self.chosen)
@@ -130,8 +130,9 @@ class Making:
                     placing.put({path: data})
             if self.watcher is not None:
                 self.watcher(done, total)
-        for path in (*small.paths(), small.last):
+        for path in small.paths():
             placing.put({path: small.file(path)})
+        placing.finish(small.file(small.selection.newest))
 
 
 def _check(found: Rewrite, placing: Placing) -> None:

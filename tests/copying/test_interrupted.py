@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from ckpt.copying import copy_checkpoint, pieces, select
+from ckpt.copying.selection import CannotCopy
 from ckpt.errors import StorageError
+from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection import inspect
 from ckpt.reader import read_checkpoint
 from ckpt.storage import open_storage
 from ckpt.storage.local import LocalStorage
-from ckpt.versions import Progress
-from tests.conftest import CopyOf
+from tests.conftest import Ckpt, CopyOf
 from tests.copying.test_copy import BROKEN, files
 from tests.places import SAMPLES
 from tests.remedies import remove
@@ -28,7 +29,8 @@ from tests.repair.killing import killed, stops
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "sample", ["aggregation-changelog-4.2", "stateless-4.2", "tws-rocksdb-4.2", "aggregation-killed-hdfs-4.0"]
+    "sample",
+    ["aggregation-changelog-4.2", "stateless-4.2", "tws-rocksdb-4.2", "aggregation-killed-hdfs-4.0", "async-4.2"],
 )
 def test_what_a_crash_leaves_does_not_start(sample: str, tmp_path: Path) -> None:
     """After any change to the disk: no synchronous start, with any version, takes what is there for a checkpoint."""
@@ -47,14 +49,32 @@ def _must_not_start(to: Path, sample: str) -> None:
     if to.is_dir() and not done(to, sample):
         found = inspect(read_checkpoint(open_storage(str(to))))
         empty = not (to / "offsets").is_dir() or not any((to / "offsets").glob("[0-9]*"))
-        runs = [f for f in found.forecasts if f.progress is Progress.SYNC and f.outcome.runs]
-        assert runs == [] or empty
+        assert not any(forecast.outcome.runs for forecast in found.forecasts) or empty
 
 
 def done(to: Path, sample: str) -> bool:
     """Whether the last file is in its place."""
     batch = max(int(path.name) for path in (SAMPLES / sample / "offsets").glob("[0-9]*"))
-    return (to / "offsets" / str(batch - 1)).exists()
+    newest = to / "offsets" / str(batch)
+    return newest.exists() and newest.read_bytes() != UNFINISHED
+
+
+CHANGES = [["repair"], ["rewind", "--to-batch", "7"], ["repair-async"]]
+
+
+def test_what_is_not_finished_says_so_and_is_not_changed(copy_of: CopyOf, ckpt: Ckpt) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    (checkpoint / "offsets/9").write_bytes(UNFINISHED)
+    (checkpoint / "offsets/.9.crc").unlink(missing_ok=True)
+    found = ckpt("inspect", checkpoint, "-o", "json").json()["findings"]
+    assert [(one["code"], one["path"]) for one in found if one["severity"] == "error"] == [("CKPT113", "offsets/9")]
+    assert f"Next Remove {checkpoint}, and run" in " ".join(ckpt("inspect", checkpoint).stdout.split())
+    for words in CHANGES:
+        run = ckpt(*words, checkpoint, "--apply")
+        assert run.exit_code == 3
+        assert "was interrupted while it wrote this checkpoint" in " ".join((run.stdout + run.stderr).split())
+    with pytest.raises(CannotCopy, match="was interrupted while it wrote"):
+        copy_checkpoint(str(checkpoint), "memory://of-an-unfinished-one")
 
 
 @pytest.mark.parametrize(("deleted", "batch"), [(2, 8), (8, 9)])
