@@ -92,7 +92,8 @@ class Start:
         if lost:
             first, which = lost[0], span("batch", lost[0], lost[-1])
             seen = f"the latest commit is {self.committed}" if self.committed is not None else "there is no commit"
-            detail = f"{which} were planned, {seen}, and the next start runs only batch {self.latest}"
+            were = "was" if len(lost) == 1 else "were"
+            detail = f"{which} {were} planned, {seen}, and the next start runs only batch {self.latest}"
             remedy = remedies.never_run(self.checkpoint, lost)
             because = (*because, Finding(diagnoses.logs.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail, remedy))
         return Forecast(self.spark, self.progress, outcome, batch_id, reexecutes, sources, error, never, lost, because)

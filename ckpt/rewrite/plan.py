@@ -189,7 +189,8 @@ class SmallFiles:
             recorded.pop(settings.CHECKPOINT_FORMAT)  # which is the session's
             return offsets_with(path, data, recorded)
         if folder == COMMITS:
-            return commit_with(path, data, self.ids or None)
+            ids = self.ids if int(name) == self.selection.batch else {}
+            return commit_with(path, data, ids if self.ids else None)
         if "_metadata" in folder and name != "schema":
             return operator_with(path, data, self.found.new.partitions)
         if path == METADATA and self.found.new_id:
@@ -207,5 +208,5 @@ class SmallFiles:
                 yield path
         yield from newest.values()
         yield f"{COMMITS}/{self.selection.batch}"
-        if (before := f"{OFFSETS}/{self.selection.batch - 1}") in self.selection.first:
-            yield before
+        before = self.selection.batch - 1  # a start looks for its offsets, and whoever reads the logs for its commit
+        yield from (path for log in (OFFSETS, COMMITS) if (path := f"{log}/{before}") in self.selection.first)

@@ -1,7 +1,7 @@
 """A new checkpoint, written: rows of each store come from whoever has them, everything else from the old one.
 
-It has the offsets and the commit of one batch of the old one, and one snapshot of each store in each partition: state
-version batch + 1. It lacks what no start looks for.
+It has the offsets and commits of one batch of the old one and of the batch before, and one snapshot of each store in
+each partition: state version batch + 1. It lacks what no start looks for.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
