@@ -1,7 +1,11 @@
 """The logs that file sources keep in ``sources/<k>``: what a start needs of them, and whether it can be read."""
 
-from collections.abc import Iterator
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from ckpt.errors import StorageError
 from ckpt.formats.compaction import CompactibleLog, compactible_log
@@ -12,6 +16,7 @@ from ckpt.sources import FileOffset, decode, in_order
 from ckpt.storage.base import Listing, ReadRequest, Storage
 
 SOURCES = "sources"
+_SPELLED = re.compile(r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):)?(?://(?P<host>[^/]*))?(?P<path>.*)", re.S)
 _WHOLE = 1 << 16  # up to this many bytes a file is read completely; of a larger one only its end
 
 
@@ -51,6 +56,31 @@ def file_source_logs(listing: Listing, offsets: OffsetLog | None) -> list[FileSo
         there = frozenset(i for i in entries if log.interval > 0 and log.name_of(i) in names)
         found.append(FileSourceLog(k, folder, log, there))
     return found
+
+
+def refused(files: Iterable[str], path: str) -> str | None:
+    """The first of the files of a batch that a reader of ``path`` refuses; None where it takes them all.
+
+    Spark compares texts (``PartitioningAwareFileIndex.basePaths``): ``/in2/a.json`` passes for a file of ``/in``, and
+    a file behind a symbolic link does not. A pattern has no base path. Files of another file system are not judged.
+
+    Args:
+        files: URIs, as the log of a source has them.
+        path: The option of the reader.
+
+    """
+    if any(sign in path for sign in "{}[]*?\\"):
+        return None
+    base = _SPELLED.fullmatch(path)
+    assert base is not None
+    root = posixpath.normpath(base["path"] if base["scheme"] else os.path.abspath(base["path"]))
+    for one in files:
+        file = _SPELLED.fullmatch(unquote(one))
+        if file is None or base["scheme"] not in (None, file["scheme"]) or base["host"] not in (None, "", file["host"]):
+            continue
+        if not posixpath.normpath(file["path"]).startswith(root):
+            return one
+    return None
 
 
 def source_folder(listing: Listing, offsets: OffsetLog | None, source: int) -> str:

@@ -7,7 +7,7 @@ from ckpt.advance import Advance, advances
 from ckpt.checkpoint import SOURCES, Checkpoint
 from ckpt.filelogs import source_folder
 from ckpt.model import OffsetLog, Unreadable
-from ckpt.sources import FileOffset, SourceView, decode, source_views
+from ckpt.sources import FileOffset, SourceView, decode, source_views, value_of
 
 
 class Pattern(StrEnum):
@@ -117,6 +117,30 @@ def sources(checkpoint: Checkpoint) -> tuple[SourceView, ...]:
             view = replace(view, decoded={**view.decoded, "files": [*dict.fromkeys(named)]})
         found.append(view)
     return tuple(found)
+
+
+def batch_entries(checkpoint: Checkpoint, source: int) -> tuple[int, int]:
+    """The newest log entry of a source before the latest batch, and the newest in it."""
+    latest = checkpoint.offsets.latest
+    found = []
+    for batch in (None if latest is None else latest - 1, latest):
+        offset = decode(value_of(checkpoint.offsets.readable(batch), source))
+        found.append(offset.log_offset if isinstance(offset, FileOffset) else -1)
+    return found[0], found[1]
+
+
+def batch_files(checkpoint: Checkpoint, source: int) -> tuple[str, ...]:
+    """The files of a source that the latest batch has, as URIs, as far as they were read with the checkpoint."""
+    folder = source_folder(checkpoint.listing, checkpoint.offsets.readable(checkpoint.offsets.latest), source)
+    after, last = batch_entries(checkpoint, source)
+    found = (
+        one.path
+        for path, files in checkpoint.source_entries.items()
+        if path.startswith(f"{folder}/") and not isinstance(files, Unreadable)
+        for one in files
+        if after < one.log_offset <= last
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def rate_sources(checkpoint: Checkpoint) -> tuple[int, ...]:

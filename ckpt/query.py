@@ -24,6 +24,8 @@ class DescribedSource:
     topics: tuple[str, ...] | None = None  # of Kafka: subscribed or assigned; None where a pattern says which
     fail_on_data_loss: bool = True
     path: str | None = None  # of files
+    recursive: bool = False  # recursiveFileLookup
+    partitions: bool = False  # its folder has folders such as ``day=1``
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,8 @@ def _source(value: Any) -> DescribedSource:
         None if topics is None else tuple(map(str, topics)),
         value["fail_on_data_loss"] is not False,
         value["path"],
+        value.get("recursive") is True,
+        value.get("partitions") is True,
     )
 
 

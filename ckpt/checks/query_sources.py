@@ -6,9 +6,11 @@ from urllib.parse import unquote
 from ckpt import diagnoses, history
 from ckpt.checkpoint import Checkpoint
 from ckpt.checks.query import Compared
+from ckpt.filelogs import refused
 from ckpt.findings import Finding
 from ckpt.query import DescribedSource, QueryDescription
 from ckpt.sources import KafkaOffset, SourceType, SourceView, decode
+from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_inside
 
 _KNOWN = frozenset(SourceType) - {SourceType.UNKNOWN}
@@ -25,7 +27,7 @@ def sources_of(query: QueryDescription, checkpoint: Checkpoint) -> Compared:
     moved = [*_moved(query.sources, there)]
     if moved:
         return Compared(tuple(moved))
-    found = [one for wants, has in zip(query.sources, there, strict=True) for one in _source(wants, has)]
+    found = [one for wants, has in zip(query.sources, there, strict=True) for one in _source(wants, has, checkpoint)]
     unknown = tuple(
         f"source {has.index}: whether a source of type {wants.kind} continues from its offset"
         for wants, has in zip(query.sources, there, strict=True)
@@ -41,26 +43,53 @@ def _moved(wanted: Sequence[DescribedSource], there: Sequence[SourceView]) -> It
         if known and wants.kind != has.type:
             detail = f"{wants.kind} in the query, {has.type} in the checkpoint"
             yield Finding(diagnoses.starting.OTHER_SOURCE, f"sources/{has.index}", detail)
-        elif known and _lacks(wants, has):
-            others = (one for one in there if one.index != has.index and one.type is SourceType.KAFKA)
-            place = next((one.index for one in others if not _lacks(wants, one)), None)
+        elif known and (_lacks(wants, has) or _elsewhere(wants, has)):
+            others = (one for one in there if one.index != has.index and one.type is has.type)
+            place = next((one.index for one in others if _fits(wants, one)), None)
             if place is not None:
                 detail = f"it reads what source {place} of the checkpoint has read: have they changed places?"
                 yield Finding(diagnoses.starting.OTHER_SOURCE, f"sources/{has.index}", detail)
 
 
-def _source(wants: DescribedSource, has: SourceView) -> Iterator[Finding]:
+def _source(wants: DescribedSource, has: SourceView, checkpoint: Checkpoint) -> Iterator[Finding]:
     path = f"sources/{has.index}"
     missing = _lacks(wants, has)
     if missing:
         skips = "" if wants.fail_on_data_loss else "; failOnDataLoss=false lets it run, and leave out what waits there"
         yield Finding(diagnoses.starting.OTHER_TOPIC, path, f"not subscribed to {', '.join(sorted(missing))}{skips}")
+    if has.type is SourceType.FILE and wants.path is not None:
+        yield from _folder(wants, wants.path, has, checkpoint)
+
+
+def _folder(wants: DescribedSource, folder: str, has: SourceView, checkpoint: Checkpoint) -> Iterator[Finding]:
+    path, read = f"sources/{has.index}", _files(has)
+    outside = None if wants.recursive else refused(history.batch_files(checkpoint, has.index), folder)
+    planned = checkpoint.offsets.latest not in checkpoint.commits
+    if outside is not None and (planned or not wants.partitions):
+        detail = f"it reads {one_line(folder)}, and the latest batch has read {one_line(outside)}"
+        yield Finding(diagnoses.sources.FILES_OUTSIDE, path, detail)
+    elif _elsewhere(wants, has):
+        yield Finding(diagnoses.starting.OTHER_FOLDER, path, f"it reads {folder}, and its last batch read {read[0]}")
+
+
+def _files(has: SourceView) -> list[str]:
+    """Of the last batch of a file source that had any."""
     files = has.decoded.get("files") if has.type is SourceType.FILE and isinstance(has.decoded, dict) else None
-    if wants.path is not None and isinstance(files, list) and files and not any(c in wants.path for c in "*?[{"):
-        folder = wants.path
-        if not any(is_inside(unquote(str(one)), folder) for one in files):
-            detail = f"it reads {folder}, and its last batch read {files[0]}"
-            yield Finding(diagnoses.starting.OTHER_FOLDER, path, detail)
+    return [str(one) for one in files] if isinstance(files, list) else []
+
+
+def _elsewhere(wants: DescribedSource, has: SourceView) -> bool:
+    """Whether the files that a source has read are in another folder than the query reads."""
+    files = _files(has)
+    if wants.path is None or not files or any(c in wants.path for c in "*?[{"):
+        return False
+    return not any(is_inside(unquote(one), wants.path) for one in files)
+
+
+def _fits(wants: DescribedSource, has: SourceView) -> bool:
+    if has.type is SourceType.FILE:
+        return bool(_files(has)) and not _elsewhere(wants, has)
+    return not _lacks(wants, has)
 
 
 def _lacks(wants: DescribedSource, has: SourceView) -> set[str]:

@@ -127,9 +127,10 @@ OTHER_FOLDER = Diagnosis(
     "CKPT443",
     "query-reads-another-folder",
     WARNING,
-    "A file source reads another folder than the batches before. Spark does not compare them: it starts, and reads all "
-    "files of the new folder.",
-    "Make sure that the folder was moved, and that its files have the paths that the source has seen.",
+    "A file source reads another folder than the batches before, and the latest batch has no files that Spark would "
+    "refuse because of that. It starts, and reads all files of the new folder, also those that were moved there; files "
+    "of the old folder that wait are never read.",
+    "Give the option path the folder that it had, unless all files of the new one are to be read.",
 )
 OTHER_TOPIC = Diagnosis(
     "CKPT444",

@@ -7,16 +7,16 @@ from urllib.parse import unquote
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.errors import NotFound, SourceError, StorageError, UsageError
-from ckpt.filelogs import source_folder
+from ckpt.filelogs import refused, source_folder
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.names import compactible_id
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
+from ckpt.history import batch_entries
 from ckpt.live.options import flag
 from ckpt.live.records import FilesNow
 from ckpt.model import Unreadable
 from ckpt.secrets import masked
 from ckpt.sinklog.records import FILE_LOG
-from ckpt.sources import FileOffset, decode, value_of
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_place, local_path
@@ -59,15 +59,16 @@ def ask_files(
     """
     path, where = given["path"], one_line(masked(given["path"]))
     storage = open_storage(path, of_checkpoint if same else {})
+    recursive = flag(given, "recursiveFileLookup", False)
     try:
         if FILE_LOG in storage.list_level().folders:
             return None
-        there = _listed(storage, flag(given, "recursiveFileLookup", False))
+        there = _listed(storage, recursive)
     except NotFound:
         raise SourceError(f"{where}: nothing is there; check the option `path` of source {index}") from None
     log = _log(open_storage(checkpoint.uri, of_checkpoint), checkpoint, index)
-    named = [(_below(path, one.path), one) for one in log]
-    read, planned = _ends(checkpoint, index)
+    named = [(_listable(_below(path, one.path), recursive), one) for one in log]
+    read, planned = batch_entries(checkpoint, index)
     batch = [(name, one) for name, one in named if read < one.log_offset <= planned]
     names = {name for name, _ in named}
     limit = _age(given)
@@ -81,7 +82,11 @@ def ask_files(
         old=len(old),
         oldest_ms=max(newest - min(info.mtime_ms or newest for info in old), 0) if old else 0,
         planned=len(batch),
-        gone=tuple(sorted(one.path for name, one in batch if name is None or name not in there)),
+        gone=tuple(sorted(one.path for name, one in batch if name is not None and name not in there)),
+        apart=sum(name is None for name, _ in batch),
+        refused=None if recursive else refused((one.path for _, one in batch), path),
+        partitions=any("=" in name.rpartition("/")[0] for name in there),
+        place=path,
         changed=sum(_changed(name, one, there) for name, one in named if one.log_offset <= read),
         changed_last=sum(_changed(name, one, there) for name, one in batch),
         elsewhere=bool(log) and names == {None},
@@ -142,16 +147,6 @@ def _log(storage: Storage, checkpoint: Checkpoint, index: int) -> Sequence[Sourc
     return tuple(found.values())
 
 
-def _ends(checkpoint: Checkpoint, index: int) -> tuple[int, int]:
-    """The newest log entry before the latest batch, and the newest in it."""
-    latest = checkpoint.offsets.latest
-    found = []
-    for batch in (None if latest is None else latest - 1, latest):
-        offset = decode(value_of(checkpoint.offsets.readable(batch), index))
-        found.append(offset.log_offset if isinstance(offset, FileOffset) else -1)
-    return found[0], found[1]
-
-
 def _age(given: Mapping[str, str]) -> int | None:
     """``maxFileAge`` in ms; None where files of any age are read."""
     limited = "maxfilespertrigger" in given or "maxbytespertrigger" in given
@@ -171,11 +166,16 @@ def _below(place: str, logged: str) -> str | None:
     return None if prefix is None else prefix + name
 
 
+def _listable(name: str | None, recursive: bool) -> str | None:
+    """A name below the place, if Spark lists such folders; None where it does not."""
+    return name if name is None or recursive or all("=" in one for one in name.split("/")[:-1]) else None
+
+
 @lru_cache(maxsize=10_000)
 def _prefix(folder: str, place: str) -> str | None:
     prefix = ""
     for _ in range(_LEVELS):
-        if is_same_place(folder, place):
+        if is_same_place(folder, place, links=False):  # Spark knows files by their paths as text
             return prefix
         folder, _, name = folder.rpartition("/")
         prefix = f"{name}/{prefix}"

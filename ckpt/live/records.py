@@ -140,6 +140,10 @@ class FilesNow:
     oldest_ms: int = 0  # how much older than the newest that was read
     planned: int = 0  # of the latest batch
     gone: tuple[str, ...] = ()  # of these, those that are not there
+    apart: int = 0  # of these, those in other folders, where nobody looked
+    refused: str | None = None  # of these, the first that Spark does not take for one of the folder
+    partitions: bool = False  # it has folders such as ``day=1``
+    place: str = ""  # the folder
     changed: int = 0  # that were written again after a batch before the latest had read them
     changed_last: int = 0  # the same of the latest batch
     elsewhere: bool = False  # all that were read are in other folders

@@ -1,16 +1,22 @@
 """What a start makes of the files that a file source has now (``ckpt.live``): the rules, as measured.
 
-A file source never fails because of files: those that are gone are left out, also of a batch that was planned; those
-that are older than ``maxFileAge``, seen from the newest that was read, are never listed as new.
+No file that is gone fails a start: it is left out, also of a batch that was planned. Those that are older than
+``maxFileAge``, seen from the newest that was read, are never listed as new. But a start asks for the latest batch once
+more (``MicroBatchExecution.populateStartOffsets``), and its files have to be below the folder. In a folder with
+partitions that is looked at when the batch runs, so not for a committed one.
 """
 
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 from ckpt import diagnoses
 from ckpt.findings import Finding
 from ckpt.live.records import FilesNow, LiveSource
-from ckpt.restart.forecast import Forecast, SourceRange
-from ckpt.restart.outlook import SourceOutcome, SourceOutlook
+from ckpt.restart import messages
+from ckpt.restart.forecast import Forecast, Outcome, SourceRange
+from ckpt.restart.outlook import SourceOutcome, SourceOutlook, Trouble, judged
+from ckpt.secrets import masked
+from ckpt.shell import quoted
 from ckpt.storage.base import one_line
 from ckpt.texts import plural, plural_of
 
@@ -21,16 +27,36 @@ def file_outlook(
     start: Forecast, source: LiveSource, reading: SourceRange, now: FilesNow, *, passed: bool = False
 ) -> SourceOutlook:
     """One file source and the next start; pure. ``passed``: the sink has the planned batch, and no task reads it."""
-    planned = reading.end is not None and not passed
+    again = reading.end is not None
+    if now.refused is not None and (again or not now.partitions):
+        fails = Outcome.FAILS_IN_BATCH if now.partitions else Outcome.FAILS_AT_START
+        trouble = _outside(now, now.refused, fails, start.batch_id if again else (start.batch_id or 0) - 1)
+        return judged(source, reading.index, [trouble], f"{plural(now.files, 'file')}, none of which is read")
+    planned = again and not passed
+    if planned and now.apart:
+        found = tuple(_findings(now, (), now.changed, start.batch_id, f"sources/{reading.index}"))
+        said = f"{plural_of(now.apart, 'file')} of batch {start.batch_id} in other folders: ckpt did not look there"
+        return SourceOutlook(source, said=f"{now.apart:,} {said}", findings=found)
     gone = now.gone if planned else ()
     changed = now.changed + (0 if planned else now.changed_last)
     found = tuple(_findings(now, gone, changed, start.batch_id, f"sources/{reading.index}"))
     skips = bool(gone or now.old)
-    again = f"; {now.planned:,} of batch {start.batch_id} are read again" if planned else ""
-    said = f"{plural(now.files, 'file')}, {now.unseen:,} of them not read yet{again}"
+    rerun = f"; {now.planned:,} of batch {start.batch_id} are read again" if planned else ""
+    said = f"{plural(now.files, 'file')}, {now.unseen:,} of them not read yet{rerun}"
     waiting = now.unseen + (now.planned - len(gone) if planned else 0)
     outcome = SourceOutcome.SKIPS if skips else SourceOutcome.CONTINUES
     return SourceOutlook(source, outcome, said, (), found, waiting, None, len(gone) + now.old)
+
+
+def _outside(now: FilesNow, refused: str, outcome: Outcome, batch: int | None) -> Trouble:
+    folder, _, _ = unquote(refused).partition("=")[0].rpartition("/")
+    detail = f"batch {batch} has read {one_line(refused)}, which is not below {one_line(masked(now.place))}"
+    remedy = (
+        f"Start the query with the option path that it had: this file was in {quoted(one_line(folder))}. If the files "
+        "were moved, move them back first: under other paths every row of them would be read again. Read "
+        f"{one_line(masked(now.place))} with a query that has a checkpoint of its own."
+    )
+    return Trouble(diagnoses.sources.FILES_OUTSIDE, detail, remedy, outcome, messages.WRONG_BASE_PATH)
 
 
 def _findings(now: FilesNow, gone: tuple[str, ...], changed: int, batch: int | None, path: str) -> Iterator[Finding]:

@@ -80,8 +80,13 @@ def _sources(planner: Planner) -> Iterator[DescribedSource]:
     for leaf in planner.leaves:
         options, kind = planner.options(leaf), _kind(leaf)
         loss = options.get("failondataloss", "true").lower() != "false"
-        path = options.get("path") if kind == SourceType.FILE else None
-        yield DescribedSource(str(kind), _topics(options) if kind == SourceType.KAFKA else None, loss, path)
+        topics = _topics(options) if kind == SourceType.KAFKA else None
+        if kind != SourceType.FILE:
+            yield DescribedSource(str(kind), topics, loss)
+            continue
+        recursive = options.get("recursivefilelookup", "false").lower() == "true"
+        partitions = not leaf.dataSource().sourceInfo().partitionColumns().isEmpty()
+        yield DescribedSource(str(kind), None, loss, options.get("path"), recursive, partitions)
 
 
 def _kind(leaf: Any) -> str:

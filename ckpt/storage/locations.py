@@ -128,9 +128,12 @@ def is_inside(place: str, folder: str) -> bool:
     return any(_may_be_one_root(one, other) and one.names[: len(other.names)] == other.names for one, other in pairs)
 
 
-def is_same_place(recorded: str, uri: str) -> bool:
-    """Whether a path as Spark records it may be the one that a user spelled; the cluster of an HDFS is left open."""
-    for one, other in product(_readings(recorded), _meant(uri)):
+def is_same_place(recorded: str, uri: str, *, links: bool = True) -> bool:
+    """Whether a path as Spark records it may be the one that a user spelled; the cluster of an HDFS is left open.
+
+    ``links``: also behind symbolic links.
+    """
+    for one, other in product(_readings(recorded), _meant(uri) if links else _readings(uri)):
         any_cluster = one.family == other.family == Family.HDFS
         if one.names == other.names and (any_cluster or _may_be_one_root(one, other)):
             return True

@@ -66,6 +66,47 @@ INCIDENTS: dict[str, tuple[Callable[[Path], None], Mapping[str, str]]] = {
 }
 
 
+def _beside(name: str) -> Callable[[Path], None]:
+    """Two new files in a folder beside that of the query."""
+
+    def happen(folder: Path) -> None:
+        for number in (4, 5):
+            write(folder.with_name(name), number)
+
+    return happen
+
+
+def _renamed(folder: Path) -> None:
+    folder.rename(folder.with_name("other"))
+
+
+def _below(folder: Path) -> None:
+    write(folder / "sub", 4)
+
+
+def _partitions(folder: Path) -> None:
+    write(folder.with_name("other") / "k=1", 4)
+
+
+MOVES: dict[str, tuple[Callable[[Path], None], Mapping[str, str]]] = {
+    "another folder": (_beside("other"), {"path": "other"}),
+    "another folder, recursive": (_beside("other"), {"path": "other", "recursiveFileLookup": "true"}),
+    "another folder, partitions": (_partitions, {"path": "other"}),
+    "another folder, as a pattern": (_beside("other"), {"path": "oth*"}),
+    "both folders, as a pattern": (_beside("other"), {"path": "{in put,other}"}),
+    "a folder whose name begins the old one's": (_beside("in"), {"path": "in"}),
+    "a folder whose name the old one's begins": (_beside("in put 2"), {"path": "in put 2"}),
+    "the folder above": (lambda folder: write(folder.parent, 4), {"path": "."}),
+    "a folder below": (_below, {"path": "in put/sub"}),
+    "renamed": (_renamed, {"path": "other"}),
+    "through a link": (lambda folder: folder.with_name("link").symlink_to(folder), {"path": "link"}),
+}
+"""The same where the query now reads another place."""
+EVERY = {**INCIDENTS, **MOVES}
+LAST = ("committed", "planned", "idle", "idle planned")
+"""The latest batch has read a file, and is committed or not; or, idle, only another source had rows for it."""
+
+
 class Query:
     """A query of files, and copies of its checkpoint."""
 
@@ -79,22 +120,38 @@ class Query:
         write(self.input, 3)
         shutil.copytree(self.input, self._kept)
 
-    def happen(self, name: str, checkpoint: Path, *, committed: bool) -> dict[str, str]:
+    def happen(self, name: str, checkpoint: Path, last: str = "committed") -> dict[str, str]:
         """The options of the reader after an incident."""
-        shutil.rmtree(self.input, ignore_errors=True)
+        for one in self.input.parent.iterdir():
+            if one.is_file() or one.is_symlink():
+                one.unlink()
+            elif one not in (self._kept, self._made):
+                shutil.rmtree(one)
         shutil.copytree(self._kept, self.input)
         shutil.copytree(self._made, checkpoint)
-        if not committed:
-            remove(checkpoint / "commits" / "2")
-        happen, options = INCIDENTS[name]
+        latest = "2"
+        if last.startswith("idle"):
+            latest = "3"
+            for log in ("offsets", "commits"):
+                shutil.copyfile(checkpoint / log / "2", checkpoint / log / latest)
+        if last.endswith("planned"):
+            remove(checkpoint / "commits" / latest)
+        happen, options = EVERY[name]
         happen(self.input)
-        return dict(options)
+        return {"path": str(self.input), **options, **self._elsewhere(options)}
+
+    def _elsewhere(self, options: Mapping[str, str]) -> dict[str, str]:
+        return {"path": str(self.input.parent / options["path"])} if "path" in options else {}
+
+    def rows(self, options: Mapping[str, str]) -> Any:
+        """The unstarted query."""
+        given = {"path": str(self.input), **options}
+        return self.spark.readStream.format("json").schema("id BIGINT").options(**given).load()
 
     def start(self, checkpoint: Path, options: Mapping[str, str]) -> tuple[str | None, int]:
         """What the start failed with, and how many rows it read."""
         error = None
-        rows = self.spark.readStream.schema("id BIGINT").options(**options).json(str(self.input))
-        writer = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+        writer = self.rows(options).writeStream.format("noop").option("checkpointLocation", str(checkpoint))
         handle = writer.trigger(availableNow=True).start()
         try:
             handle.awaitTermination(60)

@@ -15,7 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ckpt import ask_sources, open_checkpoint
-from tests.live.files import INCIDENTS, Query
+from ckpt.live.records import FilesNow
+from tests.live.files import EVERY, INCIDENTS, LAST, Query
 from tests.oracle.record import Worker
 
 RECORDED = Path(__file__).with_name("files.json")
@@ -30,21 +31,29 @@ def record(minor: str, python: str) -> dict[str, Any]:
         place = Path(scratch, "query")
         session.ask({"do": "make", "place": str(place)})
         here = Query(None, place)  # the same folders
-        for name in INCIDENTS:
-            for committed in (True, False):
-                checkpoint = Path(scratch, f"{name} {committed}")
-                options = here.happen(name, checkpoint, committed=committed)
-                given = {0: {"path": str(here.input), **options}}
-                (source,) = ask_sources(open_checkpoint(str(checkpoint)), given)
-                assert source.files is not None
+        for name in EVERY:
+            for last in LAST[:2] if name in INCIDENTS else LAST:
+                checkpoint = Path(scratch, f"{name} {last}")
+                options = here.happen(name, checkpoint, last)
+                (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: options})
                 said = session.ask(
                     {"do": "start", "place": str(place), "checkpoint": str(checkpoint), "options": options}
                 )
-                answers[f"{name}, {'committed' if committed else 'planned'}"] = {
-                    "now": asdict(source.files) | {"gone": [Path(one).name for one in source.files.gone]},
-                    "spark": said,
-                }
+                error = said["error"] and said["error"].splitlines()[0].partition("exception: ")[2]
+                said["error"] = error and error.replace(scratch, "")
+                answers[f"{name}, {last}"] = {"now": _now(source.files), "spark": said}
     return {"spark": session.spark, "answers": answers}
+
+
+def _now(files: FilesNow | None) -> dict[str, Any] | None:
+    """What ckpt saw; None: it does not ask. The files without the place where they were recorded."""
+    if files is None:
+        return None
+    return asdict(files) | {
+        "gone": [Path(one).name for one in files.gone],
+        "refused": files.refused and Path(files.refused).name,
+        "place": Path(files.place).name,
+    }
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -9,15 +10,20 @@ from typing import Any
 
 import pytest
 
+import ckpt as library
 from ckpt import ask_sources, inspect, open_checkpoint, read_sink
+from ckpt.query import parse_query
+from ckpt.readiness import PlannedStart, readiness
+from ckpt.restart import messages
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.outlook import SourceOutlook
 from tests.conftest import Ckpt
-from tests.live.files import INCIDENTS, ROWS, Query
+from tests.live.files import INCIDENTS, LAST, MOVES, ROWS, Query
 from tests.places import SAMPLES
 from tests.sinks.asked import EVERY_ROW, Asked, uncommitted
 from tests.spark.live import EVERY_CASE
 
+MOVED = ("another folder", "another folder, partitions")
 SHOWN = ("planned-gone", "old", "written-again")
 CODES = {
     "planned-gone": "CKPT461",
@@ -45,8 +51,8 @@ def asked(checkpoint: Path, options: dict[str, str]) -> SourceOutlook:
 @pytest.mark.parametrize("committed", [True, False])
 @pytest.mark.parametrize("name", [one for one in INCIDENTS if EVERY_CASE or one in SHOWN])
 def test_what_is_said_is_what_is_read(name: str, committed: bool, query: Query, tmp_path: Path) -> None:
-    options = query.happen(name, tmp_path / "checkpoint", committed=committed)
-    seen = asked(tmp_path / "checkpoint", {"path": str(query.input), **options})
+    options = query.happen(name, tmp_path / "checkpoint", "committed" if committed else "planned")
+    seen = asked(tmp_path / "checkpoint", options)
     harmless = committed and CODES.get(name) == "CKPT461"
     assert {one.diagnosis.code for one in seen.findings} == (
         set() if harmless else {CODES[name]} if name in CODES else set()
@@ -57,14 +63,53 @@ def test_what_is_said_is_what_is_read(name: str, committed: bool, query: Query, 
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("last", LAST)
+@pytest.mark.parametrize("name", [one for one in MOVES if EVERY_CASE or one in MOVED])
+def test_a_start_with_another_folder_is_as_it_was_said(
+    name: str, last: str, query: Query, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ckpt.readiness._RECENT_S", 0.0)
+    options = query.happen(name, tmp_path / "checkpoint", last)
+    rows = query.rows(options)
+    opened = open_checkpoint(str(tmp_path / "checkpoint"))
+    asked_go = inspect(opened, live=ask_sources(opened, {0: options})).counted[0].outcome.runs
+    found = library.preflight(rows, str(tmp_path / "checkpoint"))
+    described = library.describe_query(rows, checkpoint=str(tmp_path / "checkpoint"))
+    expected = readiness(opened, PlannedStart(query=parse_query(json.loads(described.to_json()))))
+    error, _ = query.start(tmp_path / "checkpoint", options)
+    assert (asked_go, found.go, expected.go) == (error is None,) * 3, (error, found.verdict)
+    if error is not None:
+        assert messages.WRONG_BASE_PATH in error
+        assert [one.finding.diagnosis.code for one in found.holds] == ["CKPT465"]
+
+
+@pytest.mark.spark
+def test_obeying_the_advice_on_another_folder_reads_every_row_once(query: Query, tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def start(options: dict[str, str], checkpoint: Path) -> None:
+        writer = query.rows(options).writeStream.option("checkpointLocation", str(checkpoint))
+        writer.foreachBatch(lambda rows, _: seen.extend(row.id for row in rows.collect()))
+        writer.trigger(availableNow=True).start().awaitTermination(60)
+
+    options = query.happen("another folder", tmp_path / "checkpoint")
+    (found,) = asked(tmp_path / "checkpoint", options).findings
+    assert found.remedy is not None
+    assert str(query.input) in found.remedy
+    start({}, tmp_path / "checkpoint")
+    start(options, tmp_path / "of its own")
+    assert sorted(seen) == [*range(3 * ROWS, 6 * ROWS)]  # batches 0 to 2 had the rows before
+
+
+@pytest.mark.spark
 def test_obeying_the_advice_reads_every_file(query: Query, tmp_path: Path) -> None:
-    query.happen("old", tmp_path / "old", committed=True)
+    query.happen("old", tmp_path / "old")
     (found,) = asked(tmp_path / "old", {"path": str(query.input)}).findings
     assert found.remedy is not None
     age = found.remedy.partition("maxFileAge=")[2].partition(",")[0]
     assert query.start(tmp_path / "old", {"maxFileAge": age}) == (None, 2 * ROWS)
 
-    query.happen("planned-gone", tmp_path / "gone", committed=False)
+    query.happen("planned-gone", tmp_path / "gone", "planned")
     archived = tmp_path / "archived"
     shutil.copytree(query.input, archived)
     (found,) = asked(tmp_path / "gone", {"path": str(query.input)}).findings
@@ -122,9 +167,11 @@ def test_files_are_compared_with_the_log(tmp_path: Path, ckpt: Ckpt) -> None:
 
 def test_another_folder_is_named(tmp_path: Path) -> None:
     checkpoint, _ = sample(tmp_path)
-    (tmp_path / "other").mkdir()
-    seen = asked(checkpoint, {"path": str(tmp_path / "other")})
-    assert [one.diagnosis.code for one in seen.findings] == ["CKPT464"]
+    (tmp_path / "other" / "day=1").mkdir(parents=True)
+    (tmp_path / "other" / "day=1" / "a.json").write_text("")
+    for name, code in (("other/day=1", "CKPT465"), ("other", "CKPT464")):
+        seen = asked(checkpoint, {"path": str(tmp_path / name)})
+        assert [one.diagnosis.code for one in seen.findings] == [code]
 
 
 @pytest.mark.parametrize("option", [{"path": "/in/*.json"}, {"path": "/in", "pathGlobFilter": "*.json"}])

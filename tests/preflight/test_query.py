@@ -1,5 +1,6 @@
 """A described query compared with a checkpoint: sources, settings and versions, where `recorded` has no case."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ckpt.checks.query import fits
 from ckpt.query import DescribedSource, QueryDescription
 from ckpt.readiness import PlannedStart, Readiness, readiness
 from tests.conftest import Ckpt, CopyOf
+from tests.live.delta_cases import remove
 from tests.places import ROOT
 
 ORDERS = DescribedSource("kafka", ("orders",))
@@ -59,6 +61,56 @@ def test_two_topics_that_have_changed_places(copy_of: CopyOf) -> None:
     assert codes(swapped) == ["CKPT433", "CKPT433"]
     assert "have they changed places?" in swapped.verdict
     assert codes(judged(checkpoint, KAFKA)) == ["CKPT432"]
+
+
+FILES = QueryDescription(ckpt.Spark.V4_2, "append", (), (), None, None, {})
+"""Of a file source."""
+
+
+@pytest.mark.parametrize("planned", [False, True])
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (DescribedSource("file", path="file:/tmp/ckpt-samples/inputs/file-source"), (None, None)),
+        (DescribedSource("file", path="/tmp/ckpt-samples/inputs"), (None, None)),
+        (DescribedSource("file", path="/tmp/ckpt-samples/inputs/file"), ("CKPT443", "CKPT443")),
+        (DescribedSource("file", path="/tmp/*/other"), (None, None)),
+        (DescribedSource("file", path="/other"), ("CKPT465", "CKPT465")),
+        (DescribedSource("file", path="/other", partitions=True), ("CKPT443", "CKPT465")),
+        (DescribedSource("file", path="/other", recursive=True), ("CKPT443", "CKPT443")),
+    ],
+)
+def test_a_folder_is_compared_with_the_files_of_the_latest_batch(
+    source: DescribedSource, expected: tuple[str | None, str | None], planned: bool, copy_of: CopyOf
+) -> None:
+    """Spark compares them as texts: ``file-source`` begins with ``file``."""
+    checkpoint = copy_of("file-source-4.2")
+    latest = max(int(one.name) for one in (checkpoint / "offsets").glob("[0-9]*"))
+    if planned:
+        remove(checkpoint / "commits" / str(latest))
+    else:
+        shutil.copyfile(checkpoint / "commits" / "0", checkpoint / "commits" / str(latest))
+    found = judged(checkpoint, replace(FILES, sources=(source,)))
+    assert [one for one in codes(found) if one in ("CKPT443", "CKPT465")] == [*filter(None, [expected[planned]])]
+    assert found.go is (expected[planned] != "CKPT465")
+
+
+def test_two_folders_that_have_changed_places(copy_of: CopyOf) -> None:
+    checkpoint = copy_of("file-source-4.2")
+    for path in (checkpoint / "offsets").glob("[0-9]*"):
+        path.write_text(path.read_text() + "\n" + path.read_text().splitlines()[-1])
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    shutil.copytree(checkpoint / "sources" / "0", checkpoint / "sources" / "1")
+    for path in (checkpoint / "sources" / "1").glob("[0-9]*"):
+        path.write_text(path.read_text().replace("file-source/", "second/"))
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    first, second = (
+        DescribedSource("file", path=f"/tmp/ckpt-samples/inputs/{name}") for name in ("file-source", "second")
+    )
+    assert "CKPT433" not in codes(judged(checkpoint, replace(FILES, sources=(first, second))))
+    swapped = judged(checkpoint, replace(FILES, sources=(second, first)))
+    assert codes(swapped)[:2] == ["CKPT433", "CKPT433"]
+    assert "source 1 of the checkpoint" in swapped.verdict
 
 
 def test_a_description_of_another_version_or_of_other_settings_is_not_compared() -> None:
