@@ -1,8 +1,5 @@
 """The logs that file sources keep in ``sources/<k>``: what a start needs of them, and whether it can be read."""
 
-import os
-import posixpath
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -14,9 +11,9 @@ from ckpt.formats.sourcelogs import SourceFile, parse_source_log
 from ckpt.model import OffsetLog, Unreadable
 from ckpt.sources import FileOffset, decode, in_order
 from ckpt.storage.base import Listing, ReadRequest, Storage
+from ckpt.storage.locations import begins_with
 
 SOURCES = "sources"
-_SPELLED = re.compile(r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):)?(?://(?P<host>[^/]*))?(?P<path>.*)", re.S)
 _WHOLE = 1 << 16  # up to this many bytes a file is read completely; of a larger one only its end
 
 
@@ -61,26 +58,16 @@ def file_source_logs(listing: Listing, offsets: OffsetLog | None) -> list[FileSo
 def refused(files: Iterable[str], path: str) -> str | None:
     """The first of the files of a batch that a reader of ``path`` refuses; None where it takes them all.
 
-    Spark compares texts (``PartitioningAwareFileIndex.basePaths``): ``/in2/a.json`` passes for a file of ``/in``, and
-    a file behind a symbolic link does not. A pattern has no base path. Files of another file system are not judged.
+    ``PartitioningAwareFileIndex.basePaths``. A pattern has no base path, and takes all.
 
     Args:
         files: URIs, as the log of a source has them.
-        path: The option of the reader.
+        path: The option of the reader; without a scheme it is in whatever file system the files are in.
 
     """
     if any(sign in path for sign in "{}[]*?\\"):
         return None
-    base = _SPELLED.fullmatch(path)
-    assert base is not None
-    root = posixpath.normpath(base["path"] if base["scheme"] else os.path.abspath(base["path"]))
-    for one in files:
-        file = _SPELLED.fullmatch(unquote(one))
-        if file is None or base["scheme"] not in (None, file["scheme"]) or base["host"] not in (None, "", file["host"]):
-            continue
-        if not posixpath.normpath(file["path"]).startswith(root):
-            return one
-    return None
+    return next((one for one in files if not begins_with(unquote(one), path)), None)
 
 
 def source_folder(listing: Listing, offsets: OffsetLog | None, source: int) -> str:

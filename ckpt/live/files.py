@@ -36,8 +36,13 @@ def other_files(given: Mapping[str, str]) -> str | None:
     chosen = next((key for key in _CHOOSES if key in given), None)
     if chosen is not None:
         return f"with the option {chosen} ckpt cannot tell which files are read"
-    path = given["path"] if local_path(given["path"]) is not None else given["path"].partition("?")[0]
-    return "its path is a pattern, which ckpt does not expand" if re.search(r"[*?\[{]", path) else None
+    pattern = re.search(r"[*?\[{]", _place(given["path"]))
+    return "its path is a pattern, which ckpt does not expand" if pattern else None
+
+
+def _place(path: str) -> str:
+    """A path without options of the file system behind it."""
+    return path if local_path(path) is not None else path.partition("?")[0]
 
 
 def ask_files(
@@ -84,9 +89,9 @@ def ask_files(
         planned=len(batch),
         gone=tuple(sorted(one.path for name, one in batch if name is not None and name not in there)),
         apart=sum(name is None for name, _ in batch),
-        refused=None if recursive else refused((one.path for _, one in batch), path),
+        refused=None if recursive else refused((one.path for _, one in batch), _place(path)),
         partitions=any("=" in name.rpartition("/")[0] for name in there),
-        place=path,
+        place=_place(path),
         changed=sum(_changed(name, one, there) for name, one in named if one.log_offset <= read),
         changed_last=sum(_changed(name, one, there) for name, one in batch),
         elsewhere=bool(log) and names == {None},

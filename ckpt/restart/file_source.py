@@ -18,6 +18,7 @@ from ckpt.restart.outlook import SourceOutcome, SourceOutlook, Trouble, judged
 from ckpt.secrets import masked
 from ckpt.shell import quoted
 from ckpt.storage.base import one_line
+from ckpt.storage.locations import family
 from ckpt.texts import plural, plural_of
 
 _HOUR_MS = 3_600_000
@@ -56,7 +57,18 @@ def _outside(now: FilesNow, refused: str, outcome: Outcome, batch: int | None) -
         "were moved, move them back first: under other paths every row of them would be read again. Read "
         f"{one_line(masked(now.place))} with a query that has a checkpoint of its own."
     )
-    return Trouble(diagnoses.sources.FILES_OUTSIDE, detail, remedy, outcome, messages.WRONG_BASE_PATH)
+    return Trouble(diagnoses.sources.FILES_OUTSIDE, detail, remedy, outcome, _words(refused, now.place))
+
+
+def _words(refused: str, place: str) -> str | None:
+    """What Spark says; None where the file system is of the same kind, and may be another one."""
+    (was, _, old), (is_now, colon, new) = refused.partition(":"), place.partition(":")
+    if not (colon and new.startswith("/")):
+        return messages.WRONG_BASE_PATH if was == "file" else None
+    if family(was) != family(is_now):
+        return messages.WRONG_FILE_SYSTEM
+    same = was == "file" or (was == is_now and old.split("/")[:3] == new.split("/")[:3])
+    return messages.WRONG_BASE_PATH if same else None
 
 
 def _findings(now: FilesNow, gone: tuple[str, ...], changed: int, batch: int | None, path: str) -> Iterator[Finding]:

@@ -60,6 +60,7 @@ DBFS_MOUNTS = (("/Volumes/", "/Volumes/"), ("/", "/dbfs/"))
 
 _LOCAL_FILE = re.compile("(?://(?:localhost)?(?=/)|(?!//))(/.*)", re.I | re.S)
 _URI = re.compile("([A-Za-z][A-Za-z0-9+.-]+)://([^/?]*)(.*)", re.S)  # so "./a:b" and "a:b" are paths
+_ROOT = re.compile("[A-Za-z][A-Za-z0-9+.-]+:(?://[^/]*)?")
 _OPTIONS = re.compile(r"\?\w+=.*$", re.S)
 
 
@@ -136,6 +137,19 @@ def is_same_place(recorded: str, uri: str, *, links: bool = True) -> bool:
     for one, other in product(_readings(recorded), _meant(uri) if links else _readings(uri)):
         any_cluster = one.family == other.family == Family.HDFS
         if one.names == other.names and (any_cluster or _may_be_one_root(one, other)):
+            return True
+    return False
+
+
+def begins_with(file: str, path: str) -> bool:
+    """Whether the path of a file may begin with another as text, as Spark compares them: ``/in2/a.json`` with ``/in``.
+
+    Links are not followed. A path without a scheme may be in the file system of the file.
+    """
+    root = _ROOT.match(file)
+    spelled = [path, root[0] + path] if root and path.startswith("/") else [path]
+    for one, other in product(_readings(file), (found for each in spelled for found in _readings(each))):
+        if _may_be_one_root(one, other) and "/".join(one.names).startswith("/".join(other.names)):
             return True
     return False
 

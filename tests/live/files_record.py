@@ -51,7 +51,7 @@ def _now(files: FilesNow | None) -> dict[str, Any] | None:
         return None
     return asdict(files) | {
         "gone": [Path(one).name for one in files.gone],
-        "refused": files.refused and Path(files.refused).name,
+        "refused": files.refused and f"file:///{Path(files.refused).name}",
         "place": Path(files.place).name,
     }
 

@@ -76,6 +76,7 @@ FILES = QueryDescription(ckpt.Spark.V4_2, "append", (), (), None, None, {})
         (DescribedSource("file", path="/tmp/ckpt-samples/inputs/file"), ("CKPT443", "CKPT443")),
         (DescribedSource("file", path="/tmp/*/other"), (None, None)),
         (DescribedSource("file", path="/other"), ("CKPT465", "CKPT465")),
+        (DescribedSource("file", path="s3a://bucket/tmp/ckpt-samples/inputs"), ("CKPT465", "CKPT465")),
         (DescribedSource("file", path="/other", partitions=True), ("CKPT443", "CKPT465")),
         (DescribedSource("file", path="/other", recursive=True), ("CKPT443", "CKPT443")),
     ],
