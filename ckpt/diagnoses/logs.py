@@ -92,8 +92,8 @@ UNFINISHED = Diagnosis(
     "unfinished-checkpoint",
     ERROR,
     "`ckpt copy`, `ckpt rewrite` or `ckpt import-state` was interrupted while it wrote this checkpoint. Files are "
-    "missing, and the newest offsets are only written once all others are there, so that no query starts on it.",
-    "Remove {checkpoint}, and run the command again that wrote it. The checkpoint that it read is as it was.",
+    "missing. The newest offsets are written only when all other files are there, so that no query starts on it.",
+    "Remove {checkpoint}, and run the interrupted command again. The checkpoint that it read from is unchanged.",
 )
 MISSING_PREDECESSOR = Diagnosis(
     "CKPT201",

@@ -67,13 +67,14 @@ FIRST_START_UNREADABLE = Diagnosis(
     "CKPT420",
     "unreadable-mark-of-first-start",
     ERROR,
-    "{path} cannot be read. ckpt leaves it where it took back the newest batch, which sinks then have: but whether it "
-    "speaks of the batch that runs next is not known. If the sink has that batch, a start as usual writes its rows "
-    "again, or fails in the next one because state is missing; if it has not, a start into noop loses its rows.",
-    "Find out first whether the sink has that batch: `ckpt inspect {checkpoint} --sink URI` says so of a Delta or "
-    "Iceberg table and of the output of a file sink. If it has, start the query once with "
-    '`.writeStream.format("noop").trigger(once=True)` in a new driver, and then as usual. If it has not, start it as '
-    "usual at once: a start into noop would lose the rows of the batch.",
+    "{path} cannot be read. ckpt writes it when it takes back the newest batch although sinks have its rows. Whether "
+    "it is about the batch that runs next is not known. If the sink has that batch, a normal start writes its rows "
+    "again, or fails in the batch after it because state is missing. If the sink does not have it, a start into noop "
+    "loses its rows.",
+    "Find out first whether the sink has that batch: `ckpt inspect {checkpoint} --sink URI` shows it for a "
+    "Delta or Iceberg table and for the output of a file sink. If it has the batch, start the query once with "
+    '`.writeStream.format("noop").trigger(once=True)` in a new driver, and then as usual. If it does not, start the '
+    "query as usual: a start into noop would lose the rows of the batch.",
 )
 SINK_RESTORED = Diagnosis(
     "CKPT418",

@@ -166,9 +166,9 @@ FILES_OUTSIDE = Diagnosis(
     "files-outside-the-folder",
     ERROR,
     "Files of the latest batch are not below the folder that the query is to read. A start asks a file source for that "
-    "batch once more, also where it is committed, and Spark refuses these files (Wrong basePath, or Wrong FS). Nothing "
-    "is written.",
-    "Give the option path the folder that it had. If the files were moved, move them back first: under other paths "
+    "batch once more, even if it is committed, and Spark refuses these files (Wrong basePath, or Wrong FS). Nothing is "
+    "written.",
+    "Set the option path back to the old folder. If the files were moved, move them back first: under other paths "
     "every row of them would be read again. Read another folder with a query that has a checkpoint of its own.",
 )
 ICEBERG_SNAPSHOT_EXPIRED = Diagnosis(

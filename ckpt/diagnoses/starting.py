@@ -128,9 +128,9 @@ OTHER_FOLDER = Diagnosis(
     "query-reads-another-folder",
     WARNING,
     "A file source reads another folder than the batches before, and the latest batch has no files that Spark would "
-    "refuse because of that. It starts, and reads all files of the new folder, also those that were moved there; files "
-    "of the old folder that wait are never read.",
-    "Give the option path the folder that it had, unless all files of the new one are to be read.",
+    "refuse because of that. The query starts, and reads all files of the new folder, including any that were moved "
+    "there. Files of the old folder that have not been read yet are never read.",
+    "Set the option path back to the old folder, unless all files of the new one are to be read.",
 )
 OTHER_TOPIC = Diagnosis(
     "CKPT444",

@@ -37,7 +37,7 @@ def parse_offset_log(raw: bytes) -> OffsetLog:
     if not lines:
         raise Damaged(Fault.EMPTY, "the file is empty", "Incomplete log file")
     if raw == UNFINISHED:
-        raise Damaged(Fault.UNFINISHED, "ckpt did not come to the end of writing this checkpoint", NO_VERSION)
+        raise Damaged(Fault.UNFINISHED, "ckpt did not finish writing this checkpoint", NO_VERSION)
     version = version_of(lines[0], NEWEST_VERSION)
     try:
         if len(lines) == 1:

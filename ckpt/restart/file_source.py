@@ -53,7 +53,7 @@ def _outside(now: FilesNow, refused: str, outcome: Outcome, batch: int | None) -
     folder, _, _ = unquote(refused).partition("=")[0].rpartition("/")
     detail = f"batch {batch} has read {one_line(refused)}, which is not below {one_line(masked(now.place))}"
     remedy = (
-        f"Start the query with the option path that it had: this file was in {quoted(one_line(folder))}. If the files "
+        f"Set the option path back to the old folder: this file was in {quoted(one_line(folder))}. If the files "
         "were moved, move them back first: under other paths every row of them would be read again. Read "
         f"{one_line(masked(now.place))} with a query that has a checkpoint of its own."
     )
