@@ -22,6 +22,10 @@ OTHERS_REPEAT = "other sinks would get rows again"
 SINK_DROPS = "a sink that remembers batch ids would drop rows"
 
 
+NEVER_FINISHED = "ckpt was interrupted while it wrote this checkpoint: remove it, and write it again"
+"""Why nothing is done with such a checkpoint (``Checkpoint.unfinished``)."""
+
+
 class First(StrEnum):
     """What comes before the query is started as usual."""
 
@@ -94,7 +98,7 @@ class ChangePlan(InNotebook):
     def if_possible(self) -> Self:
         """The plan itself; refused of what ckpt never finished, and where it would write through a symbolic link."""
         if self.inspection.checkpoint.unfinished:
-            return self.refusing("ckpt was interrupted while it wrote this checkpoint: remove it, and write it again")
+            return self.refusing(NEVER_FINISHED)
         links = map(self.inspection.checkpoint.listing.link_above, (step.path for step in self.steps))
         link = next(filter(None, links), None)
         if link is None:

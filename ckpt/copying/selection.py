@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from ckpt.change.plan import NEVER_FINISHED
 from ckpt.change.steps import Changed, sidecar, unread_removals
 from ckpt.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
 from ckpt.errors import CkptError, StorageError
@@ -151,7 +152,7 @@ def _chosen(checkpoint: Checkpoint, batch: int | None) -> int:
         kind = "empty" if checkpoint.kind is Kind.EMPTY else "one of continuous processing"
         raise CannotCopy(f"{checkpoint.uri}: the checkpoint is {kind}, and has no committed batch to copy")
     if checkpoint.unfinished:
-        raise CannotCopy(f"{checkpoint.uri}: ckpt was interrupted while it wrote this checkpoint: remove it")
+        raise CannotCopy(f"{checkpoint.uri}: {NEVER_FINISHED}")
     if not possible:
         raise CannotCopy(f"{checkpoint.uri}: no batch is committed and has offsets that can be read")
     if batch is None:

@@ -11,7 +11,7 @@ from typing import ClassVar, Unpack
 from ckpt.change.apply import Receipt
 from ckpt.change.marking import marked
 from ckpt.change.perform import How, perform
-from ckpt.change.plan import FINISHED_AGAIN, SINK_DROPS, ChangePlan, First, NoWay, inspect_changed
+from ckpt.change.plan import FINISHED_AGAIN, NEVER_FINISHED, SINK_DROPS, ChangePlan, First, NoWay, inspect_changed
 from ckpt.change.sink import for_sink
 from ckpt.change.steps import Changed
 from ckpt.checkpoint import METADATA, Checkpoint
@@ -113,6 +113,8 @@ def plan_repairs(
 
     """
     found = inspect(read_checkpoint(storage, batches=0), versions)
+    if found.checkpoint.unfinished:
+        return WaysPlan(inspection=found, needed=True, refused=NEVER_FINISHED)
     tidied = tidy(found.checkpoint, storage, query_id, temporary=remove_leftovers)
     if query_id is None and _lacks_id(found.checkpoint):
         tidying_alone = _refused(WayName.TIDY, found, LOST_ID)

@@ -147,12 +147,13 @@ def _left(found: ProviderMove) -> Iterator[Block]:
 
 
 def _next(found: ProviderMove) -> Iterator[Block]:
-    path = quoted_path(found.handoff.inspection.checkpoint.uri)
+    checkpoint = found.handoff.inspection.checkpoint
+    path, clean = quoted_path(checkpoint.uri), checkpoint.offsets.latest == checkpoint.commits.latest
     command = next((step.command for step in found.steps if step.command), "")
     said, todo = {
         MoveOutcome.ALREADY: ("nothing to do", ""),
         MoveOutcome.NOTHING: ("nothing to do", ""),
-        MoveOutcome.POSSIBLE: ("stop the query, then", command),
+        MoveOutcome.POSSIBLE: ("stop the query, then" if clean else "do step 1 first, then", command),
         MoveOutcome.NO_WAY: (
             "choose among what remains; its state as data",
             f"ckpt export-state {path} --all --to DIR",

@@ -69,6 +69,7 @@ def test_what_is_not_finished_says_so_and_is_not_changed(copy_of: CopyOf, ckpt: 
     found = ckpt("inspect", checkpoint, "-o", "json").json()["findings"]
     assert [(one["code"], one["path"]) for one in found if one["severity"] == "error"] == [("CKPT113", "offsets/9")]
     assert f"Next Remove {checkpoint}, and run" in " ".join(ckpt("inspect", checkpoint).stdout.split())
+    assert "recommended" not in ckpt("repair", checkpoint).stdout
     for words in CHANGES:
         run = ckpt(*words, checkpoint, "--apply")
         assert run.exit_code == 3

@@ -118,6 +118,15 @@ def test_spark_goes_on_with_the_recorded_provider_whatever_the_session_says(
 
 
 @pytest.mark.parametrize(
+    ("sample", "first"),
+    [("aggregation-hdfs-4.2", "stop the query, then"), ("aggregation-killed-hdfs-4.0", "do step 1 first, then")],
+)
+def test_a_planned_batch_comes_before_the_command(sample: str, first: str, ckpt: Ckpt) -> None:
+    page = ckpt("migrate", "provider", SAMPLES / sample, "--to", "rocksdb").stdout
+    assert f"\nNext      {first}\n          ckpt rewrite " in page
+
+
+@pytest.mark.parametrize(
     ("path", "new"),
     [
         ("s3a://bucket/checkpoints/orders", "s3a://bucket/checkpoints/orders-on-rocksdb"),
