@@ -11,9 +11,9 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.checks.sink_outlook import SinkOutcome, SinkOutlook
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.inspection import Inspection, inspect
+from ckpt.model import InNotebook
 from ckpt.reader import NotACheckpoint, open_checkpoint
-from ckpt.version import __version__
-from ckpt.versions import Spark
+from ckpt.versions import Spark, __version__
 
 if TYPE_CHECKING:
     from ckpt.change.apply import Receipt
@@ -252,6 +252,15 @@ _LATER = {
 _HOME = {name: (module, name) for module, names in _LATER.items() for name in names}
 _HOME["prune_checkpoint"] = ("ckpt.prune", "prune")
 _HOME["relocate_checkpoint"] = ("ckpt.relocate", "relocate")  # ``ckpt.relocate`` is the package
+
+
+def _render_in_notebook(value: object) -> str | None:
+    from ckpt.webpage.notebooks import part_of
+
+    return part_of(value)
+
+
+InNotebook.render = _render_in_notebook
 
 
 def __dir__() -> list[str]:

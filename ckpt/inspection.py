@@ -14,16 +14,15 @@ from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Finding, Severity
 from ckpt.live.records import LiveSource
-from ckpt.model import Unneeded
-from ckpt.notebook import InNotebook
+from ckpt.model import InNotebook, Unneeded
 from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.outlook import SourceOutlook
 from ckpt.restart.rules import forecast
-from ckpt.shell import quoted_path
 from ckpt.sinklog.records import SinkLog
 from ckpt.sources import SourceView
 from ckpt.state.space import size_of, temporary_files
+from ckpt.texts import quoted_path
 from ckpt.verdict import verdict
 from ckpt.versions import Progress, Spark
 

@@ -1,8 +1,43 @@
-"""Numbers and untrusted text for people, whether in a terminal or in a browser."""
+"""Text for people: numbers, times, untrusted text made printable, secrets masked, words quoted for a shell.
 
+Text from a checkpoint is untrusted: ``printable`` escapes it for a terminal, ``masked`` takes keys and tokens out
+wherever text leaves ckpt, ``quoted`` makes one word of it that no shell obeys.
+"""
+
+import json
+import os
+import re
+import shlex
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from urllib.parse import unquote
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+_MASK = "***"
+
+# ``scheme://user:secret@host``; a secret key of S3 may hold a slash, which people forget to encode.
+_S3_KEY = re.compile(r"(?<![\w+.-])(s3[an]?:/+)[^/:@\s]{0,500}:[^@\s\"'<>]{0,500}@", re.I)
+_USER = re.compile(r"(?<![\w+.-])(?!file:)([A-Za-z][\w+.-]*+:/+)[^/:@\s]{0,500}:[^/\s\"'<>]{0,500}@", re.I)
+# ``secret_key=...`` of a query, an option or a connection string; what follows a slash is the name of a folder,
+# unless it is a setting of Hadoop.
+# A backquote that ends a word is not part of the value: it ends a command in a sentence.
+_NAMED = re.compile(
+    r"(?:(?<![\w.%+/-])|(?<=/)(?=fs\.))([\w.%+-]++)"
+    r"( ?= ?)(\"[^\"]*\"|'[^']*'|(?:[^\s&,;'\"\\`]++|`(?![.:!?)]*+(?:[\s&,;'\"\\]|$)))++)"
+)
+_SECRET = re.compile(
+    r"secret|passw|token|signature|^sig$|^pwd$|credential|(account|shared|private|api)[._-]?(access[._-]?)?key", re.I
+)
+# The same in JSON, as services answer.
+_IN_JSON = re.compile(
+    r'("(?:\w*token|client_?secret|secret_?(?:access_?)?key|(?:private|account)_?key|password)"\s*+:\s*+)'
+    r'"(?:[^"\\]++|\\.)*+',
+    re.I | re.S,
+)
+_HEADER = re.compile(r"\b(Bearer|SharedKey)[ ]+[\w.~+/:=-]{8,}")
+_HINT = re.compile(r'[=@]|\\"|Bearer |SharedKey ')  # a text without one of these holds nothing to mask
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 
 
 def printable(text: str) -> str:
@@ -47,3 +82,68 @@ def plural(count: int, noun: str) -> str:
 def plural_of(count: int, noun: str) -> str:
     """``file``, ``files``, ``batches``, whichever goes with the number."""
     return noun if count == 1 else noun + ("es" if noun.endswith(("ch", "s")) else "s")
+
+
+def instant(ms: int | None) -> str:
+    """A time in ms since 1970 as ISO 8601 in UTC, to the second; in ms where no calendar has it."""
+    if ms is None:
+        return "unknown"
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return f"{ms} ms"
+
+
+def quoted(word: str) -> str:
+    r"""``word`` as one word of a shell command, which no shell obeys; without the secrets in it.
+
+    What cannot be shown, and the backquote that marks commands in sentences, become escapes of ``$'...'`` (bash,
+    zsh, ksh).
+
+    >>> print(quoted("my ckpt;touch x"), quoted("a\nb"))
+    'my ckpt;touch x' $'a\012b'
+    """
+    word = masked(word)
+    if word.isprintable() and "`" not in word:
+        return shlex.quote(word)
+    return "$'" + "".join(map(_escaped, word)) + "'"
+
+
+def quoted_path(path: str) -> str:
+    """The same for a path, which no program takes for an option: ``./-rf``."""
+    return quoted(f"./{path}" if path.startswith("-") else path)
+
+
+def _escaped(char: str) -> str:
+    if char.isprintable() and char not in "\\'`":
+        return char
+    return "".join(f"\\{byte:03o}" for byte in os.fsencode(char))
+
+
+def masked(text: str) -> str:
+    """``text`` with ``***`` for every secret in it.
+
+    >>> masked("s3://KEY:SECRET@bucket/x?region=r&secret%5Fkey=S")
+    's3://***@bucket/x?region=r&secret%5Fkey=***'
+    """
+    text = _USER.sub(rf"\1{_MASK}@", _S3_KEY.sub(rf"\1{_MASK}@", text))
+    text = _NAMED.sub(lambda found: found[1] + found[2] + _MASK if _is_secret(found[1]) else found[0], text)
+    return _HEADER.sub(rf"\1 {_MASK}", _IN_JSON.sub(rf'\1"{_MASK}', text))
+
+
+def masked_json(document: str) -> str:
+    """A JSON document with every string in it masked, and every string whose key calls it a secret; it stays one."""
+    document = _IN_JSON.sub(rf'\1"{_MASK}', document)
+    return _STRING.sub(_masked_string, document) if _HINT.search(document) else document
+
+
+def _masked_string(found: re.Match[str]) -> str:
+    if _HINT.search(found[0]) is None:
+        return found[0]
+    text = json.loads(found[0])
+    safe = masked(text)
+    return found[0] if safe == text else json.dumps(safe)
+
+
+def _is_secret(name: str) -> bool:
+    return _SECRET.search(unquote(name)) is not None

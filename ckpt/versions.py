@@ -1,4 +1,4 @@
-"""Where Spark versions differ: one row per version, one column per difference.
+"""The version of ckpt, and where Spark versions differ: one row per version, one column per difference.
 
 Measured on 3.5.9, 4.0.5, 4.1.4, 4.2.0 and 4.3.0 (``tests/oracle``, ``tests/export/matrix.json``); ``docs/restart.md``
 explains the columns of a start.
@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ckpt import settings
+
+__version__ = "0.1.0"
 
 
 class Spark(StrEnum):

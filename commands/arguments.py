@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from ckpt.shell import quoted
+from ckpt.texts import quoted
 
 _OPTIONS = {
     "accept_replay": "--accept-replay",

@@ -8,9 +8,9 @@ import typer
 from ckpt.errors import UsageError
 from ckpt.export.request import Action, Engine, ExportRequest
 from ckpt.export.targets import Format, Mode, Shape
-from ckpt.secrets import masked
 from ckpt.spark.calls import export_state as export
 from ckpt.spark.engines import under_spark_submit
+from ckpt.texts import masked
 
 from . import options
 from .arguments import as_options

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
-from ckpt.secrets import masked
+from ckpt.texts import masked
 
 from .arguments import as_options
 from .exits import Exit

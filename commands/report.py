@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Protocol, assert_never, runtime_checkable
 
 import typer
 
-from ckpt.secrets import masked, masked_json
+from ckpt.texts import masked, masked_json
 
 from .arguments import as_options
 from .exits import Exit

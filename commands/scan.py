@@ -13,7 +13,7 @@ from ckpt.fleet import Scan
 from ckpt.fleet import scan as look
 from ckpt.live.kafka_options import SERVERS
 from ckpt.live.options import source_options
-from ckpt.secrets import masked_json
+from ckpt.texts import masked_json
 
 from . import options
 from .render.fleet import ScanReport

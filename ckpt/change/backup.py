@@ -28,7 +28,7 @@ from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import one_line, temporary
 from ckpt.storage.writer import Attributes, Writer
-from ckpt.version import __version__
+from ckpt.versions import __version__
 
 MANIFEST = "manifest.json"
 FORMAT = 1

@@ -9,7 +9,7 @@ from ckpt.change.steps import Changed, Step
 from ckpt.checks.sink_outlook import SinkOutlook
 from ckpt.findings import Asked
 from ckpt.inspection import Inspection, inspect
-from ckpt.notebook import InNotebook
+from ckpt.model import InNotebook
 from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.storage import Storage

@@ -13,10 +13,9 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.checks.sink_outlook import Batches, SinkOutcome, SinkOutlook
 from ckpt.findings import Finding
 from ckpt.restart.forecast import Forecast
-from ckpt.shell import quoted_path
 from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
 from ckpt.sinks import SINKS, Sink
-from ckpt.texts import span
+from ckpt.texts import quoted_path, span
 from ckpt.versions import Progress
 
 _BY_QUERY = (SinkKind.DELTA, SinkKind.ICEBERG)

@@ -10,8 +10,7 @@ from ckpt.explain.lines import chunks
 from ckpt.explain.nearest import NearError, nearest
 from ckpt.explain.search import Search
 from ckpt.inspection import Inspection, RatedFinding
-from ckpt.secrets import masked
-from ckpt.shell import quoted_path
+from ckpt.texts import masked, quoted_path
 
 _SHOWN = 500  # characters of a line
 _CLASS = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_.]*")  # an error class on its own

@@ -7,9 +7,9 @@ from ckpt.export.columns import Column, Columns
 from ckpt.export.reading import Reading
 from ckpt.export.targets import Format, Shape
 from ckpt.model import Json
-from ckpt.secrets import masked
 from ckpt.storage.locations import spark_uri
-from ckpt.version import __version__
+from ckpt.texts import masked
+from ckpt.versions import __version__
 
 SCHEMA = 1
 

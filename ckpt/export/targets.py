@@ -8,8 +8,8 @@ from enum import StrEnum
 from ckpt.errors import UsageError, argument
 from ckpt.export.columns import Column, holds_void, type_names
 from ckpt.formats.types import repeated_field
-from ckpt.secrets import masked
 from ckpt.storage.locations import is_inside, spark_uri
+from ckpt.texts import masked
 
 MANIFEST = "_ckpt_export.json"
 """The file next to the data that says what it is; readers of Spark ignore names that begin with ``_``."""

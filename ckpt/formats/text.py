@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from ckpt.formats.names import java_int
 from ckpt.model import Fault, Json, Unreadable
-from ckpt.secrets import masked
+from ckpt.texts import masked
 
 MAX_DEPTH = 1000
 """How deep JSON may nest: Jackson 2.15 and later (``StreamReadConstraints``), so Spark 3.5 and later."""

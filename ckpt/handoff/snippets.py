@@ -8,8 +8,7 @@ from textwrap import wrap
 from ckpt.errors import CkptError
 from ckpt.handoff.plan import Handoff
 from ckpt.handoff.starts import Begin, SourceStart
-from ckpt.secrets import masked
-from ckpt.times import instant
+from ckpt.texts import instant, masked
 
 MOST_FILES = 5_000
 """How many files a snippet names: the JVM does not accept longer methods, and nobody reads longer lists."""

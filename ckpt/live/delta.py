@@ -13,11 +13,11 @@ from ckpt.formats.text import Damaged
 from ckpt.live.delta_options import delta_options
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
 from ckpt.model import Fault, Json, OffsetLog
-from ckpt.secrets import masked
 from ckpt.sinklog.deltafiles import DELTA_LOG, checkpoint_rows, log_lines, staged
 from ckpt.sources import DeltaOffset, decode, value_of
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
 from ckpt.storage.base import one_line
+from ckpt.texts import masked
 
 _MOST_FILES = 5000
 """How many files that are still to be read are looked for."""

@@ -15,11 +15,11 @@ from ckpt.history import batch_entries
 from ckpt.live.options import flag
 from ckpt.live.records import FilesNow
 from ckpt.model import Unreadable
-from ckpt.secrets import masked
 from ckpt.sinklog.records import FILE_LOG
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_place, local_path
+from ckpt.texts import masked
 
 _WEEK_MS = 7 * 24 * 3600 * 1000
 _CHOOSES = ("pathglobfilter", "modifiedbefore", "modifiedafter", "filenameonly")

@@ -10,7 +10,6 @@ from ckpt.formats.text import Damaged, exact_json
 from ckpt.live.options import flag, whole
 from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
 from ckpt.model import Json
-from ckpt.secrets import masked
 from ckpt.sinklog.icebergfiles import (
     ASK_THE_CATALOG,
     METADATA,
@@ -22,6 +21,7 @@ from ckpt.sinklog.icebergfiles import (
 from ckpt.sources import IcebergOffset, decode, value_of
 from ckpt.storage import open_storage
 from ckpt.storage.base import one_line
+from ckpt.texts import masked
 
 _MAX_FILES, _MAX_ROWS = "streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch"
 _FROM = "stream-from-timestamp"

@@ -13,8 +13,8 @@ from typing import Any
 
 from ckpt.errors import SourceError
 from ckpt.live.records import KafkaNow, Part, PartitionNow, TopicNow, Younger
-from ckpt.secrets import masked
 from ckpt.storage.base import one_line
+from ckpt.texts import masked
 
 PATIENCE_S = 5.0
 """How long one request may take."""

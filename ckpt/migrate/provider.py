@@ -22,9 +22,9 @@ from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.variables import Family, family_of
 from ckpt.model import Kind, Provider
 from ckpt.settings import PROVIDER_CLASS
-from ckpt.shell import quoted_path
 from ckpt.state.rewritable import LAST_START, Form, why_not
 from ckpt.state.units import state_units
+from ckpt.texts import quoted_path
 
 PROVIDER_NAMES = {
     Provider.HDFS: "HDFS-backed",

@@ -21,7 +21,7 @@ from ckpt.migrate.aggregates import Kept, aggregates_of
 from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, opaque, variables_of
 from ckpt.model import Json, Operator
 from ckpt.sinks import SINKS
-from ckpt.times import instant
+from ckpt.texts import instant
 from ckpt.versions import NEWEST, Spark, first_with
 
 

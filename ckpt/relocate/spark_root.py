@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable
 
 from ckpt.errors import UsageError
-from ckpt.secrets import masked
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import SCHEMES, Family, family, local_path, without_keys
+from ckpt.texts import masked
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//[^/]*)?(/.*)?", re.S)
 _NAME_IT = "name with `to` the URI that Spark will use"

@@ -16,9 +16,8 @@ from ckpt.restart import delta_remedies, messages
 from ckpt.restart.delta_unread import after, between, count_of, place
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
-from ckpt.shell import quoted
 from ckpt.sources import DeltaOffset, base_index, decode
-from ckpt.texts import plural_of, span
+from ckpt.texts import plural_of, quoted, span
 from ckpt.versions import Rules
 
 _PAST = "until it has read that version and committed one more batch, because a start looks at the last batch again"

@@ -15,11 +15,9 @@ from ckpt.live.records import FilesNow, LiveSource
 from ckpt.restart import messages
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.outlook import SourceOutcome, SourceOutlook, Trouble, judged
-from ckpt.secrets import masked
-from ckpt.shell import quoted
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import family
-from ckpt.texts import plural, plural_of
+from ckpt.texts import masked, plural, plural_of, quoted
 
 _HOUR_MS = 3_600_000
 

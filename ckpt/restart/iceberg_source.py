@@ -16,9 +16,8 @@ from ckpt.restart import messages
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.iceberg_unread import count_of, rest, total
 from ckpt.restart.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
-from ckpt.shell import quoted
 from ckpt.sources import IcebergOffset, decode
-from ckpt.texts import plural, plural_of
+from ckpt.texts import plural, plural_of, quoted
 
 _OPTIONS = {"overwrite": IcebergOption.SKIPS_OVERWRITES, "delete": IcebergOption.SKIPS_DELETES}
 """What lets a start pass a snapshot that is no append; a replace (compaction) it passes anyway."""

@@ -10,8 +10,7 @@ from ckpt.live.records import KafkaNow, LiveSource
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.kafka_source import RECREATED, Fate, PartOutlook, outlooks, words
 from ckpt.restart.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook, Stop
-from ckpt.shell import quoted
-from ckpt.texts import plural
+from ckpt.texts import plural, quoted
 
 _DIAGNOSES: Mapping[Fate, Diagnosis] = {
     Fate.LOOKS_RECREATED: diagnoses.sources.KAFKA_LOOKS_RECREATED,

@@ -11,7 +11,7 @@ from enum import StrEnum
 from ckpt import settings
 from ckpt.checkpoint import Checkpoint
 from ckpt.model import OffsetLog
-from ckpt.secrets import masked
+from ckpt.texts import masked
 from ckpt.versions import RECORDED, Recorded, Spark
 
 

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from ckpt import diagnoses
 from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.model import Json
-from ckpt.shell import quoted, quoted_path
 from ckpt.sinks import DROPS_OR_REPEATS
 from ckpt.storage.locations import local_path
-from ckpt.texts import span
+from ckpt.texts import quoted, quoted_path, span
 from ckpt.versions import RULES
 
 _PUT_BACK = (

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.iceberg import is_metadata
-from ckpt.secrets import masked
 from ckpt.sinklog.deltafiles import DELTA_LOG
 from ckpt.sinklog.iceberg import iceberg_sink
 from ckpt.sinklog.icebergfiles import METADATA, of_metadata_file, read_metadata_file, read_table
@@ -14,6 +13,7 @@ from ckpt.sinklog.table import delta_table
 from ckpt.storage import Folder, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_kind
+from ckpt.texts import masked
 
 _TOPIC = (
     "a Kafka topic keeps no batch ids, so what it has cannot be known; it accepts every row, so rows that are read "

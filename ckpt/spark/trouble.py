@@ -9,8 +9,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from ckpt.errors import CkptError
-from ckpt.secrets import masked
 from ckpt.storage.base import one_line
+from ckpt.texts import masked
 
 _LONGEST = 400
 

@@ -15,8 +15,17 @@ from ckpt.checkpoint import Checkpoint
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
-from ckpt.model import ColumnFamily, Json, Operator, Provider, StateDamage, StateFileKind, StateInventory, Store
-from ckpt.notebook import InNotebook
+from ckpt.model import (
+    ColumnFamily,
+    InNotebook,
+    Json,
+    Operator,
+    Provider,
+    StateDamage,
+    StateFileKind,
+    StateInventory,
+    Store,
+)
 from ckpt.state.folders import OperatorFolder, find_operators
 from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 from ckpt.versions import Spark, first_with

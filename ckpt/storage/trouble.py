@@ -3,8 +3,8 @@
 import re
 
 from ckpt.errors import NotFound, StorageError, UsageError
-from ckpt.secrets import masked
 from ckpt.storage.base import one_line
+from ckpt.texts import masked
 
 _NO_BUCKET = re.compile(r"NO_?SUCH_?BUCKET|ContainerNotFound|bucket does not exist|bucket not found", re.I)
 # Arrow's Google Cloud file system raises a bare OSError for both.

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
 from ckpt.errors import StorageError, UsageError
-from ckpt.secrets import masked
 from ckpt.storage.base import Root, one_line
 from ckpt.storage.local import LocalStorage
 from ckpt.storage.locations import OBJECT_STORES, Family, family, local_path
+from ckpt.texts import masked
 
 if TYPE_CHECKING:
     from ckpt.storage.remote import Backend

@@ -9,9 +9,7 @@ from ckpt.formats.sqltypes import type_name
 from ckpt.inspection import Inspection, RatedFinding
 from ckpt.model import Json, Kind, Operator, Store
 from ckpt.restart.forecast import Forecast, Outcome
-from ckpt.secrets import masked_json
-from ckpt.texts import batch_ranges, size
-from ckpt.times import instant
+from ckpt.texts import batch_ranges, instant, masked_json, size
 from ckpt.verdict import outcome_words
 from ckpt.versions import Progress, Spark
 from ckpt.webpage.charts import of_partitions

@@ -6,10 +6,8 @@ from importlib.resources import files
 from typing import Any
 
 from ckpt.errors import CkptError
-from ckpt.secrets import masked
-from ckpt.texts import plural, printable, size
-from ckpt.times import instant
-from ckpt.version import __version__
+from ckpt.texts import instant, masked, plural, printable, size
+from ckpt.versions import __version__
 
 _QUOTED = re.compile(r"`([^`]*)`")
 

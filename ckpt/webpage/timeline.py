@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from ckpt.checkpoint import Checkpoint
 from ckpt.history import Batch
-from ckpt.texts import plural, span
-from ckpt.times import instant
+from ckpt.texts import instant, plural, span
 from ckpt.webpage.charts import MOST_BARS, Bar, Chart
 
 _UNITS = 3  # plots of how far the sources advanced

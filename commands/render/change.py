@@ -11,8 +11,8 @@ from ckpt.change.steps import Content, Step
 from ckpt.errors import DISK_FULL
 from ckpt.model import Json
 from ckpt.restart.forecast import Forecast
-from ckpt.shell import quoted_path
 from ckpt.sinks import REMEMBERING
+from ckpt.texts import quoted_path
 from ckpt.versions import Progress
 
 from ..arguments import as_options

@@ -7,7 +7,7 @@ from ckpt import settings
 from ckpt.migrate import Changelog, ChangelogSwitch, ComparisonVerdict, SwitchOutcome
 from ckpt.migrate.written import Version, Written
 from ckpt.model import Provider, Store
-from ckpt.shell import quoted_path
+from ckpt.texts import quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of

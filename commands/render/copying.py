@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.copying import CheckpointCopy
-from ckpt.shell import quoted_path
+from ckpt.texts import quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, page_of

@@ -11,7 +11,7 @@ from ckpt.model import Operator, StateInventory, Store, Unreadable
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.restart.outlook import SourceOutlook
 from ckpt.sources import SourceView
-from ckpt.version import __version__
+from ckpt.versions import __version__
 
 from .live import live_entry
 from .sink import sink_entry

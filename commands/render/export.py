@@ -10,7 +10,7 @@ from ckpt.export.reading import OLDEST_SPARK
 from ckpt.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport
 from ckpt.export.targets import ExportTarget, Shape, local_target
 from ckpt.formats.sqltypes import sql_type
-from ckpt.times import instant
+from ckpt.texts import instant
 
 from ..exits import Exit
 from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of

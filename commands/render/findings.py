@@ -8,7 +8,7 @@ from ckpt.diagnoses.others import EMPTY
 from ckpt.diagnoses.state import NO_STATE_FOLDER
 from ckpt.findings import Asked, Severity
 from ckpt.inspection import Inspection, RatedFinding
-from ckpt.shell import quoted_path
+from ckpt.texts import quoted_path
 from ckpt.verdict import IF_STATELESS
 
 from .blocks import Block, Found, Heading, Item, Line

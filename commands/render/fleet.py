@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass
 
 from ckpt.findings import Severity
 from ckpt.fleet import Scan, ScannedCheckpoint
-from ckpt.shell import quoted_path
-from ckpt.times import instant
+from ckpt.texts import instant, quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Table, Title, Tone, TooWide, more, page_of

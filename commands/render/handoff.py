@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.handoff import Begin, Handoff, SourceStart
-from ckpt.shell import quoted_path
-from ckpt.times import instant
+from ckpt.texts import instant, quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Code, Command, Heading, Headline, Item, Line, Page, Tone, bullets, more, page_of

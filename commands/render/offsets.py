@@ -5,7 +5,6 @@ import json
 from ckpt.advance import Unit, advance
 from ckpt.model import Json
 from ckpt.restart.forecast import SourceRange
-from ckpt.secrets import masked_json
 from ckpt.sources import (
     DeltaOffset,
     FileOffset,
@@ -15,6 +14,7 @@ from ckpt.sources import (
     RateMicroBatchOffset,
     decode,
 )
+from ckpt.texts import masked_json
 
 from .text import plural_of
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.handoff import Positions
-from ckpt.shell import quoted
+from ckpt.texts import quoted
 from ckpt.ways.offsets import OffsetsPlan, document_of
 
 from ..exits import Exit

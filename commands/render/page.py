@@ -11,7 +11,7 @@ from ckpt.inspection import Inspection
 from ckpt.model import Kind
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.sources import SourceType, SourceView
-from ckpt.times import instant
+from ckpt.texts import instant
 from ckpt.verdict import outcome_words, spell
 from ckpt.versions import Progress
 

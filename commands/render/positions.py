@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.handoff import Position, Positions
-from ckpt.shell import quoted_path
+from ckpt.texts import quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, bullets, more, page_of

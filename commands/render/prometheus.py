@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ckpt.findings import Severity
 from ckpt.fleet import Scan, ScannedCheckpoint
-from ckpt.secrets import masked
+from ckpt.texts import masked
 
 from .text import printable
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ckpt.migrate import MoveOutcome, ProviderMove
 from ckpt.migrate.provider import PROVIDER_NAMES, Carry, OperatorMove
 from ckpt.model import Provider
-from ckpt.shell import quoted_path
+from ckpt.texts import quoted_path
 
 from ..arguments import as_options
 from ..exits import Exit

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.relocate import RelocationPlan
-from ckpt.shell import quoted_path
+from ckpt.texts import quoted_path
 from ckpt.versions import Progress
 
 from .blocks import Block, Heading, Item, bullets

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckpt.migrate.provider import PROVIDER_NAMES
 from ckpt.settings import CHECKPOINT_FORMAT
-from ckpt.shell import quoted_path
+from ckpt.texts import quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Table, Tone, bullets, more, page_of

@@ -6,7 +6,7 @@ from typing import Any
 from ckpt.checks.sink_outlook import SinkOutlook
 from ckpt.inspection import Inspection
 from ckpt.sinklog.records import SinkKind
-from ckpt.times import instant
+from ckpt.texts import instant
 
 from .blocks import Block, Heading, Item
 

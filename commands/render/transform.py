@@ -16,9 +16,8 @@ from ckpt.migrate.transform import (
     warnings_of,
 )
 from ckpt.migrate.variables import Variable
-from ckpt.shell import quoted, quoted_path
 from ckpt.storage.locations import spark_uri
-from ckpt.times import instant
+from ckpt.texts import instant, quoted, quoted_path
 
 from ..arguments import all_as_options, as_options
 from ..exits import Exit

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ckpt.inspection import Inspection, inspect
-from ckpt.shell import quoted_path
+from ckpt.texts import quoted_path
 from ckpt.verification import StateVerification
 
 from ..exits import Exit

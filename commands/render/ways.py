@@ -9,7 +9,7 @@ from ckpt.diagnoses.logs import QUERY_ID
 from ckpt.findings import Severity
 from ckpt.fixes.choices import Cost
 from ckpt.fixes.repair import LOST_ID, Way, WaysPlan
-from ckpt.shell import quoted
+from ckpt.texts import quoted
 from ckpt.versions import Progress
 
 from .blocks import Block, Command, Heading, Item

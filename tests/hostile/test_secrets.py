@@ -11,11 +11,10 @@ from ckpt.handoff.plan import hand_off
 from ckpt.handoff.snippets import Language, snippet
 from ckpt.migrate.generate.text import plain
 from ckpt.relocate.spark_root import root_of
-from ckpt.secrets import masked, masked_json
-from ckpt.shell import quoted_path
 from ckpt.spark.trouble import SparkFailed, spark_failures
 from ckpt.storage import open_storage
 from ckpt.storage.trouble import explain
+from ckpt.texts import masked, masked_json, quoted_path
 from tests.conftest import OUTPUTS, Ckpt, CopyOf
 
 SECRET = "wJalrXUtnFEMI7MDENGbPxRfiCY"

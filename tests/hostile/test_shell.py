@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ckpt.shell import quoted, quoted_path
+from ckpt.texts import quoted, quoted_path
 from tests.conftest import Ckpt, CopyOf
 
 NAMES = [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
-from ckpt.secrets import masked
+from ckpt.texts import masked
 
 _DDL = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}  # JSON's name and SQL's
 

@@ -22,8 +22,7 @@ from ckpt.model import Json
 from ckpt.sources import KafkaOffset, SourceType, SourceView, decode
 from ckpt.storage import open_storage
 from ckpt.storage.base import one_line
-from ckpt.version import __version__
-from ckpt.versions import Spark
+from ckpt.versions import Spark, __version__
 from ckpt.ways.offsets.ends import rule_of
 from ckpt.ways.offsets.plan import OffsetsPlan, plan_offsets
 from ckpt.ways.offsets.wanted import Wanted, parse_json, wanted

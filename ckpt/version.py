@@ -1,3 +1,0 @@
-"""The version of ckpt, below everything that names it."""
-
-__version__ = "0.1.0"
