@@ -8,8 +8,8 @@ from typing import Any
 
 from ckpt.errors import UsageError
 from ckpt.model import Json
+from ckpt.storage.argument_files import read_text
 from ckpt.storage.base import one_line
-from ckpt.storage.given import read_text
 from ckpt.versions import Spark
 
 SCHEMA = 1

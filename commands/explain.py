@@ -10,8 +10,8 @@ from ckpt.errors import StorageError, UsageError
 from ckpt.explain import Explanation, explain_error
 from ckpt.inspection import Inspection, inspect
 from ckpt.reader import open_checkpoint
+from ckpt.storage.argument_files import ends
 from ckpt.storage.base import one_line
-from ckpt.storage.given import ends
 
 from . import options
 from .render.explain import ExplanationReport

@@ -6,7 +6,7 @@ import typer
 
 from ckpt.errors import CkptError, UsageError
 from ckpt.handoff import show_offsets
-from ckpt.storage.given import read_text
+from ckpt.storage.argument_files import read_text
 from ckpt.ways.offsets import export_offsets, import_offsets, set_offsets
 
 from . import change_options, options

@@ -1,6 +1,6 @@
 """A new checkpoint with state that was edited, or made elsewhere (``ckpt import-state``)."""
 
-import ckpt.decode  # noqa: F401  (which says in one line what is not installed)
+import ckpt.formats.rows  # noqa: F401  (which says in one line what is not installed)
 from ckpt.importing.perform import import_state, write_state
 
 __all__ = ["import_state", "write_state"]

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.arrow import whole
-from ckpt.decode.building_keys import MakeRows, versioned
 from ckpt.export.columns import TTL
+from ckpt.formats.rows.arrow import whole
+from ckpt.formats.rows.keys_writer import MakeRows, versioned
 from ckpt.formats.types import named_fields
 from ckpt.importing.fitting import struct
 from ckpt.importing.trouble import Misfit

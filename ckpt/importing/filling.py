@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt import settings
-from ckpt.decode import building_avro
-from ckpt.decode.arrow import fixed
-from ckpt.decode.building import memory, rows_from
-from ckpt.decode.building_keys import MakeRows, key_blobs, versioned
-from ckpt.decode.keys import no_prefix, prefix
-from ckpt.decode.trouble import Undecodable
 from ckpt.export.columns import holds_void
 from ckpt.export.reading import Chosen
 from ckpt.formats.operators import OperatorName
+from ckpt.formats.rows import avro_writer
+from ckpt.formats.rows.arrow import fixed
+from ckpt.formats.rows.errors import Undecodable
+from ckpt.formats.rows.keys import no_prefix, prefix
+from ckpt.formats.rows.keys_writer import MakeRows, key_blobs, versioned
+from ckpt.formats.rows.unsafe_writer import memory, rows_from
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.importing.contents import Content, Rows, contents_of
 from ckpt.importing.fitting import lists_of, struct
@@ -142,7 +142,7 @@ class Filling:
             return versioned
         if how is not None and how.evolved:
             raise Undecodable(f"operator {operator.id}: its state schema has changed, and is encoded as Avro")
-        return building_avro.rows
+        return avro_writer.rows
 
     def _pairs(self, how: _Stored, rows: Taken, content: Content, make: MakeRows) -> tuple[list[bytes], list[bytes]]:
         """Keys without the number of their family, and values."""

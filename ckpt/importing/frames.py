@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.types import arrow_type
 from ckpt.export.columns import BLURRED, PARTITION, Column, all_may_be_null, blurred, holds_void
 from ckpt.formats.operators import OperatorName
+from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.importing.fitting import fitted, not_null, struct
 from ckpt.importing.trouble import Misfit

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from ckpt.decode.types import arrow_type
 from ckpt.errors import CkptError, UsageError
+from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields
 from ckpt.importing.frames import MATCHED, columns_from
 from ckpt.importing.trouble import Misfit

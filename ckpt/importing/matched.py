@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.building import rows_from
 from ckpt.export.reading import Chosen
+from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import named_fields
 from ckpt.importing.frames import MATCHED
 from ckpt.importing.trouble import Misfit

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ckpt import settings
-from ckpt.decode.building import rows_from
-from ckpt.decode.trouble import Undecodable
 from ckpt.formats.operators import OperatorName
+from ckpt.formats.rows.errors import Undecodable
+from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import name_and_type, named_fields, struct_of
 from ckpt.importing.fitting import struct
 from ckpt.importing.trouble import Misfit

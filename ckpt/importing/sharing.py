@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.arrow import whole
+from ckpt.formats.rows.arrow import whole
 from ckpt.importing.filling import partitions_of_rows
 from ckpt.importing.given import Taken, joined
 from ckpt.model import Operator, Store

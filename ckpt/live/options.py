@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping, Sequence, Set
 
 from ckpt.errors import UsageError
+from ckpt.storage.argument_files import read_text
 from ckpt.storage.base import one_line
-from ckpt.storage.given import read_text
 
 _ENVIRONMENT = "env:"
 

@@ -8,12 +8,12 @@ from typing import Any, Unpack
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.arrow import whole
 from ckpt.errors import UsageError
 from ckpt.export.choose import Part, Wanted
 from ckpt.export.columns import Columns
 from ckpt.export.moment import Moment
 from ckpt.export.reading import Chosen, Question, choose
+from ckpt.formats.rows.arrow import whole
 from ckpt.model import Json
 from ckpt.native import shapes
 from ckpt.native.batches import columns_of, raw_batches

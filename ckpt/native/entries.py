@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode import avro
-from ckpt.decode.arrow import whole
-from ckpt.decode.keys import keys_of
-from ckpt.decode.rows import VERSION, Rows, rows_of
-from ckpt.decode.trouble import Undecodable, Unfit
-from ckpt.decode.unsafe import structs_of
 from ckpt.export.reading import Chosen
+from ckpt.formats.rows import avro
+from ckpt.formats.rows.arrow import whole
+from ckpt.formats.rows.errors import Undecodable, Unfit
+from ckpt.formats.rows.keys import keys_of
+from ckpt.formats.rows.rows import VERSION, Rows, rows_of
+from ckpt.formats.rows.unsafe import structs_of
 from ckpt.model import Provider
 from ckpt.native import hdfs, rocksdb
 from ckpt.native.files import StoreFiles, fitting

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ckpt.decode.codecs import MOST_BYTES
-from ckpt.decode.trouble import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
 from ckpt.errors import CkptError
 from ckpt.export.choose import StateDamaged
 from ckpt.export.reading import Chosen
+from ckpt.formats.rows.codecs import MOST_BYTES
+from ckpt.formats.rows.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
 from ckpt.formats.statefiles import LZ4, Lineage
 from ckpt.model import Provider, StateFileKind
 from ckpt.settings import ROW_CHECKSUM

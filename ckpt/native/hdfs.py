@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from ckpt.decode.checked import plain_file
-from ckpt.decode.codecs import decompressed
-from ckpt.decode.records import Records, newest, records_of, with_key
-from ckpt.decode.rows import Rows, rows_at
-from ckpt.decode.trouble import WITH_SPARK, TooLarge, Undecodable
+from ckpt.formats.rows.codecs import decompressed
+from ckpt.formats.rows.errors import WITH_SPARK, TooLarge, Undecodable
+from ckpt.formats.rows.hdfs import Records, newest, records_of, with_key
+from ckpt.formats.rows.row_checksums import plain_file
+from ckpt.formats.rows.rows import Rows, rows_at
 from ckpt.native.files import MOST_ROWS, StoreFiles
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.arrow import fixed, lists, structs, whole
-from ckpt.decode.trouble import LeftToSpark
-from ckpt.decode.types import arrow_type
 from ckpt.export.columns import Holds
 from ckpt.export.gather import InitialColumn
 from ckpt.export.initial import InitialShape
 from ckpt.export.reading import Chosen
+from ckpt.formats.rows.arrow import fixed, lists, structs, whole
+from ckpt.formats.rows.errors import LeftToSpark
+from ckpt.formats.rows.types import arrow_type
 from ckpt.native.entries import Entries, entries_of
 from ckpt.native.groups import groups_of
 from ckpt.native.layout import layout_of

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ckpt import settings
-from ckpt.decode.keys import no_prefix, prefix
-from ckpt.decode.trouble import LeftToSpark, Undecodable
 from ckpt.export.reading import Chosen
+from ckpt.formats.rows.errors import LeftToSpark, Undecodable
+from ckpt.formats.rows.keys import no_prefix, prefix
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import ColumnFamily, Json, Operator, Provider, Store

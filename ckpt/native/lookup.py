@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.decode.encode import Field, encoded
-from ckpt.decode.murmur3 import can_hash, partition_of
-from ckpt.decode.types import arrow_type, unscaled
 from ckpt.errors import UsageError
 from ckpt.export.columns import Column, Columns, leaves
 from ckpt.export.reading import Chosen
 from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
+from ckpt.formats.rows.key_bytes import Field, encoded
+from ckpt.formats.rows.murmur3 import can_hash, partition_of
+from ckpt.formats.rows.types import arrow_type, unscaled
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.native.files import context_of

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from ckpt.decode.trouble import Undecodable
-from ckpt.decode.types import Shape, arrow_type, shape_of
 from ckpt.export.columns import Columns, type_names
 from ckpt.export.reading import Reading
+from ckpt.formats.rows.errors import Undecodable
+from ckpt.formats.rows.types import Shape, arrow_type, shape_of
 from ckpt.formats.types import fields_of
 from ckpt.model import Json
 from ckpt.versions import NEWEST

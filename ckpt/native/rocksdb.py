@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ckpt.decode.changes import Overlay, Pairs, changes_of
-from ckpt.decode.checked import plain_changes, plain_value
-from ckpt.decode.codecs import decompressed
-from ckpt.decode.rocksdb import CURRENT, Snapshot, opened
-from ckpt.decode.trouble import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
 from ckpt.formats import zipentries
 from ckpt.formats.checksums import Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.rocksdb import parse_metadata
+from ckpt.formats.rows.changelog import Overlay, Pairs, changes_of
+from ckpt.formats.rows.codecs import decompressed
+from ckpt.formats.rows.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
+from ckpt.formats.rows.rocksdb import CURRENT, Snapshot, opened
+from ckpt.formats.rows.row_checksums import plain_changes, plain_value
 from ckpt.model import RocksDBSnapshot, Unreadable
 from ckpt.native.files import MOST_ROWS, StoreFiles
 from ckpt.native.temporary import no_room, temporary

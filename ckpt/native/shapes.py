@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.arrow import structs, whole
-from ckpt.decode.types import arrow_type
 from ckpt.export.columns import PARTITION, Columns
+from ckpt.formats.rows.arrow import structs, whole
+from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields, type_at
 from ckpt.model import Json
 from ckpt.native.entries import Entries

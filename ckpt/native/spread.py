@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.decode.codecs import MOST_BYTES
 from ckpt.errors import UsageError
 from ckpt.export.choose import Wanted
 from ckpt.export.columns import PARTITION, Columns
 from ckpt.export.reading import Chosen, Question, choose
+from ckpt.formats.rows.codecs import MOST_BYTES
 from ckpt.model import Json, Provider
 from ckpt.native import shapes
 from ckpt.native.batches import columns_of, raw_batches, shaped

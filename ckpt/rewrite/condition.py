@@ -14,9 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.decode import NativeMissing
-from ckpt.decode.types import FIXED
 from ckpt.errors import CkptError, UsageError
+from ckpt.formats.rows import NativeMissing
+from ckpt.formats.rows.types import FIXED
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 

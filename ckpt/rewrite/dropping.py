@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.types import arrow_type
 from ckpt.errors import UsageError
+from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.native.lookup import typed
-from ckpt.storage.given import ends
+from ckpt.storage.argument_files import ends
 
 Key: TypeAlias = Mapping[str, str | None]
 """Columns of a grouping key and their values as text, as of ``show_state``; None is NULL."""

@@ -12,13 +12,13 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.arrow import structs
-from ckpt.decode.trouble import Undecodable
 from ckpt.errors import UsageError
 from ckpt.export.columns import Column as FlatColumn
 from ckpt.export.columns import Columns, flat_columns
 from ckpt.export.reading import Chosen
 from ckpt.formats.operators import OperatorName
+from ckpt.formats.rows.arrow import structs
+from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.types import struct_of
 from ckpt.model import Operator
 from ckpt.native.batches import columns_of as columns_of_unit

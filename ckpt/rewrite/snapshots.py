@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from ckpt.decode.codecs import compressed, decompressed
-from ckpt.decode.rocksdb import library
 from ckpt.errors import CkptError
+from ckpt.formats.rows.codecs import compressed, decompressed
+from ckpt.formats.rows.rocksdb import library
 from ckpt.formats.statefiles import LZ4
 from ckpt.model import Json
 from ckpt.native.temporary import no_room, temporary

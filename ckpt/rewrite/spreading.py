@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from ckpt.decode.spread import partitions_of
-from ckpt.decode.trouble import Undecodable
 from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
+from ckpt.formats.rows.errors import Undecodable
+from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json, Operator, Store

@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode import avro, cells
-from ckpt.decode.arrow import copied
-from ckpt.decode.keys import keys_of, no_prefix, prefix
-from ckpt.decode.rows import VERSION, WORD, Rows
-from ckpt.decode.trouble import Undecodable
-from ckpt.decode.unsafe import structs_of
+from ckpt.formats.rows import avro, cells
+from ckpt.formats.rows.arrow import copied
+from ckpt.formats.rows.errors import Undecodable
+from ckpt.formats.rows.keys import keys_of, no_prefix, prefix
+from ckpt.formats.rows.rows import VERSION, WORD, Rows
+from ckpt.formats.rows.unsafe import structs_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.native import hdfs, rocksdb

@@ -35,7 +35,7 @@ def without_spark(
 
 
 def _by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None) -> StateExport | str:
-    from ckpt.decode.trouble import Undecodable
+    from ckpt.formats.rows.errors import Undecodable
     from ckpt.native.export import carried_out, why_not
 
     request = plan.request

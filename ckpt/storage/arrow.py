@@ -11,8 +11,8 @@ from pyarrow import fs
 
 from ckpt.errors import UsageError
 from ckpt.storage.base import FileInfo, temporary
+from ckpt.storage.errors import short
 from ckpt.storage.remote import REQUESTS_AT_ONCE, ListedItem
-from ckpt.storage.trouble import short
 
 Options = Mapping[str, str]
 

@@ -19,8 +19,8 @@ from fsspec.core import url_to_fs
 
 from ckpt.errors import StorageError, UsageError
 from ckpt.storage.base import FileInfo, temporary
+from ckpt.storage.errors import explain, short
 from ckpt.storage.remote import ListedItem
-from ckpt.storage.trouble import explain, short
 
 # Where the file systems put the time of the last change; only some have one.
 _TIMES = (

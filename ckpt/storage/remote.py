@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage.base import FileInfo, Folder, Listing, ReadRequest, one_line
-from ckpt.storage.trouble import explain
+from ckpt.storage.errors import explain
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")

@@ -10,8 +10,8 @@ from hashlib import sha256
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage.base import PIECE, one_line, temporary
+from ckpt.storage.errors import explain
 from ckpt.storage.remote import Backend
-from ckpt.storage.trouble import explain
 from ckpt.storage.writer import AlreadyThere, Attributes, changed
 
 

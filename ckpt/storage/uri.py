@@ -102,7 +102,7 @@ def open_backend(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Backe
 
     Raises UsageError or StorageError as ``open_storage`` does.
     """
-    from ckpt.storage.trouble import explain, short
+    from ckpt.storage.errors import explain, short
 
     remote = _parse(uri)
     try:
@@ -156,7 +156,7 @@ def _hdfs(remote: _Remote, options: Mapping[str, str]) -> "Backend":
         return HdfsBackend(remote.scheme, remote.host, remote.path, options)
     if os.environ.get("HADOOP_HOME") or os.environ.get("ARROW_LIBHDFS_DIR"):
         from ckpt.storage import arrow
-        from ckpt.storage.trouble import short
+        from ckpt.storage.errors import short
 
         host, _, port = remote.host.partition(":")
         try:

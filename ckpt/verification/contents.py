@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.decode.trouble import TooLarge, Unfit
-from ckpt.decode.types import arrow_type
 from ckpt.errors import CkptError
 from ckpt.export.reading import Chosen
+from ckpt.formats.rows.errors import TooLarge, Unfit
+from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
 from ckpt.native.contradictions import Held, contradictions, missing_rows

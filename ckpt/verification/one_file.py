@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from zlib import crc32
 
-from ckpt.decode.foldedcrc import folded
 from ckpt.errors import StorageError
 from ckpt.formats.blockstream import LeadsOutside, Stream
 from ckpt.formats.checksums import Corrupt, crc32c
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.logrecords import last_bytes, records_end
 from ckpt.formats.pieces import Pieces
+from ckpt.formats.rows.combined_crc import folded
 from ckpt.formats.sidecars import (
     BYTES_PER_CHECKSUM,
     HadoopChecksums,

@@ -13,7 +13,7 @@ from ckpt.migrate.generate.text import plain
 from ckpt.relocate.spark_root import root_of
 from ckpt.spark.trouble import SparkFailed, spark_failures
 from ckpt.storage import open_storage
-from ckpt.storage.trouble import explain
+from ckpt.storage.errors import explain
 from ckpt.texts import masked, masked_json, quoted_path
 from tests.conftest import OUTPUTS, Ckpt, CopyOf
 

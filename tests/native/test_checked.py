@@ -7,11 +7,11 @@ import struct
 import google_crc32c
 import pytest
 
-from ckpt.decode.changes import Change
-from ckpt.decode.checked import plain_changes, plain_file, plain_value
-from ckpt.decode.records import records_of
-from ckpt.decode.trouble import LeftToSpark, Undecodable
 from ckpt.formats.changelogs import Action
+from ckpt.formats.rows.changelog import Change
+from ckpt.formats.rows.errors import LeftToSpark, Undecodable
+from ckpt.formats.rows.hdfs import records_of
+from ckpt.formats.rows.row_checksums import plain_changes, plain_file, plain_value
 
 KEY, ROW = b"a key of 16 byte", b"a value of 24 bytes long"
 

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckpt.decode import avro
-from ckpt.decode.changes import Change, Overlay, changes_of
-from ckpt.decode.codecs import decompressed
-from ckpt.decode.records import newest, records_of, with_key
-from ckpt.decode.rows import rows_of
-from ckpt.decode.spread import partitions_of
-from ckpt.decode.trouble import LeftToSpark, Undecodable
-from ckpt.decode.types import arrow_type
-from ckpt.decode.unsafe import structs_of
 from ckpt.formats.changelogs import Action
 from ckpt.formats.lz4 import stored
+from ckpt.formats.rows import avro
+from ckpt.formats.rows.changelog import Change, Overlay, changes_of
+from ckpt.formats.rows.codecs import decompressed
+from ckpt.formats.rows.errors import LeftToSpark, Undecodable
+from ckpt.formats.rows.hdfs import newest, records_of, with_key
+from ckpt.formats.rows.partitions import partitions_of
+from ckpt.formats.rows.rows import rows_of
+from ckpt.formats.rows.types import arrow_type
+from ckpt.formats.rows.unsafe import structs_of
 from ckpt.formats.types import array_of, struct_of
 from ckpt.model import Json
 

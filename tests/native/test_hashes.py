@@ -1,4 +1,4 @@
-"""In which partition 10,000 random keys are: by ``ckpt.decode.spread``, and by Spark's own ``pmod(hash(...), n)``."""
+"""In which partition 10,000 random keys are: by ``ckpt.formats.rows.partitions``, and by Spark's own ``pmod(hash(...), n)``."""
 
 import random
 from collections.abc import Callable
@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ckpt.decode.spread import partitions_of
-from ckpt.decode.types import arrow_type
+from ckpt.formats.rows.partitions import partitions_of
+from ckpt.formats.rows.types import arrow_type
 from ckpt.model import Json
 
 pytestmark = pytest.mark.spark

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.decode.trouble import Undecodable
+from ckpt.formats.rows.errors import Undecodable
 from ckpt.state.units import state_units
 from ckpt.versions import Spark
 from tests.export import difficult, rows

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.decode.rocksdb import opened
-from ckpt.decode.trouble import LeftToSpark, Undecodable
 from ckpt.errors import CkptError
+from ckpt.formats.rows.errors import LeftToSpark, Undecodable
+from ckpt.formats.rows.rocksdb import opened
 from tests.conftest import CopyOf
 from tests.places import SAMPLES
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ckpt.decode.encode import encoded
-from ckpt.decode.rows import rows_of
-from ckpt.decode.types import arrow_type
-from ckpt.decode.unsafe import structs_of
+from ckpt.formats.rows.key_bytes import encoded
+from ckpt.formats.rows.rows import rows_of
+from ckpt.formats.rows.types import arrow_type
+from ckpt.formats.rows.unsafe import structs_of
 from tests.native.record import CASES, ask, recorded
 from tests.native.schemas import NO_VARIANT, SIMPLE, SPECIAL, cases
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.decode.codecs import decompressed
 from ckpt.errors import CkptError, UsageError
+from ckpt.formats.rows.codecs import decompressed
 from ckpt.native.batches import columns_of
 from ckpt.state.units import StateUnit, UnitKind, state_units
 from tests.conftest import CopyOf

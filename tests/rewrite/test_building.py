@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ckpt
-from ckpt.decode.building import rows_from
-from ckpt.decode.building_keys import key_blobs, versioned
-from ckpt.decode.keys import keys_of
-from ckpt.decode.types import arrow_type
-from ckpt.decode.unsafe import structs_of
 from ckpt.export.columns import type_names
+from ckpt.formats.rows.keys import keys_of
+from ckpt.formats.rows.keys_writer import key_blobs, versioned
+from ckpt.formats.rows.types import arrow_type
+from ckpt.formats.rows.unsafe import structs_of
+from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import struct_of
 from ckpt.native import entries
 from tests.native.record import recorded

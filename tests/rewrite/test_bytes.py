@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckpt.decode import cells
-from ckpt.decode.codecs import compressed, decompressed
-from ckpt.decode.encode import encoded
-from ckpt.decode.murmur3 import partition_of
-from ckpt.decode.spread import partitions_of
-from ckpt.decode.types import arrow_type
 from ckpt.errors import CkptError
+from ckpt.formats.rows import cells
+from ckpt.formats.rows.codecs import compressed, decompressed
+from ckpt.formats.rows.key_bytes import encoded
+from ckpt.formats.rows.murmur3 import partition_of
+from ckpt.formats.rows.partitions import partitions_of
+from ckpt.formats.rows.types import arrow_type
 from ckpt.native.temporary import no_room
 from ckpt.rewrite.snapshots import rocksdb_snapshot
 from ckpt.rewrite.stored import stored

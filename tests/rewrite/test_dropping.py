@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import ckpt
-from ckpt.decode.types import arrow_type
+from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import array_of, struct_of
 from ckpt.model import Json
 from ckpt.rewrite import moving

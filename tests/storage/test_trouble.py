@@ -3,7 +3,7 @@
 import pytest
 
 from ckpt.errors import NotFound, StorageError, UsageError
-from ckpt.storage.trouble import explain, short
+from ckpt.storage.errors import explain, short
 
 _DENIED = (
     "When listing objects under key 'ck/' in bucket 'b': AWS Error ACCESS_DENIED during ListObjectsV2 operation: "

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckpt.decode.foldedcrc import folded
+from ckpt.formats.rows.combined_crc import folded
 
 
 @given(st.binary(max_size=3000), st.sampled_from([1, 4, 16, 512]))

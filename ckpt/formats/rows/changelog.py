@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from ckpt.decode.trouble import LeftToSpark, Undecodable
 from ckpt.formats.changelogs import TYPED, Action, UnknownVersion, beginning
 from ckpt.formats.javautf import EndsEarly
+from ckpt.formats.rows.errors import LeftToSpark, Undecodable
 
 _LENGTH = struct.Struct(">i")
 _END = 0

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from ckpt.decode.types import Shape, shape_of, unscaled
+from ckpt.formats.rows.types import Shape, shape_of, unscaled
 from ckpt.model import Json
 
 WORD = 8

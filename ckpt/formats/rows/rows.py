@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ckpt.decode.trouble import Undecodable, Unfit
+from ckpt.formats.rows.errors import Undecodable, Unfit
 
 WORD = 8  # bytes: Spark's UnsafeRow consists of 8-byte words
 

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.arrow import fixed, structs
-from ckpt.decode.rows import rows_of
-from ckpt.decode.trouble import LeftToSpark, Undecodable, Unfit
-from ckpt.decode.types import FIXED, arrow_type
-from ckpt.decode.unsafe import columns_of
+from ckpt.formats.rows.arrow import fixed, structs
+from ckpt.formats.rows.errors import LeftToSpark, Undecodable, Unfit
+from ckpt.formats.rows.rows import rows_of
+from ckpt.formats.rows.types import FIXED, arrow_type
+from ckpt.formats.rows.unsafe import columns_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ckpt.decode.changes import Change
-from ckpt.decode.records import lengths_of
-from ckpt.decode.trouble import LeftToSpark, Undecodable
 from ckpt.formats.changelogs import Action
 from ckpt.formats.checksums import crc32c
+from ckpt.formats.rows.changelog import Change
+from ckpt.formats.rows.errors import LeftToSpark, Undecodable
+from ckpt.formats.rows.hdfs import lengths_of
 
 _CHECKSUM = 4
 _HEAD = struct.Struct("<Ii")  # checksum, length

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.arrow import booleans, fixed, lists, offsets, spread, structs, texts
-from ckpt.decode.rows import WORD, Rows
-from ckpt.decode.trouble import LeftToSpark, Undecodable, Unfit
-from ckpt.decode.types import FIXED, Shape, arrow_type, own_type, shape_of, width_of
+from ckpt.formats.rows.arrow import booleans, fixed, lists, offsets, spread, structs, texts
+from ckpt.formats.rows.errors import LeftToSpark, Undecodable, Unfit
+from ckpt.formats.rows.rows import WORD, Rows
+from ckpt.formats.rows.types import FIXED, Shape, arrow_type, own_type, shape_of, width_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 

@@ -1,4 +1,4 @@
-"""Rows as Avro from Arrow arrays, as Spark's ``AvroStateEncoder`` writes them: what ``ckpt.decode.avro`` reads.
+"""Rows as Avro from Arrow arrays, as Spark's ``AvroStateEncoder`` writes them: what ``ckpt.formats.rows.avro`` reads.
 
 Every field is a union of null and its type, but for elements of arrays and values of maps.
 """
@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.decode.avro import FIRST_GENERATION, VERSION
-from ckpt.decode.trouble import Undecodable
+from ckpt.formats.rows.avro import FIRST_GENERATION, VERSION
+from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 

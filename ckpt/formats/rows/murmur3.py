@@ -4,8 +4,8 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
-from ckpt.decode.encode import shortest
-from ckpt.decode.types import Shape, shape_of, unscaled
+from ckpt.formats.rows.key_bytes import shortest
+from ckpt.formats.rows.types import Shape, shape_of, unscaled
 from ckpt.model import Json
 
 SEED = 42

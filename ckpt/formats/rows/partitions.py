@@ -1,6 +1,6 @@
 """In which partitions Spark keeps many keys: ``pmod(Murmur3Hash(columns), partitions)`` with seed 42, over arrays.
 
-``ckpt.decode.murmur3`` does the same for one key; both are compared with what Spark answered.
+``ckpt.formats.rows.murmur3`` does the same for one key; both are compared with what Spark answered.
 """
 
 from collections.abc import Iterable
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.arrow import whole
-from ckpt.decode.encode import shortest
-from ckpt.decode.murmur3 import SEED, hash_bytes
-from ckpt.decode.trouble import Undecodable
-from ckpt.decode.types import FIXED, Shape, own_type, shape_of
+from ckpt.formats.rows.arrow import whole
+from ckpt.formats.rows.errors import Undecodable
+from ckpt.formats.rows.key_bytes import shortest
+from ckpt.formats.rows.murmur3 import SEED, hash_bytes
+from ckpt.formats.rows.types import FIXED, Shape, own_type, shape_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 

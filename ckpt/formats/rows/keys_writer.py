@@ -1,4 +1,4 @@
-"""Keys of RocksDB state from Arrow arrays, as each encoder of Spark writes them: what ``ckpt.decode.keys`` reads."""
+"""Keys of RocksDB state from Arrow arrays, as each encoder of Spark writes them: what ``ckpt.formats.rows.keys`` reads."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ckpt.decode.arrow import structs
-from ckpt.decode.building import memory, rows_from
-from ckpt.decode.rows import VERSION
-from ckpt.decode.trouble import Undecodable
-from ckpt.decode.types import FIXED
+from ckpt.formats.rows.arrow import structs
+from ckpt.formats.rows.errors import Undecodable
+from ckpt.formats.rows.rows import VERSION
+from ckpt.formats.rows.types import FIXED
+from ckpt.formats.rows.unsafe_writer import memory, rows_from
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import Json
 
@@ -34,7 +34,7 @@ def key_blobs(kind: Json, encoder: Json, keys: Any, rows: MakeRows = versioned) 
         kind: The key schema, a StructType in Spark's JSON.
         encoder: ``keyStateEncoderSpec`` as the state schema records it.
         keys: Without NULL.
-        rows: What makes the rows in them: UnsafeRows, or ``ckpt.decode.building_avro.rows``.
+        rows: What makes the rows in them: UnsafeRows, or ``ckpt.formats.rows.avro_writer.rows``.
 
     Raises:
         Undecodable: ckpt does not write keys of that encoder, or of a type in them.

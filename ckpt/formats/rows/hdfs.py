@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.decode.arrow import copied
-from ckpt.decode.rows import WORD
-from ckpt.decode.trouble import Undecodable
+from ckpt.formats.rows.arrow import copied
+from ckpt.formats.rows.errors import Undecodable
+from ckpt.formats.rows.rows import WORD
 
 _INT = 4
 _ALIKE = 32  # records of the same sizes in a row, after which many are looked at together

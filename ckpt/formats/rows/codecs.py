@@ -9,13 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.decode.trouble import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
 from ckpt.formats import lz4
 from ckpt.formats.blockstream import Stream
 from ckpt.formats.checksums import Corrupt, of_lz4_block
 from ckpt.formats.heads import snappy_blocks
 from ckpt.formats.lz4 import COMPRESSED, BadBlock
 from ckpt.formats.pieces import Pieces
+from ckpt.formats.rows.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
 
 MOST_BYTES = 1 << 30
 """How much of a partition is unpacked into memory, which then takes three to four times as much."""

@@ -9,8 +9,8 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ckpt.decode.trouble import Undecodable
-from ckpt.decode.types import Shape, shape_of
+from ckpt.formats.rows.errors import Undecodable
+from ckpt.formats.rows.types import Shape, shape_of
 from ckpt.model import Json
 
 _WORD = 8
