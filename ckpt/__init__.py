@@ -7,12 +7,12 @@ what asks Spark. ``docs/api.md`` lists all of them.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.reader import NotACheckpoint, open_checkpoint
 from ckpt.checks.sink_outlook import SinkOutcome, SinkOutlook
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import InNotebook
-from ckpt.reader import NotACheckpoint, open_checkpoint
 from ckpt.versions import Spark, __version__
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from ckpt.spark.needs import SparkMissing
     from ckpt.spark.preflight import describe_query, preflight
     from ckpt.spark.trouble import SparkFailed
-    from ckpt.state.units import StateUnit, state_units
+    from ckpt.state.reading.units import StateUnit, state_units
     from ckpt.verification import Estimate, StateVerification, verify_state
     from ckpt.ways.offsets import ImportPlan, OffsetsPlan, document_of, export_offsets, import_offsets, set_offsets
     from ckpt.ways.rewind import Replayed, RewindPlan, rewind
@@ -234,7 +234,7 @@ _LATER = {
     "ckpt.spark.executors": ("on_spark",),
     "ckpt.spark.preflight": ("describe_query", "preflight"),
     "ckpt.spark.trouble": ("SparkFailed",),
-    "ckpt.state.units": ("StateUnit", "state_units"),
+    "ckpt.state.reading.units": ("StateUnit", "state_units"),
     "ckpt.ways.offsets": (
         "ImportPlan",
         "OffsetsPlan",

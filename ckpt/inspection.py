@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ckpt import history
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint import history
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.offsets import SourceView
+from ckpt.checkpoint.state.space import size_of, temporary_files
 from ckpt.checks import check
 from ckpt.checks.first_start import into_noop
 from ckpt.checks.sink import findings_of, outlook, with_query_id
@@ -20,8 +22,6 @@ from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.outlook import SourceOutlook
 from ckpt.restart.rules import forecast
 from ckpt.sinklog.records import SinkLog
-from ckpt.sources import SourceView
-from ckpt.state.space import size_of, temporary_files
 from ckpt.texts import quoted_path
 from ckpt.verdict import verdict
 from ckpt.versions import Progress, Spark

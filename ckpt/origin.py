@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ckpt import settings
-from ckpt.checkpoint import STATE, Checkpoint
+from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.formats.statefiles import CHECKSUM, parse_name
 from ckpt.model import CommitLog, OffsetLog
 from ckpt.restart.logs import join_format, recorded_join_format

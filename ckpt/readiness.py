@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ckpt.change.activity import LOOKS_APART_S, age_s, changes
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checks.query import Compared, SparkAnswer, as_spark_says, operators_of
 from ckpt.checks.query_sources import sources_of
 from ckpt.checks.sink_outlook import SinkOutcome

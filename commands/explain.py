@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import StorageError, UsageError
 from ckpt.explain import Explanation, explain_error
 from ckpt.inspection import Inspection, inspect
-from ckpt.reader import open_checkpoint
 from ckpt.storage.argument_files import ends
 from ckpt.storage.base import one_line
 

@@ -5,12 +5,12 @@ from typing import Annotated
 import typer
 
 from ckpt import inspection
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import UsageError
 from ckpt.findings import Asked
 from ckpt.live.options import source_options
 from ckpt.live.records import LiveSource
-from ckpt.reader import open_checkpoint
 from ckpt.sinklog.records import SinkLog
 
 from . import options

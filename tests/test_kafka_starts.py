@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.reader import open_checkpoint
+from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.rules import forecast
 from ckpt.versions import Progress, Spark

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ckpt import inspection
+from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.findings import Severity
-from ckpt.reader import read_checkpoint
 from ckpt.storage import Folder, Listing
 from ckpt.storage.local import LocalStorage
 from tests import contract

@@ -4,10 +4,8 @@ import json
 
 import pytest
 
-from ckpt.advance import Advance, Unit, advance, advances
-from ckpt.formats.offsets import parse_offset_log
-from ckpt.model import Json, OffsetLog
-from ckpt.sources import (
+from ckpt.checkpoint.sources.advance import Advance, Unit, advance, advances
+from ckpt.checkpoint.sources.offsets import (
     DeltaOffset,
     FileOffset,
     IcebergOffset,
@@ -19,6 +17,8 @@ from ckpt.sources import (
     source_type,
     source_views,
 )
+from ckpt.formats.offsets import parse_offset_log
+from ckpt.model import Json, OffsetLog
 
 
 def kafka(**topics: Json) -> Json:

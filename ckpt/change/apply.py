@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from ckpt.change.activity import Refused, must_be_quiet
 from ckpt.change.backup import Change, Manifest, ManifestEntry, fingerprint, load, must_be_whole, original, save
 from ckpt.change.steps import Content, Step
-from ckpt.checkpoint import METADATA
+from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import one_line

@@ -23,7 +23,7 @@ from hashlib import sha256
 from typing import Any
 
 from ckpt.change.steps import Content, Step, sidecar
-from ckpt.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE
+from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import one_line, temporary

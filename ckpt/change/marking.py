@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from ckpt.change.plan import ChangePlan, First
 from ckpt.change.steps import Changed, Step
-from ckpt.checkpoint import FIRST_START, OFFSETS
+from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS
 from ckpt.checks.first_start import first_start
 from ckpt.formats.marks import build_first_start
 from ckpt.inspection import inspect

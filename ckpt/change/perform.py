@@ -10,8 +10,8 @@ from ckpt.change.backup_location import backup_at, backup_to, must_keep
 from ckpt.change.plan import ChangePlan
 from ckpt.change.steps import Changed
 from ckpt.change.verification import broken_promise
+from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection import inspect
-from ckpt.reader import read_checkpoint
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.open_writer import open_writer
 from ckpt.storage.writer import Writer

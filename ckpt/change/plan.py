@@ -6,11 +6,11 @@ from enum import StrEnum
 from typing import ClassVar, Self
 
 from ckpt.change.steps import Changed, Step
+from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checks.sink_outlook import SinkOutlook
 from ckpt.findings import Asked
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import InNotebook
-from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.storage import Storage
 from ckpt.storage.base import one_line

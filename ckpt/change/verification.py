@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError
 from ckpt.inspection import inspect
-from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import Forecast
 from ckpt.storage import Storage
 

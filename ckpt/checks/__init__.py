@@ -3,7 +3,7 @@
 Whatever stops or spoils a start is found by the forecast (``ckpt.restart``) and not looked for again here.
 """
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checks import files, logs, sources, state
 from ckpt.findings import Finding
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ckpt import diagnoses
-from ckpt.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.findings import Finding
 from ckpt.formats.names import batch_names
 from ckpt.model import Kind

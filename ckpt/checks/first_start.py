@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ckpt import diagnoses
-from ckpt.checkpoint import FIRST_START, Checkpoint
+from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
 from ckpt.checks.sink_outlook import SinkOutlook
 from ckpt.findings import Finding
 from ckpt.model import FirstStart, Unreadable

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ckpt import diagnoses
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.history import Pattern, pattern, unplanned
 from ckpt.findings import Finding
-from ckpt.history import Pattern, pattern, unplanned
 from ckpt.model import OffsetLog
 
 

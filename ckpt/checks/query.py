@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ckpt import diagnoses, settings
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.findings import Diagnosis, Finding, Severity
 from ckpt.formats.operators import OperatorName
 from ckpt.model import ColumnFamily, Json, Operator, Store

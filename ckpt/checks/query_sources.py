@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-from ckpt import diagnoses, history
-from ckpt.checkpoint import Checkpoint
+from ckpt import diagnoses
+from ckpt.checkpoint import history
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.file_logs import refused
+from ckpt.checkpoint.sources.offsets import KafkaOffset, SourceType, SourceView, decode
 from ckpt.checks.query import Compared
-from ckpt.filelogs import refused
 from ckpt.findings import Finding
 from ckpt.query import DescribedSource, QueryDescription
-from ckpt.sources import KafkaOffset, SourceType, SourceView, decode
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_inside
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ckpt import diagnoses
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checks.sink_outlook import Batches, SinkOutcome, SinkOutlook
 from ckpt.findings import Finding
 from ckpt.restart.forecast import Forecast

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 from ckpt import diagnoses
-from ckpt.advance import advances
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.advance import advances
 from ckpt.findings import Finding
 from ckpt.formats.compaction import compactible_log
 from ckpt.model import OffsetLog

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from ckpt import diagnoses
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.history import Pattern, pattern
 from ckpt.findings import Finding
-from ckpt.history import Pattern, pattern
 from ckpt.model import DamageKind, Kind
 from ckpt.restart.state_errors import load_failure
 from ckpt.texts import span

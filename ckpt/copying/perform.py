@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ckpt.change.steps import Changed, sidecar
-from ckpt.checkpoint import METADATA
+from ckpt.checkpoint.checkpoint import METADATA
+from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.copying.pieces import Pieces, is_large
 from ckpt.copying.placing import AT_ONCE, Placing, check_apart, incomplete, open_new, options_for
 from ckpt.copying.selection import Selection, select
@@ -16,7 +17,6 @@ from ckpt.formats.metadata import build_metadata, parse_metadata
 from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import QueryMetadata
-from ckpt.reader import read_checkpoint
 from ckpt.sinks import shared_with_a_copy
 from ckpt.storage import Listing, ReadRequest, Storage, open_storage
 from ckpt.storage.locations import spark_uri

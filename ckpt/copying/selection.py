@@ -13,20 +13,20 @@ from functools import cached_property
 
 from ckpt.change.plan import NEVER_FINISHED
 from ckpt.change.steps import Changed, sidecar, unread_removals
-from ckpt.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.state.context import context_of
+from ckpt.checkpoint.state.folders import LOGS, SSTS, find_operators
+from ckpt.checkpoint.state.load import load_stores
+from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError, StorageError
 from ckpt.formats.rocksdb import parse_zip_tail
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Kind, RocksDBSnapshot, StateFile, StateFileKind
-from ckpt.reader import read_checkpoint
 from ckpt.relocate import plan_relocation
 from ckpt.restart.forecast import Forecast
-from ckpt.state.context import context_of
-from ckpt.state.folders import LOGS, SSTS, find_operators
-from ckpt.state.load import load_stores
-from ckpt.state.steps import run
 from ckpt.storage import Listing, ReadRequest, Storage
 from ckpt.storage.locations import spark_uri
 from ckpt.ways.beyond import beyond

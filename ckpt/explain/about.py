@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.texts import span
 
 _LONGEST = 2000  # characters of a line that are looked at

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ckpt import settings
 from ckpt.model import Provider
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.versions import Spark
 
 PROVIDER_CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: settings.ROCKSDB_PROVIDER}

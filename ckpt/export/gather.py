@@ -7,7 +7,7 @@ from ckpt.export.columns import BLURRED, TTL, Column, Dropped, Holds, Names, blu
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import array_of, fields_of, name_and_type, struct_of, type_at, type_named
 from ckpt.model import Json
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 EXPIRES = "expires_at_ms"
 _GROUP_STATE = "groupState"  # of mapGroupsWithState and its kin (``FlatMapGroupsWithStateExecHelper``)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
 
+from ckpt.checkpoint.state.ranges import common
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.export.choose import Wanted
 from ckpt.export.columns import Columns, Dropped, Holds, Names
@@ -16,8 +17,7 @@ from ckpt.export.gather import InitialColumn, keys_of, state_of
 from ckpt.export.moment import Moment
 from ckpt.export.reading import Question, Reading, plan_readings
 from ckpt.formats.types import array_of, fields_of, map_of, struct_of, type_at
-from ckpt.state.ranges import common
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.versions import NEWEST, Spark, newest
 
 __all__ = ["Holds", "InitialColumn", "InitialPlan", "InitialShape", "plan_initial_state", "plan_initial_states"]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.errors import CkptError
 from ckpt.model import Json, QueryMetadata, Unreadable
 

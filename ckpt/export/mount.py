@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
 from ckpt.errors import StorageError
 from ckpt.formats.limits import too_large
 from ckpt.formats.operators import OperatorName
 from ckpt.model import Json
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 from ckpt.storage.locations import spark_uri
 
 VIEW = "viewfs"

@@ -4,7 +4,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.export.choose import Wanted, check_operators, choose_batch, choose_units
 from ckpt.export.columns import Columns, flat_columns
@@ -12,8 +13,7 @@ from ckpt.export.confs import Conf, Situation, confs_for
 from ckpt.export.moment import Moment, moment_of
 from ckpt.export.mount import Mount, mount_for
 from ckpt.model import Json, Provider
-from ckpt.reader import open_checkpoint
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.locations import spark_uri
 from ckpt.versions import NEWEST, Spark, first_with

@@ -8,7 +8,7 @@ from itertools import islice
 
 from ckpt.change.plan import STOP_FIRST, First, NoWay, Replay
 from ckpt.change.steps import Step, writing
-from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.fixes import offsets_again, read_again
 from ckpt.fixes.commit_again import commit_again
 from ckpt.fixes.tidy import Tidied

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from ckpt.change.plan import NoWay
 from ckpt.change.steps import sidecar
-from ckpt.checkpoint import COMMITS, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, Checkpoint
+from ckpt.checkpoint.state.context import context_of
+from ckpt.checkpoint.state.folders import StorePartition, find_operators
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.sidecars import HadoopChecksums, parse_hadoop_sidecar
 from ckpt.model import CommitLog, Unreadable
-from ckpt.state.context import context_of
-from ckpt.state.folders import StorePartition, find_operators
 from ckpt.storage import Storage
 
 UniqueIds = Mapping[int, tuple[tuple[str, ...], ...]]

@@ -12,10 +12,10 @@ from itertools import pairwise
 
 from ckpt.change.plan import NoWay
 from ckpt.change.steps import Step, writing
-from ckpt.checkpoint import OFFSETS, Checkpoint
-from ckpt.filelogs import file_source_logs, files_between
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.sources.file_logs import file_source_logs, files_between
+from ckpt.checkpoint.sources.offsets import FileOffset, decode
 from ckpt.model import OffsetLog
-from ckpt.sources import FileOffset, decode
 from ckpt.storage import Storage
 
 _MOST = 1_000  # batches, a file each

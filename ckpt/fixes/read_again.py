@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.change.steps import Step, writing
-from ckpt.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.model import Unreadable
 from ckpt.storage import Storage
 

@@ -14,13 +14,13 @@ from ckpt.change.perform import How, perform
 from ckpt.change.plan import FINISHED_AGAIN, NEVER_FINISHED, SINK_DROPS, ChangePlan, First, NoWay, inspect_changed
 from ckpt.change.sink import for_sink
 from ckpt.change.steps import Changed
-from ckpt.checkpoint import METADATA, Checkpoint
+from ckpt.checkpoint.checkpoint import METADATA, Checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import UsageError, argument
 from ckpt.fixes.choices import DRAFTERS, Cost, Draft, WayName, tidying
 from ckpt.fixes.tidy import Tidied, tidy
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import QueryMetadata
-from ckpt.reader import read_checkpoint
 from ckpt.sinklog.reading import sink_of
 from ckpt.sinklog.records import SinkLog
 from ckpt.storage import Storage

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ckpt.change.steps import Step, removals, sidecar, unread_removals, writing
-from ckpt.checkpoint import COMMITS, METADATA, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, Checkpoint
 from ckpt.errors import UsageError, argument
 from ckpt.formats.metadata import build_metadata
 from ckpt.model import DamageKind, QueryMetadata, Unreadable

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE
+from ckpt.checkpoint.state.folders import numbered
 from ckpt.errors import NotFound, StorageError
-from ckpt.state.folders import numbered
 from ckpt.storage import Folder, Root
 
 _PARTS = frozenset((OFFSETS, COMMITS, METADATA, SOURCES, STATE))

@@ -5,15 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.checkpoint.history import sources
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.offsets import SourceType
 from ckpt.errors import CkptError, NotFound, SourceError
 from ckpt.fleet.rows import ScannedCheckpoint, row, unreadable
-from ckpt.history import sources
 from ckpt.inspection import inspect
 from ckpt.live.asking import ask_sources
 from ckpt.processes import can_share, in_any_order
-from ckpt.reader import read_checkpoint
-from ckpt.sources import SourceType
 from ckpt.storage import Root, open_storage
 
 _WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ckpt.checkpoint.history import sources
+from ckpt.checkpoint.sources.offsets import KafkaOffset, decode
 from ckpt.findings import Severity, worst
-from ckpt.history import sources
 from ckpt.inspection import Inspection
 from ckpt.model import Kind, Operator, Store
 from ckpt.restart.forecast import Outcome
-from ckpt.sources import KafkaOffset, decode
 
 _WORST_LAST = (
     Outcome.RESUMES,

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.history import Pattern, pattern
 from ckpt.diagnoses.others import OFFSETS_WENT_BACK
 from ckpt.handoff.starts import Begin, SourceStart
-from ckpt.history import Pattern, pattern
 from ckpt.inspection import RatedFinding
 from ckpt.model import QueryMetadata
 from ckpt.sinks import SINKS

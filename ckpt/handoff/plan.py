@@ -5,19 +5,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ckpt.advance import advances
-from ckpt.checkpoint import Checkpoint
-from ckpt.filelogs import source_folder
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.history import rate_sources
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.advance import advances
+from ckpt.checkpoint.sources.file_logs import source_folder
+from ckpt.checkpoint.sources.offsets import FileOffset, decode, source_views
+from ckpt.checkpoint.state.ranges import Ranges, common, ranges_of
 from ckpt.handoff.caveats import SinkMeaning, doubts, sinks, skipped, warnings
 from ckpt.handoff.files_read import files_read
 from ckpt.handoff.starts import SourceStart, in_doubt, source_start
-from ckpt.history import rate_sources
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Kind, Unreadable
-from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import SourceRange, source_ranges
-from ckpt.sources import FileOffset, decode, source_views
-from ckpt.state.ranges import Ranges, common, ranges_of
 from ckpt.storage import Storage, open_storage
 from ckpt.texts import ranges
 

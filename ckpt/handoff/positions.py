@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ckpt.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.history import rate_sources
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.offsets import RateMicroBatchOffset, SourceType, SourceView, decode, source_views
 from ckpt.handoff.plan import recreated_topics
 from ckpt.handoff.starts import NOT_READ, source_start
-from ckpt.history import rate_sources
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Json, Kind, Unreadable
-from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import SourceRange, source_ranges
-from ckpt.sources import RateMicroBatchOffset, SourceType, SourceView, decode, source_views
 from ckpt.storage import Storage, open_storage
 
 _FILES = (

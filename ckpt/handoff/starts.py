@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from ckpt.checkpoint.sources.offsets import DeltaOffset, IcebergOffset, KafkaOffset, SourceType, SourceView, decode
 from ckpt.model import Json
-from ckpt.sources import DeltaOffset, IcebergOffset, KafkaOffset, SourceType, SourceView, decode
 
 
 class Begin(StrEnum):

@@ -19,7 +19,7 @@ from ckpt.importing.fitting import struct
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json
 from ckpt.native.groups import groups_of, occurrences
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 _LENGTH = 4
 

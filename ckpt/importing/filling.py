@@ -34,7 +34,7 @@ from ckpt.rewrite.spreading import grouping_of, grouping_of_unit, is_single, par
 from ckpt.rewrite.stored import Stored, division, stored, together
 from ckpt.rewrite.stores import Families, families_of
 from ckpt.rewrite.writing import NewState
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 _NORMALISED = frozenset(
     {

@@ -16,7 +16,7 @@ from ckpt.importing.fitting import fitted, not_null, struct
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json
 from ckpt.native.batches import columns_of
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 
 MATCHED = "matched"
 """Of a join side: whether a row was joined already. Not in an export; it may be given for rows."""

@@ -14,7 +14,7 @@ from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields
 from ckpt.importing.frames import MATCHED, columns_from
 from ckpt.importing.trouble import Misfit
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 from ckpt.storage.base import one_line
 
 

@@ -20,7 +20,7 @@ from ckpt.model import Json
 from ckpt.native.entries import entries_of
 from ckpt.native.layout import layout_of
 from ckpt.native.shapes import raw
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 
 
 def matched_of(chosen: Chosen, unit: StateUnit, columns: Sequence[Any], given: Any, only: int | None = None) -> Any:

@@ -13,7 +13,7 @@ from ckpt.formats.types import name_and_type, named_fields, struct_of
 from ckpt.importing.fitting import struct
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json, Operator
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 
 
 def must_agree(operator: Operator, recorded: Mapping[str, str], unit: StateUnit, columns: list[Any]) -> None:

@@ -18,7 +18,7 @@ from ckpt.importing.given import Taken, joined
 from ckpt.model import Operator, Store
 from ckpt.rewrite.spreading import places_of
 from ckpt.rewrite.stored import division
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 
 _MATCHED, _ROW = "matched", "row"
 

@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ckpt import history
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint import history
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.offsets import DeltaOffset, KafkaOffset, SourceType, SourceView, decode, value_of
 from ckpt.errors import SourceError, StorageError, UsageError
 from ckpt.live import delta_options, iceberg, kafka
 from ckpt.live.delta import ask_delta
@@ -14,7 +15,6 @@ from ckpt.live.kafka_options import SERVERS, librdkafka, plain
 from ckpt.live.options import lower, other_rules
 from ckpt.live.records import KafkaNow, LiveSource, Part, TopicNow
 from ckpt.model import Json, OffsetLog
-from ckpt.sources import DeltaOffset, KafkaOffset, SourceType, SourceView, decode, value_of
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_kind
 

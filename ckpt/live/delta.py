@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.offsets import DeltaOffset, decode, value_of
 from ckpt.errors import NotFound, SourceError, StorageError
 from ckpt.formats.deltachanges import AddedFile, TableMetadata, TableVersion, reads_as, table_metadata, table_version
 from ckpt.formats.deltalog import segment
@@ -14,7 +15,6 @@ from ckpt.live.delta_options import delta_options
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
 from ckpt.model import Fault, Json, OffsetLog
 from ckpt.sinklog.deltafiles import DELTA_LOG, checkpoint_rows, log_lines, staged
-from ckpt.sources import DeltaOffset, decode, value_of
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.texts import masked

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from urllib.parse import unquote
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.history import batch_entries
+from ckpt.checkpoint.sources.file_logs import refused, source_folder
 from ckpt.errors import NotFound, SourceError, StorageError, UsageError
-from ckpt.filelogs import refused, source_folder
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.names import compactible_id
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
-from ckpt.history import batch_entries
 from ckpt.live.options import flag
 from ckpt.live.records import FilesNow
 from ckpt.model import Unreadable

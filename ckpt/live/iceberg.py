@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.offsets import IcebergOffset, decode, value_of
 from ckpt.errors import NotFound, SourceError, StorageError
 from ckpt.formats.iceberg import IcebergTable, is_metadata
 from ckpt.formats.limits import LARGEST_RECORD
@@ -18,7 +19,6 @@ from ckpt.sinklog.icebergfiles import (
     read_metadata_file,
     read_table,
 )
-from ckpt.sources import IcebergOffset, decode, value_of
 from ckpt.storage import open_storage
 from ckpt.storage.base import one_line
 from ckpt.texts import masked

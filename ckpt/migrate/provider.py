@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.state.rewritable import LAST_START, Form, why_not
 from ckpt.checks.first_start import into_noop, sinks_have_it
 from ckpt.errors import CkptError
 from ckpt.export.choose import Wanted
@@ -22,8 +23,7 @@ from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.variables import Family, family_of
 from ckpt.model import Kind, Provider
 from ckpt.settings import PROVIDER_CLASS
-from ckpt.state.rewritable import LAST_START, Form, why_not
-from ckpt.state.units import state_units
+from ckpt.state.reading.units import state_units
 from ckpt.texts import quoted_path
 
 PROVIDER_NAMES = {

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
+from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
 from ckpt.migrate.written import Written
 from ckpt.model import Provider
-from ckpt.state.folders import FileId, StorePartition, find_operators
 from ckpt.storage import Listing
 
 

@@ -7,8 +7,8 @@ without it a batch writes ``V.zip`` alone (Spark class ``RocksDB``, ``commit``).
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ckpt.checkpoint.state.folders import StorePartition, find_operators
 from ckpt.model import Provider
-from ckpt.state.folders import StorePartition, find_operators
 from ckpt.storage import Listing
 
 _SHOWN = 5  # how many of the newest versions are listed file by file

@@ -10,7 +10,7 @@ from ckpt.model import Json
 from ckpt.native import shapes
 from ckpt.native.entries import entries_of
 from ckpt.native.layout import layout_of
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 
 def columns_of(unit: StateUnit, *, partition_id: bool = False) -> Columns:

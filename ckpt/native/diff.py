@@ -19,7 +19,7 @@ from ckpt.native import shapes
 from ckpt.native.batches import columns_of, raw_batches
 from ckpt.native.groups import groups_of, occurrences
 from ckpt.native.plain import plain
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 _BY_KEY = (UnitKind.KEY, UnitKind.DEDUPLICATION, UnitKind.STORE, UnitKind.VALUE, UnitKind.MAP)
 

@@ -18,7 +18,7 @@ from ckpt.model import Provider
 from ckpt.native import hdfs, rocksdb
 from ckpt.native.files import StoreFiles, fitting
 from ckpt.native.layout import Layout
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 
 _LENGTH = 4
 _COMMA = 0x2C

@@ -25,7 +25,7 @@ from ckpt.native.parquet import ParquetFile, spark_schema
 from ckpt.native.parquet import why_not as parquet_why_not
 from ckpt.native.plain import plain
 from ckpt.native.spread import opened, rows_in, side_by_side
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 
 _SUCCESS = "_SUCCESS"  # what Spark puts into a folder that is written (``FileOutputCommitter``)
 

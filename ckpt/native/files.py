@@ -3,6 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ckpt.checkpoint.state.chains import Chain, WantedVersion, chain_to
+from ckpt.checkpoint.state.context import Context
+from ckpt.checkpoint.state.folders import StorePartition, find_operators
+from ckpt.checkpoint.state.lineages import read_lineages
+from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError
 from ckpt.export.choose import StateDamaged
 from ckpt.export.reading import Chosen
@@ -11,11 +16,6 @@ from ckpt.formats.rows.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecoda
 from ckpt.formats.statefiles import LZ4, Lineage
 from ckpt.model import Provider, StateFileKind
 from ckpt.settings import ROW_CHECKSUM
-from ckpt.state.chains import Chain, WantedVersion, chain_to
-from ckpt.state.context import Context
-from ckpt.state.folders import StorePartition, find_operators
-from ckpt.state.lineages import read_lineages
-from ckpt.state.steps import run
 from ckpt.storage import Storage
 
 MOST_ROWS = 1 << 16

@@ -22,7 +22,7 @@ from ckpt.native.entries import Entries, entries_of
 from ckpt.native.groups import groups_of
 from ckpt.native.layout import layout_of
 from ckpt.native.plain import plain
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 
 
 @dataclass(frozen=True, slots=True)

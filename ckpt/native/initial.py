@@ -21,7 +21,7 @@ from ckpt.formats.rows.types import arrow_type
 from ckpt.native.entries import Entries, entries_of
 from ckpt.native.groups import groups_of
 from ckpt.native.layout import layout_of
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 
 @dataclass(slots=True)

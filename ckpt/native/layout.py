@@ -10,7 +10,7 @@ from ckpt.formats.rows.keys import no_prefix, prefix
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import ColumnFamily, Json, Operator, Provider, Store
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 _TIMERS = "_keyToTimestamp"
 _MERGED = "keyWithTsToValues"  # join state format 4: the rows of a key and time in one value

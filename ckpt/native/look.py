@@ -18,7 +18,7 @@ from ckpt.native.layout import layout_of
 from ckpt.native.lookup import KeyPart, key_parts, key_row, matching, partition_for, spread_over
 from ckpt.native.plain import plain
 from ckpt.native.spread import rows_in
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 
 
 @dataclass(frozen=True, slots=True)

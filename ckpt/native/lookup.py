@@ -21,7 +21,7 @@ from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.native.files import context_of
 from ckpt.settings import STRICT_DISTRIBUTION
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 _KEY = "key_"
 _EVENT_TIME = "__event_time"

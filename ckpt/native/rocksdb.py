@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from ckpt.checkpoint.state.folders import SSTS
 from ckpt.formats import zipentries
 from ckpt.formats.checksums import Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
@@ -18,7 +19,6 @@ from ckpt.formats.rows.row_checksums import plain_changes, plain_value
 from ckpt.model import RocksDBSnapshot, Unreadable
 from ckpt.native.files import MOST_ROWS, StoreFiles
 from ckpt.native.temporary import no_room, temporary
-from ckpt.state.folders import SSTS
 from ckpt.storage.locations import local_path
 
 _IN_A_ZIP = re.compile(r"CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d+|\d+\.log")

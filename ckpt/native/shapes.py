@@ -12,7 +12,7 @@ from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields, type_at
 from ckpt.model import Json
 from ckpt.native.entries import Entries
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 
 def raw_schema(unit: StateUnit) -> Any:

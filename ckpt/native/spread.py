@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ckpt.checkpoint.state.folders import SSTS
 from ckpt.errors import UsageError
 from ckpt.export.choose import Wanted
 from ckpt.export.columns import PARTITION, Columns
@@ -20,8 +21,7 @@ from ckpt.native.files import StoreFiles, fitting
 from ckpt.native.layout import layout_of
 from ckpt.native.temporary import temporary
 from ckpt.processes import Work, can_share, in_order
-from ckpt.state.folders import SSTS
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 
 _WORTH_A_PROCESS = 16 << 20  # bytes of files: what takes twice as long to decode as a process to start
 _UNPACKED = 10  # times the bytes of its files: what HDFS-backed state takes as rows

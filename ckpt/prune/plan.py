@@ -6,16 +6,16 @@ from typing import ClassVar
 
 from ckpt.change.plan import STOP_FIRST, ChangePlan
 from ckpt.change.steps import Changed, Step, unread_removals
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.state.context import oldest_needed
+from ckpt.checkpoint.state.load import is_serious
+from ckpt.checkpoint.state.read_steps import run
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Provider
 from ckpt.prune.unneeded import Pruned, unneeded_files
-from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import Forecast
 from ckpt.settings import PROVIDER_CLASS
-from ckpt.state.context import oldest_needed
-from ckpt.state.load import is_serious
-from ckpt.state.steps import run
 from ckpt.storage import Storage
 from ckpt.ways.targets import Replayed, possible
 

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.state.chains import chain_to
+from ckpt.checkpoint.state.context import Context, context_of
+from ckpt.checkpoint.state.file_ends import Verified, verify
+from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
+from ckpt.checkpoint.state.lineages import read_lineages
+from ckpt.checkpoint.state.load import sst_verdicts
+from ckpt.checkpoint.state.read_steps import Step
+from ckpt.checkpoint.state.space import base_of, below, orphans, temporary_files
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import CHECKSUM, LZ4
-from ckpt.state.chains import chain_to
-from ckpt.state.context import Context, context_of
-from ckpt.state.folders import FileId, StorePartition, find_operators
-from ckpt.state.lineages import read_lineages
-from ckpt.state.load import sst_verdicts
-from ckpt.state.space import base_of, below, orphans, temporary_files
-from ckpt.state.steps import Step
-from ckpt.state.verify import Verified, verify
 from ckpt.storage import Listing
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt import filelogs
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources import file_logs as filelogs
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.sourcelogs import SinkFile, SourceFile, parse_sink_log
 from ckpt.model import Unreadable

@@ -12,16 +12,16 @@ from typing import ClassVar
 
 from ckpt.change.plan import ChangePlan, inspect_changed
 from ckpt.change.steps import must_fit, writing
-from ckpt.checkpoint import STATE, Checkpoint
+from ckpt.checkpoint.checkpoint import STATE, Checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.state.folders import lies_elsewhere, numbered
 from ckpt.errors import CkptError, StorageError
 from ckpt.formats.operators import parse_operator_metadata, with_schema_paths
 from ckpt.inspection import inspect
 from ckpt.model import Unreadable
-from ckpt.reader import read_checkpoint
 from ckpt.relocate.outside import OutsidePaths, held_elsewhere
 from ckpt.relocate.spark_root import default_root, root_of
 from ckpt.relocate.warnings import warnings
-from ckpt.state.folders import lies_elsewhere, numbered
 from ckpt.storage import ReadRequest, Storage
 from ckpt.storage.locations import is_same_place
 

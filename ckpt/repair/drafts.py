@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ckpt.change.plan import NoWay, Replay
 from ckpt.change.steps import Step, removals, sidecar, writing
-from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.model import OffsetLog
 from ckpt.repair.plan import Strategy
 from ckpt.restart.forecast import source_ranges

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from ckpt.change.plan import STOP_FIRST
-from ckpt.checkpoint import Checkpoint
-from ckpt.history import Pattern, pattern
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.history import Pattern, pattern
 from ckpt.restart.forecast import Forecast
 from ckpt.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.verdict import spell

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ckpt import diagnoses, settings
-from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.findings import Diagnosis, Finding
 from ckpt.formats.operators import OPERATORS
 from ckpt.formats.statefiles import JOIN_STORES

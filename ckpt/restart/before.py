@@ -3,8 +3,8 @@
 import re
 
 from ckpt import diagnoses
-from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, STATE
-from ckpt.filelogs import file_source_logs
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
+from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.findings import Finding
 from ckpt.model import Fault, Kind, Unreadable
 from ckpt.restart import messages

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from ckpt.checkpoint.sources.offsets import DeltaOffset, decode
 from ckpt.live.records import DeltaNow, FileNow, VersionNow
 from ckpt.model import Json
 from ckpt.restart.outlook import counted
-from ckpt.sources import DeltaOffset, decode
 
 
 def place(value: Json) -> DeltaOffset | None:

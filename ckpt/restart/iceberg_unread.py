@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from ckpt.checkpoint.sources.offsets import IcebergOffset
 from ckpt.live.records import SnapshotNow
 from ckpt.restart.outlook import counted
-from ckpt.sources import IcebergOffset
 
 
 def count_of(snapshots: Sequence[SnapshotNow]) -> str:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import takewhile
 
+from ckpt.checkpoint.sources.offsets import NO_TOPIC_YET, KafkaOffset, decode
 from ckpt.live.records import KafkaNow, Part, PartitionNow
 from ckpt.model import Json
 from ckpt.restart import messages
 from ckpt.restart.forecast import SourceRange
-from ckpt.sources import NO_TOPIC_YET, KafkaOffset, decode
 from ckpt.versions import Rules
 
 

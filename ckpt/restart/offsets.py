@@ -3,15 +3,10 @@
 from collections.abc import Mapping
 
 from ckpt import diagnoses
-from ckpt.advance import Advance, advance
-from ckpt.checkpoint import OFFSETS
-from ckpt.filelogs import file_source_logs
-from ckpt.findings import Diagnosis, Finding
-from ckpt.model import Json, SourceOffset
-from ckpt.restart import messages, remedies
-from ckpt.restart.forecast import Forecast, Outcome
-from ckpt.restart.start import MOST_BATCHES, Start
-from ckpt.sources import (
+from ckpt.checkpoint.checkpoint import OFFSETS
+from ckpt.checkpoint.sources.advance import Advance, advance
+from ckpt.checkpoint.sources.file_logs import file_source_logs
+from ckpt.checkpoint.sources.offsets import (
     NO_TOPIC_YET,
     FileOffset,
     KafkaOffset,
@@ -21,6 +16,11 @@ from ckpt.sources import (
     is_kafka,
     value_of,
 )
+from ckpt.findings import Diagnosis, Finding
+from ckpt.model import Json, SourceOffset
+from ckpt.restart import messages, remedies
+from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.restart.start import MOST_BATCHES, Start
 
 
 def malformed_offsets(start: Start) -> Forecast | None:

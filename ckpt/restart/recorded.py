@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt import settings
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.model import OffsetLog
 from ckpt.texts import masked
 from ckpt.versions import RECORDED, Recorded, Spark

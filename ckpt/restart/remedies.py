@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from ckpt import diagnoses
-from ckpt.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.model import Json
 from ckpt.sinks import DROPS_OR_REPEATS
 from ckpt.storage.locations import local_path

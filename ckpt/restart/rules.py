@@ -4,7 +4,7 @@ They follow ``MicroBatchExecution.populateStartOffsets`` and what it calls; the 
 decides. ``docs/restart.md`` explains them in the same order, and ``tests/oracle`` holds Spark's own answers.
 """
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.restart import batch, before, logs, offsets
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.start import Start

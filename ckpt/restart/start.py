@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ckpt import diagnoses
-from ckpt.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.history import is_empty
 from ckpt.findings import Diagnosis, Finding
-from ckpt.history import is_empty
 from ckpt.restart import remedies
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.texts import span

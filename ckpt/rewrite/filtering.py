@@ -28,7 +28,7 @@ from ckpt.native.shapes import flat, flat_schema, raw
 from ckpt.rewrite.condition import Condition, can_take, known_as, listed, parsed
 from ckpt.rewrite.dropping import Column, Dropping
 from ckpt.rewrite.spreading import columns_of, is_single
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 
 
 class Encoded(Protocol):

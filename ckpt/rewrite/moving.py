@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt import settings
+from ckpt.checkpoint.state.rewritable import Form
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
 from ckpt.model import Operator, Provider, Store
@@ -34,7 +35,6 @@ from ckpt.rewrite.spreading import is_single, places_of
 from ckpt.rewrite.stored import Stored, division, together
 from ckpt.rewrite.stores import Families, Moving, Tally, families_of
 from ckpt.rewrite.writing import NewState
-from ckpt.state.rewritable import Form
 
 _HEAD = struct.Struct(">BI")  # of a message: what it is, and the bytes of a path
 _FILE, _SAID = range(2)

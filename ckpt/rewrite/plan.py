@@ -6,7 +6,9 @@ from itertools import chain
 from uuid import uuid4
 
 from ckpt import settings
-from ckpt.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
+from ckpt.checkpoint.state.folders import STATE
+from ckpt.checkpoint.state.rewritable import LAST_START, Form, why_not
 from ckpt.checks.first_start import into_noop, sinks_have_it
 from ckpt.copying import Selection
 from ckpt.export.reading import Chosen
@@ -19,9 +21,7 @@ from ckpt.rewrite.dropping import Dropping, Key, check_known, dropping_for
 from ckpt.rewrite.filtering import Leaving, filters_for
 from ckpt.rewrite.logs import CannotRewrite, commit_with, offsets_with, operator_with
 from ckpt.rewrite.spreading import columns_of
-from ckpt.state.folders import STATE
-from ckpt.state.rewritable import LAST_START, Form, why_not
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 
 CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: settings.ROCKSDB_PROVIDER}
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from ckpt.checkpoint.state.folders import SSTS
 from ckpt.errors import CkptError
 from ckpt.formats.rows.codecs import compressed, decompressed
 from ckpt.formats.rows.rocksdb import library
@@ -24,7 +25,6 @@ from ckpt.model import Json
 from ckpt.native.temporary import no_room, temporary
 from ckpt.rewrite.stored import Stored, records
 from ckpt.rewrite.stores import Families
-from ckpt.state.folders import SSTS
 from ckpt.storage.base import one_line
 
 _LENGTH = struct.Struct(">i")

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from ckpt.change.steps import Changed
-from ckpt.checkpoint import COMMITS, OFFSETS
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.state.folders import STATE
 from ckpt.copying import Selection
 from ckpt.copying.placing import Placing, incomplete, open_new, options_for
 from ckpt.errors import StorageError, UsageError
@@ -18,13 +20,11 @@ from ckpt.export.reading import Chosen, Question, choose
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection import inspect
 from ckpt.model import Operator, Provider, Store
-from ckpt.reader import read_checkpoint
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, stores_of
 from ckpt.rewrite.snapshots import hdfs_snapshot, rocksdb_snapshot
 from ckpt.rewrite.spreading import places_of
 from ckpt.rewrite.stored import Stored
 from ckpt.rewrite.stores import Families
-from ckpt.state.folders import STATE
 from ckpt.storage.locations import spark_uri
 
 Watcher = Callable[[int, int], None]

@@ -6,12 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ckpt.checkpoint import OFFSETS, STATE
+from ckpt.checkpoint.checkpoint import OFFSETS, STATE
+from ckpt.checkpoint.reader import open_checkpoint
+from ckpt.checkpoint.sources.offsets import SourceType
 from ckpt.checks.query import described_families
 from ckpt.model import Operator
 from ckpt.query import DescribedOperator, DescribedSource, DescribedStore, QueryDescription
-from ckpt.reader import open_checkpoint
-from ckpt.sources import SourceType
 from ckpt.spark.planning import Planner, Refusal, operator_names
 from ckpt.versions import Spark
 

@@ -31,7 +31,7 @@ from ckpt.rewrite.stores import Families
 from ckpt.rewrite.writing import NewState
 from ckpt.spark.calls import Session
 from ckpt.spark.tasks import Outcome, absolute, left, raise_refused, refused, written
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 
 
 class Parcel(NamedTuple):

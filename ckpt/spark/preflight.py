@@ -6,8 +6,11 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from ckpt import history, settings
-from ckpt.checkpoint import STATE, Checkpoint
+from ckpt import settings
+from ckpt.checkpoint import history
+from ckpt.checkpoint.checkpoint import STATE, Checkpoint
+from ckpt.checkpoint.reader import open_checkpoint
+from ckpt.checkpoint.sources.offsets import SourceType
 from ckpt.checks.query import SparkAnswer
 from ckpt.formats.operators import parse_operator_metadata, with_schema_paths
 from ckpt.live.asking import ask_sources
@@ -15,11 +18,9 @@ from ckpt.live.kafka_options import SERVERS
 from ckpt.live.records import LiveSource
 from ckpt.model import OperatorMetadata
 from ckpt.query import QueryDescription
-from ckpt.reader import open_checkpoint
 from ckpt.readiness import PlannedStart, Readiness, changed_meanwhile, readiness
 from ckpt.restart.recorded import recorded_settings_of
 from ckpt.sinklog.reading import sink_of
-from ckpt.sources import SourceType
 from ckpt.spark.describing import describe, scratch
 from ckpt.spark.needs import SparkMissing
 from ckpt.spark.planning import Planner, Refusal

@@ -14,7 +14,7 @@ from ckpt.export.mount import ROOT, VIEW, Mount
 from ckpt.export.reading import Reading
 from ckpt.spark.session import classic, cloned, handed_over
 from ckpt.spark.trouble import spark_failures
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 
 def raw_frame(spark: SparkSession, reading: Reading) -> DataFrame:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ckpt.checkpoint.state.chains import Chain
+from ckpt.checkpoint.state.folders import STATE
 from ckpt.errors import CkptError
 from ckpt.export.reading import Chosen
 from ckpt.formats.rows.errors import TooLarge, Unfit
@@ -21,9 +23,7 @@ from ckpt.native.contradictions import Held, contradictions, missing_rows
 from ckpt.native.entries import entries_in
 from ckpt.native.files import StoreFiles, files_of
 from ckpt.native.layout import Layout, layout_of, layouts_of
-from ckpt.state.chains import Chain
-from ckpt.state.folders import STATE
-from ckpt.state.units import StateUnit, UnitKind, state_units
+from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 
 MOST_BYTES = 64 << 20
 """Bytes of state files whose rows are decoded: a second or two of CPU, where they are small and hardly compressed."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from zlib import crc32
 
+from ckpt.checkpoint.state import Verdict
+from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.errors import StorageError
 from ckpt.formats.blockstream import LeadsOutside, Stream
 from ckpt.formats.checksums import Corrupt, crc32c
@@ -23,8 +25,6 @@ from ckpt.formats.sst import FOOTER, CorruptData, UnknownTable, check_footer, ch
 from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.formats.zipentries import TooLarge, read_zip
 from ckpt.model import DamageKind, StateFileKind
-from ckpt.state import Verdict
-from ckpt.state.needed import NeededFile
 from ckpt.storage import Storage
 
 _PIECE = 8 << 20  # bytes that are read at a time

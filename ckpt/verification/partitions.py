@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ckpt.checkpoint.state.chains import Chain
 from ckpt.errors import CkptError
 from ckpt.export.columns import Columns
 from ckpt.export.reading import Chosen
@@ -21,8 +22,7 @@ from ckpt.native.entries import entries_in
 from ckpt.native.files import StoreFiles, files_of
 from ckpt.native.layout import Layout, layout_of
 from ckpt.native.lookup import KeyPart, partition_for, spread_over
-from ckpt.state.chains import Chain
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 
 _KEYS = 50  # of a partition: of files that were swapped, nearly all are wrong
 _LOGS = 5  # how many of the newest deltas or changelogs are opened to find a key

@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.state import Verdict, Verified
+from ckpt.checkpoint.state.needed_files import Needed, needed_files
+from ckpt.checkpoint.state.ranges import Ranges, common
+from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError, UsageError
 from ckpt.export.reading import Question, choose
 from ckpt.model import DamageKind, FileDamage, StateDamage
-from ckpt.reader import read_checkpoint
-from ckpt.state import Verdict, Verified
-from ckpt.state.needed import Needed, needed_files
-from ckpt.state.ranges import Ranges, common
-from ckpt.state.steps import run
-from ckpt.state.units import state_units
+from ckpt.state.reading.units import state_units
 from ckpt.storage import open_storage
 
 _OF_LOAD = (DamageKind.BAD_ROW, DamageKind.MISSING_ROWS)

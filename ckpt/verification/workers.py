@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ckpt.checkpoint.state import Verdict
+from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.model import DamageKind, StateFileKind
 from ckpt.processes import can_share, in_any_order
-from ckpt.state import Verdict
-from ckpt.state.needed import NeededFile
 from ckpt.storage import open_storage
 from ckpt.verification.one_file import Outcome, check_file
 

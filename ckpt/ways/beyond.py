@@ -13,15 +13,15 @@ range, or fails because a version of state is missing.
 
 from collections.abc import Iterator, Mapping
 
-from ckpt.checkpoint import STATE, Checkpoint, Log
-from ckpt.filelogs import FileSourceLog, file_source_logs
+from ckpt.checkpoint.checkpoint import STATE, Checkpoint, Log
+from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
+from ckpt.checkpoint.sources.offsets import FileOffset, decode, value_of
+from ckpt.checkpoint.state.folders import numbered, stores_of
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.names import compactible_id, java_long
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import version_of
 from ckpt.model import CommitLog, OffsetLog
-from ckpt.sources import FileOffset, decode, value_of
-from ckpt.state.folders import numbered, stores_of
 from ckpt.storage import Listing
 
 

@@ -18,16 +18,16 @@ from uuid import NAMESPACE_URL, uuid5
 
 from ckpt.change.plan import NoWay
 from ckpt.change.steps import Step, creating
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.state.chains import WantedVersion
+from ckpt.checkpoint.state.context import context_of
+from ckpt.checkpoint.state.folders import StorePartition, find_operators
 from ckpt.errors import StorageError
 from ckpt.formats.javautf import read_utf, write_utf
 from ckpt.formats.lz4 import BadBlock, first_block, stored
 from ckpt.formats.sidecars import build_spark_sidecar
 from ckpt.formats.statefiles import CHECKSUM, LZ4, parse_lineage
 from ckpt.model import StateFileKind
-from ckpt.state.chains import WantedVersion
-from ckpt.state.context import context_of
-from ckpt.state.folders import StorePartition, find_operators
 from ckpt.storage import ReadRequest, Storage
 
 _HEAD = 1 << 16  # bytes from the beginning of a file that surely hold its first block

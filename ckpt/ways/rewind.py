@@ -10,13 +10,13 @@ from ckpt.change.perform import How, perform
 from ckpt.change.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, Replay
 from ckpt.change.sink import with_sink
 from ckpt.change.steps import unread_removals
-from ckpt.checkpoint import SOURCES, Checkpoint
+from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.state.ranges import Ranges
 from ckpt.errors import UsageError
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Kind
-from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import source_ranges
-from ckpt.state.ranges import Ranges
 from ckpt.storage import Storage
 from ckpt.texts import ranges
 from ckpt.ways.beyond import beyond

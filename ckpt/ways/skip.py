@@ -8,19 +8,19 @@ from ckpt.change.apply import Receipt
 from ckpt.change.perform import How, perform
 from ckpt.change.plan import STOP_FIRST, ChangePlan, NoWay
 from ckpt.change.steps import Step, creating, unread_removals
-from ckpt.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
-from ckpt.filelogs import files_between, source_folder
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
+from ckpt.checkpoint.history import rate_sources
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.file_logs import files_between, source_folder
+from ckpt.checkpoint.sources.offsets import FileOffset, SourceType, decode, in_order, source_views
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.compaction import DEFAULT_INTERVAL
 from ckpt.formats.names import COMPACT
 from ckpt.handoff.plan import recreated_topics
 from ckpt.handoff.starts import source_start
-from ckpt.history import rate_sources
 from ckpt.inspection import inspect
 from ckpt.model import Kind, Unreadable
-from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import SourceRange, source_ranges
-from ckpt.sources import FileOffset, SourceType, decode, in_order, source_views
 from ckpt.storage import Storage
 from ckpt.ways.beyond import state_above
 from ckpt.ways.checked import END_FIRST, checked

@@ -8,11 +8,11 @@ offsets of batch N + 1 are kept, that batch runs again from the end of N, and th
 from dataclasses import replace
 from enum import StrEnum
 
-from ckpt.checkpoint import Checkpoint, Log
+from ckpt.checkpoint.checkpoint import Checkpoint, Log
+from ckpt.checkpoint.state.context import Context, context_of
+from ckpt.checkpoint.state.folders import StorePartition, find_operators
+from ckpt.checkpoint.state.ranges import Ranges, ranges_of
 from ckpt.model import CommitLog, OffsetLog, Unreadable
-from ckpt.state.context import Context, context_of
-from ckpt.state.folders import StorePartition, find_operators
-from ckpt.state.ranges import Ranges, ranges_of
 
 
 class Replayed(StrEnum):

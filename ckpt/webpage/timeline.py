@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ckpt.checkpoint import Checkpoint
-from ckpt.history import Batch
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.history import Batch
 from ckpt.texts import instant, plural, span
 from ckpt.webpage.charts import MOST_BARS, Bar, Chart
 

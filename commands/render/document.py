@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ckpt.advance import advance
-from ckpt.checkpoint import Checkpoint, Log
+from ckpt.checkpoint.checkpoint import Checkpoint, Log
+from ckpt.checkpoint.sources.advance import advance
+from ckpt.checkpoint.sources.offsets import SourceView
 from ckpt.inspection import Inspection, RatedFinding
 from ckpt.model import Operator, StateInventory, Store, Unreadable
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.restart.outlook import SourceOutlook
-from ckpt.sources import SourceView
 from ckpt.versions import __version__
 
 from .live import live_entry

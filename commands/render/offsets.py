@@ -2,10 +2,8 @@
 
 import json
 
-from ckpt.advance import Unit, advance
-from ckpt.model import Json
-from ckpt.restart.forecast import SourceRange
-from ckpt.sources import (
+from ckpt.checkpoint.sources.advance import Unit, advance
+from ckpt.checkpoint.sources.offsets import (
     DeltaOffset,
     FileOffset,
     IcebergOffset,
@@ -14,6 +12,8 @@ from ckpt.sources import (
     RateMicroBatchOffset,
     decode,
 )
+from ckpt.model import Json
+from ckpt.restart.forecast import SourceRange
 from ckpt.texts import masked_json
 
 from .text import plural_of

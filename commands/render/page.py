@@ -4,13 +4,13 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ckpt.advance import Advance, advance
+from ckpt.checkpoint.history import Pattern
+from ckpt.checkpoint.sources.advance import Advance, advance
+from ckpt.checkpoint.sources.offsets import SourceType, SourceView
 from ckpt.findings import Severity
-from ckpt.history import Pattern
 from ckpt.inspection import Inspection
 from ckpt.model import Kind
 from ckpt.restart.forecast import Forecast, SourceRange
-from ckpt.sources import SourceType, SourceView
 from ckpt.texts import instant
 from ckpt.verdict import outcome_words, spell
 from ckpt.versions import Progress

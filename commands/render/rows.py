@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckpt.formats.sqltypes import sql_type
-from ckpt.state.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind
 
 from ..exits import Exit
 from .blocks import Block, Headline, Line, Page, Table, Tone, TooWide, page_of

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from statistics import median
 
 from ckpt import settings
+from ckpt.checkpoint.state.ranges import Ranges, common
 from ckpt.formats.sqltypes import type_name
 from ckpt.inspection import Inspection
 from ckpt.model import EveryByte, Operator, Store
-from ckpt.state.ranges import Ranges, common
 
 from .blocks import Block, Heading, Item, Line
 from .text import batch_ranges, damaged, not_decoded, plural, size

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.copying import copy_checkpoint, pieces, select
 from ckpt.copying.selection import CannotCopy
 from ckpt.errors import StorageError
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection import inspect
-from ckpt.reader import read_checkpoint
 from ckpt.storage import open_storage
 from ckpt.storage.local import LocalStorage
 from tests.conftest import Ckpt, CopyOf

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ckpt.state.units import SIDES, StateUnit, UnitKind
+from ckpt.state.reading.units import SIDES, StateUnit, UnitKind
 from tests.export import rows
 
 if TYPE_CHECKING:

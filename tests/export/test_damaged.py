@@ -10,7 +10,7 @@ import pytest
 import ckpt
 from ckpt.errors import CkptError, UsageError
 from ckpt.export.columns import flat_columns
-from ckpt.state.units import state_units
+from ckpt.state.reading.units import state_units
 from tests.conftest import Ckpt, CopyOf
 from tests.export import rows
 from tests.places import ROOT, SAMPLES

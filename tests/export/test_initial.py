@@ -14,7 +14,7 @@ from ckpt.errors import CkptError
 from ckpt.export.choose import Wanted
 from ckpt.export.initial import plan_initial_state
 from ckpt.export.reading import Question
-from ckpt.state.units import StateUnit, UnitKind, state_units
+from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from ckpt.versions import Spark
 from tests.conftest import Ckpt
 from tests.export import difficult, grouped, rows

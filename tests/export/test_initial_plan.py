@@ -13,7 +13,7 @@ from ckpt.export.gather import keys_of, state_of
 from ckpt.export.initial import Holds, InitialColumn, plan_initial_state, plan_initial_states
 from ckpt.export.reading import Question
 from ckpt.formats.types import struct_of
-from ckpt.state.units import UnitKind, state_units
+from ckpt.state.reading.units import UnitKind, state_units
 from tests import contract
 from tests.conftest import Ckpt
 from tests.export import rows

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.state.units import state_units
+from ckpt.state.reading.units import state_units
 from ckpt.versions import Spark, newest
 from tests.export import matrix, rows
 from tests.places import SAMPLES

@@ -14,7 +14,7 @@ import pytest
 import ckpt
 from ckpt.export.columns import flat_columns
 from ckpt.export.reading import Question, plan_readings
-from ckpt.state.units import StateUnit, state_units
+from ckpt.state.reading.units import StateUnit, state_units
 from tests.conftest import Ckpt, CopyOf
 from tests.export import rows
 from tests.places import GOLDENS, ROOT, SAMPLES

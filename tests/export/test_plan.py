@@ -14,7 +14,7 @@ from ckpt.export.choose import Wanted
 from ckpt.export.columns import flat_columns
 from ckpt.export.mount import is_plain
 from ckpt.export.reading import Question, plan_readings
-from ckpt.state.units import state_units
+from ckpt.state.reading.units import state_units
 from ckpt.storage.locations import spark_uri
 from ckpt.versions import Spark
 from tests import contract

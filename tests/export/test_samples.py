@@ -12,7 +12,7 @@ import ckpt
 import ckpt as ckpt_library  # where a fixture has its name
 from ckpt.errors import CkptError
 from ckpt.export.columns import BLURRED
-from ckpt.state.units import StateUnit, UnitKind, state_units
+from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from ckpt.versions import Spark
 from tests.conftest import Ckpt
 from tests.export import rows

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ckpt.advance import advance, advances
+from ckpt.checkpoint.sources.advance import advance, advances
+from ckpt.checkpoint.sources.offsets import decode, source_views
 from ckpt.formats.commits import format_commit_log, parse_commit_log
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.metadata import parse_metadata
@@ -16,7 +17,6 @@ from ckpt.formats.offsets import format_offset_log, is_continuous, parse_offset_
 from ckpt.formats.sidecars import parse_hadoop_sidecar, parse_spark_sidecar
 from ckpt.formats.sourcelogs import parse_kafka_start, parse_sink_log, parse_source_log
 from ckpt.model import CommitLog, OffsetLog, Unreadable
-from ckpt.sources import decode, source_views
 from tests.formats.spark_cases import KINDS
 
 PARSERS = [

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ckpt.checkpoint.sources.offsets import SourceType, decode, source_type, source_views
 from ckpt.formats.commits import format_commit_log, parse_commit_log
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.metadata import parse_metadata
@@ -18,7 +19,6 @@ from ckpt.formats.sidecars import (
 )
 from ckpt.formats.sourcelogs import InitialOffsets, parse_kafka_start, parse_source_log
 from ckpt.model import CommitLog, OffsetLog, QueryMetadata
-from ckpt.sources import SourceType, decode, source_type, source_views
 from tests.places import GOLDENS, SAMPLES
 
 EVERY_SAMPLE = sorted(path.parent for path in SAMPLES.glob("*/metadata"))

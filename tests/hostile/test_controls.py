@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ckpt import reader
+from ckpt.checkpoint import reader
 from ckpt.formats import operators
 from ckpt.storage import Listing
 from tests.conftest import Ckpt, Run

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import ckpt
 from ckpt import Inspection
-from ckpt.advance import Advance, Unit
-from ckpt.history import Batch
+from ckpt.checkpoint.history import Batch
+from ckpt.checkpoint.sources.advance import Advance, Unit
 from ckpt.model import Json, QueryMetadata
 from tests.places import SAMPLES
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ckpt.state.units import StateUnit
+    from ckpt.state.reading.units import StateUnit
 
 RECORD = Path(__file__).with_name("recorded") / "batches.json"
 ROOT = Path(__file__).parents[2]

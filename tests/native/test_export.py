@@ -16,7 +16,7 @@ from ckpt.errors import CkptError
 from ckpt.export.request import Engine, ExportRequest
 from ckpt.export.targets import ExportTarget, Mode
 from ckpt.spark import engines
-from ckpt.state.units import state_units
+from ckpt.state.reading.units import state_units
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.export import rows

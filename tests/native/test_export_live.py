@@ -10,7 +10,7 @@ import pytest
 
 import ckpt as ckpt_library
 from ckpt.export.request import Engine
-from ckpt.state.units import state_units
+from ckpt.state.reading.units import state_units
 from ckpt.versions import Spark
 from tests.conftest import Ckpt
 from tests.export import rows

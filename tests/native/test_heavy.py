@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ckpt as library
-from ckpt.state.units import StateUnit
+from ckpt.state.reading.units import StateUnit
 from tests import contract
 from tests.conftest import Ckpt
 from tests.export import rows

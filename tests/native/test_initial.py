@@ -14,7 +14,7 @@ from ckpt.export.choose import Wanted
 from ckpt.export.initial import plan_initial_state
 from ckpt.export.reading import Question
 from ckpt.formats.rows.types import arrow_type
-from ckpt.state.units import SIDES, state_units
+from ckpt.state.reading.units import SIDES, state_units
 from tests.export import grouped, rows
 from tests.native.values import rows_of
 from tests.places import SAMPLES

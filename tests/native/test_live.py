@@ -11,7 +11,7 @@ import pytest
 
 import ckpt
 from ckpt.formats.rows.errors import Undecodable
-from ckpt.state.units import state_units
+from ckpt.state.reading.units import state_units
 from ckpt.versions import Spark
 from tests.export import difficult, rows
 from tests.native.test_rows import same

@@ -16,7 +16,7 @@ from ckpt.export.columns import Column, Columns
 from ckpt.native.look import count_state, show_state
 from ckpt.native.lookup import key_parts, typed
 from ckpt.native.plain import plain
-from ckpt.state.units import StateUnit, UnitKind, state_units
+from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.export import rows

@@ -16,7 +16,7 @@ import ckpt
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.rows.codecs import decompressed
 from ckpt.native.batches import columns_of
-from ckpt.state.units import StateUnit, UnitKind, state_units
+from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from tests.conftest import CopyOf
 from tests.export import rows
 from tests.native import batches

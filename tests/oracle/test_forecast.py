@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.reader import open_checkpoint
+from ckpt.checkpoint.sources.offsets import KafkaOffset, decode
 from ckpt.model import DamageKind
-from ckpt.reader import open_checkpoint
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
-from ckpt.sources import KafkaOffset, decode
 from ckpt.verification import deep_checkpoint
 from ckpt.versions import Progress, Spark
 from tests.oracle import answers, cases

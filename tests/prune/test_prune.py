@@ -9,10 +9,10 @@ import pytest
 
 import ckpt
 from ckpt.change.steps import sidecar
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.state.context import oldest_needed
 from ckpt.prune import Kind, PrunePlan
 from ckpt.prune.plan import plan_prune
-from ckpt.reader import read_checkpoint
-from ckpt.state.context import oldest_needed
 from ckpt.storage import open_storage
 from ckpt.ways.targets import Replayed, possible
 from tests import contract

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ckpt.change.apply import Receipt
-from ckpt.reader import read_checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.repair import RepairPlan, Strategy, plan_repair, repair_async
 from ckpt.storage import open_storage
 from ckpt.versions import Progress

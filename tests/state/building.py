@@ -7,13 +7,13 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ckpt.checkpoint import COMMITS, OFFSETS, Log
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Log
+from ckpt.checkpoint.state import read_state
+from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.names import batch_names
 from ckpt.formats.statefiles import END_MARK
 from ckpt.model import CommitLog, OffsetLog, OffsetMetadata, StateInventory
-from ckpt.state import read_state
-from ckpt.state.steps import run
 from ckpt.storage.base import FileInfo, Listing, ReadRequest
 
 HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"

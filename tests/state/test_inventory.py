@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from ckpt.checkpoint import COMMITS, OFFSETS, Log
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Log
+from ckpt.checkpoint.state import read_state
+from ckpt.checkpoint.state.read_steps import run
 from ckpt.formats.commits import parse_commit_log
 from ckpt.formats.names import batch_names
 from ckpt.formats.offsets import parse_offset_log
 from ckpt.model import DamageKind, Provider, StateInventory
-from ckpt.state import read_state
-from ckpt.state.steps import run
 from ckpt.storage.local import LocalStorage
 from tests.places import GOLDENS as GOLDEN
 from tests.places import SAMPLES

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckpt.state.folders import lies_elsewhere
-from ckpt.state.ranges import common, ranges_of, shifted
-from ckpt.state.steps import run, together
+from ckpt.checkpoint.state.folders import lies_elsewhere
+from ckpt.checkpoint.state.ranges import common, ranges_of, shifted
+from ckpt.checkpoint.state.read_steps import run, together
 from ckpt.storage.base import ReadRequest
 
 

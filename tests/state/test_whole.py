@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks import generate
+from ckpt.checkpoint.reader import open_checkpoint, read_checkpoint
+from ckpt.checkpoint.state.atomic_writes import written_there
+from ckpt.checkpoint.state.folders import find_operators
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Provider, StateFile, StateFileKind
-from ckpt.reader import open_checkpoint, read_checkpoint
-from ckpt.state.folders import find_operators
-from ckpt.state.whole import written_there
 from ckpt.storage.base import FileInfo, Listing
 from ckpt.storage.local import LocalStorage
 from tests.conftest import Ckpt, Run

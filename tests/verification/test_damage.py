@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.model import StateFileKind
-from ckpt.state.needed import NeededFile
 from ckpt.storage import open_storage
 from ckpt.verification import verify_state
 from ckpt.verification.one_file import Outcome, check_file

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import xxhash
 
+from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.formats import lz4
 from ckpt.formats.checksums import Corrupt
 from ckpt.formats.logrecords import records_end
@@ -13,7 +14,6 @@ from ckpt.formats.sidecars import crc32c
 from ckpt.formats.sst import FOOTER, UnknownTable, check_sst
 from ckpt.formats.statefiles import Ending, judge_stream
 from ckpt.model import DamageKind, StateFileKind
-from ckpt.state.needed import NeededFile
 from ckpt.storage import open_storage
 from ckpt.verification.one_file import check_file
 from tests.verification.damage import state_files

@@ -10,11 +10,11 @@ import pytest
 
 from ckpt.change.plan import ChangePlan, inspect_changed
 from ckpt.change.steps import Changed, Content, unread_removals
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.offsets import FileOffset, decode
 from ckpt.inspection import Inspection, inspect
-from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import Forecast, Outcome
-from ckpt.sources import FileOffset, decode
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
 from ckpt.ways.beyond import beyond

@@ -7,7 +7,7 @@ import pytest
 
 from ckpt import inspect, open_checkpoint
 from ckpt.change.plan import First
-from ckpt.checkpoint import FIRST_START
+from ckpt.checkpoint.checkpoint import FIRST_START
 from ckpt.copying import copy_checkpoint
 from ckpt.ways.rewind import Replayed, rewind
 from tests.conftest import Ckpt, CopyOf

@@ -9,11 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ckpt.change.plan import NoWay
-from ckpt.formats.compaction import CompactibleLog
-from ckpt.handoff.starts import NOT_READ
-from ckpt.model import Json
-from ckpt.restart.forecast import SourceRange
-from ckpt.sources import (
+from ckpt.checkpoint.sources.offsets import (
     DeltaOffset,
     FileOffset,
     IcebergOffset,
@@ -24,6 +20,10 @@ from ckpt.sources import (
     base_index,
     decode,
 )
+from ckpt.formats.compaction import CompactibleLog
+from ckpt.handoff.starts import NOT_READ
+from ckpt.model import Json
+from ckpt.restart.forecast import SourceRange
 from ckpt.storage.base import one_line
 from ckpt.ways.offsets.wanted import Wanted, as_json, names
 

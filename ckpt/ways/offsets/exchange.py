@@ -16,10 +16,10 @@ from typing import Any, ClassVar, Unpack
 from ckpt.change.apply import Receipt
 from ckpt.change.perform import How, perform
 from ckpt.change.plan import NoWay
+from ckpt.checkpoint.sources.offsets import KafkaOffset, SourceType, SourceView, decode
 from ckpt.errors import UsageError
 from ckpt.handoff import Positions, positions
 from ckpt.model import Json
-from ckpt.sources import KafkaOffset, SourceType, SourceView, decode
 from ckpt.storage import open_storage
 from ckpt.storage.base import one_line
 from ckpt.versions import Spark, __version__

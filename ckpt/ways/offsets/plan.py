@@ -10,17 +10,17 @@ from typing import ClassVar, TypeVar
 
 from ckpt.change.plan import FINISHED_AGAIN, STOP_FIRST, ChangePlan, NoWay, Replay, inspect_changed
 from ckpt.change.steps import Step, unread_removals, writing
-from ckpt.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.history import Pattern, pattern, rate_sources
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.file_logs import file_source_logs
+from ckpt.checkpoint.sources.offsets import SourceType, SourceView, in_order, source_views
 from ckpt.errors import UsageError
-from ckpt.filelogs import file_source_logs
 from ckpt.formats.offsets import format_offset_log
-from ckpt.history import Pattern, pattern, rate_sources
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Kind, OffsetLog, Unreadable
-from ckpt.reader import read_checkpoint
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
 from ckpt.sinks import DROPS, AboutSinks
-from ckpt.sources import SourceType, SourceView, in_order, source_views
 from ckpt.storage import Storage
 from ckpt.verdict import verdict
 from ckpt.versions import Spark

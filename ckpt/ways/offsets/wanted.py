@@ -9,9 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from ckpt.checkpoint.sources.offsets import (
+    DeltaOffset,
+    FileOffset,
+    IcebergOffset,
+    KafkaOffset,
+    Offset,
+    RateMicroBatchOffset,
+    decode,
+)
 from ckpt.errors import UsageError
 from ckpt.model import Json
-from ckpt.sources import DeltaOffset, FileOffset, IcebergOffset, KafkaOffset, Offset, RateMicroBatchOffset, decode
 from ckpt.storage.base import one_line
 
 _SHIFT = re.compile(r"(?P<topic>[^/=]+)/(?P<partition>0|[1-9][0-9]{0,9})=(?P<by>[+-][0-9]{1,18})")

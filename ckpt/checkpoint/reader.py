@@ -6,16 +6,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
-from ckpt import filelogs
-from ckpt.checkpoint import COMMITS, FIRST_START, JUDGED, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
+from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, JUDGED, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
+from ckpt.checkpoint.sources import file_logs as filelogs
+from ckpt.checkpoint.sources.offsets import in_order, is_kafka
+from ckpt.checkpoint.state import MOST_TAILS, MOST_TAILS_REMOTE, NOTHING, Verified, read_state
+from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats import commits, limits, marks, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
 from ckpt.formats.sourcelogs import InitialOffsets, SourceFile, parse_kafka_start
 from ckpt.model import CommitLog, Fault, Json, Kind, OffsetLog, StateInventory, Unreadable
-from ckpt.sources import in_order, is_kafka
-from ckpt.state import MOST_TAILS, MOST_TAILS_REMOTE, NOTHING, Verified, read_state
-from ckpt.state.steps import run
 from ckpt.storage import Folder, Listing, ReadRequest, Storage, open_storage
 from ckpt.storage.local import is_gone
 
@@ -38,7 +38,7 @@ def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, 
         uri: A local path, or any URI that pyarrow.fs or fsspec opens, such as ``s3://bucket/checkpoints/orders``.
         storage_options: For the file system of the URI, such as ``{"region": "eu-west-1"}``.
         batches: How many of the newest offset and commit files are read, but never fewer than are judged
-            (``ckpt.checkpoint.JUDGED``); 0 reads them all.
+            (``ckpt.checkpoint.checkpoint.JUDGED``); 0 reads them all.
 
     Raises:
         NotACheckpoint: There is something else at the path.

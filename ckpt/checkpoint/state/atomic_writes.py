@@ -5,7 +5,7 @@ copied it there. File times tell the two apart: Spark writes the log of batch B 
 that of B, while a copied tree is written folder by folder.
 """
 
-from ckpt.checkpoint import COMMITS, OFFSETS
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.formats.statefiles import END_MARK
 from ckpt.model import StateFile, StateFileKind
 from ckpt.storage.base import Listing

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.checkpoint import Log
+from ckpt.checkpoint.checkpoint import Log
+from ckpt.checkpoint.state.context import context_of
+from ckpt.checkpoint.state.descriptions import described_by
+from ckpt.checkpoint.state.file_ends import Verified, verify
+from ckpt.checkpoint.state.folders import SSTS, StoreNames, StorePartition, find_operators
+from ckpt.checkpoint.state.ranges import within
+from ckpt.checkpoint.state.read_steps import Step
 from ckpt.formats.sidecars import hadoop_sidecar_name
 from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.model import CommitLog, OffsetLog, StateFile, StateFileKind
-from ckpt.state.context import context_of
-from ckpt.state.describe import described_by
-from ckpt.state.folders import SSTS, StoreNames, StorePartition, find_operators
-from ckpt.state.ranges import within
-from ckpt.state.steps import Step
-from ckpt.state.verify import Verified, verify
 from ckpt.storage.base import Listing
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from ckpt.checkpoint.state.collected import Found
+from ckpt.checkpoint.state.file_ends import Verdict
+from ckpt.checkpoint.state.folders import SSTS, StoreNames, StorePartition
+from ckpt.checkpoint.state.load import Load, is_serious, sst_verdicts
 from ckpt.model import DamageKind, EveryByte, FileDamage, StateDamage, StateFileKind
-from ckpt.state.folders import SSTS, StoreNames, StorePartition
-from ckpt.state.found import Found
-from ckpt.state.load import Load, is_serious, sst_verdicts
-from ckpt.state.verify import Verdict
 
 _AS_WRITTEN = (DamageKind.VERSION_1, DamageKind.VERSION_2, DamageKind.BLOCKED)  # the bytes are what they were
 

@@ -8,8 +8,8 @@ snapshot of exactly this version and unique id, or the lineage that its changelo
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ckpt.checkpoint.state.folders import FileId, StoreNames
 from ckpt.formats.statefiles import Lineage
-from ckpt.state.folders import FileId, StoreNames
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from functools import reduce
 from urllib.parse import quote
 
 from ckpt import settings
-from ckpt.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.state.folders import OperatorFolder, find_operators
+from ckpt.checkpoint.state.ranges import Ranges, common, ranges_of, shifted
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
@@ -26,8 +28,6 @@ from ckpt.model import (
     StateInventory,
     Store,
 )
-from ckpt.state.folders import OperatorFolder, find_operators
-from ckpt.state.ranges import Ranges, common, ranges_of, shifted
 from ckpt.versions import Spark, first_with
 
 SIDES = ("left", "right")

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ckpt.state.context import Context
-from ckpt.state.describe import Description
-from ckpt.state.folders import OperatorFolder, StorePartition
-from ckpt.state.load import Loads
-from ckpt.state.verify import NOTHING, Verified
+from ckpt.checkpoint.state.context import Context
+from ckpt.checkpoint.state.descriptions import Description
+from ckpt.checkpoint.state.file_ends import NOTHING, Verified
+from ckpt.checkpoint.state.folders import OperatorFolder, StorePartition
+from ckpt.checkpoint.state.load import Loads
 from ckpt.storage.base import Listing
 
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from ckpt.advance import Advance, advances
-from ckpt.checkpoint import SOURCES, Checkpoint
-from ckpt.filelogs import source_folder
+from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
+from ckpt.checkpoint.sources.advance import Advance, advances
+from ckpt.checkpoint.sources.file_logs import source_folder
+from ckpt.checkpoint.sources.offsets import FileOffset, SourceView, decode, source_views, value_of
 from ckpt.model import OffsetLog, Unreadable
-from ckpt.sources import FileOffset, SourceView, decode, source_views, value_of
 
 
 class Pattern(StrEnum):

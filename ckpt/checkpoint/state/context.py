@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ckpt import settings
-from ckpt.checkpoint import Log
+from ckpt.checkpoint.checkpoint import Log
+from ckpt.checkpoint.state.chains import WantedVersion
+from ckpt.checkpoint.state.folders import StorePartition
 from ckpt.model import CommitLog, OffsetLog, Provider
-from ckpt.state.chains import WantedVersion
-from ckpt.state.folders import StorePartition
 
 _PROVIDERS = {
     settings.HDFS_PROVIDER.rpartition(".")[2]: Provider.HDFS,

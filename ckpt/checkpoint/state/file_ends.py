@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import NamedTuple
 
+from ckpt.checkpoint.state.read_steps import Answer, Step
 from ckpt.errors import NotFound
 from ckpt.formats.rocksdb import TAIL_LENGTH, NeedsMore, parse_zip_tail, read_whole_zip
 from ckpt.formats.sidecars import SparkChecksum, parse_spark_sidecar
 from ckpt.formats.statefiles import CHECKSUM, END_MARK, LZ4, Ending, ends_whole, judge_stream
 from ckpt.model import DamageKind, Fault, RocksDBSnapshot, StateFile, StateFileKind
-from ckpt.state.steps import Answer, Step
 from ckpt.storage.base import ReadRequest
 
 _LARGEST_READ = 128 << 20

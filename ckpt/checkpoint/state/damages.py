@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
+from ckpt.checkpoint.state.collected import Found
+from ckpt.checkpoint.state.folders import STATE, OperatorFolder, lies_elsewhere
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import DamageKind, Operator, OperatorMetadata, StateDamage, Unreadable
-from ckpt.state.folders import STATE, OperatorFolder, lies_elsewhere
-from ckpt.state.found import Found
 
 _NAMED = 1000  # operators, and partitions of a store, that are named where they are missing
 _METADATA_GONE = "STDS_FAILED_TO_READ_OPERATOR_METADATA"

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from ckpt.checkpoint.sources.offsets import FileOffset, decode, in_order
 from ckpt.errors import StorageError
 from ckpt.formats.compaction import CompactibleLog, compactible_log
 from ckpt.formats.names import compactible_id
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
 from ckpt.model import OffsetLog, Unreadable
-from ckpt.sources import FileOffset, decode, in_order
 from ckpt.storage.base import Listing, ReadRequest, Storage
 from ckpt.storage.locations import begins_with
 

@@ -1,7 +1,7 @@
 """Reading without touching storage: a step says what it must read, gets the bytes, and continues.
 
 A step is a generator that yields lists of requests and is sent their answers in the same order; what it returns is its
-result. So everything in ``ckpt.state`` stays pure, and whoever runs it decides how requests are answered.
+result. So everything in ``ckpt.checkpoint.state`` stays pure, and whoever runs it decides how requests are answered.
 """
 
 from collections.abc import Callable, Generator, Sequence

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ckpt.model import Json, OffsetLog
-from ckpt.sources import (
+from ckpt.checkpoint.sources.offsets import (
     DeltaOffset,
     FileOffset,
     IcebergOffset,
@@ -15,6 +14,7 @@ from ckpt.sources import (
     decode,
     indexed,
 )
+from ckpt.model import Json, OffsetLog
 
 
 class Unit(StrEnum):

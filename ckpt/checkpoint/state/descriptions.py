@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ckpt.checkpoint.state.folders import OperatorFolder, numbered
+from ckpt.checkpoint.state.read_steps import Answer, Step
 from ckpt.errors import NotFound
 from ckpt.formats.limits import too_large
 from ckpt.formats.operators import parse_operator_metadata
 from ckpt.formats.schemas import parse_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import ColumnFamily, Fault, OperatorMetadata, Unreadable
-from ckpt.state.folders import OperatorFolder, numbered
-from ckpt.state.steps import Answer, Step
 from ckpt.storage.base import Listing, ReadRequest
 
 

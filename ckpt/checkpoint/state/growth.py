@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from ckpt.checkpoint.state.file_ends import tail_of
+from ckpt.checkpoint.state.folders import StorePartition
+from ckpt.checkpoint.state.load import Load
+from ckpt.checkpoint.state.read_steps import Step
 from ckpt.formats.rocksdb import parse_zip_tail
 from ckpt.model import RocksDBSnapshot, StateFile, StateFileKind
-from ckpt.state.folders import StorePartition
-from ckpt.state.load import Load
-from ckpt.state.steps import Step
-from ckpt.state.verify import tail_of
 
 
 def read_oldest_zips(places: Iterable[StorePartition], most: int) -> Step[Mapping[StorePartition, int]]:

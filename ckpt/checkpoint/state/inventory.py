@@ -2,6 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from ckpt.checkpoint.state.collected import Found
+from ckpt.checkpoint.state.context import Context
+from ckpt.checkpoint.state.damages import find_damages
+from ckpt.checkpoint.state.descriptions import Description
+from ckpt.checkpoint.state.every_byte import every_byte, usable_names
+from ckpt.checkpoint.state.folders import LOGS, SSTS, OperatorFolder, StoreNames, StorePartition, lies_elsewhere
+from ckpt.checkpoint.state.growth import growth
+from ckpt.checkpoint.state.load import Load
+from ckpt.checkpoint.state.ranges import Ranges, common, ranges_of, shifted
+from ckpt.checkpoint.state.space import unneeded
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
@@ -17,16 +27,6 @@ from ckpt.model import (
     Store,
     Unreadable,
 )
-from ckpt.state.context import Context
-from ckpt.state.damages import find_damages
-from ckpt.state.describe import Description
-from ckpt.state.folders import LOGS, SSTS, OperatorFolder, StoreNames, StorePartition, lies_elsewhere
-from ckpt.state.found import Found
-from ckpt.state.growth import growth
-from ckpt.state.load import Load
-from ckpt.state.ranges import Ranges, common, ranges_of, shifted
-from ckpt.state.seen import every_byte, usable_names
-from ckpt.state.space import unneeded
 from ckpt.storage.base import Listing
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
+from ckpt.checkpoint.state.chains import WantedVersion
+from ckpt.checkpoint.state.folders import StorePartition
+from ckpt.checkpoint.state.read_steps import Step
 from ckpt.formats.heads import HEAD
 from ckpt.formats.statefiles import LZ4, Lineage, parse_lineage
-from ckpt.state.chains import WantedVersion
-from ckpt.state.folders import StorePartition
-from ckpt.state.steps import Step
 from ckpt.storage.base import ReadRequest
 
 _HEAD = 1 << 16

@@ -1,21 +1,21 @@
 """Reading ``state/``: what is there, which version the next start needs, and whether it can be loaded.
 
-``read_state`` is a step (``ckpt.state.steps``): it reads nothing itself. Whatever the size of the state, it makes a
+``read_state`` is a step (``ckpt.checkpoint.state.read_steps``): it reads nothing itself. Whatever the size of the state, it makes a
 handful of rounds of requests: metadata, schemas and tails at once, and more only where something looks wrong.
 """
 
-from ckpt.checkpoint import Log
+from ckpt.checkpoint.checkpoint import Log
+from ckpt.checkpoint.state.collected import Found
+from ckpt.checkpoint.state.context import context_of
+from ckpt.checkpoint.state.descriptions import describe
+from ckpt.checkpoint.state.file_ends import NOTHING, Verified
+from ckpt.checkpoint.state.folders import STATE, find_operators
+from ckpt.checkpoint.state.growth import read_oldest_zips
+from ckpt.checkpoint.state.inventory import assemble
+from ckpt.checkpoint.state.load import load_stores
+from ckpt.checkpoint.state.read_steps import Step, together
 from ckpt.formats.statefiles import LZ4
 from ckpt.model import CommitLog, OffsetLog, StateInventory
-from ckpt.state.context import context_of
-from ckpt.state.describe import describe
-from ckpt.state.folders import STATE, find_operators
-from ckpt.state.found import Found
-from ckpt.state.growth import read_oldest_zips
-from ckpt.state.inventory import assemble
-from ckpt.state.load import load_stores
-from ckpt.state.steps import Step, together
-from ckpt.state.verify import NOTHING, Verified
 from ckpt.storage.base import Listing
 
 MOST_TAILS = 20_000
@@ -44,7 +44,7 @@ def read_state(
     ``uri`` is the checkpoint's current location. At most ``most_tails`` files of the version are read besides their
     names and sizes, the newest of each partition first; the rest is counted as ``unverified``. ``seen`` is what is
     known of files of which every byte was read. ``whole_files`` says that the storage has no files in part
-    (``ckpt.state.whole``).
+    (``ckpt.checkpoint.state.atomic_writes``).
     """
     context = context_of(offsets, commits)
     if not listing.has_folder(STATE) and not context.unique_ids:

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from ckpt.checkpoint.state.atomic_writes import written_there
+from ckpt.checkpoint.state.chains import Chain, WantedVersion, chain_to, fallbacks
+from ckpt.checkpoint.state.file_ends import NOTHING, Verdict, Verified, compare_sizes, verify
+from ckpt.checkpoint.state.folders import SSTS, StoreNames, StorePartition, snapshots_astray
+from ckpt.checkpoint.state.lineages import read_lineages
+from ckpt.checkpoint.state.read_steps import Step
 from ckpt.formats.statefiles import CHECKSUM
 from ckpt.model import DamageKind, RocksDBSnapshot, StateDamage, StateFile, StateFileKind
-from ckpt.state.chains import Chain, WantedVersion, chain_to, fallbacks
-from ckpt.state.folders import SSTS, StoreNames, StorePartition, snapshots_astray
-from ckpt.state.lineages import read_lineages
-from ckpt.state.steps import Step
-from ckpt.state.verify import NOTHING, Verdict, Verified, compare_sizes, verify
-from ckpt.state.whole import written_there
 from ckpt.storage.base import Listing
 
 _HARMLESS = (DamageKind.VERSION_1, DamageKind.CHECKSUM_DIFFERS)

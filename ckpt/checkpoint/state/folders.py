@@ -7,9 +7,9 @@ may have hundreds of thousands of state files.
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ckpt.checkpoint.state.ranges import Ranges, ranges_of
 from ckpt.formats.statefiles import CHECKSUM, DEFAULT_STORE, parse_name
 from ckpt.model import Provider, StateFile, StateFileKind
-from ckpt.state.ranges import Ranges, ranges_of
 from ckpt.storage.base import FileInfo, Listing
 from ckpt.storage.locations import is_same_place
 

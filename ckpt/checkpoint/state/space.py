@@ -7,12 +7,12 @@ anything may be needed, and state may go further back. The setting itself is rec
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ckpt.checkpoint import COMMITS, OFFSETS, SOURCES, STATE
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES, STATE
+from ckpt.checkpoint.state.chains import WantedVersion, chain_to
+from ckpt.checkpoint.state.folders import LOGS, SSTS, StoreNames, StorePartition
 from ckpt.formats.sidecars import hadoop_sidecar_name, shown_name
 from ckpt.formats.statefiles import CHECKSUM, version_of
 from ckpt.model import RocksDBSnapshot, StateFileKind, Unneeded
-from ckpt.state.chains import WantedVersion, chain_to
-from ckpt.state.folders import LOGS, SSTS, StoreNames, StorePartition
 from ckpt.storage.base import Listing
 
 _TEMPORARY = (".tmp", ".tmp.crc")
