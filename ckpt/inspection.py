@@ -12,12 +12,12 @@ from ckpt.checks import check
 from ckpt.checks.first_start import into_noop
 from ckpt.checks.sink import findings_of, outlook, with_query_id
 from ckpt.checks.sink_outlook import SinkOutcome, SinkOutlook
-from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
-from ckpt.diagnoses.state import NO_STATE_FOLDER
-from ckpt.findings import Asked, Finding, Severity
 from ckpt.live.records import LiveSource
 from ckpt.model import InNotebook, Unneeded
 from ckpt.origin import WrittenBy, written_by
+from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
+from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
+from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.outlook import SourceOutlook
 from ckpt.restart.rules import forecast

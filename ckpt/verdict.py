@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ckpt.diagnoses.logs import SOURCES_DIFFER
-from ckpt.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
+from ckpt.restart.diagnoses.logs import SOURCES_DIFFER
+from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.texts import span
 from ckpt.versions import Progress, Spark

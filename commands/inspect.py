@@ -8,9 +8,9 @@ from ckpt import inspection
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import UsageError
-from ckpt.findings import Asked
 from ckpt.live.options import source_options
 from ckpt.live.records import LiveSource
+from ckpt.restart.findings import Asked
 from ckpt.sinklog.records import SinkLog
 
 from . import options

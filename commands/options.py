@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ckpt.errors import UsageError
-from ckpt.findings import Asked
+from ckpt.restart.findings import Asked
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_in_memory
 from ckpt.versions import Spark

@@ -8,11 +8,11 @@ from typing import Annotated, assert_never
 import typer
 
 from ckpt.errors import UsageError
-from ckpt.findings import Severity
 from ckpt.fleet import Scan
 from ckpt.fleet import scan as look
 from ckpt.live.kafka_options import SERVERS
 from ckpt.live.options import source_options
+from ckpt.restart.findings import Severity
 from ckpt.texts import masked_json
 
 from . import options

@@ -1,6 +1,6 @@
 """Regenerate the documentation: ``make docs``, from the root of the repository. Starts no JVM.
 
-``docs/findings.md`` comes from ``ckpt.diagnoses``, ``docs/errors.md`` from ``ckpt.explain``, ``docs/api.md`` from the
+``docs/findings.md`` comes from ``ckpt.restart.diagnoses``, ``docs/errors.md`` from ``ckpt.explain``, ``docs/api.md`` from the
 docstrings of what ``ckpt`` exports; the
 table of commands in README.md from their help. In README.md, docs and runbooks, the text after ``$ ckpt ...`` in a
 console block is what that command prints. What async-gap.md shows of Spark comes from a real Kafka query: ``make
@@ -25,10 +25,10 @@ import typer.main
 from typer.testing import CliRunner
 
 import ckpt
-from ckpt.diagnoses import all_diagnoses
 from ckpt.explain import KnownError, catalog
 from ckpt.explain.catalog import versions_of
-from ckpt.findings import Asked, Diagnosis
+from ckpt.restart.diagnoses import all_diagnoses
+from ckpt.restart.findings import Asked, Diagnosis
 
 PAGE = Path(__file__).parent / "findings.md"
 README = Path(__file__).parent.parent / "README.md"
@@ -50,7 +50,7 @@ _COMMANDS = re.compile(r"^\| command \| what it does \|\n(?:\|[^\n]*\n)+", re.M)
 _BLOCK = re.compile(r"```console\n\$ (?P<words>(?:ckpt|spark-submit) [^\n]*)\n.*?```", re.S)
 HEAD = """# Findings
 
-Written by `make docs` from `ckpt/diagnoses/`; a test compares the two. A code is never reused. Errors stop a restart,
+Written by `make docs` from `ckpt/restart/diagnoses/`; a test compares the two. A code is never reused. Errors stop a restart,
 lose data or make state unreadable; warnings deserve a look before the next start; notes never change the exit status.
 What only concerns a start that nobody will try (a Spark version older than the one that wrote the checkpoint, or
 asynchronous tracking of a stateful query) is a note unless that version or mode was asked for by name.

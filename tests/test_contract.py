@@ -12,11 +12,11 @@ from ckpt import __version__, inspection, migrate
 from ckpt.checkpoint import reader
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.offsets import SourceType
-from ckpt.findings import Severity
 from ckpt.handoff import Begin
 from ckpt.migrate.transform import Api, TimeMode
 from ckpt.migrate.variables import Form
 from ckpt.model import Kind, Provider
+from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.kafka_source import Fate
 from ckpt.restart.outlook import SourceOutcome

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ckpt.diagnoses import all_diagnoses
-from ckpt.findings import Diagnosis
+from ckpt.restart.diagnoses import all_diagnoses
+from ckpt.restart.findings import Diagnosis
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.rules import RULES
 from ckpt.versions import Spark

@@ -10,7 +10,7 @@ import pytest
 
 from ckpt import inspection
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.findings import Severity
+from ckpt.restart.findings import Severity
 from ckpt.storage import Folder, Listing
 from ckpt.storage.local import LocalStorage
 from tests import contract

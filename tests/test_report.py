@@ -11,7 +11,7 @@ import pytest
 import typer
 from mypy import api
 
-from ckpt.findings import Severity
+from ckpt.restart.findings import Severity
 from commands import arguments
 from commands.arguments import as_options
 from commands.exits import Exit

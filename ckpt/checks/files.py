@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from ckpt import diagnoses
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
-from ckpt.findings import Finding
 from ckpt.formats.names import batch_names
 from ckpt.model import Kind
+from ckpt.restart import diagnoses
+from ckpt.restart.findings import Finding
 
 
 def vanished(checkpoint: Checkpoint) -> Iterator[Finding]:

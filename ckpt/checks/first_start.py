@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from ckpt import diagnoses
 from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
 from ckpt.checks.sink_outlook import SinkOutlook
-from ckpt.findings import Finding
 from ckpt.model import FirstStart, Unreadable
+from ckpt.restart import diagnoses
+from ckpt.restart.findings import Finding
 
 
 def first_start(checkpoint: Checkpoint) -> FirstStart | None:

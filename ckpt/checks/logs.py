@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ckpt import diagnoses
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, unplanned
-from ckpt.findings import Finding
 from ckpt.model import OffsetLog
+from ckpt.restart import diagnoses
+from ckpt.restart.findings import Finding
 
 
 def unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:

@@ -8,13 +8,14 @@ their order count, names do not.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ckpt import diagnoses, settings
+from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.findings import Diagnosis, Finding, Severity
 from ckpt.formats.operators import OperatorName
 from ckpt.model import ColumnFamily, Json, Operator, Store
 from ckpt.query import DescribedFamily, DescribedOperator, QueryDescription
-from ckpt.restart.recorded import effective_settings
+from ckpt.restart import diagnoses
+from ckpt.restart.findings import Diagnosis, Finding, Severity
+from ckpt.restart.recorded_settings import effective_settings
 from ckpt.versions import Spark
 
 _DEDUPLICATIONS = (OperatorName.DEDUPLICATION,)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-from ckpt import diagnoses
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.file_logs import refused
 from ckpt.checkpoint.sources.offsets import KafkaOffset, SourceType, SourceView, decode
 from ckpt.checks.query import Compared
-from ckpt.findings import Finding
 from ckpt.query import DescribedSource, QueryDescription
+from ckpt.restart import diagnoses
+from ckpt.restart.findings import Finding
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_inside
 

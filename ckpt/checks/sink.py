@@ -8,13 +8,13 @@ or a later one (``SparkWrite``). None looks at the rows. Iceberg alone computes 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ckpt import diagnoses
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checks.sink_outlook import Batches, SinkOutcome, SinkOutlook
-from ckpt.findings import Finding
+from ckpt.restart import diagnoses
+from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast
+from ckpt.restart.sinks import SINKS, Sink
 from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
-from ckpt.sinks import SINKS, Sink
 from ckpt.texts import quoted_path, span
 from ckpt.versions import Progress
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.findings import Finding
+from ckpt.restart.findings import Finding
 from ckpt.sinklog.records import SinkKind, SinkLog
 
 Batches = tuple[int, int]

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 
-from ckpt import diagnoses
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.advance import advances
-from ckpt.findings import Finding
 from ckpt.formats.compaction import compactible_log
 from ckpt.model import OffsetLog
+from ckpt.restart import diagnoses
+from ckpt.restart.findings import Finding
 from ckpt.restart.remedies import restore_offsets, topic_was_recreated
 
 

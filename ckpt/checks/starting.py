@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ckpt import diagnoses, settings
+from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.findings import Finding
+from ckpt.restart import diagnoses
+from ckpt.restart.findings import Finding
 from ckpt.versions import Spark
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from ckpt import diagnoses
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
-from ckpt.findings import Finding
 from ckpt.model import DamageKind, Kind
+from ckpt.restart import diagnoses
+from ckpt.restart.findings import Finding
 from ckpt.restart.state_errors import load_failure
 from ckpt.texts import span
 from ckpt.versions import Spark

@@ -17,7 +17,7 @@ from ckpt.formats.metadata import build_metadata, parse_metadata
 from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import QueryMetadata
-from ckpt.sinks import shared_with_a_copy
+from ckpt.restart.sinks import shared_with_a_copy
 from ckpt.storage import Listing, ReadRequest, Storage, open_storage
 from ckpt.storage.locations import spark_uri
 from ckpt.storage.writer import Attributes

@@ -211,7 +211,7 @@ def _is_hidden(path: str) -> bool:
 def _chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
     """The state files that a start after the batch reads, snapshots first, and those that a planned batch has written.
 
-    A sink that has the planned batch passes over it (``ckpt.sinks``): its state is not computed again, and the batch
+    A sink that has the planned batch passes over it (``ckpt.restart.sinks``): its state is not computed again, and the batch
     after it reads what is there.
     """
     context = context_of(checkpoint.offsets, checkpoint.commits)

@@ -15,7 +15,7 @@ from ckpt.fixes.tidy import Tidied
 from ckpt.inspection import Inspection
 from ckpt.repair import Strategy, plan_repair
 from ckpt.restart.forecast import SourceRange, source_ranges
-from ckpt.sinks import DROPS_OR_REPEATS, AboutSinks
+from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage
 from ckpt.texts import span
 from ckpt.versions import Spark

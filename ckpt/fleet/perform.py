@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ckpt.errors import CkptError, SourceError, UsageError
-from ckpt.findings import Severity
 from ckpt.fleet.discovery import discover
 from ckpt.fleet.looking import look
 from ckpt.fleet.rows import ScannedCheckpoint, unreadable
 from ckpt.live.groups import commit
 from ckpt.live.kafka_options import librdkafka
+from ckpt.restart.findings import Severity
 from ckpt.storage import open_storage
 
 Watcher = Callable[[int, int], None]

@@ -7,9 +7,9 @@ from typing import Any
 
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.sources.offsets import KafkaOffset, decode
-from ckpt.findings import Severity, worst
 from ckpt.inspection import Inspection
 from ckpt.model import Kind, Operator, Store
+from ckpt.restart.findings import Severity, worst
 from ckpt.restart.forecast import Outcome
 
 _WORST_LAST = (

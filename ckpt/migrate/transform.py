@@ -20,7 +20,7 @@ from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.aggregates import Kept, aggregates_of
 from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, opaque, variables_of
 from ckpt.model import Json, Operator
-from ckpt.sinks import SINKS
+from ckpt.restart.sinks import SINKS
 from ckpt.texts import instant
 from ckpt.versions import NEWEST, Spark, first_with
 

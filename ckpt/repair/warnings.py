@@ -6,7 +6,7 @@ from ckpt.change.plan import STOP_FIRST
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
 from ckpt.restart.forecast import Forecast
-from ckpt.sinks import DROPS_OR_REPEATS, AboutSinks
+from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.verdict import spell
 from ckpt.ways.warnings import named_sinks
 

@@ -1,6 +1,6 @@
 """What to do about a Delta table that is not as a query left it: each was obeyed (``tests/live/obeyed.py``)."""
 
-from ckpt.sinks import DROP_IDS, DROPS
+from ckpt.restart.sinks import DROP_IDS, DROPS
 
 _SINKS = f"Of sinks, {DROP_IDS}."
 

@@ -9,11 +9,10 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ckpt import diagnoses
 from ckpt.checkpoint.sources.offsets import DeltaOffset, base_index, decode
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, LiveSource, VersionNow
 from ckpt.model import Json
-from ckpt.restart import delta_remedies, messages
+from ckpt.restart import delta_remedies, diagnoses, messages
 from ckpt.restart.delta_unread import after, between, count_of, place
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said

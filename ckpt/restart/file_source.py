@@ -9,10 +9,9 @@ partitions that is looked at when the batch runs, so not for a committed one.
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from ckpt import diagnoses
-from ckpt.findings import Finding
 from ckpt.live.records import FilesNow, LiveSource
-from ckpt.restart import messages
+from ckpt.restart import diagnoses, messages
+from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.outlook import SourceOutcome, SourceOutlook, Trouble, judged
 from ckpt.storage.base import one_line

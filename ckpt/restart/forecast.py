@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt.checkpoint.sources.offsets import in_order
-from ckpt.findings import Finding
 from ckpt.model import Json, OffsetLog
+from ckpt.restart.findings import Finding
 from ckpt.versions import Progress, Spark
 
 

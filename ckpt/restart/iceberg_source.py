@@ -10,10 +10,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ckpt import diagnoses
 from ckpt.checkpoint.sources.offsets import IcebergOffset, decode
 from ckpt.live.records import IcebergNow, IcebergOption, LiveSource, SnapshotNow
-from ckpt.restart import messages
+from ckpt.restart import diagnoses, messages
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.iceberg_unread import count_of, rest, total
 from ckpt.restart.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said

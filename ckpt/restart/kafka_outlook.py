@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from ckpt import diagnoses
-from ckpt.findings import Diagnosis, Finding
 from ckpt.live.records import KafkaNow, LiveSource
+from ckpt.restart import diagnoses
+from ckpt.restart.findings import Diagnosis, Finding
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.restart.kafka_source import RECREATED, Fate, PartOutlook, outlooks, words
 from ckpt.restart.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook, Stop

@@ -1,13 +1,12 @@
 """Rules about the offset and commit logs: which files a start opens, and what they have to say."""
 
-from ckpt import diagnoses
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint, Log
 from ckpt.checkpoint.history import Pattern, pattern
-from ckpt.findings import Finding
 from ckpt.formats.names import java_long
 from ckpt.formats.operators import OperatorName
 from ckpt.model import CommitLog, Fault, OffsetLog, Unreadable
-from ckpt.restart import messages, remedies
+from ckpt.restart import diagnoses, messages, remedies
+from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.settings import JOIN_FORMAT, SHUFFLE_PARTITIONS

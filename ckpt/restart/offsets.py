@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from ckpt import diagnoses
 from ckpt.checkpoint.checkpoint import OFFSETS
 from ckpt.checkpoint.sources.advance import Advance, advance
 from ckpt.checkpoint.sources.file_logs import file_source_logs
@@ -16,9 +15,9 @@ from ckpt.checkpoint.sources.offsets import (
     is_kafka,
     value_of,
 )
-from ckpt.findings import Diagnosis, Finding
 from ckpt.model import Json, SourceOffset
-from ckpt.restart import messages, remedies
+from ckpt.restart import diagnoses, messages, remedies
+from ckpt.restart.findings import Diagnosis, Finding
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
 

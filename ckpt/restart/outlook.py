@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.findings import Diagnosis, Finding
 from ckpt.live.records import LiveSource
+from ckpt.restart.findings import Diagnosis, Finding
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.kafka_source import PartOutlook
 from ckpt.texts import plural

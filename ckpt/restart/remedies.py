@@ -7,10 +7,10 @@ together.
 import json
 from collections.abc import Mapping, Sequence
 
-from ckpt import diagnoses
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.model import Json
-from ckpt.sinks import DROPS_OR_REPEATS
+from ckpt.restart import diagnoses
+from ckpt.restart.sinks import DROPS_OR_REPEATS
 from ckpt.storage.locations import local_path
 from ckpt.texts import quoted, quoted_path, span
 from ckpt.versions import RULES

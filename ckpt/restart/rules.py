@@ -5,7 +5,8 @@ decides. ``docs/restart.md`` explains them in the same order, and ``tests/oracle
 """
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.restart import batch, before, logs, offsets
+from ckpt.restart import batch, logs, offsets
+from ckpt.restart import before_logs as before
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.start import Start
 from ckpt.versions import Progress, Spark

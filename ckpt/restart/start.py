@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from ckpt import diagnoses
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import is_empty
-from ckpt.findings import Diagnosis, Finding
-from ckpt.restart import remedies
+from ckpt.restart import diagnoses, remedies
+from ckpt.restart.findings import Diagnosis, Finding
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.texts import span
 from ckpt.versions import Progress, Rules, Spark

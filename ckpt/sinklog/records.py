@@ -11,7 +11,7 @@ _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class SinkKind(StrEnum):
-    """What was found at the place of a sink; all but the last are kinds of ``ckpt.sinks.SINKS``."""
+    """What was found at the place of a sink; all but the last are kinds of ``ckpt.restart.sinks.SINKS``."""
 
     DELTA = "delta"
     ICEBERG = "iceberg"

@@ -19,7 +19,7 @@ from ckpt.live.records import LiveSource
 from ckpt.model import OperatorMetadata
 from ckpt.query import QueryDescription
 from ckpt.readiness import PlannedStart, Readiness, changed_meanwhile, readiness
-from ckpt.restart.recorded import recorded_settings_of
+from ckpt.restart.recorded_settings import recorded_settings_of
 from ckpt.sinklog.reading import sink_of
 from ckpt.spark.describing import describe, scratch
 from ckpt.spark.needs import SparkMissing

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ckpt.change.plan import ChangePlan, inspect_changed
-from ckpt.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
-from ckpt.findings import Asked, Severity
 from ckpt.inspection import Inspection, inspect
+from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
+from ckpt.restart.findings import Asked, Severity
 from ckpt.restart.forecast import Forecast
 from ckpt.storage import Storage
 from ckpt.verdict import spell

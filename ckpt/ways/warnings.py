@@ -7,7 +7,7 @@ from ckpt.change.plan import STOP_FIRST, First
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.offsets import is_kafka
-from ckpt.sinks import DROPS, REMEMBERING, SINKS, AboutSinks
+from ckpt.restart.sinks import DROPS, REMEMBERING, SINKS, AboutSinks
 from ckpt.texts import quoted_path
 from ckpt.ways.checked import END_FIRST
 

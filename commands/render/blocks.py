@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from ckpt.findings import Severity
+from ckpt.restart.findings import Severity
 
 
 class Tone(Enum):

@@ -11,7 +11,7 @@ from ckpt.change.steps import Content, Step
 from ckpt.errors import DISK_FULL
 from ckpt.model import Json
 from ckpt.restart.forecast import Forecast
-from ckpt.sinks import REMEMBERING
+from ckpt.restart.sinks import REMEMBERING
 from ckpt.texts import quoted_path
 from ckpt.versions import Progress
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ckpt.diagnoses import all_diagnoses
 from ckpt.explain import ErrorMatch, Explanation, KnownError
 from ckpt.inspection import Inspection
+from ckpt.restart.diagnoses import all_diagnoses
 
 from ..exits import Exit
 from .blocks import Block, Headline, Item, Line, Page, Tone, page_of

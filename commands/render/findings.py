@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from ckpt.diagnoses.logs import ASYNC_REFUSES_STATE
-from ckpt.diagnoses.others import EMPTY
-from ckpt.diagnoses.state import NO_STATE_FOLDER
-from ckpt.findings import Asked, Severity
 from ckpt.inspection import Inspection, RatedFinding
+from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
+from ckpt.restart.diagnoses.others import EMPTY
+from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
+from ckpt.restart.findings import Asked, Severity
 from ckpt.texts import quoted_path
 from ckpt.verdict import IF_STATELESS
 

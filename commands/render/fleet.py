@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from ckpt.findings import Severity
 from ckpt.fleet import Scan, ScannedCheckpoint
+from ckpt.restart.findings import Severity
 from ckpt.texts import instant, quoted_path
 
 from ..exits import Exit

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.advance import Advance, advance
 from ckpt.checkpoint.sources.offsets import SourceType, SourceView
-from ckpt.findings import Severity
 from ckpt.inspection import Inspection
 from ckpt.model import Kind
+from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.texts import instant
 from ckpt.verdict import outcome_words, spell

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckpt.readiness import Readiness
-from ckpt.restart.recorded import SettingOutlook, SettingUse
+from ckpt.restart.recorded_settings import SettingOutlook, SettingUse
 
 from ..arguments import as_options
 from ..exits import Exit

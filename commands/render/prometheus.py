@@ -6,8 +6,8 @@ Names and units follow Prometheus' conventions: base units, no ages but times, o
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ckpt.findings import Severity
 from ckpt.fleet import Scan, ScannedCheckpoint
+from ckpt.restart.findings import Severity
 from ckpt.texts import masked
 
 from .text import printable

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ckpt.change.steps import Step
-from ckpt.diagnoses.logs import QUERY_ID
-from ckpt.findings import Severity
 from ckpt.fixes.choices import Cost
 from ckpt.fixes.repair import LOST_ID, Way, WaysPlan
+from ckpt.restart.diagnoses.logs import QUERY_ID
+from ckpt.restart.findings import Severity
 from ckpt.texts import quoted
 from ckpt.versions import Progress
 

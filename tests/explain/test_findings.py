@@ -9,7 +9,7 @@ import pytest
 
 import ckpt
 from ckpt.explain import catalog, explain_error
-from ckpt.findings import Asked
+from ckpt.restart.findings import Asked
 from ckpt.versions import Spark
 from tests.oracle import answers, cases
 from tests.oracle.test_forecast import NOT_IN_THE_FILES

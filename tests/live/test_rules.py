@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ckpt import Inspection, LiveSource, inspect, open_checkpoint
-from ckpt.findings import Asked
 from ckpt.live.kafka import Mark
 from ckpt.live.records import KafkaNow, Part, PartitionNow, TopicNow, Younger
+from ckpt.restart.findings import Asked
 from ckpt.restart.forecast import Outcome, SourceRange
 from ckpt.restart.kafka_source import Fate, outlooks
 from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ckpt import inspect, open_checkpoint
-from ckpt.findings import Asked, Severity
-from ckpt.restart.recorded import SettingUse
+from ckpt.restart.findings import Asked, Severity
+from ckpt.restart.recorded_settings import SettingUse
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.places import EACH_SAMPLE

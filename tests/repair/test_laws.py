@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 
 from ckpt.change.steps import Action, Changed, Step
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.findings import Severity
 from ckpt.inspection import Inspection, inspect
 from ckpt.repair import RepairPlan, Strategy, plan_repair
+from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.storage import open_storage
 from tests.repair.doing import Facts, apply, facts, undo

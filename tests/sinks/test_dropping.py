@@ -2,7 +2,7 @@
 
 import pytest
 
-from ckpt.sinks import SINKS
+from ckpt.restart.sinks import SINKS
 from tests.sinks.dropping import CASES
 from tests.sinks.record import read
 

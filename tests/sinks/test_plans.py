@@ -9,11 +9,11 @@ import pytest
 from ckpt import inspect, open_checkpoint, read_sink
 from ckpt.change.plan import SINK_DROPS, First
 from ckpt.checks.sink_outlook import SinkOutcome
-from ckpt.findings import Asked
 from ckpt.fixes.choices import Cost, WayName
 from ckpt.fixes.repair import repair_checkpoint
 from ckpt.repair import repair_async
-from ckpt.sinks import AboutSinks
+from ckpt.restart.findings import Asked
+from ckpt.restart.sinks import AboutSinks
 from ckpt.ways.offsets import set_offsets
 from ckpt.ways.rewind import Replayed, rewind
 from tests.conftest import Ckpt, CopyOf

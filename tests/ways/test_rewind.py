@@ -7,8 +7,8 @@ import pytest
 
 from ckpt.change.perform import How
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.findings import Severity
 from ckpt.inspection import Inspection, inspect
+from ckpt.restart.findings import Severity
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
 from ckpt.ways.rewind import Replayed, RewindPlan, plan_rewind, rewind

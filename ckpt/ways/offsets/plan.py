@@ -20,7 +20,7 @@ from ckpt.formats.offsets import format_offset_log
 from ckpt.inspection import Inspection, inspect
 from ckpt.model import Kind, OffsetLog, Unreadable
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
-from ckpt.sinks import DROPS, AboutSinks
+from ckpt.restart.sinks import DROPS, AboutSinks
 from ckpt.storage import Storage
 from ckpt.verdict import verdict
 from ckpt.versions import Spark

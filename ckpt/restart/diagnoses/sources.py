@@ -1,8 +1,8 @@
 """Diagnoses of what ``ckpt inspect --sources`` finds: CKPT42x Kafka, 45x Delta, 46x files, 47x Iceberg."""
 
-from ckpt.diagnoses.common import ERROR, NOTE, WARNING
-from ckpt.findings import Diagnosis
-from ckpt.sinks import DROP_IDS
+from ckpt.restart.diagnoses.common import ERROR, NOTE, WARNING
+from ckpt.restart.findings import Diagnosis
+from ckpt.restart.sinks import DROP_IDS
 
 _LEAVES = (
     "A failed start of a new batch leaves its offsets file behind, which every later start reads: do not try it before "

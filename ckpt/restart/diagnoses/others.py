@@ -1,8 +1,8 @@
 """Diagnoses of sources and sinks (CKPT4xx), of other files (CKPT5xx), of the kind of checkpoint (CKPT6xx)."""
 
-from ckpt.diagnoses.common import ERROR, NOTE, REPAIR, RESTORE, WARNING
-from ckpt.findings import Diagnosis
-from ckpt.sinks import DROP_IDS
+from ckpt.restart.diagnoses.common import ERROR, NOTE, REPAIR, RESTORE, WARNING
+from ckpt.restart.findings import Diagnosis
+from ckpt.restart.sinks import DROP_IDS
 
 OFFSETS_WENT_BACK = Diagnosis(
     "CKPT401",

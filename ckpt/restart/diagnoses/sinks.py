@@ -1,7 +1,7 @@
 """Diagnoses of what ``ckpt inspect --sink`` finds in the sink (CKPT41x, CKPT420)."""
 
-from ckpt.diagnoses.common import ERROR, NOTE, WARNING
-from ckpt.findings import Diagnosis
+from ckpt.restart.diagnoses.common import ERROR, NOTE, WARNING
+from ckpt.restart.findings import Diagnosis
 
 SINK_WILL_DROP = Diagnosis(
     "CKPT411",

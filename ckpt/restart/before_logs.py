@@ -2,13 +2,12 @@
 
 import re
 
-from ckpt import diagnoses
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.checkpoint.sources.file_logs import file_source_logs
-from ckpt.findings import Finding
 from ckpt.model import Fault, Kind, Unreadable
-from ckpt.restart import messages
+from ckpt.restart import diagnoses, messages
 from ckpt.restart.batch import blocked, obstacle
+from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.start import Start
 from ckpt.storage.base import Listing

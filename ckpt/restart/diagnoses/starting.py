@@ -1,7 +1,7 @@
 """Diagnoses of what ``ckpt preflight`` finds in a start that is about to be tried (CKPT43x, CKPT44x)."""
 
-from ckpt.diagnoses.common import ERROR, WARNING
-from ckpt.findings import Diagnosis
+from ckpt.restart.diagnoses.common import ERROR, WARNING
+from ckpt.restart.findings import Diagnosis
 
 _OLD_QUERY = (
     "Start the query that wrote the checkpoint, or start the new one with a new checkpoint, whose state is empty: "

@@ -1,7 +1,7 @@
 """What several diagnoses say."""
 
-from ckpt.findings import Severity
-from ckpt.sinks import REMEMBERING
+from ckpt.restart.findings import Severity
+from ckpt.restart.sinks import REMEMBERING
 
 NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
 

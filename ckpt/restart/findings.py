@@ -1,4 +1,4 @@
-"""What a diagnosis and a finding are. Which diagnoses there are, ``ckpt.diagnoses`` declares."""
+"""What a diagnosis and a finding are. Which diagnoses there are, ``ckpt.restart.diagnoses`` declares."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
 """Diagnoses of the offset and commit logs, of ``metadata``, and of what a start makes of them (CKPT1xx, CKPT2xx)."""
 
 from ckpt import settings
-from ckpt.diagnoses.common import ERROR, NOTE, REPAIR, WARNING
-from ckpt.findings import Asked, Diagnosis
-from ckpt.sinks import DROPS, NEW_CHECKPOINT, REMEMBERING
+from ckpt.restart.diagnoses.common import ERROR, NOTE, REPAIR, WARNING
+from ckpt.restart.findings import Asked, Diagnosis
+from ckpt.restart.sinks import DROPS, NEW_CHECKPOINT, REMEMBERING
 
 _ASYNCHRONOUS = (
     'Or start the query with `.writeStream.option("asyncProgressTrackingEnabled", "true")`, which Spark allows for '

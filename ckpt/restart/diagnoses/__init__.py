@@ -5,8 +5,8 @@ reused. In ``meaning`` and ``remedy``, ``{checkpoint}`` is the path that was ins
 finding and ``{batch}`` the batch that this place belongs to.
 """
 
-from ckpt.diagnoses import logs, others, sinks, sources, starting, state
-from ckpt.findings import Diagnosis
+from ckpt.restart.diagnoses import logs, others, sinks, sources, starting, state
+from ckpt.restart.findings import Diagnosis
 
 
 def all_diagnoses() -> tuple[Diagnosis, ...]:

@@ -1,8 +1,8 @@
 """Diagnoses of the state and what describes it (CKPT3xx)."""
 
 from ckpt import settings
-from ckpt.diagnoses.common import ERROR, NOTE, REPAIR, RESTORE, WARNING
-from ckpt.findings import Diagnosis
+from ckpt.restart.diagnoses.common import ERROR, NOTE, REPAIR, RESTORE, WARNING
+from ckpt.restart.findings import Diagnosis
 
 STATE_CHAIN_HOLE = Diagnosis(
     "CKPT301",
