@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ckpt.live.asking import ask_sources
     from ckpt.live.options import source_options
     from ckpt.live.records import LiveSource
+    from ckpt.live.sink.reader import read_sink
+    from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
     from ckpt.migrate.changelog import Changelog, ChangelogSwitch, switch_changelog
     from ckpt.migrate.provider import ProviderMove, ToProvider, move_provider
     from ckpt.migrate.transform import Api, TransformMigration, TransformPlan
@@ -46,8 +48,6 @@ if TYPE_CHECKING:
     from ckpt.relocate import relocate as relocate_checkpoint
     from ckpt.repair import RepairPlan, Strategy, repair_async
     from ckpt.rewrite import Form, Rewrite, RewrittenUnit, rewrite_checkpoint
-    from ckpt.sinklog.reading import read_sink
-    from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
     from ckpt.spark.api import read_changes, read_initial_state, read_state
     from ckpt.spark.calls import Session, export_state, migrate_to_transform_with_state, verify_changelog
     from ckpt.spark.executors import on_spark
@@ -226,8 +226,8 @@ _LATER = {
     "ckpt.repair": ("RepairPlan", "Strategy", "repair_async"),
     "ckpt.importing": ("import_state", "write_state"),
     "ckpt.rewrite": ("Form", "Rewrite", "RewrittenUnit", "rewrite_checkpoint"),
-    "ckpt.sinklog.reading": ("read_sink",),
-    "ckpt.sinklog.records": ("SinkKind", "SinkLog", "SinkWriter"),
+    "ckpt.live.sink.reader": ("read_sink",),
+    "ckpt.live.sink.records": ("SinkKind", "SinkLog", "SinkWriter"),
     "ckpt.spark.api": ("read_changes", "read_initial_state", "read_state"),
     "ckpt.spark.calls": ("Session", "export_state", "migrate_to_transform_with_state", "verify_changelog"),
     "ckpt.spark.needs": ("SparkMissing",),

@@ -12,16 +12,16 @@ from ckpt.checks import check
 from ckpt.checks.first_start import into_noop
 from ckpt.checks.sink import findings_of, outlook, with_query_id
 from ckpt.checks.sink_outlook import SinkOutcome, SinkOutlook
+from ckpt.live.outlook import SourceOutlook
 from ckpt.live.records import LiveSource
+from ckpt.live.sink.records import SinkLog
 from ckpt.model import InNotebook, Unneeded
 from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.forecast import Forecast, Outcome
-from ckpt.restart.outlook import SourceOutlook
 from ckpt.restart.rules import forecast
-from ckpt.sinklog.records import SinkLog
 from ckpt.texts import quoted_path
 from ckpt.verdict import verdict
 from ckpt.versions import Progress, Spark
@@ -178,7 +178,7 @@ def _as_asked(forecasts: tuple[Forecast, ...], live: Sequence[LiveSource], in_si
     """Forecasts with what the sources answered, where they were asked."""
     if not live:
         return forecasts
-    from ckpt.restart.asked import informed  # a plain look imports nothing of it
+    from ckpt.live.forecast import informed  # a plain look imports nothing of it
 
     return tuple(informed(one, live, in_sink) for one in forecasts)
 
@@ -189,7 +189,7 @@ def _sources_of(
     """What each start makes of the sources, where they were asked."""
     if not live:
         return ()
-    from ckpt.restart.asked import source_outlooks
+    from ckpt.live.forecast import source_outlooks
 
     return source_outlooks(forecasts, live, in_sink)
 

@@ -10,13 +10,13 @@ from ckpt.checks.query_sources import sources_of
 from ckpt.checks.sink_outlook import SinkOutcome
 from ckpt.checks.starting import in_use, must_exist, state_format
 from ckpt.inspection import Inspection, RatedFinding, inspect
+from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import LiveSource
+from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.origin import written_by
 from ckpt.query import QueryDescription
 from ckpt.restart.findings import Asked, Finding, Severity
-from ckpt.restart.outlook import SourceOutcome
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks
-from ckpt.sinklog.records import SinkKind, SinkLog
 from ckpt.storage import open_storage
 from ckpt.versions import Spark
 

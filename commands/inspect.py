@@ -10,8 +10,8 @@ from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import UsageError
 from ckpt.live.options import source_options
 from ckpt.live.records import LiveSource
+from ckpt.live.sink.records import SinkLog
 from ckpt.restart.findings import Asked
-from ckpt.sinklog.records import SinkLog
 
 from . import options
 from .render.page import InspectionReport
@@ -63,7 +63,7 @@ def inspect(
 
 
 def _sink(sink: str, uri: str, given: dict[str, str]) -> SinkLog | None:
-    from ckpt.sinklog.reading import sink_of  # a plain look imports nothing of it
+    from ckpt.live.sink.reader import sink_of  # a plain look imports nothing of it
 
     return sink_of(sink, uri, given, partial=True)
 

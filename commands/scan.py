@@ -10,7 +10,7 @@ import typer
 from ckpt.errors import UsageError
 from ckpt.fleet import Scan
 from ckpt.fleet import scan as look
-from ckpt.live.kafka_options import SERVERS
+from ckpt.live.kafka.options import SERVERS
 from ckpt.live.options import source_options
 from ckpt.restart.findings import Severity
 from ckpt.texts import masked_json

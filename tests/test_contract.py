@@ -13,13 +13,13 @@ from ckpt.checkpoint import reader
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.offsets import SourceType
 from ckpt.handoff import Begin
+from ckpt.live.kafka.rules import Fate
+from ckpt.live.outlook import SourceOutcome
 from ckpt.migrate.transform import Api, TimeMode
 from ckpt.migrate.variables import Form
 from ckpt.model import Kind, Provider
 from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Outcome
-from ckpt.restart.kafka_source import Fate
-from ckpt.restart.outlook import SourceOutcome
 from ckpt.versions import Progress
 from commands.exits import Exit
 from tests import contract, golden

@@ -8,9 +8,9 @@ from ckpt.change.marking import marked
 from ckpt.change.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, First
 from ckpt.checks.sink import cure, outlook
 from ckpt.checks.sink_outlook import SinkOutcome, SinkOutlook
+from ckpt.live.sink.reader import sink_of
+from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.restart.sinks import AboutSinks
-from ckpt.sinklog.reading import sink_of
-from ckpt.sinklog.records import SinkKind, SinkLog
 from ckpt.storage import Storage
 from ckpt.texts import span
 

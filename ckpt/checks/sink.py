@@ -1,4 +1,4 @@
-"""What the next start's batches become in a sink, by what the sink remembers (``ckpt.sinklog``).
+"""What the next start's batches become in a sink, by what the sink remembers (``ckpt.live.sink``).
 
 Delta skips a batch if ``txnVersion(query id) >= batchId`` (``DeltaSink.addBatch``), the file sink if ``batchId <=
 getLatestBatchId()`` (``FileStreamSink.addBatch``), Iceberg if the newest ancestor snapshot of the query has that batch
@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checks.sink_outlook import Batches, SinkOutcome, SinkOutlook
+from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.sinks import SINKS, Sink
-from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
 from ckpt.texts import quoted_path, span
 from ckpt.versions import Progress
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.restart.findings import Finding
-from ckpt.sinklog.records import SinkKind, SinkLog
 
 Batches = tuple[int, int]
 """The first and the last of a row of batches."""

@@ -20,9 +20,9 @@ from ckpt.errors import UsageError, argument
 from ckpt.fixes.choices import DRAFTERS, Cost, Draft, WayName, tidying
 from ckpt.fixes.tidy import Tidied, tidy
 from ckpt.inspection import Inspection, inspect
+from ckpt.live.sink.reader import sink_of
+from ckpt.live.sink.records import SinkLog
 from ckpt.model import QueryMetadata
-from ckpt.sinklog.reading import sink_of
-from ckpt.sinklog.records import SinkLog
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 from ckpt.ways.checked import fails_on, runs_on, still_failing, trouble_left, why_not

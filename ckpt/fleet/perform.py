@@ -10,8 +10,8 @@ from ckpt.errors import CkptError, SourceError, UsageError
 from ckpt.fleet.discovery import discover
 from ckpt.fleet.looking import look
 from ckpt.fleet.rows import ScannedCheckpoint, unreadable
-from ckpt.live.groups import commit
-from ckpt.live.kafka_options import librdkafka
+from ckpt.live.kafka.groups import commit
+from ckpt.live.kafka.options import librdkafka
 from ckpt.restart.findings import Severity
 from ckpt.storage import open_storage
 

@@ -8,10 +8,12 @@ from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.offsets import DeltaOffset, KafkaOffset, SourceType, SourceView, decode, value_of
 from ckpt.errors import SourceError, StorageError, UsageError
-from ckpt.live import delta_options, iceberg, kafka
-from ckpt.live.delta import ask_delta
-from ckpt.live.files import OUTPUT_OF_A_SINK, ask_files, other_files
-from ckpt.live.kafka_options import SERVERS, librdkafka, plain
+from ckpt.live.delta import options as delta_options
+from ckpt.live.delta.ask import ask_delta
+from ckpt.live.files.ask import OUTPUT_OF_A_SINK, ask_files, other_files
+from ckpt.live.iceberg import ask as iceberg
+from ckpt.live.kafka import ask as kafka
+from ckpt.live.kafka.options import SERVERS, librdkafka, plain
 from ckpt.live.options import lower, other_rules
 from ckpt.live.records import KafkaNow, LiveSource, Part, TopicNow
 from ckpt.model import Json, OffsetLog

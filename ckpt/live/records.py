@@ -1,4 +1,4 @@
-"""What a source answered, as facts; ``ckpt.restart.asked`` says what follows from them."""
+"""What a source answered, as facts; ``ckpt.live.forecast`` says what follows from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

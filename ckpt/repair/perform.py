@@ -6,9 +6,9 @@ from typing import Unpack
 from ckpt.change.apply import Receipt
 from ckpt.change.perform import How, perform
 from ckpt.change.sink import for_sink
+from ckpt.live.sink.reader import sink_of
 from ckpt.repair.plan import RepairPlan, Strategy
 from ckpt.repair.planner import plan_repair
-from ckpt.sinklog.reading import sink_of
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 

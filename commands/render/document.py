@@ -8,9 +8,9 @@ from ckpt.checkpoint.checkpoint import Checkpoint, Log
 from ckpt.checkpoint.sources.advance import advance
 from ckpt.checkpoint.sources.offsets import SourceView
 from ckpt.inspection import Inspection, RatedFinding
+from ckpt.live.outlook import SourceOutlook
 from ckpt.model import Operator, StateInventory, Store, Unreadable
 from ckpt.restart.forecast import Forecast, SourceRange
-from ckpt.restart.outlook import SourceOutlook
 from ckpt.versions import __version__
 
 from .live import live_entry

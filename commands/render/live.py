@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ckpt.restart.outlook import SourceOutcome, SourceOutlook
+from ckpt.live.outlook import SourceOutcome, SourceOutlook
 
 from .blocks import Block, Item
 from .text import plural

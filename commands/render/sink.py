@@ -5,7 +5,7 @@ from typing import Any
 
 from ckpt.checks.sink_outlook import SinkOutlook
 from ckpt.inspection import Inspection
-from ckpt.sinklog.records import SinkKind
+from ckpt.live.sink.records import SinkKind
 from ckpt.texts import instant
 
 from .blocks import Block, Heading, Item

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ckpt import Inspection, LiveSource, Spark, inspect, open_checkpoint
+from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import DeltaNow
 from ckpt.restart.forecast import Outcome
-from ckpt.restart.outlook import SourceOutcome
 from ckpt.versions import Progress
 from tests.live.delta_cases import Case
 from tests.places import SAMPLES

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ckpt import Inspection, LiveSource, Spark, inspect, open_checkpoint
+from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import IcebergNow
 from ckpt.restart.forecast import Outcome
-from ckpt.restart.outlook import SourceOutcome
 from ckpt.versions import Progress
 from tests.live.iceberg_cases import Case
 

@@ -8,7 +8,7 @@ import pytest
 
 from ckpt import ask_sources, open_checkpoint
 from ckpt.errors import SourceError
-from ckpt.formats.deltachanges import reads_as
+from ckpt.live.delta.changes import reads_as
 from ckpt.live.records import DeltaNow
 from tests.conftest import Ckpt
 from tests.live.delta_judging import checkpoint_of

@@ -12,11 +12,11 @@ import pytest
 
 import ckpt as library
 from ckpt import ask_sources, inspect, open_checkpoint, read_sink
+from ckpt.live.outlook import SourceOutlook
 from ckpt.query import parse_query
 from ckpt.readiness import PlannedStart, readiness
 from ckpt.restart import messages
 from ckpt.restart.forecast import Outcome
-from ckpt.restart.outlook import SourceOutlook
 from tests.conftest import Ckpt
 from tests.live.files import INCIDENTS, LAST, MOVES, ROWS, Query
 from tests.places import SAMPLES

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ckpt import Inspection, LiveSource, Spark, inspect, open_checkpoint
+from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import FilesNow
 from ckpt.restart.forecast import Outcome
-from ckpt.restart.outlook import SourceOutcome
 from ckpt.versions import Progress
 from tests.live.delta_cases import remove
 from tests.live.files import INCIDENTS, LAST, MOVES, ROWS

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ckpt import UsageError, ask_sources, open_checkpoint, source_options
-from ckpt.live.kafka_options import librdkafka
+from ckpt.live.kafka.options import librdkafka
 from tests import contract
 from tests.conftest import Ckpt
 from tests.places import SAMPLES

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from ckpt import Inspection, LiveSource, inspect, open_checkpoint
-from ckpt.live.kafka import Mark
+from ckpt.live.kafka.ask import Mark
+from ckpt.live.kafka.rules import Fate, outlooks
 from ckpt.live.records import KafkaNow, Part, PartitionNow, TopicNow, Younger
+from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.restart.findings import Asked
 from ckpt.restart.forecast import Outcome, SourceRange
-from ckpt.restart.kafka_source import Fate, outlooks
-from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
 from ckpt.versions import Progress, Spark
 from tests.live.cases import written
 

@@ -13,7 +13,7 @@ from pyarrow import parquet
 from ckpt import NotFound, SinkKind, StorageError, UsageError, read_sink
 from ckpt.formats.deltalog import retention_ms, segment
 from ckpt.formats.text import Damaged
-from ckpt.sinklog.reading import sink_of
+from ckpt.live.sink.reader import sink_of
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.remedies import remove

@@ -8,7 +8,7 @@ from ckpt.change.perform import How, perform
 from ckpt.change.sink import for_sink
 from ckpt.checkpoint.sources.offsets import SourceView, decode
 from ckpt.errors import UsageError
-from ckpt.sinklog.reading import sink_of
+from ckpt.live.sink.reader import sink_of
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 from ckpt.ways.offsets.plan import OffsetsPlan, chosen, plan_offsets

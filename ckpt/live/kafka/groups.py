@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, TypeVar
 
-from ckpt.live.kafka import PATIENCE_S, Client
+from ckpt.live.kafka.ask import PATIENCE_S, Client
 from ckpt.live.records import Part
 from ckpt.storage.base import one_line
 
@@ -27,7 +27,7 @@ def commit(settings: Mapping[str, str], positions: Mapping[str, Mapping[Part, in
     """Commit the offsets of some groups; for each, why not, or None.
 
     Args:
-        settings: Of librdkafka, as ``ckpt.live.kafka_options.librdkafka`` makes them.
+        settings: Of librdkafka, as ``ckpt.live.kafka.options.librdkafka`` makes them.
         positions: For each group, the next offset to be read of partitions that exist.
 
     Raises:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from ckpt.checkpoint.sources.offsets import IcebergOffset
+from ckpt.live.outlook import counted
 from ckpt.live.records import SnapshotNow
-from ckpt.restart.outlook import counted
 
 
 def count_of(snapshots: Sequence[SnapshotNow]) -> str:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ckpt.live.delta.outlook import delta_outlook
+from ckpt.live.files.outlook import file_outlook
+from ckpt.live.iceberg.outlook import iceberg_outlook
+from ckpt.live.kafka.outlook import kafka_outlook
+from ckpt.live.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook
 from ckpt.live.records import LiveSource
-from ckpt.restart.delta_source import delta_outlook
-from ckpt.restart.file_source import file_outlook
 from ckpt.restart.forecast import Forecast, Outcome
-from ckpt.restart.iceberg_source import iceberg_outlook
-from ckpt.restart.kafka_outlook import kafka_outlook
-from ckpt.restart.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook
 from ckpt.versions import Progress
 
 

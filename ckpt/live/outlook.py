@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ckpt.live.kafka.rules import PartOutlook
 from ckpt.live.records import LiveSource
 from ckpt.restart.findings import Diagnosis, Finding
 from ckpt.restart.forecast import Outcome
-from ckpt.restart.kafka_source import PartOutlook
 from ckpt.texts import plural
 
 NOT_IN_LOG = "where the next batch starts is not in the log"

@@ -8,13 +8,13 @@ from itertools import takewhile
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.offsets import DeltaOffset, decode, value_of
 from ckpt.errors import NotFound, SourceError, StorageError
-from ckpt.formats.deltachanges import AddedFile, TableMetadata, TableVersion, reads_as, table_metadata, table_version
 from ckpt.formats.deltalog import segment
 from ckpt.formats.text import Damaged
-from ckpt.live.delta_options import delta_options
+from ckpt.live.delta.changes import AddedFile, TableMetadata, TableVersion, reads_as, table_metadata, table_version
+from ckpt.live.delta.options import delta_options
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
+from ckpt.live.sink.delta_files import DELTA_LOG, checkpoint_rows, log_lines, staged
 from ckpt.model import Fault, Json, OffsetLog
-from ckpt.sinklog.deltafiles import DELTA_LOG, checkpoint_rows, log_lines, staged
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.texts import masked

@@ -9,11 +9,11 @@ partitions that is looked at when the batch runs, so not for a committed one.
 from collections.abc import Iterator
 from urllib.parse import unquote
 
+from ckpt.live.outlook import SourceOutcome, SourceOutlook, Trouble, judged
 from ckpt.live.records import FilesNow, LiveSource
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.restart.outlook import SourceOutcome, SourceOutlook, Trouble, judged
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import family
 from ckpt.texts import masked, plural, plural_of, quoted

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from ckpt.checkpoint.sources.offsets import DeltaOffset, decode
+from ckpt.live.outlook import counted
 from ckpt.live.records import DeltaNow, FileNow, VersionNow
 from ckpt.model import Json
-from ckpt.restart.outlook import counted
 
 
 def place(value: Json) -> DeltaOffset | None:

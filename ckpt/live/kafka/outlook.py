@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from ckpt.live.kafka.rules import RECREATED, Fate, PartOutlook, outlooks, words
+from ckpt.live.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook, Stop
 from ckpt.live.records import KafkaNow, LiveSource
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Diagnosis, Finding
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.restart.kafka_source import RECREATED, Fate, PartOutlook, outlooks, words
-from ckpt.restart.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook, Stop
 from ckpt.texts import plural, quoted
 
 _DIAGNOSES: Mapping[Fate, Diagnosis] = {

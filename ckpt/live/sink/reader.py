@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.iceberg import is_metadata
-from ckpt.sinklog.deltafiles import DELTA_LOG
-from ckpt.sinklog.iceberg import iceberg_sink
-from ckpt.sinklog.icebergfiles import METADATA, of_metadata_file, read_metadata_file, read_table
-from ckpt.sinklog.records import FILE_LOG, SinkKind, SinkLog
-from ckpt.sinklog.table import delta_table
+from ckpt.live.sink.delta import delta_table
+from ckpt.live.sink.delta_files import DELTA_LOG
+from ckpt.live.sink.iceberg import iceberg_sink
+from ckpt.live.sink.iceberg_files import METADATA, of_metadata_file, read_metadata_file, read_table
+from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.storage import Folder, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_kind

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ckpt.checkpoint.sources.offsets import IcebergOffset, decode
+from ckpt.live.iceberg.unread import count_of, rest, total
+from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
 from ckpt.live.records import IcebergNow, IcebergOption, LiveSource, SnapshotNow
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.restart.iceberg_unread import count_of, rest, total
-from ckpt.restart.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
 from ckpt.texts import plural, plural_of, quoted
 
 _OPTIONS = {"overwrite": IcebergOption.SKIPS_OVERWRITES, "delete": IcebergOption.SKIPS_DELETES}

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from ckpt.formats.iceberg import Snapshot
 from ckpt.formats.text import Damaged
-from ckpt.sinklog.icebergfiles import ASK_THE_CATALOG, ReadTable
-from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
+from ckpt.live.sink.iceberg_files import ASK_THE_CATALOG, ReadTable
+from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.storage.base import one_line
 
 

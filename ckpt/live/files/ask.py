@@ -14,8 +14,8 @@ from ckpt.formats.names import compactible_id
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
 from ckpt.live.options import flag
 from ckpt.live.records import FilesNow
+from ckpt.live.sink.records import FILE_LOG
 from ckpt.model import Unreadable
-from ckpt.sinklog.records import FILE_LOG
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_place, local_path

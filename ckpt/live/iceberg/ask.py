@@ -10,8 +10,7 @@ from ckpt.formats.limits import LARGEST_RECORD
 from ckpt.formats.text import Damaged, exact_json
 from ckpt.live.options import flag, whole
 from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
-from ckpt.model import Json
-from ckpt.sinklog.icebergfiles import (
+from ckpt.live.sink.iceberg_files import (
     ASK_THE_CATALOG,
     METADATA,
     ReadTable,
@@ -19,6 +18,7 @@ from ckpt.sinklog.icebergfiles import (
     read_metadata_file,
     read_table,
 )
+from ckpt.model import Json
 from ckpt.storage import open_storage
 from ckpt.storage.base import one_line
 from ckpt.texts import masked

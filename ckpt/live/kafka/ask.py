@@ -49,7 +49,7 @@ def ask(
     """What a cluster has of these topics.
 
     Args:
-        settings: Of librdkafka, as ``ckpt.live.kafka_options.librdkafka`` makes them.
+        settings: Of librdkafka, as ``ckpt.live.kafka.options.librdkafka`` makes them.
         topics: Their names; one that does not exist is in the answer without an id.
         marks: Batches to look for rows that they have read and that are younger.
         pattern: Of the names of further topics; those that match are what the query subscribes to.

@@ -17,9 +17,9 @@ from ckpt.formats.deltalog import (
     transaction,
 )
 from ckpt.formats.text import Damaged
+from ckpt.live.sink.delta_files import DELTA_LOG, checkpoint_rows, log_lines, staged
+from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.model import Fault
-from ckpt.sinklog.deltafiles import DELTA_LOG, checkpoint_rows, log_lines, staged
-from ckpt.sinklog.records import SinkKind, SinkLog, SinkWriter
 from ckpt.storage import FileInfo, Storage
 from ckpt.storage.base import one_line
 

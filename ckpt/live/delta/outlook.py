@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ckpt.checkpoint.sources.offsets import DeltaOffset, base_index, decode
+from ckpt.live.delta import remedies as delta_remedies
+from ckpt.live.delta.unread import after, between, count_of, place
+from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, LiveSource, VersionNow
 from ckpt.model import Json
-from ckpt.restart import delta_remedies, diagnoses, messages
-from ckpt.restart.delta_unread import after, between, count_of, place
+from ckpt.restart import diagnoses, messages
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.restart.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
 from ckpt.texts import plural_of, quoted, span
 from ckpt.versions import Rules
 
