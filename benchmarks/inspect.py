@@ -115,7 +115,7 @@ def _large(
 def _object_store(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
     """S3 behind a slow network: seconds and requests, inside this process. What was copied there is read further."""
     from ckpt.checkpoint.reader import open_checkpoint
-    from ckpt.inspection import inspect
+    from ckpt.inspection.inspection import inspect
 
     partitions = 20 if asked.quick else 200
     for name, sample in STATE.items():

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import NotACheckpoint, open_checkpoint
-from ckpt.checks.sink_outlook import SinkOutcome, SinkOutlook
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.checks.sink_outlook import SinkOutcome, SinkOutlook
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import InNotebook
 from ckpt.versions import Spark, __version__
 
@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     from ckpt.change.apply import Receipt
     from ckpt.change.perform import How
     from ckpt.copying import CheckpointCopy, copy_checkpoint
-    from ckpt.explain import ErrorMatch, Explanation, KnownError, explain_error
     from ckpt.export.choose import Part, StateDamaged
     from ckpt.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export
     from ckpt.export.targets import Format, Mode, Shape
     from ckpt.fixes.choices import Cost, WayName
     from ckpt.fixes.repair import Way, WaysPlan, repair_checkpoint
-    from ckpt.fleet import Scan, ScannedCheckpoint, ScannedRoot, WorstFinding, scan
     from ckpt.handoff import Handoff, Language, Positions, hand_off, show_offsets, snippet
     from ckpt.importing import import_state, write_state
+    from ckpt.inspection.explain import ErrorMatch, Explanation, KnownError, explain_error
+    from ckpt.inspection.preflight import Readiness
+    from ckpt.inspection.query import DescribedOperator, DescribedSource, QueryDescription, read_query
+    from ckpt.inspection.scan import Scan, ScannedCheckpoint, ScannedRoot, WorstFinding, scan
     from ckpt.live.asking import ask_sources
     from ckpt.live.options import source_options
     from ckpt.live.records import LiveSource
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from ckpt.native.look import StateCount, StateCounts, StateRows, count_state, show_state
     from ckpt.prune import Pruned, PrunePlan
     from ckpt.prune import prune as prune_checkpoint
-    from ckpt.query import DescribedOperator, DescribedSource, QueryDescription, read_query
-    from ckpt.readiness import Readiness
     from ckpt.relocate import RelocationPlan
     from ckpt.relocate import relocate as relocate_checkpoint
     from ckpt.repair import RepairPlan, Strategy, repair_async
@@ -195,7 +195,7 @@ _LATER = {
     "ckpt.change.apply": ("Receipt",),
     "ckpt.change.perform": ("How",),
     "ckpt.copying": ("CheckpointCopy", "copy_checkpoint"),
-    "ckpt.explain": ("ErrorMatch", "Explanation", "KnownError", "explain_error"),
+    "ckpt.inspection.explain": ("ErrorMatch", "Explanation", "KnownError", "explain_error"),
     "ckpt.export.choose": ("Part", "StateDamaged"),
     "ckpt.export.request": (
         "Action",
@@ -207,7 +207,7 @@ _LATER = {
         "plan_export",
     ),
     "ckpt.export.targets": ("Format", "Mode", "Shape"),
-    "ckpt.fleet": ("Scan", "ScannedCheckpoint", "ScannedRoot", "WorstFinding", "scan"),
+    "ckpt.inspection.scan": ("Scan", "ScannedCheckpoint", "ScannedRoot", "WorstFinding", "scan"),
     "ckpt.handoff": ("Handoff", "Language", "Positions", "hand_off", "show_offsets", "snippet"),
     "ckpt.live.asking": ("ask_sources",),
     "ckpt.live.options": ("source_options",),
@@ -220,8 +220,8 @@ _LATER = {
     "ckpt.native.heavy": ("HeavyKey", "PartitionSize", "StateSizes", "measure_state"),
     "ckpt.native.look": ("StateCount", "StateCounts", "StateRows", "count_state", "show_state"),
     "ckpt.prune": ("PrunePlan", "Pruned"),
-    "ckpt.query": ("DescribedOperator", "DescribedSource", "QueryDescription", "read_query"),
-    "ckpt.readiness": ("Readiness",),
+    "ckpt.inspection.query": ("DescribedOperator", "DescribedSource", "QueryDescription", "read_query"),
+    "ckpt.inspection.preflight": ("Readiness",),
     "ckpt.relocate": ("RelocationPlan",),
     "ckpt.repair": ("RepairPlan", "Strategy", "repair_async"),
     "ckpt.importing": ("import_state", "write_state"),

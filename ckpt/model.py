@@ -1,7 +1,7 @@
 """What a checkpoint holds, in Spark's words.
 
 Frozen records only: they do not know where they were read from (``ckpt.storage``), how bytes became them
-(``ckpt.formats``), what follows from them (``ckpt.restart``, ``ckpt.checks``) or how they are shown.
+(``ckpt.formats``), what follows from them (``ckpt.restart``, ``ckpt.inspection.checks``) or how they are shown.
 Paths are relative to the checkpoint, with ``/``; times are ms since the epoch, sizes are bytes.
 """
 

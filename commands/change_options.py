@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from ckpt.change.activity import must_be_seconds
 from ckpt.change.perform import How
 from ckpt.errors import UsageError
+from ckpt.inspection.activity import must_be_seconds
 
 from . import options
 from .report import Output

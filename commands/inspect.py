@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from ckpt import inspection
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import UsageError
+from ckpt.inspection import inspection
 from ckpt.live.options import source_options
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog

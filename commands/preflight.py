@@ -6,11 +6,11 @@ import typer
 
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import UsageError
+from ckpt.inspection.preflight import PlannedStart, changed_meanwhile, readiness
+from ckpt.inspection.query import read_query
 from ckpt.live.asking import ask_sources
 from ckpt.live.options import source_options
 from ckpt.live.sink.reader import sink_of
-from ckpt.query import read_query
-from ckpt.readiness import PlannedStart, changed_meanwhile, readiness
 from ckpt.restart.findings import Asked
 from ckpt.versions import Spark
 

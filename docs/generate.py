@@ -1,6 +1,6 @@
 """Regenerate the documentation: ``make docs``, from the root of the repository. Starts no JVM.
 
-``docs/findings.md`` comes from ``ckpt.restart.diagnoses``, ``docs/errors.md`` from ``ckpt.explain``, ``docs/api.md`` from the
+``docs/findings.md`` comes from ``ckpt.restart.diagnoses``, ``docs/errors.md`` from ``ckpt.inspection.explain``, ``docs/api.md`` from the
 docstrings of what ``ckpt`` exports; the
 table of commands in README.md from their help. In README.md, docs and runbooks, the text after ``$ ckpt ...`` in a
 console block is what that command prints. What async-gap.md shows of Spark comes from a real Kafka query: ``make
@@ -25,8 +25,8 @@ import typer.main
 from typer.testing import CliRunner
 
 import ckpt
-from ckpt.explain import KnownError, catalog
-from ckpt.explain.catalog import versions_of
+from ckpt.inspection.explain import KnownError, catalog
+from ckpt.inspection.explain.catalog import versions_of
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Asked, Diagnosis
 
@@ -87,7 +87,7 @@ def _plain(text: str) -> str:
 ERRORS = PAGE.with_name("errors.md")
 ERRORS_HEAD = """# Errors
 
-Written by `make docs` from `ckpt/explain/catalog.toml`; a test compares the two. `ckpt explain` finds these in a
+Written by `make docs` from `ckpt/inspection/explain/catalog.toml`; a test compares the two. `ckpt explain` finds these in a
 message or in a whole driver log ([how](explain.md)). The error classes are those of Spark 3.5 to 4.3, of its Kafka
 connector and of Delta, from their own lists.
 

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 import typer.main
 
-from ckpt import __version__, inspection, migrate
+from ckpt import __version__, migrate
 from ckpt.checkpoint import reader
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.offsets import SourceType
 from ckpt.handoff import Begin
+from ckpt.inspection import inspection
 from ckpt.live.kafka.rules import Fate
 from ckpt.live.outlook import SourceOutcome
 from ckpt.migrate.transform import Api, TimeMode

@@ -81,7 +81,7 @@ def test_every_diagnosis_is_used() -> None:
         if isinstance(target, ast.Name)
     }
     assert len(declared) == len(all_diagnoses())
-    assert declared - used_in("ckpt/restart", "ckpt/checks") == set()
+    assert declared - used_in("ckpt/restart", "ckpt/inspection/checks") == set()
 
 
 # Commands that texts name.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ckpt import inspection
 from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.inspection import inspection
 from ckpt.restart.findings import Severity
 from ckpt.storage import Folder, Listing
 from ckpt.storage.local import LocalStorage

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ckpt.fixes.repair import repair_checkpoint
-from ckpt.verdict import IF_STATELESS
+from ckpt.inspection.verdict import IF_STATELESS
 from ckpt.versions import NEWEST
 from tests.conftest import Ckpt, CopyOf
 from tests.oracle import answers

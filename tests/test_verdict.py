@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from ckpt.inspection.verdict import spell, verdict
 from ckpt.restart.forecast import Forecast, Outcome
-from ckpt.verdict import spell, verdict
 from ckpt.versions import Progress, Spark
 from tests.conftest import Ckpt, CopyOf
 

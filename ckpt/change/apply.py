@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from ckpt.change.activity import Refused, must_be_quiet
 from ckpt.change.backup import Change, Manifest, ManifestEntry, fingerprint, load, must_be_whole, original, save
 from ckpt.change.steps import Content, Step
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.errors import CkptError, NotFound, StorageError
+from ckpt.inspection.activity import Refused, must_be_quiet
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import one_line
 from ckpt.storage.writer import Attributes, Writer

@@ -6,9 +6,9 @@ from typing import TypeVar
 from ckpt.change.plan import ChangePlan, First
 from ckpt.change.steps import Changed, Step
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS
-from ckpt.checks.first_start import first_start
 from ckpt.formats.marks import build_first_start
-from ckpt.inspection import inspect
+from ckpt.inspection.checks.first_start import first_start
+from ckpt.inspection.inspection import inspect
 from ckpt.storage import Storage
 
 Planned = TypeVar("Planned", bound=ChangePlan)

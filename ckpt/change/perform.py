@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict, TypeVar, Unpack
 
-from ckpt.change.activity import must_be_seconds
 from ckpt.change.apply import Receipt, apply, undo
 from ckpt.change.backup import Change
 from ckpt.change.backup_location import backup_at, backup_to, must_keep
@@ -11,7 +10,8 @@ from ckpt.change.plan import ChangePlan
 from ckpt.change.steps import Changed
 from ckpt.change.verification import broken_promise
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.inspection import inspect
+from ckpt.inspection.activity import must_be_seconds
+from ckpt.inspection.inspection import inspect
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.open_writer import open_writer
 from ckpt.storage.writer import Writer

@@ -7,8 +7,8 @@ from typing import ClassVar, Self
 
 from ckpt.change.steps import Changed, Step
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checks.sink_outlook import SinkOutlook
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.checks.sink_outlook import SinkOutlook
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import InNotebook
 from ckpt.restart.findings import Asked
 from ckpt.restart.forecast import Forecast, SourceRange

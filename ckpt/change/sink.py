@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from ckpt.change.marking import marked
 from ckpt.change.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, First
-from ckpt.checks.sink import cure, outlook
-from ckpt.checks.sink_outlook import SinkOutcome, SinkOutlook
+from ckpt.inspection.checks.sink import cure, outlook
+from ckpt.inspection.checks.sink_outlook import SinkOutcome, SinkOutlook
 from ckpt.live.sink.reader import sink_of
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.restart.sinks import AboutSinks

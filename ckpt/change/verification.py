@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError
-from ckpt.inspection import inspect
+from ckpt.inspection.inspection import inspect
 from ckpt.restart.forecast import Forecast
 from ckpt.storage import Storage
 

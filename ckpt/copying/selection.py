@@ -23,7 +23,7 @@ from ckpt.errors import CkptError, StorageError
 from ckpt.formats.rocksdb import parse_zip_tail
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import CHECKSUM, LZ4
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Kind, RocksDBSnapshot, StateFile, StateFileKind
 from ckpt.relocate import plan_relocation
 from ckpt.restart.forecast import Forecast

@@ -7,7 +7,7 @@ from typing import TypedDict
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.ranges import Ranges
 from ckpt.errors import CkptError, UsageError, argument
-from ckpt.inspection import inspect
+from ckpt.inspection.inspection import inspect
 from ckpt.model import DamageKind
 from ckpt.state.reading.units import StateUnit, UnitKind, only_a_start_gets_round, state_units
 from ckpt.texts import ranges

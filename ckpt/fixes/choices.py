@@ -12,7 +12,7 @@ from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.fixes import offsets_again, read_again
 from ckpt.fixes.commit_again import commit_again
 from ckpt.fixes.tidy import Tidied
-from ckpt.inspection import Inspection
+from ckpt.inspection.inspection import Inspection
 from ckpt.repair import Strategy, plan_repair
 from ckpt.restart.forecast import SourceRange, source_ranges
 from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks

@@ -19,7 +19,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import UsageError, argument
 from ckpt.fixes.choices import DRAFTERS, Cost, Draft, WayName, tidying
 from ckpt.fixes.tidy import Tidied, tidy
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import sink_of
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import QueryMetadata

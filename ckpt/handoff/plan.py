@@ -15,7 +15,7 @@ from ckpt.checkpoint.state.ranges import Ranges, common, ranges_of
 from ckpt.handoff.caveats import SinkMeaning, doubts, sinks, skipped, warnings
 from ckpt.handoff.files_read import files_read
 from ckpt.handoff.starts import SourceStart, in_doubt, source_start
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Kind, Unreadable
 from ckpt.restart.forecast import SourceRange, source_ranges
 from ckpt.storage import Storage, open_storage

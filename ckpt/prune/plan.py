@@ -11,7 +11,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.context import oldest_needed
 from ckpt.checkpoint.state.load import is_serious
 from ckpt.checkpoint.state.read_steps import run
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Provider
 from ckpt.prune.unneeded import Pruned, unneeded_files
 from ckpt.restart.forecast import Forecast

@@ -17,7 +17,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.folders import lies_elsewhere, numbered
 from ckpt.errors import CkptError, StorageError
 from ckpt.formats.operators import parse_operator_metadata, with_schema_paths
-from ckpt.inspection import inspect
+from ckpt.inspection.inspection import inspect
 from ckpt.model import Unreadable
 from ckpt.relocate.outside import OutsidePaths, held_elsewhere
 from ckpt.relocate.spark_root import default_root, root_of

@@ -10,7 +10,7 @@ from itertools import islice
 from ckpt.change.plan import FINISHED_AGAIN, NoWay, inspect_changed
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Kind
 from ckpt.repair.drafts import Draft, fills, rewinds
 from ckpt.repair.plan import RepairPlan, Strategy

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from ckpt.change.plan import STOP_FIRST
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
+from ckpt.inspection.verdict import spell
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
-from ckpt.verdict import spell
 from ckpt.ways.warnings import named_sinks
 
 _SINKS = f"What the sink does with batches that run again: {DROPS_OR_REPEATS}; upserts by key are safe."

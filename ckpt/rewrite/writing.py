@@ -18,7 +18,7 @@ from ckpt.errors import StorageError, UsageError
 from ckpt.export.choose import Wanted
 from ckpt.export.reading import Chosen, Question, choose
 from ckpt.formats.statefiles import DEFAULT_STORE
-from ckpt.inspection import inspect
+from ckpt.inspection.inspection import inspect
 from ckpt.model import Operator, Provider, Store
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, stores_of
 from ckpt.rewrite.snapshots import hdfs_snapshot, rocksdb_snapshot

@@ -9,9 +9,9 @@ from typing import Any
 from ckpt.checkpoint.checkpoint import OFFSETS, STATE
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.checkpoint.sources.offsets import SourceType
-from ckpt.checks.query import described_families
+from ckpt.inspection.checks.query import described_families
+from ckpt.inspection.query import DescribedOperator, DescribedSource, DescribedStore, QueryDescription
 from ckpt.model import Operator
-from ckpt.query import DescribedOperator, DescribedSource, DescribedStore, QueryDescription
 from ckpt.spark.planning import Planner, Refusal, operator_names
 from ckpt.versions import Spark
 

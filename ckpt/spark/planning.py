@@ -17,8 +17,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from ckpt.checks.query import SparkAnswer
 from ckpt.errors import UsageError
+from ckpt.inspection.checks.query import SparkAnswer
 from ckpt.spark.session import classic
 from ckpt.spark.trouble import words_of
 

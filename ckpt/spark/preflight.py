@@ -11,15 +11,15 @@ from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.checkpoint.sources.offsets import SourceType
-from ckpt.checks.query import SparkAnswer
 from ckpt.formats.operators import parse_operator_metadata, with_schema_paths
+from ckpt.inspection.checks.query import SparkAnswer
+from ckpt.inspection.preflight import PlannedStart, Readiness, changed_meanwhile, readiness
+from ckpt.inspection.query import QueryDescription
 from ckpt.live.asking import ask_sources
 from ckpt.live.kafka.options import SERVERS
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.reader import sink_of
 from ckpt.model import OperatorMetadata
-from ckpt.query import QueryDescription
-from ckpt.readiness import PlannedStart, Readiness, changed_meanwhile, readiness
 from ckpt.restart.recorded_settings import recorded_settings_of
 from ckpt.spark.describing import describe, scratch
 from ckpt.spark.needs import SparkMissing

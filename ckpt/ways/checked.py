@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ckpt.change.plan import ChangePlan, inspect_changed
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.inspection.verdict import spell
 from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
 from ckpt.restart.findings import Asked, Severity
 from ckpt.restart.forecast import Forecast
 from ckpt.storage import Storage
-from ckpt.verdict import spell
 from ckpt.versions import Progress, Spark
 
 END_FIRST = (

@@ -14,7 +14,7 @@ from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.ranges import Ranges
 from ckpt.errors import UsageError
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Kind
 from ckpt.restart.forecast import source_ranges
 from ckpt.storage import Storage

@@ -18,7 +18,7 @@ from ckpt.formats.compaction import DEFAULT_INTERVAL
 from ckpt.formats.names import COMPACT
 from ckpt.handoff.plan import recreated_topics
 from ckpt.handoff.starts import source_start
-from ckpt.inspection import inspect
+from ckpt.inspection.inspection import inspect
 from ckpt.model import Kind, Unreadable
 from ckpt.restart.forecast import SourceRange, source_ranges
 from ckpt.storage import Storage

@@ -5,7 +5,7 @@ from functools import singledispatch
 from ckpt.change.plan import ChangePlan
 from ckpt.change.steps import Content
 from ckpt.formats.sqltypes import type_name
-from ckpt.inspection import Inspection
+from ckpt.inspection.inspection import Inspection
 from ckpt.state.reading.units import StateUnit
 from ckpt.texts import batch_ranges, size
 from ckpt.webpage.parts import forecast_table, inspection_part, name_of

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckpt.formats.sqltypes import type_name
-from ckpt.inspection import Inspection, RatedFinding
+from ckpt.inspection.inspection import Inspection, RatedFinding
+from ckpt.inspection.verdict import outcome_words
 from ckpt.model import Json, Kind, Operator, Store
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.texts import batch_ranges, instant, masked_json, size
-from ckpt.verdict import outcome_words
 from ckpt.versions import Progress, Spark
 from ckpt.webpage.charts import of_partitions
 from ckpt.webpage.templates import filled

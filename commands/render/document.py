@@ -7,7 +7,7 @@ from typing import Any
 from ckpt.checkpoint.checkpoint import Checkpoint, Log
 from ckpt.checkpoint.sources.advance import advance
 from ckpt.checkpoint.sources.offsets import SourceView
-from ckpt.inspection import Inspection, RatedFinding
+from ckpt.inspection.inspection import Inspection, RatedFinding
 from ckpt.live.outlook import SourceOutlook
 from ckpt.model import Operator, StateInventory, Store, Unreadable
 from ckpt.restart.forecast import Forecast, SourceRange

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ckpt.explain import ErrorMatch, Explanation, KnownError
-from ckpt.inspection import Inspection
+from ckpt.inspection.explain import ErrorMatch, Explanation, KnownError
+from ckpt.inspection.inspection import Inspection
 from ckpt.restart.diagnoses import all_diagnoses
 
 from ..exits import Exit

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from ckpt.inspection import Inspection, RatedFinding
+from ckpt.inspection.inspection import Inspection, RatedFinding
+from ckpt.inspection.verdict import IF_STATELESS
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from ckpt.restart.findings import Asked, Severity
 from ckpt.texts import quoted_path
-from ckpt.verdict import IF_STATELESS
 
 from .blocks import Block, Found, Heading, Item, Line
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from ckpt.fleet import Scan, ScannedCheckpoint
+from ckpt.inspection.scan import Scan, ScannedCheckpoint
 from ckpt.restart.findings import Severity
 from ckpt.texts import instant, quoted_path
 

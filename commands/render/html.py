@@ -2,7 +2,7 @@
 
 from typing import Any, assert_never
 
-from ckpt.inspection import Inspection
+from ckpt.inspection.inspection import Inspection
 from ckpt.webpage import document_page, inspection_page
 
 from .blocks import Block, Cases, Code, Command, Found, Heading, Headline, Item, Line, Page, Table, Title, Tone

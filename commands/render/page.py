@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.advance import Advance, advance
 from ckpt.checkpoint.sources.offsets import SourceType, SourceView
-from ckpt.inspection import Inspection
+from ckpt.inspection.inspection import Inspection
+from ckpt.inspection.verdict import outcome_words, spell
 from ckpt.model import Kind
 from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Forecast, SourceRange
 from ckpt.texts import instant
-from ckpt.verdict import outcome_words, spell
 from ckpt.versions import Progress
 
 from ..exits import Exit

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ckpt.checks.sink_outlook import SinkOutlook
-from ckpt.inspection import Inspection
+from ckpt.inspection.checks.sink_outlook import SinkOutlook
+from ckpt.inspection.inspection import Inspection
 from ckpt.live.sink.records import SinkKind
 from ckpt.texts import instant
 

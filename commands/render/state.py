@@ -6,7 +6,7 @@ from statistics import median
 from ckpt import settings
 from ckpt.checkpoint.state.ranges import Ranges, common
 from ckpt.formats.sqltypes import type_name
-from ckpt.inspection import Inspection
+from ckpt.inspection.inspection import Inspection
 from ckpt.model import EveryByte, Operator, Store
 
 from .blocks import Block, Heading, Item, Line

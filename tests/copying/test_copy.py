@@ -10,7 +10,7 @@ import pytest
 from ckpt.checkpoint.reader import NotACheckpoint, open_checkpoint, read_checkpoint
 from ckpt.copying import copy_checkpoint, pieces, select
 from ckpt.errors import CkptError, NotFound
-from ckpt.inspection import inspect
+from ckpt.inspection.inspection import inspect
 from ckpt.storage import open_storage, remote_writer
 from ckpt.versions import Progress
 from tests import contract

@@ -17,7 +17,7 @@ from ckpt.copying import copy_checkpoint, pieces, select
 from ckpt.copying.selection import CannotCopy
 from ckpt.errors import StorageError
 from ckpt.formats.offsets import UNFINISHED
-from ckpt.inspection import inspect
+from ckpt.inspection.inspection import inspect
 from ckpt.storage import open_storage
 from ckpt.storage.local import LocalStorage
 from tests.conftest import Ckpt, CopyOf

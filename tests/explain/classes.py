@@ -1,7 +1,7 @@
 """Which error classes exist where: `python -m tests.explain.classes 4.2=JAR ... 'Delta 4.4.0=JAR'` records it.
 
 Each JAR holds a list of error classes as JSON: spark-common-utils of a version, its Kafka connector, Delta. Recorded is
-what the catalog names, with the text of the newest version, into `ckpt/explain/classes.json`.
+what the catalog names, with the text of the newest version, into `ckpt/inspection/explain/classes.json`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from ckpt.explain import catalog
+from ckpt.inspection.explain import catalog
 
 RECORDED = Path(__file__).parents[2] / "ckpt" / "explain" / "classes.json"
 _LISTS = ("error-conditions.json", "error-classes.json")

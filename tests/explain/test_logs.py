@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ckpt.explain import explain_error
-from ckpt.explain.lines import chunks
-from ckpt.explain.nearest import nearest
+from ckpt.inspection.explain import explain_error
+from ckpt.inspection.explain.lines import chunks
+from ckpt.inspection.explain.nearest import nearest
 from tests.explain.drivers import CASES, HEALTHY, read
 
 CAUSES = {

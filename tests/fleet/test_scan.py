@@ -9,8 +9,8 @@ import pytest
 
 import ckpt
 from ckpt.errors import CkptError
-from ckpt.fleet.discovery import discover
-from ckpt.fleet.rows import row, unreadable
+from ckpt.inspection.scan.discovery import discover
+from ckpt.inspection.scan.rows import row, unreadable
 from ckpt.storage import Folder, open_storage
 from ckpt.storage.uri import NO_OPTIONS
 from tests.fleet.trees import build

@@ -24,7 +24,7 @@ def answer(sample: str) -> dict[str, Any]:
     (script,) = entry_points(group="console_scripts", name="ckpt")
     words = ["inspect", f"sample_checkpoints/{sample}", "--output", "json"]
     known = {spark: spark.rules for spark in map(Spark, VERSIONS)}  # so that a new version changes no answer
-    with patch("ckpt.inspection.FORECAST", tuple(known)), patch("ckpt.restart.remedies.RULES", known):
+    with patch("ckpt.inspection.inspection.FORECAST", tuple(known)), patch("ckpt.restart.remedies.RULES", known):
         result = CliRunner().invoke(script.load(), words, catch_exceptions=False)
     document: dict[str, Any] = json.loads(result.stdout)
     return {"exit_code": result.exit_code, **{key: value for key, value in document.items() if key != "ckpt"}}

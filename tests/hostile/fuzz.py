@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NoReturn
 
-from ckpt import readiness
+from ckpt.inspection import preflight as readiness
 from tests import contract
 from tests.conftest import OUTPUTS, Run
 from tests.hostile.measure import Cost, measured, run_here

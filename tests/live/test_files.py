@@ -12,9 +12,9 @@ import pytest
 
 import ckpt as library
 from ckpt import ask_sources, inspect, open_checkpoint, read_sink
+from ckpt.inspection.preflight import PlannedStart, readiness
+from ckpt.inspection.query import parse_query
 from ckpt.live.outlook import SourceOutlook
-from ckpt.query import parse_query
-from ckpt.readiness import PlannedStart, readiness
 from ckpt.restart import messages
 from ckpt.restart.forecast import Outcome
 from tests.conftest import Ckpt
@@ -68,7 +68,7 @@ def test_what_is_said_is_what_is_read(name: str, committed: bool, query: Query, 
 def test_a_start_with_another_folder_is_as_it_was_said(
     name: str, last: str, query: Query, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ckpt.readiness._RECENT_S", 0.0)
+    monkeypatch.setattr("ckpt.inspection.preflight._RECENT_S", 0.0)
     options = query.happen(name, tmp_path / "checkpoint", last)
     rows = query.rows(options)
     opened = open_checkpoint(str(tmp_path / "checkpoint"))

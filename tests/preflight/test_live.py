@@ -31,7 +31,7 @@ def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_preflight_says_what_the_start_does(
     name: str, spark: Any, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ckpt.readiness._RECENT_S", 0.0)
+    monkeypatch.setattr("ckpt.inspection.preflight._RECENT_S", 0.0)
     before = left_behind()
     change = next(one for one in changes.CHANGES if one.id == name)
     told = worker.answer(spark, change, made, tmp_path)
@@ -44,7 +44,7 @@ def test_preflight_says_what_the_start_does(
 def test_a_description_is_compared_without_spark(
     spark: Any, made: Path, tmp_path: Path, ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ckpt.readiness._RECENT_S", 0.0)
+    monkeypatch.setattr("ckpt.inspection.preflight._RECENT_S", 0.0)
     base = changes.BY_NAME["aggregation"]
     before = trace(made)
     for build, code in ((base.build, 0), (changes.aggregated("count(*) AS n", keys=("key",)), 1)):

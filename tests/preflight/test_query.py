@@ -8,9 +8,9 @@ import pytest
 
 import ckpt
 from ckpt import settings
-from ckpt.checks.query import fits
-from ckpt.query import DescribedSource, QueryDescription
-from ckpt.readiness import PlannedStart, Readiness, readiness
+from ckpt.inspection.checks.query import fits
+from ckpt.inspection.preflight import PlannedStart, Readiness, readiness
+from ckpt.inspection.query import DescribedSource, QueryDescription
 from tests.conftest import Ckpt, CopyOf
 from tests.live.delta_cases import remove
 from tests.places import ROOT

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.query import parse_query
-from ckpt.readiness import PlannedStart, Readiness, readiness
+from ckpt.inspection.preflight import PlannedStart, Readiness, readiness
+from ckpt.inspection.query import parse_query
 from tests.preflight import changes, record
 
 UNKNOWABLE = {

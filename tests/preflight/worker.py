@@ -113,7 +113,7 @@ def main() -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = queries.session("preflight", spark__python__authenticate__socketTimeout="120s")
     spark.sparkContext.setLogLevel("OFF")
-    import ckpt.readiness as readiness
+    import ckpt.inspection.preflight as readiness
 
     readiness._RECENT_S = 0.0  # nobody else writes here
     minor = ".".join(spark.version.split(".")[:2])

@@ -21,7 +21,7 @@ import pytest
 from ckpt.change.plan import ChangePlan
 from ckpt.change.steps import Action, Step
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.inspection import inspect
+from ckpt.inspection.inspection import inspect
 from ckpt.storage import open_storage
 from tests.places import ROOT
 from tests.repair.changes import CHANGES, Planner, built, planned

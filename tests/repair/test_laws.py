@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 from ckpt.change.steps import Action, Changed, Step
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.repair import RepairPlan, Strategy, plan_repair
 from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange

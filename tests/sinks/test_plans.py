@@ -8,9 +8,9 @@ import pytest
 
 from ckpt import inspect, open_checkpoint, read_sink
 from ckpt.change.plan import SINK_DROPS, First
-from ckpt.checks.sink_outlook import SinkOutcome
 from ckpt.fixes.choices import Cost, WayName
 from ckpt.fixes.repair import repair_checkpoint
+from ckpt.inspection.checks.sink_outlook import SinkOutcome
 from ckpt.repair import repair_async
 from ckpt.restart.findings import Asked
 from ckpt.restart.sinks import AboutSinks

@@ -49,7 +49,7 @@ def test_one_start_into_noop_brings_the_state_back(spark: Any, tmp_path: Path) -
 def test_preflight_holds_a_repaired_query_until_it_has_run_into_noop(
     sink: str, spark: Any, ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ckpt.readiness.LOOKS_APART_S", 0)
+    monkeypatch.setattr("ckpt.inspection.preflight.LOOKS_APART_S", 0)
     query, place = Numbers(spark, tmp_path, sink), tmp_path / "query"
     checkpoint = place / "checkpoint"
     for batch in range(BATCHES):

@@ -8,7 +8,7 @@ from benchmarks import generate
 from ckpt.checkpoint.reader import open_checkpoint, read_checkpoint
 from ckpt.checkpoint.state.atomic_writes import written_there
 from ckpt.checkpoint.state.folders import find_operators
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Provider, StateFile, StateFileKind
 from ckpt.storage.base import FileInfo, Listing
 from ckpt.storage.local import LocalStorage

@@ -20,7 +20,7 @@ import ckpt as library
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.checksums import of_lz4_block
 from ckpt.formats.lz4 import MAGIC
-from ckpt.inspection import inspect
+from ckpt.inspection.inspection import inspect
 from ckpt.verification import Estimate, verify_state, workers
 from commands import watching
 from tests import contract

@@ -13,7 +13,7 @@ from ckpt.change.steps import Changed, Content, unread_removals
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.offsets import FileOffset, decode
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.storage import open_storage
 from ckpt.versions import Progress

@@ -20,7 +20,7 @@ SAMPLE, NEWEST = "aggregation-hdfs-4.2", 9
 
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ckpt.readiness.LOOKS_APART_S", 0)
+    monkeypatch.setattr("ckpt.inspection.preflight.LOOKS_APART_S", 0)
 
 
 def held(checkpoint: Path, ckpt: Ckpt, *words: object) -> bool:

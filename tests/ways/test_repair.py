@@ -12,7 +12,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.fixes.choices import Cost, WayName
 from ckpt.fixes.commit_again import commit_again
 from ckpt.fixes.repair import LOST_ID, WaysPlan, repair_checkpoint
-from ckpt.inspection import inspect
+from ckpt.inspection.inspection import inspect
 from ckpt.storage import open_storage
 from tests import contract
 from tests.conftest import Ckpt, CopyOf

@@ -7,7 +7,7 @@ import pytest
 
 from ckpt.change.perform import How
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.findings import Severity
 from ckpt.storage import open_storage
 from ckpt.versions import Progress

@@ -17,12 +17,12 @@ from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.offsets import SourceType, SourceView, in_order, source_views
 from ckpt.errors import UsageError
 from ckpt.formats.offsets import format_offset_log
-from ckpt.inspection import Inspection, inspect
+from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.inspection.verdict import verdict
 from ckpt.model import Kind, OffsetLog, Unreadable
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
 from ckpt.restart.sinks import DROPS, AboutSinks
 from ckpt.storage import Storage
-from ckpt.verdict import verdict
 from ckpt.versions import Spark
 from ckpt.ways.beyond import state_above
 from ckpt.ways.checked import END_FIRST

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.inspection import inspect
+from ckpt.inspection.inspection import inspect
 from ckpt.restart.forecast import Forecast
 from ckpt.storage import open_storage
 from ckpt.versions import Progress, Spark

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ckpt.checkpoint.reader import open_checkpoint
-from ckpt.inspection import inspect
+from ckpt.inspection.inspection import inspect
 from tests.oracle import answers as oracle
 from tests.oracle.test_live import essence
 from tests.repair.oracle import record, repairing, worker

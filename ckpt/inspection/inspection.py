@@ -8,22 +8,22 @@ from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.offsets import SourceView
 from ckpt.checkpoint.state.space import size_of, temporary_files
-from ckpt.checks import check
-from ckpt.checks.first_start import into_noop
-from ckpt.checks.sink import findings_of, outlook, with_query_id
-from ckpt.checks.sink_outlook import SinkOutcome, SinkOutlook
+from ckpt.inspection.checks import check
+from ckpt.inspection.checks.first_start import into_noop
+from ckpt.inspection.checks.sink import findings_of, outlook, with_query_id
+from ckpt.inspection.checks.sink_outlook import SinkOutcome, SinkOutlook
+from ckpt.inspection.verdict import verdict
+from ckpt.inspection.written_by import WrittenBy, written_by
 from ckpt.live.outlook import SourceOutlook
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import InNotebook, Unneeded
-from ckpt.origin import WrittenBy, written_by
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
 from ckpt.texts import quoted_path
-from ckpt.verdict import verdict
 from ckpt.versions import Progress, Spark
 
 FORECAST = tuple(Spark)

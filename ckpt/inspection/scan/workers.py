@@ -10,8 +10,8 @@ from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.offsets import SourceType
 from ckpt.errors import CkptError, NotFound, SourceError
-from ckpt.fleet.rows import ScannedCheckpoint, row, unreadable
-from ckpt.inspection import inspect
+from ckpt.inspection.inspection import inspect
+from ckpt.inspection.scan.rows import ScannedCheckpoint, row, unreadable
 from ckpt.live.asking import ask_sources
 from ckpt.processes import can_share, in_any_order
 from ckpt.storage import Root, open_storage

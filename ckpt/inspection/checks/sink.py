@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checks.sink_outlook import Batches, SinkOutcome, SinkOutlook
+from ckpt.inspection.checks.sink_outlook import Batches, SinkOutcome, SinkOutlook
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding

@@ -7,7 +7,7 @@ from typing import Any
 
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.sources.offsets import KafkaOffset, decode
-from ckpt.inspection import Inspection
+from ckpt.inspection.inspection import Inspection
 from ckpt.model import Kind, Operator, Store
 from ckpt.restart.findings import Severity, worst
 from ckpt.restart.forecast import Outcome

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ckpt.errors import CkptError, SourceError, UsageError
-from ckpt.fleet.discovery import discover
-from ckpt.fleet.looking import look
-from ckpt.fleet.rows import ScannedCheckpoint, unreadable
+from ckpt.inspection.scan.discovery import discover
+from ckpt.inspection.scan.rows import ScannedCheckpoint, unreadable
+from ckpt.inspection.scan.workers import look
 from ckpt.live.kafka.groups import commit
 from ckpt.live.kafka.options import librdkafka
 from ckpt.restart.findings import Severity

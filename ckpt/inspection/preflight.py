@@ -3,18 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ckpt.change.activity import LOOKS_APART_S, age_s, changes
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checks.query import Compared, SparkAnswer, as_spark_says, operators_of
-from ckpt.checks.query_sources import sources_of
-from ckpt.checks.sink_outlook import SinkOutcome
-from ckpt.checks.starting import in_use, must_exist, state_format
-from ckpt.inspection import Inspection, RatedFinding, inspect
+from ckpt.inspection.activity import LOOKS_APART_S, age_s, changes
+from ckpt.inspection.checks.query import Compared, SparkAnswer, as_spark_says, operators_of
+from ckpt.inspection.checks.query_sources import sources_of
+from ckpt.inspection.checks.sink_outlook import SinkOutcome
+from ckpt.inspection.checks.starting import in_use, must_exist, state_format
+from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
+from ckpt.inspection.query import QueryDescription
+from ckpt.inspection.written_by import written_by
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkKind, SinkLog
-from ckpt.origin import written_by
-from ckpt.query import QueryDescription
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks
 from ckpt.storage import open_storage

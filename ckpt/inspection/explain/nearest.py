@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
 
-from ckpt.explain.catalog import KnownError, catalog
+from ckpt.inspection.explain.catalog import KnownError, catalog
 
 _SHOWN = 3
 _FEWEST = 4  # words that have to be the same
@@ -31,7 +31,7 @@ class NearError:
 def nearest(line: str) -> tuple[NearError, ...]:
     """The errors whose error class has the same main class, or whose message has most words in the same order.
 
-    >>> from ckpt.explain.nearest import nearest
+    >>> from ckpt.inspection.explain.nearest import nearest
     >>> [near.why for near in nearest("streaming state file of the store does not exist")]
     ['6 of the 7 words of "Error reading streaming state file of {} does not exist"']
     >>> nearest("ERROR: relation does not exist")

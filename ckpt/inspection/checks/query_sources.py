@@ -7,8 +7,8 @@ from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.file_logs import refused
 from ckpt.checkpoint.sources.offsets import KafkaOffset, SourceType, SourceView, decode
-from ckpt.checks.query import Compared
-from ckpt.query import DescribedSource, QueryDescription
+from ckpt.inspection.checks.query import Compared
+from ckpt.inspection.query import DescribedSource, QueryDescription
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 from ckpt.storage.base import one_line

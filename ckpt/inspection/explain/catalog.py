@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ckpt.explain.phrases import Phrase
+from ckpt.inspection.explain.phrases import Phrase
 
 CLASSES = "classes.json"
 """Beside the catalog: each error class that it names, with the versions of Spark, or of a connector, that have it."""
@@ -44,7 +44,7 @@ class KnownError:
 def catalog() -> tuple[KnownError, ...]:
     """All of them, in the order of the file.
 
-    >>> from ckpt.explain import catalog
+    >>> from ckpt.inspection.explain import catalog
     >>> catalog()[0].id, catalog()[0].codes
     ('batch-does-not-exist', ('CKPT201', 'CKPT202'))
     """

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
-from ckpt.checks.sink_outlook import SinkOutlook
+from ckpt.inspection.checks.sink_outlook import SinkOutlook
 from ckpt.model import FirstStart, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding

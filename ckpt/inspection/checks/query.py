@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.formats.operators import OperatorName
+from ckpt.inspection.query import DescribedFamily, DescribedOperator, QueryDescription
 from ckpt.model import ColumnFamily, Json, Operator, Store
-from ckpt.query import DescribedFamily, DescribedOperator, QueryDescription
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Diagnosis, Finding, Severity
 from ckpt.restart.recorded_settings import effective_settings

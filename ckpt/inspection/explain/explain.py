@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from ckpt.explain.about import contradictions
-from ckpt.explain.catalog import KnownError
-from ckpt.explain.lines import chunks
-from ckpt.explain.nearest import NearError, nearest
-from ckpt.explain.search import Search
-from ckpt.inspection import Inspection, RatedFinding
+from ckpt.inspection.explain.catalog import KnownError
+from ckpt.inspection.explain.contradictions import contradictions
+from ckpt.inspection.explain.lines import chunks
+from ckpt.inspection.explain.nearest import NearError, nearest
+from ckpt.inspection.explain.search import Search
+from ckpt.inspection.inspection import Inspection, RatedFinding
 from ckpt.texts import masked, quoted_path
 
 _SHOWN = 500  # characters of a line
