@@ -29,11 +29,11 @@ from pyspark.sql import SparkSession
 from benchmarks.many_keys import PROVIDERS
 from benchmarks.many_keys import made as many_keys
 from benchmarks.measure import Pairs, Run, alternated, heading
-from ckpt.export.reading import Question, plan_readings
-from ckpt.export.targets import Format, Mode, Shape, target
 from ckpt.spark import export as exporting
 from ckpt.spark.needs import pyspark_version
 from ckpt.spark.session import session
+from ckpt.state.export.targets import Format, Mode, Shape, target
+from ckpt.state.reading.reading import Question, plan_readings
 
 MEMORY = {"spark.driver.memory": "4g"}  # HDFS-backed state is held in memory, partition by partition
 LIMITED = "spark.driver.memory=1g"

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from ckpt.change.apply import Receipt
     from ckpt.change.perform import How
     from ckpt.copying import CheckpointCopy, copy_checkpoint
-    from ckpt.export.choose import Part, StateDamaged
-    from ckpt.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export
-    from ckpt.export.targets import Format, Mode, Shape
     from ckpt.fixes.choices import Cost, WayName
     from ckpt.fixes.repair import Way, WaysPlan, repair_checkpoint
     from ckpt.handoff import Handoff, Language, Positions, hand_off, show_offsets, snippet
@@ -38,10 +35,6 @@ if TYPE_CHECKING:
     from ckpt.migrate.changelog import Changelog, ChangelogSwitch, switch_changelog
     from ckpt.migrate.provider import ProviderMove, ToProvider, move_provider
     from ckpt.migrate.transform import Api, TransformMigration, TransformPlan
-    from ckpt.native.api import read_state_arrow, read_state_batches
-    from ckpt.native.diff import Change, ChangedRow, StateDiff, UnitDiff, diff_state
-    from ckpt.native.heavy import HeavyKey, PartitionSize, StateSizes, measure_state
-    from ckpt.native.look import StateCount, StateCounts, StateRows, count_state, show_state
     from ckpt.prune import Pruned, PrunePlan
     from ckpt.prune import prune as prune_checkpoint
     from ckpt.relocate import RelocationPlan
@@ -54,8 +47,23 @@ if TYPE_CHECKING:
     from ckpt.spark.needs import SparkMissing
     from ckpt.spark.preflight import describe_query, preflight
     from ckpt.spark.trouble import SparkFailed
+    from ckpt.state.export.request import (
+        Action,
+        Engine,
+        ExportPart,
+        ExportPlan,
+        ExportRequest,
+        StateExport,
+        plan_export,
+    )
+    from ckpt.state.export.targets import Format, Mode, Shape
+    from ckpt.state.native.api import read_state_arrow, read_state_batches
+    from ckpt.state.native.diff import Change, ChangedRow, StateDiff, UnitDiff, diff_state
+    from ckpt.state.native.heavy import HeavyKey, PartitionSize, StateSizes, measure_state
+    from ckpt.state.native.show import StateCount, StateCounts, StateRows, count_state, show_state
+    from ckpt.state.reading.choose import Part, StateDamaged
     from ckpt.state.reading.units import StateUnit, state_units
-    from ckpt.verification import Estimate, StateVerification, verify_state
+    from ckpt.state.verify import Estimate, StateVerification, verify_state
     from ckpt.ways.offsets import ImportPlan, OffsetsPlan, document_of, export_offsets, import_offsets, set_offsets
     from ckpt.ways.rewind import Replayed, RewindPlan, rewind
     from ckpt.ways.skip import SkipPlan, skip
@@ -196,8 +204,8 @@ _LATER = {
     "ckpt.change.perform": ("How",),
     "ckpt.copying": ("CheckpointCopy", "copy_checkpoint"),
     "ckpt.inspection.explain": ("ErrorMatch", "Explanation", "KnownError", "explain_error"),
-    "ckpt.export.choose": ("Part", "StateDamaged"),
-    "ckpt.export.request": (
+    "ckpt.state.reading.choose": ("Part", "StateDamaged"),
+    "ckpt.state.export.request": (
         "Action",
         "Engine",
         "ExportPart",
@@ -206,7 +214,7 @@ _LATER = {
         "StateExport",
         "plan_export",
     ),
-    "ckpt.export.targets": ("Format", "Mode", "Shape"),
+    "ckpt.state.export.targets": ("Format", "Mode", "Shape"),
     "ckpt.inspection.scan": ("Scan", "ScannedCheckpoint", "ScannedRoot", "WorstFinding", "scan"),
     "ckpt.handoff": ("Handoff", "Language", "Positions", "hand_off", "show_offsets", "snippet"),
     "ckpt.live.asking": ("ask_sources",),
@@ -215,10 +223,10 @@ _LATER = {
     "ckpt.migrate.changelog": ("ChangelogSwitch", "Changelog", "switch_changelog"),
     "ckpt.migrate.provider": ("ProviderMove", "ToProvider", "move_provider"),
     "ckpt.migrate.transform": ("Api", "TransformMigration", "TransformPlan"),
-    "ckpt.native.api": ("read_state_arrow", "read_state_batches"),
-    "ckpt.native.diff": ("Change", "ChangedRow", "StateDiff", "UnitDiff", "diff_state"),
-    "ckpt.native.heavy": ("HeavyKey", "PartitionSize", "StateSizes", "measure_state"),
-    "ckpt.native.look": ("StateCount", "StateCounts", "StateRows", "count_state", "show_state"),
+    "ckpt.state.native.api": ("read_state_arrow", "read_state_batches"),
+    "ckpt.state.native.diff": ("Change", "ChangedRow", "StateDiff", "UnitDiff", "diff_state"),
+    "ckpt.state.native.heavy": ("HeavyKey", "PartitionSize", "StateSizes", "measure_state"),
+    "ckpt.state.native.show": ("StateCount", "StateCounts", "StateRows", "count_state", "show_state"),
     "ckpt.prune": ("PrunePlan", "Pruned"),
     "ckpt.inspection.query": ("DescribedOperator", "DescribedSource", "QueryDescription", "read_query"),
     "ckpt.inspection.preflight": ("Readiness",),
@@ -245,7 +253,7 @@ _LATER = {
     ),
     "ckpt.fixes.choices": ("Cost", "WayName"),
     "ckpt.fixes.repair": ("Way", "WaysPlan", "repair_checkpoint"),
-    "ckpt.verification": ("Estimate", "StateVerification", "verify_state"),
+    "ckpt.state.verify": ("Estimate", "StateVerification", "verify_state"),
     "ckpt.ways.rewind": ("Replayed", "RewindPlan", "rewind"),
     "ckpt.ways.skip": ("SkipPlan", "skip"),
 }

@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from ckpt.errors import UsageError
-from ckpt.export.request import Action, Engine, ExportRequest
-from ckpt.export.targets import Format, Mode, Shape
 from ckpt.spark.calls import export_state as export
-from ckpt.spark.engines import under_spark_submit
+from ckpt.state.export.engines import under_spark_submit
+from ckpt.state.export.request import Action, Engine, ExportRequest
+from ckpt.state.export.targets import Format, Mode, Shape
 from ckpt.texts import masked
 
 from . import options

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from ckpt.export.targets import Format
 from ckpt.migrate.transform import Api, TransformRefused
 from ckpt.spark.calls import migrate_to_transform_with_state
+from ckpt.state.export.targets import Format
 
 from . import options
 from .changelog import changelog

@@ -54,7 +54,7 @@ def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, 
 def read_checkpoint(storage: Storage, *, batches: int = 10, seen: Verified = NOTHING) -> Checkpoint:
     """The same with a storage that is open already.
 
-    ``seen`` is what is known of state files of which every byte was read (``ckpt.verification``).
+    ``seen`` is what is known of state files of which every byte was read (``ckpt.state.verify``).
     """
     top = storage.list_level()
     if not any(part in top.folders or part in top.files for part in PARTS):

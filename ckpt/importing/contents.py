@@ -1,7 +1,7 @@
 """What Spark stores for the rows of an operator: in each store or column family its keys and values.
 
 Beside what a unit shows there is what Spark derives from it: how many rows a join side has for a key, when values
-expire, timers by time. ``ckpt.native.contradictions`` compares the same things.
+expire, timers by time. ``ckpt.state.native.contradictions`` compares the same things.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.export.columns import TTL
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.keys_writer import MakeRows, versioned
 from ckpt.formats.types import named_fields
 from ckpt.importing.fitting import struct
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json
-from ckpt.native.groups import groups_of, occurrences
+from ckpt.state.native.groups import groups_of, occurrences
+from ckpt.state.reading.columns import TTL
 from ckpt.state.reading.units import StateUnit, UnitKind
 
 _LENGTH = 4

@@ -9,11 +9,11 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ckpt.errors import CkptError, NotFound, StorageError
-from ckpt.export.targets import MANIFEST, Format, Shape
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.importing.delta import LOG, delta_files
 from ckpt.importing.given import Piece
 from ckpt.model import Json
+from ckpt.state.export.targets import MANIFEST, Format, Shape
 from ckpt.storage import Listing, Storage, open_storage
 from ckpt.storage.base import one_line
 

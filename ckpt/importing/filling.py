@@ -10,8 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt import settings
-from ckpt.export.columns import holds_void
-from ckpt.export.reading import Chosen
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows import avro_writer
 from ckpt.formats.rows.arrow import fixed
@@ -27,13 +25,15 @@ from ckpt.importing.matched import matched_of
 from ckpt.importing.repeated import must_agree
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json, Operator, Provider, Store
-from ckpt.native.files import files_of
-from ckpt.native.layout import delimiter_of
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, stores_of
 from ckpt.rewrite.spreading import grouping_of, grouping_of_unit, is_single, partitions_for, places_of
 from ckpt.rewrite.stored import Stored, division, stored, together
 from ckpt.rewrite.stores import Families, families_of
 from ckpt.rewrite.writing import NewState
+from ckpt.state.native.layout import delimiter_of
+from ckpt.state.native.store_files import files_of
+from ckpt.state.reading.columns import holds_void
+from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind
 
 _NORMALISED = frozenset(

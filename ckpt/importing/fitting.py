@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.export.columns import type_names
 from ckpt.formats.rows.arrow import validity
 from ckpt.formats.rows.types import Shape, arrow_type, own_type, shape_of
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json
+from ckpt.state.reading.columns import type_names
 
 _SIMPLER = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary(), pa.date64(): pa.date32()}
 

@@ -1,4 +1,4 @@
-"""Rows of a unit, raw or flat, as the columns that Spark's reader gives: the inverse of ``ckpt.native.shapes``."""
+"""Rows of a unit, raw or flat, as the columns that Spark's reader gives: the inverse of ``ckpt.state.native.shapes``."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.export.columns import BLURRED, PARTITION, Column, all_may_be_null, blurred, holds_void
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.importing.fitting import fitted, not_null, struct
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json
-from ckpt.native.batches import columns_of
+from ckpt.state.native.batches import columns_of
+from ckpt.state.reading.columns import BLURRED, PARTITION, Column, all_may_be_null, blurred, holds_void
 from ckpt.state.reading.units import StateUnit
 
 MATCHED = "matched"

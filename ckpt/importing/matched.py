@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.export.reading import Chosen
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import named_fields
 from ckpt.importing.frames import MATCHED
 from ckpt.importing.trouble import Misfit
 from ckpt.model import Json
-from ckpt.native.entries import entries_of
-from ckpt.native.layout import layout_of
-from ckpt.native.shapes import raw
+from ckpt.state.native.entries import entries_of
+from ckpt.state.native.layout import layout_of
+from ckpt.state.native.shapes import raw
+from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
 
 

@@ -13,14 +13,14 @@ from typing import Any, Protocol
 from ckpt.copying import select
 from ckpt.copying.placing import check_apart, options_for
 from ckpt.errors import CkptError
-from ckpt.export.choose import Wanted
-from ckpt.export.reading import Chosen, Question, choose
 from ckpt.importing.exported import Export, open_export
 from ckpt.importing.filling import Filling, is_keyless
 from ckpt.importing.given import Frames, Given, table_of, taken
-from ckpt.native.look import count_state
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, planned, stores_of
 from ckpt.rewrite.writing import Making, NewState, Watcher, check_form
+from ckpt.state.native.show import count_state
+from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.storage.base import one_line
 
 

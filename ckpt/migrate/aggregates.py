@@ -12,11 +12,11 @@ from decimal import Context
 from math import isnan
 from typing import Any
 
-from ckpt.export.columns import Holds, Names
-from ckpt.export.gather import InitialColumn
-from ckpt.export.initial import InitialPlan
 from ckpt.formats.types import fields_of, type_at
 from ckpt.model import Json
+from ckpt.state.reading.columns import Holds, Names
+from ckpt.state.reading.initial import InitialPlan
+from ckpt.state.reading.initial_columns import InitialColumn
 
 Buffers = tuple[Any, ...]
 

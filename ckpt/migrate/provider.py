@@ -14,15 +14,15 @@ from enum import StrEnum
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, why_not
 from ckpt.errors import CkptError
-from ckpt.export.choose import Wanted
-from ckpt.export.confs import PROVIDER_CLASSES
-from ckpt.export.initial import InitialShape, plan_initial_states
-from ckpt.export.reading import Question
 from ckpt.handoff import Handoff, hand_off
 from ckpt.inspection.checks.first_start import into_noop, sinks_have_it
 from ckpt.migrate.variables import Family, family_of
 from ckpt.model import Kind, Provider
 from ckpt.settings import PROVIDER_CLASS
+from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.confs import PROVIDER_CLASSES
+from ckpt.state.reading.initial import InitialShape, plan_initial_states
+from ckpt.state.reading.reading import Question
 from ckpt.state.reading.units import state_units
 from ckpt.texts import quoted_path
 

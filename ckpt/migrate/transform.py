@@ -11,16 +11,16 @@ from functools import cached_property
 
 from ckpt import settings
 from ckpt.errors import CkptError, UsageError, argument
-from ckpt.export.choose import Wanted
-from ckpt.export.columns import BLURRED, Column, Holds, type_names
-from ckpt.export.initial import InitialPlan, InitialShape, plan_initial_state
-from ckpt.export.reading import Question
-from ckpt.export.targets import ExportTarget, Format
 from ckpt.handoff import Handoff, hand_off
 from ckpt.migrate.aggregates import Kept, aggregates_of
 from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, opaque, variables_of
 from ckpt.model import Json, Operator
 from ckpt.restart.sinks import SINKS
+from ckpt.state.export.targets import ExportTarget, Format
+from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.columns import BLURRED, Column, Holds, type_names
+from ckpt.state.reading.initial import InitialPlan, InitialShape, plan_initial_state
+from ckpt.state.reading.reading import Question
 from ckpt.texts import instant
 from ckpt.versions import NEWEST, Spark, first_with
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.export.columns import Holds
-from ckpt.export.gather import InitialColumn
-from ckpt.export.initial import InitialShape
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
+from ckpt.state.reading.columns import Holds
+from ckpt.state.reading.initial import InitialShape
+from ckpt.state.reading.initial_columns import InitialColumn
 
 
 class Family(StrEnum):

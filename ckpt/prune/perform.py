@@ -8,7 +8,7 @@ from ckpt.change.apply import Receipt
 from ckpt.change.perform import How, perform
 from ckpt.errors import UsageError
 from ckpt.prune.plan import PrunePlan, because_of, plan_prune
-from ckpt.verification import verify_state
+from ckpt.state.verify import verify_state
 
 
 def prune(

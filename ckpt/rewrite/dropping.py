@@ -18,7 +18,7 @@ from ckpt.errors import UsageError
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
-from ckpt.native.lookup import typed
+from ckpt.state.native.lookup import typed
 from ckpt.storage.argument_files import ends
 
 Key: TypeAlias = Mapping[str, str | None]

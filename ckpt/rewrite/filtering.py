@@ -13,21 +13,21 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.errors import UsageError
-from ckpt.export.columns import Column as FlatColumn
-from ckpt.export.columns import Columns, flat_columns
-from ckpt.export.reading import Chosen
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.arrow import structs
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.types import struct_of
 from ckpt.model import Operator
-from ckpt.native.batches import columns_of as columns_of_unit
-from ckpt.native.entries import NOT_AS_WRITTEN, Entries
-from ckpt.native.layout import Layout, layout_of
-from ckpt.native.shapes import flat, flat_schema, raw
 from ckpt.rewrite.condition import Condition, can_take, known_as, listed, parsed
 from ckpt.rewrite.dropping import Column, Dropping
 from ckpt.rewrite.spreading import columns_of, is_single
+from ckpt.state.native.batches import columns_of as columns_of_unit
+from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries
+from ckpt.state.native.layout import Layout, layout_of
+from ckpt.state.native.shapes import flat, flat_schema, raw
+from ckpt.state.reading.columns import Column as FlatColumn
+from ckpt.state.reading.columns import Columns, flat_columns
+from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
 
 

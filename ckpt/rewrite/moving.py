@@ -20,13 +20,7 @@ import pyarrow as pa
 
 from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form
-from ckpt.export.choose import Wanted
-from ckpt.export.reading import Chosen, Question, choose
 from ckpt.model import Operator, Provider, Store
-from ckpt.native.files import StoreFiles, files_of
-from ckpt.native.layout import delimiter_of
-from ckpt.native.spread import processes_for
-from ckpt.native.temporary import no_room, temporary
 from ckpt.processes import in_any_order
 from ckpt.rewrite.dropping import NOTHING, Dropping, Key
 from ckpt.rewrite.filtering import Leaving
@@ -35,6 +29,12 @@ from ckpt.rewrite.spreading import is_single, places_of
 from ckpt.rewrite.stored import Stored, division, together
 from ckpt.rewrite.stores import Families, Moving, Tally, families_of
 from ckpt.rewrite.writing import NewState
+from ckpt.state.native.layout import delimiter_of
+from ckpt.state.native.partitions import processes_for
+from ckpt.state.native.store_files import StoreFiles, files_of
+from ckpt.state.native.temporary import no_room, temporary
+from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.reading import Chosen, Question, choose
 
 _HEAD = struct.Struct(">BI")  # of a message: what it is, and the bytes of a path
 _FILE, _SAID = range(2)

@@ -11,14 +11,14 @@ from functools import partial
 from ckpt.copying import select
 from ckpt.copying.placing import check_apart, options_for
 from ckpt.errors import UsageError
-from ckpt.export.choose import Wanted
-from ckpt.export.reading import Chosen, Question, choose
-from ckpt.native.layout import layout_of
 from ckpt.rewrite.dropping import NOTHING, Key, read_keys
 from ckpt.rewrite.moving import Moves, Processes, moved
 from ckpt.rewrite.plan import Rewrite, RewrittenUnit, planned
 from ckpt.rewrite.stores import Tally
 from ckpt.rewrite.writing import Making, Watcher, check_form
+from ckpt.state.native.layout import layout_of
+from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.reading import Chosen, Question, choose
 
 
 def rewrite_checkpoint(

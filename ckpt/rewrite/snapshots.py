@@ -22,9 +22,9 @@ from ckpt.formats.rows.codecs import compressed, decompressed
 from ckpt.formats.rows.rocksdb import library
 from ckpt.formats.statefiles import LZ4
 from ckpt.model import Json
-from ckpt.native.temporary import no_room, temporary
 from ckpt.rewrite.stored import Stored, records
 from ckpt.rewrite.stores import Families
+from ckpt.state.native.temporary import no_room, temporary
 from ckpt.storage.base import one_line
 
 _LENGTH = struct.Struct(">i")

@@ -22,14 +22,14 @@ from ckpt.formats.rows.rows import VERSION, WORD, Rows
 from ckpt.formats.rows.unsafe import structs_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Provider, Store
-from ckpt.native import hdfs, rocksdb
-from ckpt.native.entries import Entries, decoded_bytes, decoded_rows, elements
-from ckpt.native.files import StoreFiles
-from ckpt.native.layout import Layout
 from ckpt.rewrite.dropping import Column
 from ckpt.rewrite.filtering import Leaving
 from ckpt.rewrite.spreading import grouping_of, is_single, partitions_for
 from ckpt.rewrite.stored import Stored, array_of, behind, bounds, memory, stored, without_first
+from ckpt.state.native import hdfs, rocksdb
+from ckpt.state.native.entries import Entries, decoded_bytes, decoded_rows, elements
+from ckpt.state.native.layout import Layout
+from ckpt.state.native.store_files import StoreFiles
 
 Family: TypeAlias = tuple[int, str, str | None]
 """Operator, store, and column family; None where the store has none."""

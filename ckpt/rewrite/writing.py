@@ -15,8 +15,6 @@ from ckpt.checkpoint.state.folders import STATE
 from ckpt.copying import Selection
 from ckpt.copying.placing import Placing, incomplete, open_new, options_for
 from ckpt.errors import StorageError, UsageError
-from ckpt.export.choose import Wanted
-from ckpt.export.reading import Chosen, Question, choose
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.inspection import inspect
 from ckpt.model import Operator, Provider, Store
@@ -25,6 +23,8 @@ from ckpt.rewrite.snapshots import hdfs_snapshot, rocksdb_snapshot
 from ckpt.rewrite.spreading import places_of
 from ckpt.rewrite.stored import Stored
 from ckpt.rewrite.stores import Families
+from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.storage.locations import spark_uri
 
 Watcher = Callable[[int, int], None]

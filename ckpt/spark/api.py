@@ -6,13 +6,13 @@ from typing import Unpack
 from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
-from ckpt.export.choose import Part, Wanted
-from ckpt.export.initial import plan_initial_state
-from ckpt.export.reading import Question, Reading, plan_readings
-from ckpt.export.targets import Shape
 from ckpt.spark.export import shaped
 from ckpt.spark.initial import initial_frame
 from ckpt.spark.needs import pyspark_version
+from ckpt.state.export.targets import Shape
+from ckpt.state.reading.choose import Part, Wanted
+from ckpt.state.reading.initial import plan_initial_state
+from ckpt.state.reading.reading import Question, Reading, plan_readings
 
 
 def read_state(
@@ -112,7 +112,7 @@ def read_initial_state(
     """All state of an operator, one row for each grouping key, as a lazy DataFrame: initial state for another query.
 
     The key columns come first, in the types of the state schema and named as in ``flat`` without ``key_``; what the
-    others hold says ``ckpt.export.initial.Holds``. Values whose time to live is over, but which Spark has not
+    others hold says ``ckpt.state.reading.initial.Holds``. Values whose time to live is over, but which Spark has not
     removed yet, are among them, with their expiry. Write the frame to Parquet or Delta and start the new query on that:
     Spark plans it again and again, also when the old checkpoint is gone.
 

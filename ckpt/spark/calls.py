@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckpt.errors import CkptError, UsageError, argument
-from ckpt.export.initial import InitialPlan
-from ckpt.export.preflight import must_be_free
-from ckpt.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export
-from ckpt.export.targets import Format, Mode, target
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
 from ckpt.migrate.two_ways import Comparison
-from ckpt.spark.engines import without_spark
 from ckpt.spark.needs import SparkMissing, pyspark_version
+from ckpt.state.export.engines import without_spark
+from ckpt.state.export.obstacles import must_be_free
+from ckpt.state.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export
+from ckpt.state.export.targets import Format, Mode, target
+from ckpt.state.reading.initial import InitialPlan
 from ckpt.versions import NEWEST, Spark
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.export.choose import Wanted
-from ckpt.export.reading import Question, Reading, plan_readings
 from ckpt.migrate.two_ways import Carried, Compared, TwoWays
 from ckpt.spark.needs import pyspark_version
 from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame
 from ckpt.spark.trouble import spark_failures
+from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.reading import Question, Reading, plan_readings
 from ckpt.state.reading.units import UnitKind, state_units
 
 _PLACE = "partition_id"

@@ -11,11 +11,6 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from ckpt.errors import UsageError
-from ckpt.export.columns import Column, Columns, top_columns
-from ckpt.export.initial import InitialPlan
-from ckpt.export.manifest import manifest, manifest_of_all
-from ckpt.export.reading import Reading
-from ckpt.export.targets import MANIFEST, ExportTarget, Format, Mode, Shape, check_types
 from ckpt.model import Json
 from ckpt.spark.files import Files, Staged
 from ckpt.spark.initial import initial_frame
@@ -23,6 +18,11 @@ from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame
 from ckpt.spark.shapes import flat, schema_of
 from ckpt.spark.trouble import spark_failures
+from ckpt.state.export.manifest import manifest, manifest_of_all
+from ckpt.state.export.targets import MANIFEST, ExportTarget, Format, Mode, Shape, check_types
+from ckpt.state.reading.columns import Column, Columns, top_columns
+from ckpt.state.reading.initial import InitialPlan
+from ckpt.state.reading.reading import Reading
 from ckpt.storage.locations import is_inside
 
 

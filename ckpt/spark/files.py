@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ckpt.errors import CkptError
-from ckpt.export.targets import ExportTarget, check_what_is_there, folder_and_name
 from ckpt.spark.trouble import SparkFailed, spark_failures
+from ckpt.state.export.targets import ExportTarget, check_what_is_there, folder_and_name
 
 _RENAMED_AT_ONCE = ("file:", "hdfs:")  # elsewhere renaming a folder may be copying its files one by one
 _TRIES, _PAUSE_SECONDS = 20, 0.5

@@ -17,8 +17,6 @@ import pyarrow as pa
 
 from ckpt.copying import select
 from ckpt.errors import CkptError
-from ckpt.export.choose import Wanted
-from ckpt.export.reading import Chosen, Question, choose
 from ckpt.importing.exported import Export, open_export
 from ckpt.importing.filling import Filling
 from ckpt.importing.given import Given, Piece, Taken, table_of, taken_from
@@ -31,6 +29,8 @@ from ckpt.rewrite.stores import Families
 from ckpt.rewrite.writing import NewState
 from ckpt.spark.calls import Session
 from ckpt.spark.tasks import Outcome, absolute, left, raise_refused, refused, written
+from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.state.reading.units import StateUnit
 
 

@@ -7,11 +7,11 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ckpt.export.columns import Column, Holds, type_names
-from ckpt.export.initial import InitialColumn, InitialPlan
 from ckpt.model import Json
 from ckpt.spark.reading import raw_frame
 from ckpt.spark.shapes import leaf
+from ckpt.state.reading.columns import Column, Holds, type_names
+from ckpt.state.reading.initial import InitialColumn, InitialPlan
 
 _UNORDERED = frozenset({"map", "variant", "interval"})
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ckpt.errors import CkptError, argument
-from ckpt.export.reading import OLDEST_SPARK
+from ckpt.state.reading.reading import OLDEST_SPARK
 from ckpt.versions import Spark, known_version
 
 OLDEST_JAVA = 17

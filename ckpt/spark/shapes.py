@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from ckpt.export.columns import Columns
 from ckpt.model import Json
+from ckpt.state.reading.columns import Columns
 
 
 def schema_of(frame: DataFrame) -> Json:

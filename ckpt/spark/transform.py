@@ -6,20 +6,20 @@ from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
 from ckpt.errors import UsageError
-from ckpt.export.targets import ExportTarget, Mode, check_types
 from ckpt.migrate.generate import processor_code, seen_folder, start_code, too_many_for_code
 from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan
 from ckpt.spark.files import Files, Staged
 from ckpt.spark.initial import initial_frame
 from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.trouble import spark_failures
+from ckpt.state.export.targets import ExportTarget, Mode, check_types
 
 
 def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watcher: Watcher | None = None) -> int:
     """Write a migration to a folder that is not there yet, or empty; it appears whole or not at all.
 
     Returns how many keys there are: rows of the initial state, as Spark counted them.
-    ``place`` is a path as Spark is given it (``ckpt.export.targets.target``). Raises UsageError where something is
+    ``place`` is a path as Spark is given it (``ckpt.state.export.targets.target``). Raises UsageError where something is
     there already or the format cannot hold a column, SparkFailed where Spark fails.
     """
     check_types(plan.columns, plan.format)

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ckpt.export.manifest import describe
-from ckpt.export.reading import OLDEST_SPARK
-from ckpt.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport
-from ckpt.export.targets import ExportTarget, Shape, local_target
 from ckpt.formats.sqltypes import sql_type
+from ckpt.state.export.manifest import describe
+from ckpt.state.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport
+from ckpt.state.export.targets import ExportTarget, Shape, local_target
+from ckpt.state.reading.reading import OLDEST_SPARK
 from ckpt.texts import instant
 
 from ..exits import Exit

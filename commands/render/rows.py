@@ -14,9 +14,9 @@ from .document import Document, tool
 from .text import plural
 
 if TYPE_CHECKING:
-    from ckpt.native.diff import StateDiff, UnitDiff
-    from ckpt.native.heavy import StateSizes
-    from ckpt.native.look import StateCounts, StateRows
+    from ckpt.state.native.diff import StateDiff, UnitDiff
+    from ckpt.state.native.heavy import StateSizes
+    from ckpt.state.native.show import StateCounts, StateRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.export.targets import Format
 from ckpt.migrate.generate import seen_folder, to_fill_in, too_many_for_code
 from ckpt.migrate.generate.text import columns, simple
 from ckpt.migrate.transform import (
@@ -16,6 +15,7 @@ from ckpt.migrate.transform import (
     warnings_of,
 )
 from ckpt.migrate.variables import Variable
+from ckpt.state.export.targets import Format
 from ckpt.storage.locations import spark_uri
 from ckpt.texts import instant, quoted, quoted_path
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.state.verify import StateVerification
 from ckpt.texts import quoted_path
-from ckpt.verification import StateVerification
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, more, page_of

@@ -62,7 +62,7 @@ def _outcome(read: Callable[[], bool]) -> str:
 
 def _unit_is_equal(spark: Any, sample: str, unit: StateUnit) -> bool:
     import ckpt
-    from ckpt.export.columns import flat_columns
+    from ckpt.state.reading.columns import flat_columns
     from tests.export import rows
     from tests.spark.samples import FOLDER
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ckpt.export.columns import Columns
+from ckpt.state.reading.columns import Columns
 from ckpt.state.reading.units import StateUnit, UnitKind
 from tests.spark.samples import FOLDER
 

@@ -9,7 +9,7 @@ import pytest
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
-from ckpt.export.columns import flat_columns
+from ckpt.state.reading.columns import flat_columns
 from ckpt.state.reading.units import state_units
 from tests.conftest import Ckpt, CopyOf
 from tests.export import rows

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ckpt as library
-from ckpt.export.confs import RULES
+from ckpt.state.reading.confs import RULES
 from tests.conftest import Ckpt
 from tests.places import ROOT
 

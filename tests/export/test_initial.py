@@ -11,9 +11,9 @@ import pytest
 
 import ckpt
 from ckpt.errors import CkptError
-from ckpt.export.choose import Wanted
-from ckpt.export.initial import plan_initial_state
-from ckpt.export.reading import Question
+from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.initial import plan_initial_state
+from ckpt.state.reading.reading import Question
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from ckpt.versions import Spark
 from tests.conftest import Ckpt

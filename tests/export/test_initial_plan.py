@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from ckpt.errors import UsageError
-from ckpt.export.choose import Wanted
-from ckpt.export.columns import Dropped, Names
-from ckpt.export.gather import keys_of, state_of
-from ckpt.export.initial import Holds, InitialColumn, plan_initial_state, plan_initial_states
-from ckpt.export.reading import Question
 from ckpt.formats.types import struct_of
+from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.columns import Dropped, Names
+from ckpt.state.reading.initial import Holds, InitialColumn, plan_initial_state, plan_initial_states
+from ckpt.state.reading.initial_columns import keys_of, state_of
+from ckpt.state.reading.reading import Question
 from ckpt.state.reading.units import UnitKind, state_units
 from tests import contract
 from tests.conftest import Ckpt

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ckpt.export.columns import BLURRED, blurred, flat_columns
 from ckpt.model import Json
+from ckpt.state.reading.columns import BLURRED, blurred, flat_columns
 from tests.conftest import Ckpt
 
 if TYPE_CHECKING:

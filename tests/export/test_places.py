@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.export.columns import flat_columns
-from ckpt.export.reading import Question, plan_readings
+from ckpt.state.reading.columns import flat_columns
+from ckpt.state.reading.reading import Question, plan_readings
 from ckpt.state.reading.units import StateUnit, state_units
 from tests.conftest import Ckpt, CopyOf
 from tests.export import rows

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.export.choose import Wanted
-from ckpt.export.columns import flat_columns
-from ckpt.export.mount import is_plain
-from ckpt.export.reading import Question, plan_readings
+from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.columns import flat_columns
+from ckpt.state.reading.mount import is_plain
+from ckpt.state.reading.reading import Question, plan_readings
 from ckpt.state.reading.units import state_units
 from ckpt.storage.locations import spark_uri
 from ckpt.versions import Spark
@@ -71,7 +71,7 @@ def test_checkpoints_of_sparks_tests_are_planned_or_refused(golden: str, ckpt: C
 
 def test_a_plan_imports_no_pyspark() -> None:
     script = (
-        "import sys, ckpt, ckpt.export.reading as reading\n"
+        "import sys, ckpt, ckpt.state.reading.reading as reading\n"
         "reading.plan_readings(reading.Question('sample_checkpoints/aggregation-format2-4.2'))\n"
         "sys.exit(any(name.partition('.')[0] in ('pyspark', 'py4j', 'delta', 'pyarrow') for name in sys.modules))"
     )

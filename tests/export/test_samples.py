@@ -11,7 +11,7 @@ import pytest
 import ckpt
 import ckpt as ckpt_library  # where a fixture has its name
 from ckpt.errors import CkptError
-from ckpt.export.columns import BLURRED
+from ckpt.state.reading.columns import BLURRED
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from ckpt.versions import Spark
 from tests.conftest import Ckpt
@@ -63,7 +63,7 @@ def _type(kind: Any) -> Any:
 
 def _columns(unit: StateUnit) -> Any:
     """The columns as the files alone promise them."""
-    from ckpt.export.columns import flat_columns
+    from ckpt.state.reading.columns import flat_columns
 
     assert unit.schema is not None
     return flat_columns(unit.schema)

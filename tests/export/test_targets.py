@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ckpt.errors import UsageError
-from ckpt.export.columns import Column
-from ckpt.export.targets import ExportTarget, Format, Mode, Shape, check_types, folder_and_name, target
+from ckpt.state.export.targets import ExportTarget, Format, Mode, Shape, check_types, folder_and_name, target
+from ckpt.state.reading.columns import Column
 from ckpt.storage.locations import spark_uri
 
 ARRAY = {"type": "array", "elementType": "long", "containsNull": True}

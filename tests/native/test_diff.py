@@ -9,7 +9,7 @@ import pytest
 
 import ckpt as library
 from ckpt.errors import UsageError
-from ckpt.native.diff import Change, diff_state
+from ckpt.state.native.diff import Change, diff_state
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from tests import contract
 from tests.conftest import Ckpt

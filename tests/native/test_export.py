@@ -13,9 +13,9 @@ import pytest
 
 import ckpt as ckpt_library
 from ckpt.errors import CkptError
-from ckpt.export.request import Engine, ExportRequest
-from ckpt.export.targets import ExportTarget, Mode
-from ckpt.spark import engines
+from ckpt.state.export import engines
+from ckpt.state.export.request import Engine, ExportRequest
+from ckpt.state.export.targets import ExportTarget, Mode
 from ckpt.state.reading.units import state_units
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
@@ -74,7 +74,7 @@ def test_no_java_and_no_pyspark(tmp_path: Path) -> None:
     """Neither is imported or looked for, with ``auto`` as well."""
     script = (
         "import sys, ckpt\n"
-        "from ckpt.export.request import Engine\n"
+        "from ckpt.state.export.request import Engine\n"
         "for engine in (Engine.NATIVE, Engine.AUTO):\n"
         f"    asked = ckpt.ExportRequest('{SAMPLE}', f'{tmp_path}/{{engine}}', engine=engine)\n"
         "    done = ckpt.export_state(asked)\n"
@@ -127,7 +127,7 @@ def test_what_is_there_is_replaced_only_when_asked(ckpt: Ckpt, tmp_path: Path) -
 @pytest.mark.parametrize("mode", Mode)
 def test_what_appears_meanwhile_is_not_changed(mode: Mode, tmp_path: Path) -> None:
     """Somebody else's folder, made while the export was written."""
-    from ckpt.native.export import _appearing
+    from ckpt.state.export.native import _appearing
 
     place = tmp_path / "out"
 
@@ -143,7 +143,7 @@ def test_what_appears_meanwhile_is_not_changed(mode: Mode, tmp_path: Path) -> No
 
 
 def test_a_swap_that_fails_puts_back_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ckpt.native.export import _appearing
+    from ckpt.state.export.native import _appearing
 
     place, rename = tmp_path / "out", os.rename
     place.mkdir()

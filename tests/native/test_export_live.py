@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ckpt as ckpt_library
-from ckpt.export.request import Engine
+from ckpt.state.export.request import Engine
 from ckpt.state.reading.units import state_units
 from ckpt.versions import Spark
 from tests.conftest import Ckpt

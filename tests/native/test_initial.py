@@ -10,10 +10,10 @@ import pytest
 
 import ckpt
 from ckpt.errors import UsageError
-from ckpt.export.choose import Wanted
-from ckpt.export.initial import plan_initial_state
-from ckpt.export.reading import Question
 from ckpt.formats.rows.types import arrow_type
+from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.initial import plan_initial_state
+from ckpt.state.reading.reading import Question
 from ckpt.state.reading.units import SIDES, state_units
 from tests.export import grouped, rows
 from tests.native.values import rows_of

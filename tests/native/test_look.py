@@ -12,10 +12,10 @@ import pytest
 
 import ckpt as library
 from ckpt.errors import UsageError
-from ckpt.export.columns import Column, Columns
-from ckpt.native.look import count_state, show_state
-from ckpt.native.lookup import key_parts, typed
-from ckpt.native.plain import plain
+from ckpt.state.native.json_values import plain
+from ckpt.state.native.lookup import key_parts, typed
+from ckpt.state.native.show import count_state, show_state
+from ckpt.state.reading.columns import Column, Columns
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from tests import contract
 from tests.conftest import Ckpt, CopyOf

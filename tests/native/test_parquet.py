@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ckpt.export.columns import type_names
-from ckpt.native.parquet import ParquetFile, why_not
+from ckpt.state.export.parquet import ParquetFile, why_not
+from ckpt.state.reading.columns import type_names
 from tests.native.footers import RECORD, footer
 
 

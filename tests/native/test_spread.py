@@ -10,7 +10,7 @@ import pytest
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
-from ckpt.native import spread
+from ckpt.state.native import partitions as spread
 from tests.conftest import CopyOf
 from tests.places import SAMPLES
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ckpt
-from ckpt.export.columns import type_names
 from ckpt.formats.rows.keys import keys_of
 from ckpt.formats.rows.keys_writer import key_blobs, versioned
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.rows.unsafe import structs_of
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import struct_of
-from ckpt.native import entries
+from ckpt.state.native import entries
+from ckpt.state.reading.columns import type_names
 from tests.native.record import recorded
 from tests.native.states import VERSIONS
 from tests.native.states import recorded as states_of

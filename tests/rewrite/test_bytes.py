@@ -18,10 +18,10 @@ from ckpt.formats.rows.key_bytes import encoded
 from ckpt.formats.rows.murmur3 import partition_of
 from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.rows.types import arrow_type
-from ckpt.native.temporary import no_room
 from ckpt.rewrite.snapshots import rocksdb_snapshot
 from ckpt.rewrite.stored import stored
 from ckpt.rewrite.stores import Families
+from ckpt.state.native.temporary import no_room
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "boolean": st.booleans(),

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import ckpt as library
-from ckpt.export.targets import Format
+from ckpt.state.export.targets import Format
 from tests.conftest import Ckpt
 from tests.places import SAMPLES
 from tests.rewrite.continuing import frames, state

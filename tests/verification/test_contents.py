@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from ckpt.model import DamageKind
-from ckpt.native.contradictions import Held, contradictions, missing_rows
-from ckpt.verification import contents, verify_state
+from ckpt.state.native.contradictions import Held, contradictions, missing_rows
+from ckpt.state.verify import contents, verify_state
 from tests.conftest import Ckpt, CopyOf
 from tests.oracle.cases import CASES
 from tests.places import GOLDENS, golden_checkpoints

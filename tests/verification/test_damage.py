@@ -8,9 +8,9 @@ import pytest
 
 from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.model import StateFileKind
+from ckpt.state.verify import verify_state
+from ckpt.state.verify.one_file import Outcome, check_file
 from ckpt.storage import open_storage
-from ckpt.verification import verify_state
-from ckpt.verification.one_file import Outcome, check_file
 from tests.places import SAMPLE_NAMES, SAMPLES
 from tests.verification import judge
 from tests.verification.damage import KINDS, Damage, damages, same_content, state_files, uncovered

@@ -14,8 +14,8 @@ from ckpt.formats.sidecars import crc32c
 from ckpt.formats.sst import FOOTER, UnknownTable, check_sst
 from ckpt.formats.statefiles import Ending, judge_stream
 from ckpt.model import DamageKind, StateFileKind
+from ckpt.state.verify.one_file import check_file
 from ckpt.storage import open_storage
-from ckpt.verification.one_file import check_file
 from tests.verification.damage import state_files
 
 _MASK = 0xFFFFFFFF

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from ckpt.export.columns import Holds
 from ckpt.migrate.generate import folding, helpers
 from ckpt.migrate.generate.examples import shown
 from ckpt.migrate.generate.text import Identifiers, columns, exploded, literal, plain
 from ckpt.migrate.transform import Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import Family, Form, Variable
+from ckpt.state.reading.columns import Holds
 
 _TAKEN = ("handle", "init", "update", "expired", "close", "handleInitialState", "handleInputRows", "handleExpiredTimer")
 _GETTERS = {Form.VALUE: "getValueState", Form.LIST: "getListState", Form.MAP: "getMapState"}

@@ -1,0 +1,105 @@
+"""Exports that need no Spark: whether this is one, and what came of it. Importing this imports neither engine."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from ckpt.state.export.request import Action, Engine, ExportPlan, ExportRequest, StateExport, plan_export
+from ckpt.state.export.targets import Format, Shape, local_target
+from ckpt.state.reading.reading import Chosen, choose
+from ckpt.versions import NEWEST
+
+LARGEST = 1 << 30
+"""Bytes of state files of the operators that are asked for, beyond which ``auto`` leaves them to Spark."""
+
+
+def without_spark(
+    request: ExportRequest, storage_options: Mapping[str, str] | None = None, *, given: bool = False
+) -> StateExport | str:
+    """What came of an export without Spark, or why it is left to Spark; then nothing was written.
+
+    ``given`` says that something of a Spark session was. Raises what ``plan_export`` and ``ckpt.state.native`` raise; of the
+    latter what only Spark reads, and packages that are missing, only where nobody else may read.
+    """
+    why = next(_reasons(request, given), None)
+    if why is not None:
+        return why
+    plan = plan_export(request, storage_options, NEWEST)
+    try:
+        return _by_ckpt(plan, storage_options)
+    except ImportError as error:  # NativeMissing
+        if request.engine is Engine.NATIVE:
+            raise
+        return str(error)
+
+
+def _by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None) -> StateExport | str:
+    from ckpt.formats.rows.errors import Undecodable
+    from ckpt.state.export.native import carried_out, why_not
+
+    request = plan.request
+    chosen = choose(replace(request.question, batch=plan.parts[0].reading.moment.batch), storage_options)
+    try:
+        why = next(_reasons_of(plan, chosen), None) or why_not(plan, chosen)
+        if why is not None:
+            return why
+        planned = request.action is Action.PLAN
+        return StateExport(plan, plan.parts if planned else carried_out(plan, chosen), Engine.NATIVE)
+    except Undecodable as error:
+        if request.engine is Engine.NATIVE:
+            raise
+        return str(error)
+
+
+def under_spark_submit() -> bool:
+    """Whether this process was started by ``spark-submit``."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _reasons(request: ExportRequest, given: bool) -> Iterator[str]:
+    """Why a request is left to Spark, whatever is in the checkpoint."""
+    if given:
+        yield "`master`, `confs` or a session is given, which only Spark uses"
+    if request.engine is Engine.AUTO:
+        if under_spark_submit():
+            yield "this runs under spark-submit"
+        if _session_is_active():
+            yield "a Spark session is active"
+    if request.shape is Shape.INITIAL_STATE:
+        yield "the shape initial-state is left to Spark"
+    if request.changes_from is not None:
+        yield "changes are left to Spark"
+    if request.table is not None:
+        yield "only Spark writes tables"
+    if request.to is not None and request.shape is Shape.RAW:
+        yield "only Spark writes the shape raw"
+    if request.to is not None and request.format is not Format.PARQUET:
+        yield f"the format {request.format} is left to Spark"
+
+
+def _session_is_active() -> bool:
+    if "pyspark" not in sys.modules:
+        return False
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
+
+
+def _reasons_of(plan: ExportPlan, chosen: Chosen) -> Iterator[str]:
+    """Why what was found is left to Spark."""
+    if plan.target.path is not None and local_target(plan.target.path) is None:
+        yield "only Spark writes to remote places"
+    if plan.request.engine is not Engine.AUTO:
+        return
+    if not chosen.storage.local:
+        yield "the checkpoint is remote"
+    operators = {unit.operator for unit in chosen.units}
+    size = sum(
+        info.size
+        for folder, files in chosen.checkpoint.listing.folders.items()
+        if any(f"{folder}/".startswith(f"state/{operator}/") for operator in operators)
+        for info in files.values()
+    )
+    if size > LARGEST:
+        yield f"its state files have {size:,} bytes, and from {LARGEST:,} on Spark reads them"

@@ -1,0 +1,97 @@
+"""What an export says of itself: ``_ckpt_export.json`` next to the data, and the JSON of the command."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ckpt.model import Json
+from ckpt.state.export.targets import Format, Shape
+from ckpt.state.reading.columns import Column, Columns
+from ckpt.state.reading.reading import Reading
+from ckpt.storage.locations import spark_uri
+from ckpt.texts import masked
+from ckpt.versions import __version__
+
+SCHEMA = 1
+
+
+def describe(reading: Reading, shape: Shape, columns: Columns | None) -> dict[str, Any]:
+    """Which state this is: checkpoint, operator, batch, watermark, source offsets, settings and columns."""
+    unit, moment = reading.unit, reading.moment
+    return {
+        "operator": {"id": unit.operator, "name": unit.operator_name},
+        "unit": unit.label,
+        "kind": unit.kind,
+        "stores": list(unit.stores),
+        "side": unit.side,
+        "variable": unit.variable,
+        "ttl": unit.ttl,
+        "provider": unit.provider,
+        "format_version": unit.format_version,
+        "batch": moment.batch,
+        "changes_from": reading.changes_from,
+        "state_version": moment.state_version,
+        "planned_ms": moment.planned_ms,
+        "watermark_ms": moment.watermark_ms,
+        "next_watermark_ms": moment.next_watermark_ms,
+        "sources": [{"index": end.index, "name": end.name, "offset": end.offset} for end in moment.sources],
+        "shape": shape,
+        "columns": None if columns is None else [_column(column) for column in columns.kept],
+        "dropped": [] if columns is None else [{"path": ".".join(d.path), "why": d.why} for d in columns.dropped],
+        "options": dict(reading.options),
+        "confs": [{"name": conf.name, "value": conf.value, "why": conf.why} for conf in reading.confs],
+        "mounted": list(reading.mount.reasons) if reading.mount else [],
+    }
+
+
+def _column(column: Column) -> dict[str, Any]:
+    return {"name": column.name, "path": ".".join(column.path), "type": column.type, "holds": column.holds}
+
+
+def manifest(
+    reading: Reading,
+    shape: Shape,
+    columns: Columns | None,
+    *,
+    schema: Json,
+    rows: int | None,
+    kind: Format,
+    spark: str | None,
+) -> dict[str, Any]:
+    """The manifest of one unit that was written; ``spark`` is the version of Spark that did, None where it was ckpt.
+
+    ``rows`` is the writer's own count of the rows that were written; None inside a Delta commit, which has it as
+    ``operationMetrics.numOutputRows``. ``schema`` is that of the written rows, in Spark's JSON.
+    """
+    return {
+        "ckpt": {"version": __version__, "schema": SCHEMA},
+        "checkpoint": masked(reading.checkpoint),
+        "location": masked(spark_uri(reading.checkpoint)),
+        "query_id": reading.moment.query_id,
+        **describe(reading, shape, columns),
+        "format": kind,
+        "rows": rows,
+        "schema": schema,
+        **_written_by(spark),
+    }
+
+
+def manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spark: str | None) -> dict[str, Any]:
+    """The manifest above the folders of an export of everything: which there are, and how many rows each has.
+
+    ``exports`` are the readings of one checkpoint at one moment.
+    """
+    first = exports[0][0]
+    return {
+        "ckpt": {"version": __version__, "schema": SCHEMA},
+        "checkpoint": masked(first.checkpoint),
+        "location": masked(spark_uri(first.checkpoint)),
+        "query_id": first.moment.query_id,
+        "batch": first.moment.batch,
+        "format": kind,
+        "folders": [{"folder": one.unit.folder, "unit": one.unit.label, "rows": rows} for one, rows in exports],
+        **_written_by(spark),
+    }
+
+
+def _written_by(spark: str | None) -> dict[str, Any]:
+    return {"engine": "native" if spark is None else "spark", "spark": spark}

@@ -1,0 +1,199 @@
+"""Counting, showing and exporting state without Spark: what ``ckpt.spark.export`` does with it, for what is certain."""
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ckpt.errors import CkptError
+from ckpt.model import Json
+from ckpt.state.export.manifest import manifest, manifest_of_all
+from ckpt.state.export.parquet import ParquetFile, spark_schema
+from ckpt.state.export.parquet import why_not as parquet_why_not
+from ckpt.state.export.request import Action, ExportPart, ExportPlan, ExportRequest
+from ckpt.state.export.targets import MANIFEST, ExportTarget, check_what_is_there, local_target
+from ckpt.state.native import shapes
+from ckpt.state.native.batches import columns_of, raw_batches, shaped
+from ckpt.state.native.json_values import plain
+from ckpt.state.native.layout import layout_of
+from ckpt.state.native.partitions import opened, rows_in, side_by_side
+from ckpt.state.native.store_files import files_of, fitting
+from ckpt.state.reading.columns import Columns
+from ckpt.state.reading.reading import Chosen, Reading
+from ckpt.state.reading.units import StateUnit
+
+_SUCCESS = "_SUCCESS"  # what Spark puts into a folder that is written (``FileOutputCommitter``)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One reading of a plan, found in the files."""
+
+    reading: Reading
+    unit: StateUnit
+    columns: Columns | None  # None for the raw shape, which is not written
+
+    @property
+    def schema(self) -> Json:
+        """The rows that are written, as Spark declares them."""
+        return spark_schema(self.reading, self.columns or Columns((), ()))
+
+
+def why_not(plan: ExportPlan, chosen: Chosen) -> str | None:
+    """Why what was planned is left to Spark; None where it would be the same. Raises Undecodable, which says so too."""
+    for part in _parts(plan, chosen):
+        if part.reading.schema is None:
+            return f"{part.unit.label}: its state schema cannot be read"
+        for _ in fitting(chosen, part.unit.operator, layout_of(chosen, part.unit).store):
+            pass  # it raises
+        why = parquet_why_not(part.schema) if plan.target.path is not None else None
+        if why is not None:
+            return f"{part.unit.label}: {why}"
+    return None
+
+
+def carried_out(plan: ExportPlan, chosen: Chosen) -> tuple[ExportPart, ...]:
+    """Count, show or write what was planned; of writing all or nothing. ``chosen`` has the units of the plan, in order.
+
+    Raises Undecodable for what only Spark reads, UsageError where the target is taken, CkptError where it cannot be
+    written, and what reading raises.
+    """
+    parts = _parts(plan, chosen)
+    match plan.request.action:
+        case Action.COUNT:
+            return tuple(_counted(chosen, part, plan.request.jobs) for part in parts)
+        case Action.SHOW:
+            return tuple(_shown(chosen, part, plan.request.rows) for part in parts)
+    return _exported(plan, chosen, parts)
+
+
+def _parts(plan: ExportPlan, chosen: Chosen) -> list[_Part]:
+    return [
+        _Part(part.reading, unit, part.columns_of(plan.request))
+        for part, unit in zip(plan.parts, chosen.units, strict=True)
+    ]
+
+
+def _counted(chosen: Chosen, part: _Part, jobs: int | None) -> ExportPart:
+    return ExportPart(part.reading, part.columns, rows_in(chosen, part.unit, jobs))
+
+
+def _shown(chosen: Chosen, part: _Part, number: int) -> ExportPart:
+    rows: list[dict[str, Any]] = []
+    with closing(raw_batches(chosen, part.unit)) as batches:
+        for raw in batches:
+            some = shaped(part.columns, raw).slice(0, number - len(rows))
+            cells = [plain(some.column(place)) for place in range(some.num_columns)]
+            rows += [dict(zip(some.schema.names, row, strict=True)) for row in zip(*cells, strict=True)]
+            if len(rows) >= number:
+                break
+    return ExportPart(part.reading, part.columns, shown=rows)
+
+
+def _exported(plan: ExportPlan, chosen: Chosen, parts: list[_Part]) -> tuple[ExportPart, ...]:
+    request, target = plan.request, plan.target
+    done = []
+    with _appearing(target) as folder:
+        for part in parts:
+            inside = part.reading.unit.folder if request.all_units else ""
+            own = folder / inside
+            own.mkdir(exist_ok=True)
+            rows = _written(chosen, part, own, request)
+            said = manifest(
+                part.reading, request.shape, part.columns, schema=part.schema, rows=rows, kind=target.format, spark=None
+            )
+            _write_json(own / MANIFEST, said)
+            (own / _SUCCESS).touch()
+            done.append(ExportPart(part.reading, part.columns, rows, f"{target.name}/{inside}".rstrip("/")))
+        if request.all_units:
+            listed = [(one.reading, one.rows or 0) for one in done]
+            _write_json(folder / MANIFEST, manifest_of_all(listed, kind=target.format, spark=None))
+    return tuple(done)
+
+
+def _written(chosen: Chosen, part: _Part, folder: Path, request: ExportRequest) -> int:
+    """Write the rows of a unit, a file for each partition that has any, and count them."""
+    what = {
+        "folder": str(folder),
+        "own": str(uuid.uuid4()),
+        "schema": part.schema,
+        "partition_id": request.partition_id,
+    }
+    messages = side_by_side(chosen, part.unit, files_of_rows, what, request.jobs)
+    if messages is None:
+        found = files_of(chosen, part.unit.operator, layout_of(chosen, part.unit).store)
+        total = sum(_write(chosen, part.unit, what, files.place.partition) for files in found)
+    else:
+        total = sum(map(int, messages))
+    if not total:
+        with ParquetFile(_file(what, 0), part.schema):
+            pass  # a reader learns the columns from it
+    return total
+
+
+def files_of_rows(place: Any) -> Callable[[Any], Iterator[bytes]]:
+    """What a process does with each of its partitions: writes its rows, and says how many there are."""
+    chosen, unit = opened(place)
+    return lambda partition: iter([b"%d" % _write(chosen, unit, place, partition)])
+
+
+def _write(chosen: Chosen, unit: StateUnit, what: Mapping[str, Any], partition: int) -> int:
+    """Write the rows of one partition, if it has any, and count them."""
+    columns, total = columns_of(unit, partition_id=what["partition_id"]), 0
+    with ExitStack() as stack:
+        file = None
+        for raw in stack.enter_context(closing(raw_batches(chosen, unit, partition))):
+            if raw.num_rows:
+                file = file or stack.enter_context(ParquetFile(_file(what, partition), what["schema"]))
+                file.add(shapes.flat(columns, raw))
+                total += raw.num_rows
+    return total
+
+
+def _file(what: Mapping[str, Any], partition: int) -> str:
+    return f"{what['folder']}/part-{partition:05}-{what['own']}-c000.snappy.parquet"
+
+
+def _write_json(path: Path, said: Any) -> None:
+    path.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def _appearing(target: ExportTarget) -> Iterator[Path]:
+    """A folder that appears whole or not at all: written beside its place under a hidden name, then renamed.
+
+    Existing data is replaced only if requested, and only when the new folder is complete.
+    """
+    place = Path(os.path.realpath(local_target(target.name) or target.name))
+    hidden = place.with_name(f".{place.name}.ckpt-{uuid.uuid4().hex[:12]}")
+    old = hidden.with_name(f"{hidden.name}-old")
+    replaced = False
+    try:
+        _look(place, target)
+        hidden.mkdir(parents=True)
+        yield hidden
+        if _look(place, target):
+            os.rename(place, old)
+        os.rename(hidden, place)  # fails where something has appeared there
+        replaced = True
+    except OSError as error:
+        raise CkptError(f"{target.shown} could not be written, and is as it was: {error}") from error
+    finally:
+        if old.exists() and not place.exists():
+            os.rename(old, place)
+        shutil.rmtree(hidden, ignore_errors=True)
+        if replaced:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _look(place: Path, target: ExportTarget) -> bool:
+    """Whether there is something to be replaced. Raises UsageError where it must not be."""
+    if not place.exists():
+        return False
+    check_what_is_there(target, os.listdir(place) if place.is_dir() else None)
+    return True

@@ -1,0 +1,182 @@
+"""An export of state as it is asked for, planned without a JVM, and what came of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from ckpt.errors import UsageError
+from ckpt.state.export.obstacles import check_export, promised
+from ckpt.state.export.targets import ExportTarget, Format, Mode, Shape, target
+from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.columns import Column, Columns
+from ckpt.state.reading.initial import InitialPlan, plan_initial_states
+from ckpt.state.reading.reading import Question, Reading, plan_readings
+from ckpt.versions import NEWEST, Spark
+
+
+class Action(StrEnum):
+    """What becomes of the state that is asked for."""
+
+    PLAN = "plan"  # nothing is read: say what would be, and how; starts no JVM
+    COUNT = "count"
+    SHOW = "show"
+    EXPORT = "export"
+
+
+class Engine(StrEnum):
+    """Who reads state, and writes it."""
+
+    AUTO = "auto"  # ckpt itself, where it is certain to do what Spark does; otherwise Spark
+    NATIVE = "native"  # ckpt itself, or nobody
+    SPARK = "spark"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRequest:
+    """Which state to export, in which form, and where to.
+
+    A checkpoint that has only one unit of state needs no ``operator``, ``store``, ``side``, ``variable`` or ``timers``;
+    ``ckpt.state_units`` lists the units there are.
+    """
+
+    checkpoint: str  # a local path, or any URI that ``open_checkpoint`` opens
+    to: str | None = None  # a folder, local or remote
+    table: str | None = None  # or a table of the session's catalog
+    format: Format = Format.PARQUET
+    mode: Mode = Mode.ERROR  # what becomes of data that is there already
+    shape: Shape = Shape.FLAT
+    batch: int | None = None  # the state as of this batch; None is the newest committed
+    changes_from: int | None = None  # what the batches from this one to ``batch`` changed, instead of the state
+    operator: int | None = None
+    store: str | None = None  # of a join
+    side: str | None = None  # of a join: left or right
+    variable: str | None = None  # of transformWithState
+    timers: bool = False  # of transformWithState
+    all_units: bool = False  # every unit, in a folder of its own
+    partition_id: bool = False  # keep the state partition of each row
+    action: Action = Action.EXPORT
+    rows: int = 20  # how many to show
+    engine: Engine = Engine.AUTO
+    jobs: int | None = None  # processes of the engine native at a time; None is one for each core
+
+    @property
+    def wanted(self) -> Wanted:
+        """The unit that is asked for."""
+        return Wanted(self.operator, self.store, self.side, self.variable, self.timers)
+
+    @property
+    def question(self) -> Question:
+        """What is to be read."""
+        return Question(self.checkpoint, self.wanted, self.all_units, self.batch, self.changes_from)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPlan:
+    """How state is to be read, and where it goes; ``unseen`` says why a remote target could not be looked at."""
+
+    request: ExportRequest
+    target: ExportTarget
+    readings: tuple[Reading | InitialPlan, ...]
+    unseen: str | None = None
+
+    @property
+    def parts(self) -> tuple["ExportPart", ...]:
+        """What is known before Spark reads anything."""
+        return tuple(
+            ExportPart(one) if isinstance(one, Reading) else ExportPart(one.together, one.columns)
+            for one in self.readings
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPart:
+    """One unit of state; None where something was not asked for."""
+
+    reading: Reading
+    columns: Columns | None = None  # that were read; None for the raw shape, and before it is
+    rows: int | None = None  # as they were counted
+    place: str | None = None  # the folder or table that was written
+    shown: Sequence[dict[str, Any]] | None = None
+
+    def columns_of(self, request: ExportRequest) -> Columns | None:
+        """The columns that were written, or those that the files promise."""
+        if self.columns is not None or request.shape is Shape.RAW:
+            return self.columns
+        schema = self.reading.schema
+        return None if schema is None else self.reading.columns(schema, partition_id=request.partition_id)
+
+
+@dataclass(frozen=True, slots=True)
+class StateExport:
+    """What was planned, counted, shown or written: at least one part.
+
+    ``engine`` did it, or would; ``not_native`` says why it is Spark, where either could have been.
+    """
+
+    plan: ExportPlan
+    parts: tuple[ExportPart, ...]
+    engine: Engine = Engine.SPARK
+    not_native: str | None = None
+
+
+def plan_export(
+    request: ExportRequest, storage_options: Mapping[str, str] | None = None, spark: Spark = NEWEST
+) -> ExportPlan:
+    """Plan an export, and refuse one that cannot be; reads the checkpoint's small files, and starts no JVM.
+
+    Args:
+        request: What is asked for.
+        storage_options: For the file system of the checkpoint, and of a target of the same scheme.
+        spark: The version of Spark that will read.
+
+    Raises:
+        UsageError: The request makes no sense, the target is taken, or the format cannot hold a column.
+        StateDamaged: Files of the state that is asked for are missing or damaged.
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+
+    >>> request = ckpt.ExportRequest("sample_checkpoints/aggregation-hdfs-4.2", action=ckpt.Action.PLAN)
+    >>> [part.reading.moment.batch for part in ckpt.plan_export(request).parts]
+    [9]
+
+    """
+    to = target(request.to, request.table, request.format, request.mode, request.checkpoint)
+    _check(request, to)
+    given = storage_options or {}
+    readings: tuple[Reading | InitialPlan, ...]
+    if request.shape is Shape.INITIAL_STATE:
+        readings = plan_initial_states(request.question, given, spark)
+    else:
+        readings = plan_readings(request.question, given, spark)
+    unseen = None
+    if request.action in (Action.PLAN, Action.EXPORT):
+        unseen = check_export(request.checkpoint, _promised(readings, request), request.shape, to, given)
+    return ExportPlan(request, to, readings, unseen)
+
+
+def _check(request: ExportRequest, to: ExportTarget) -> None:
+    """Raise UsageError for what does not go together."""
+    if request.shape is Shape.INITIAL_STATE and request.partition_id:
+        raise UsageError("`partition_id`: a grouping key has no partition once its query keeps its state elsewhere")
+    if request.action is Action.EXPORT and not to.name:
+        raise UsageError(
+            'where to? Name `to` or `table`; or look first with `action="plan"`, `action="count"` or `action="show"`'
+        )
+    if not request.all_units:
+        return
+    if request.table is not None or request.changes_from is not None:
+        raise UsageError(
+            "`all_units` is the state of every part, a folder for each: it goes neither with `table` nor with "
+            "`changes_from`"
+        )
+    if request.wanted != Wanted(request.operator):
+        raise UsageError("`all_units` is every part of the state: leave out `store`, `side`, `variable` and `timers`")
+
+
+def _promised(readings: Sequence[Reading | InitialPlan], request: ExportRequest) -> Iterator[tuple[Column, ...]]:
+    """The columns of each part that will be written, as far as the files tell."""
+    for one in readings:
+        if isinstance(one, InitialPlan):
+            yield one.columns.kept
+        else:
+            yield promised(one, request.shape, partition_id=request.partition_id)

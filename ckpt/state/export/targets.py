@@ -1,0 +1,158 @@
+"""Where an export goes, what may be replaced there, and which types each format stores."""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ckpt.errors import UsageError, argument
+from ckpt.formats.types import repeated_field
+from ckpt.state.reading.columns import Column, holds_void, type_names
+from ckpt.storage.locations import is_inside, spark_uri
+from ckpt.texts import masked
+
+MANIFEST = "_ckpt_export.json"
+"""The file next to the data that says what it is; readers of Spark ignore names that begin with ``_``."""
+
+_MARKS = (MANIFEST, "_SUCCESS", "_delta_log")  # one of them is in every folder that Spark or ckpt has written
+
+
+class Shape(StrEnum):
+    """What the rows of an export look like."""
+
+    RAW = "raw"  # as Spark's reader gives them
+    FLAT = "flat"  # one column for each leaf
+    INITIAL_STATE = "initial-state"  # one row for each grouping key
+
+
+class Format(StrEnum):
+    """The data source that writes; the value is Spark's word for it."""
+
+    PARQUET = "parquet"
+    DELTA = "delta"
+    JSON = "json"
+    CSV = "csv"
+
+
+class Mode(StrEnum):
+    """What becomes of something that is there already."""
+
+    ERROR = "error"
+    OVERWRITE = "overwrite"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTarget:
+    """Where an export is to go: a folder, or a table of the session's catalog."""
+
+    path: str | None  # as Spark is given it
+    table: str | None
+    format: Format = Format.PARQUET
+    mode: Mode = Mode.ERROR
+    given: str | None = None  # the path as it was given
+
+    @property
+    def name(self) -> str:
+        """The path or table, for showing."""
+        return self.path or self.table or ""
+
+    @property
+    def shown(self) -> str:
+        """The same as it was given."""
+        return self.given or self.name
+
+
+def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoint: str) -> ExportTarget:
+    """What was asked for. Raises UsageError for two targets, or one that would touch the checkpoint."""
+    if to is not None and table is not None:
+        raise UsageError("`to` and `table`: one of them")
+    if to is None:
+        return ExportTarget(None, table, kind, mode)
+    path = spark_uri(to)
+    if masked(path) != path:
+        raise UsageError(f"`to` {to} holds a secret, which files there would keep: leave it out, and set it for Spark")
+    folder_and_name(path)
+    if is_inside(to, checkpoint) or is_inside(checkpoint, to):
+        raise UsageError(
+            f"`to` {to} is in the checkpoint, or the checkpoint is in it: ckpt never writes to a checkpoint"
+        )
+    return ExportTarget(path, None, kind, mode, to)
+
+
+def local_target(uri: str) -> str | None:
+    """The local path of a place as Spark is given it, or None where it is remote."""
+    return uri.removeprefix("file:") if uri.startswith("file:") else None
+
+
+def folder_and_name(path: str) -> tuple[str, str]:
+    """The folder of a place, and its name there. Raises UsageError for the top of a file system or bucket."""
+    found = re.fullmatch(r"([\w+.-]+:(?://[^/]*)?+(?:/+[^/]+)*)/+([^/]+)", path.rstrip("/"))
+    if found is None:
+        raise UsageError(f"`to` {path}: write below a folder, because the export is first written next to its target")
+    return found[1], found[2]
+
+
+def check_what_is_there(target: ExportTarget, names: Collection[str] | None) -> None:
+    """Raise UsageError if a target exists and must not be replaced.
+
+    ``names`` are the names in the folder there; None if it is a file.
+    """
+    place = target.shown
+    if names is None or (names and not any(mark in names for mark in _MARKS)):
+        raise UsageError(f"{place} exists and is not an export, so it is not overwritten; name another target")
+    if target.mode is Mode.ERROR:
+        raise UsageError(f'{place} exists already: `mode="overwrite"` replaces it')
+    if "_delta_log" in names and target.format is not Format.DELTA:
+        raise UsageError(
+            f'{place} is a Delta table, whose history would be lost: `format="delta"`, or name another target'
+        )
+
+
+_NESTED = frozenset({"array", "map", "struct"})
+_INTERVALS = ("interval", "calendarinterval")
+_OTHERS = {
+    Format.CSV: (Format.PARQUET, Format.DELTA, Format.JSON),
+    Format.DELTA: (Format.PARQUET,),
+    Format.PARQUET: (Format.JSON,),
+    Format.JSON: (Format.PARQUET,),
+}
+
+
+def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FLAT) -> None:
+    """Raise UsageError for a column whose type a format does not store, naming it and the arguments that help."""
+    for column in columns:
+        repeated = repeated_field(column.type)
+        if repeated is not None:
+            raise UsageError(
+                f"column {column.name} has several fields called {repeated}, as the query has several buffers of that "
+                f"name, and nothing could read them apart again: use {argument('shape', Shape.FLAT)}"
+            )
+        refused = _refused(column, kind)
+        if refused is None:
+            continue
+        cures = (
+            [argument("shape", Shape.FLAT)] if refused == _VOID or (shape is Shape.RAW and refused == "struct") else []
+        )
+        if refused != _VOID:
+            cures += (argument("format", other) for other in _OTHERS[kind])
+        raise UsageError(
+            f"{argument('format', kind)} does not support column {column.name} ({refused}): use {' or '.join(cures)}"
+        )
+
+
+_VOID = "void"
+
+
+def _refused(column: Column, kind: Format) -> str | None:
+    """The type inside a column that a format does not store."""
+    if holds_void(column.type):
+        return _VOID
+    for name in type_names(column.type):
+        interval = name.startswith(_INTERVALS)
+        if kind is Format.CSV and (name in _NESTED or name == "binary" or name.startswith("variant")):
+            return name
+        if kind is Format.DELTA and interval:
+            return name
+        if kind is Format.PARQUET and name in _INTERVALS:  # of months, days and microseconds at once
+            return name
+    return None

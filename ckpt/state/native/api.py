@@ -1,0 +1,122 @@
+"""State as Arrow tables, without Spark: ``read_state_arrow``, ``read_state_batches``."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import groupby
+from typing import Any, Unpack
+
+import pyarrow as pa
+
+from ckpt.errors import UsageError
+from ckpt.state.export.targets import Shape
+from ckpt.state.native import shapes
+from ckpt.state.native.batches import columns_of
+from ckpt.state.native.initial import initial_table
+from ckpt.state.native.partitions import batches_of
+from ckpt.state.reading.choose import Part, Wanted
+from ckpt.state.reading.initial import check_question, initial_shape, which_one
+from ckpt.state.reading.reading import Question, choose
+
+
+def read_state_arrow(
+    path: str,
+    *,
+    batch: int | None = None,
+    shape: str = "flat",
+    partition_id: bool = False,
+    jobs: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    **part: Unpack[Part],
+) -> Any:
+    """The state of a checkpoint after a committed batch, as a ``pyarrow.Table``, read without Spark.
+
+    Columns, names and values are those of ``read_state``; which unit is read is said in the same way. What is damaged,
+    or not understood, is refused with its name. Rows are in the order of partitions, and in them in that
+    of the files.
+
+    Args:
+        path: A local path, or any URI that ``open_checkpoint`` opens.
+        batch: The id of a committed batch, by default the newest.
+        shape: ``flat`` (a column for each leaf: ``key_user``, ``value_count``), ``raw`` (Spark's structs) or
+            ``initial-state`` (one row for each grouping key, as of ``read_initial_state``).
+        partition_id: Keep the state partition of each row.
+        jobs: How many processes read large state at a time; by default as many as there are cores.
+        storage_options: For the file system of the path.
+        part: Which part of the state.
+
+    Raises:
+        StateDamaged: Files of that state are missing or damaged.
+        UsageError: A choice that does not exist.
+        CkptError: The bytes are damaged, or of a kind that only Spark reads; the text names file and reason.
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+
+    >>> ckpt.read_state_arrow("sample_checkpoints/aggregation-hdfs-4.2").column_names
+    ['key_key', 'value_count', 'value_sum']
+
+    """
+    wanted = Wanted(**part)
+    with _reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options) as reader:
+        return reader.read_all()
+
+
+def read_state_batches(
+    path: str,
+    *,
+    batch: int | None = None,
+    shape: str = "flat",
+    partition_id: bool = False,
+    jobs: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    **part: Unpack[Part],
+) -> Any:
+    """The same as a ``pyarrow.RecordBatchReader``: some rows at a time, so that memory holds one partition at most.
+
+    Of RocksDB it holds the changelogs after the snapshot and one batch of rows. Close the reader, or use it in a
+    ``with`` statement, if it is not read to its end: it may have a temporary folder.
+
+    Args:
+        path: A local path, or any URI that ``open_checkpoint`` opens.
+        batch: The id of a committed batch, by default the newest.
+        shape: As of ``read_state_arrow``; ``initial-state`` is in memory as a whole.
+        partition_id: Keep the state partition of each row.
+        jobs: How many processes read large state at a time; by default as many as there are cores.
+        storage_options: For the file system of the path.
+        part: Which part of the state.
+
+    Raises:
+        CkptError: As of ``read_state_arrow``; of the files also while batches are read.
+
+    >>> with ckpt.read_state_batches("sample_checkpoints/aggregation-hdfs-4.2") as reader:
+    ...     sum(batch.num_rows for batch in reader)
+    7
+
+    """
+    wanted = Wanted(**part)
+    return _reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options)
+
+
+def _reader(
+    question: Question, shape: str, partition_id: bool, jobs: int | None, storage_options: Mapping[str, str] | None
+) -> Any:
+    if shape not in list(Shape):
+        raise UsageError(f"`shape={shape!r}`: one of {', '.join(Shape)}")
+    if shape == Shape.INITIAL_STATE:
+        return _initial(question, partition_id, storage_options)
+    chosen = choose(question, storage_options)
+    (unit,) = chosen.units
+    columns = None if shape == Shape.RAW else columns_of(unit, partition_id=partition_id)
+    schema = shapes.raw_schema(unit) if columns is None else shapes.flat_schema(columns)
+    return pa.RecordBatchReader.from_batches(schema, batches_of(chosen, unit, columns, jobs))
+
+
+def _initial(question: Question, partition_id: bool, storage_options: Mapping[str, str] | None) -> Any:
+    """One row for each grouping key of the one operator that there is, or that was asked for."""
+    check_question(question)
+    if partition_id:
+        raise UsageError("`partition_id`: a grouping key has no partition once its query keeps its state elsewhere")
+    chosen = choose(replace(question, all_units=True), storage_options)
+    by_operator = groupby(chosen.units, lambda unit: unit.operator)
+    found = [initial_shape(list(units), question.checkpoint) for _, units in by_operator]
+    if len(found) > 1:
+        raise which_one(question, found)
+    return initial_table(chosen, found[0]).to_reader()

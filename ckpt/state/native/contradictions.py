@@ -1,0 +1,150 @@
+"""What Spark keeps twice, compared: a join's rows and how many it counts, timers and expiry times and their indexes.
+
+The rules are those by which Spark writes (``SymmetricHashJoinStateManager``, ``TimerStateImpl``, ``TTLState``,
+``ListStateMetricsImpl``): what belongs together is written in one batch.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.state.native.groups import groups_of
+
+_SIDES = ("left", "right")
+_TIMERS = ("$procTimers", "$eventTimers")
+_TTL, _LEAST, _COUNT, _ROWS = "$ttl_", "$min_", "$count_", "$rowCounter_"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """All rows of one column family (or store) of one partition: a list's element has its key."""
+
+    keys: Any  # array of structs
+    last: Any  # the last column of the values: a count, or when they expire
+
+
+def missing_rows(found: Mapping[str, Held]) -> Iterator[str]:
+    """Rows of a join that are counted and not there: join state formats 1 to 3."""
+    for side in _SIDES:
+        lost, _ = _counted_rows(found.get(f"{side}-keyToNumValues"), found.get(f"{side}-keyWithIndexToValue"))
+        if lost:
+            yield f"rows of the {side} side that are counted and not there: {lost:,} (Spark fails when it needs one)"
+
+
+def contradictions(found: Mapping[str, Held]) -> Iterator[str]:
+    """What else does not fit together in one partition, by the names of its families, and what Spark makes of it."""
+    for side in _SIDES:
+        _, extra = _counted_rows(found.get(f"{side}-keyToNumValues"), found.get(f"{side}-keyWithIndexToValue"))
+        if extra:
+            yield f"rows of the {side} side that are not counted: {extra:,} (Spark never finds them)"
+        yield from _timed_rows(side, found.get(f"{side}-keyWithTsToValues"), found.get(f"{side}-tsWithKey"))
+    for timers in _TIMERS:
+        yield from _timers(found.get(f"{timers}_keyToTimestamp"), found.get(f"{timers}_timestampToKey"))
+    for name, index in found.items():
+        if name.startswith(_TTL):
+            variable = name.removeprefix(_TTL)
+            yield from _expiring(variable, found.get(_LEAST + variable, found.get(variable)), index)
+    for variable, elements in found.items():
+        counts = found.get(_COUNT + variable, found.get(_ROWS + variable))
+        yield from _counted_elements(variable, counts, elements)
+
+
+def _counted_rows(counts: Held | None, rows: Held | None) -> tuple[int, int]:
+    """How many rows are counted and not there, and the reverse. Those of a key have the numbers from 0 on."""
+    if counts is None or rows is None:
+        return 0, 0
+    *key, number = rows.keys.flatten()
+    groups = _together(counts.keys.flatten(), key)
+    if groups is None:
+        return 0, 0
+    of_counts, of_rows = groups
+    expected: Any = np.zeros(_size(groups), np.int64)
+    expected[of_counts] = np.asarray(counts.last)
+    numbers = np.asarray(number)
+    seen = (numbers >= 0) & (numbers < expected[of_rows])
+    missing = (expected - np.bincount(of_rows[seen], minlength=len(expected))).clip(min=0)
+    return int(missing.sum()), int((~seen).sum())
+
+
+def _timed_rows(side: str, rows: Held | None, index: Held | None) -> Iterator[str]:
+    """Join state format 4: an entry by time for each key and time; none where nothing is ever evicted."""
+    if rows is None or index is None or not len(index.keys):
+        return
+    lost, stale = _differences(rows.keys.flatten(), index.keys.flatten())
+    if lost:
+        yield f"keys of the {side} side without an entry by time: {lost:,} (Spark never removes their rows)"
+    if stale:
+        yield f"entries by time of the {side} side without rows: {stale:,}"
+
+
+def _timers(timers: Held | None, index: Held | None) -> Iterator[str]:
+    if timers is None or index is None:
+        return
+    key, at = timers.keys.flatten()
+    also_at, also_key = index.keys.flatten()
+    lost, stale = _differences([key, at], [also_key, also_at])
+    if lost:
+        yield f"timers without an entry by time: {lost:,} (they never fire)"
+    if stale:
+        yield f"entries by time without a timer: {stale:,} (once due, they fire in every batch)"
+
+
+def _expiring(variable: str, values: Held | None, index: Held) -> Iterator[str]:
+    """TTL: an entry for each key and the time when it expires; of a list, when its first element does."""
+    if values is None or values.last is None:
+        return
+    at, key = index.keys.flatten()
+    lost, stale = _differences([*values.keys.flatten(), values.last], [*key.flatten(), at])
+    if lost:
+        yield f"values of {variable} without an entry by expiry time: {lost:,} (Spark does not remove them)"
+    if stale:
+        yield (
+            f"entries by expiry time without a value of {variable}: {stale:,} "
+            "(when one is due, Spark removes what its key has by then)"
+        )
+
+
+def _counted_elements(variable: str, counts: Held | None, elements: Held) -> Iterator[str]:
+    """Of a list the number of its elements, where it is counted."""
+    groups = _together(counts.keys.flatten(), elements.keys.flatten()) if counts is not None else None
+    if counts is None or groups is None:
+        return
+    of_counts, of_elements = groups
+    there = np.bincount(of_elements, minlength=_size(groups))
+    wrong = int((there[of_counts] != np.asarray(counts.last)).sum())
+    if wrong:
+        yield f"lists of {variable} whose length is not the one counted: {wrong:,} (only Spark's metrics use the count)"
+
+
+def _differences(one: Sequence[Any], other: Sequence[Any]) -> tuple[int, int]:
+    """How many rows of the first are not in the second, and the reverse; equal ones are one."""
+    groups = _together(one, other)
+    if groups is None:
+        return 0, 0
+    first, second = groups
+    return len(np.setdiff1d(first, second)), len(np.setdiff1d(second, first))
+
+
+def _together(one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, Any] | None:
+    """Rows of two kinds by number, the same where they are equal; None where their types differ."""
+    pairs = list(zip(_leaves(one), _leaves(other), strict=False))
+    if len(list(_leaves(one))) != len(list(_leaves(other))) or any(a.type != b.type for a, b in pairs):
+        return None
+    rows = len(one[0])
+    groups = groups_of((pa.concat_arrays(pair) for pair in pairs), rows + len(other[0]))
+    return groups[:rows], groups[rows:]
+
+
+def _leaves(columns: Sequence[Any]) -> Iterator[Any]:
+    for column in columns:
+        if pa.types.is_struct(column.type):
+            yield from _leaves(column.flatten())
+        else:
+            yield column
+
+
+def _size(groups: tuple[Any, Any]) -> int:
+    return max(int(part.max(initial=-1)) for part in groups) + 1

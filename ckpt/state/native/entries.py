@@ -1,0 +1,133 @@
+"""What is stored for a unit, decoded: keys and values, batch by batch."""
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.formats.rows import avro
+from ckpt.formats.rows.arrow import whole
+from ckpt.formats.rows.errors import Undecodable, Unfit
+from ckpt.formats.rows.keys import keys_of
+from ckpt.formats.rows.rows import VERSION, Rows, rows_of
+from ckpt.formats.rows.unsafe import structs_of
+from ckpt.model import Provider
+from ckpt.state.native import hdfs, rocksdb
+from ckpt.state.native.layout import Layout
+from ckpt.state.native.store_files import StoreFiles, fitting
+from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.units import StateUnit
+
+_LENGTH = 4
+_COMMA = 0x2C
+NOT_AS_WRITTEN = (Undecodable, pa.ArrowException, ValueError, OverflowError, IndexError)
+"""What decoding raises for rows that Spark did not write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Some keys of one partition, each with its value: arrays of structs. Of a list each element has its key."""
+
+    partition: int
+    keys: Any
+    values: Any
+    sizes: Any  # of each value, in bytes as it is stored
+
+
+def entries_of(
+    chosen: Chosen, unit: StateUnit, layout: Layout, only: int | None = None
+) -> Generator[Entries, None, None]:
+    """Everything that is stored for a unit, or in one partition. Raises Undecodable, StateDamaged and StorageError."""
+    for files in fitting(chosen, unit.operator, layout.store, only):
+        yield from entries_in(files, unit, layout)
+
+
+def entries_in(files: StoreFiles, unit: StateUnit, layout: Layout) -> Generator[Entries, None, None]:
+    """What is stored for a unit in some files of one partition. Raises Undecodable and StorageError."""
+    yield from _of_hdfs(files, layout) if unit.provider is Provider.HDFS else _of_rocksdb(files, layout)
+
+
+def entry_of(chosen: Chosen, unit: StateUnit, layout: Layout, only: int, key: bytes) -> Iterator[Entries]:
+    """What is stored for one key, in the one partition where it can be; ``key`` is the bytes of its row."""
+    for files in fitting(chosen, unit.operator, layout.store, only):
+        if unit.provider is Provider.HDFS:
+            found = hdfs.row_with(files, key)
+            if found is not None:
+                yield _from_rows(files, layout, *found)
+            continue
+        with rocksdb.store(files, layout.delimiter) as store:
+            stored = VERSION + key
+            value = store.value(store.number(layout.family) + stored)
+            if value is not None:
+                yield _from_bytes(files, layout, [stored], [value])
+
+
+def _of_hdfs(files: StoreFiles, layout: Layout) -> Iterator[Entries]:
+    for keys, values in hdfs.rows_in(files):
+        yield _from_rows(files, layout, keys, values)
+
+
+def _from_rows(files: StoreFiles, layout: Layout, keys: Rows, values: Rows) -> Entries:
+    try:
+        return decoded_rows(files.place.partition, layout, keys, values)
+    except NOT_AS_WRITTEN as error:
+        raise files.refused(files.place.folder, error) from None
+
+
+def decoded_rows(partition: int, layout: Layout, keys: Rows, values: Rows) -> Entries:
+    """Rows of an HDFS-backed store. Raises what is in ``NOT_AS_WRITTEN``."""
+    found = structs_of(layout.key, keys, "key"), structs_of(layout.value, values, "value")
+    return Entries(partition, *found, values.size)
+
+
+def _of_rocksdb(files: StoreFiles, layout: Layout) -> Iterator[Entries]:
+    with rocksdb.store(files, layout.delimiter) as store:
+        number = store.number(layout.family)
+        for some in store.batches(number):
+            keys = [key[len(number) :] for key, _ in some]
+            yield _from_bytes(files, layout, keys, [value for _, value in some])
+
+
+def _from_bytes(files: StoreFiles, layout: Layout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
+    try:
+        return decoded_bytes(files.place.partition, layout, keys, values)
+    except NOT_AS_WRITTEN as error:
+        raise files.refused(files.place.folder, error) from None
+
+
+def decoded_bytes(partition: int, layout: Layout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
+    """Those of a family of a RocksDB store, without the number of the family. Raises what is in ``NOT_AS_WRITTEN``."""
+    found = keys_of(layout.key, layout.encoder, keys, avro.key_columns if layout.avro else None)
+    if layout.several:
+        parts = [avro.elements(value) if layout.avro else elements(value) for value in values]
+        counts = np.fromiter(map(len, parts), np.int64, len(parts))
+        found = found.take(whole(pa.int64(), np.repeat(np.arange(len(keys)), counts)))
+        values = [element for part in parts for element in part]
+    own = (
+        avro.structs_of(layout.value, values, "value")
+        if layout.avro
+        else structs_of(layout.value, rows_of(values), "value")
+    )
+    sizes = np.fromiter(map(len, values), np.int64, len(values))
+    return Entries(partition, found, own, sizes)
+
+
+def elements(value: bytes) -> list[bytes]:
+    """The elements of a list: each after its length, and a comma between them where a merge operator puts one.
+
+    No length begins with the byte of a comma: an element is a version byte and a row, of a multiple of 8 bytes.
+    """
+    found: list[bytes] = []
+    at = 0
+    while at < len(value):
+        if found and value[at] == _COMMA:
+            at += 1
+        length = int.from_bytes(value[at : at + _LENGTH], "little")
+        at += _LENGTH
+        if length % 8 != 1 or at + length > len(value):
+            raise Unfit("a list has no element of the length that it names")
+        found.append(value[at : at + length])
+        at += length
+    return found

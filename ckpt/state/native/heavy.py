@@ -1,0 +1,132 @@
+"""Which keys of the state are heavy, and how it is spread over its partitions. Read without Spark."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Unpack
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.errors import UsageError
+from ckpt.formats.rows.arrow import whole
+from ckpt.model import Json
+from ckpt.state.native import shapes
+from ckpt.state.native.batches import columns_of
+from ckpt.state.native.entries import Entries, entries_of
+from ckpt.state.native.groups import groups_of
+from ckpt.state.native.json_values import plain
+from ckpt.state.native.layout import layout_of
+from ckpt.state.reading.choose import Part, Wanted
+from ckpt.state.reading.columns import Column, Columns
+from ckpt.state.reading.moment import Moment
+from ckpt.state.reading.reading import Question, choose
+from ckpt.state.reading.units import StateUnit
+
+
+@dataclass(frozen=True, slots=True)
+class HeavyKey:
+    """A key, and what is stored for it: rows, and the bytes of their values without compression and overhead."""
+
+    key: dict[str, Json]
+    rows: int
+    bytes: int
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSize:
+    """What a partition holds of a unit, measured as of ``HeavyKey``."""
+
+    partition: int
+    keys: int
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateSizes:
+    """The heaviest keys of a unit, heaviest first, and every partition that holds rows of it."""
+
+    checkpoint: str  # as it was given
+    unit: StateUnit
+    moment: Moment
+    columns: tuple[Column, ...]  # of the key
+    keys: tuple[HeavyKey, ...]
+    partitions: tuple[PartitionSize, ...]
+
+
+def measure_state(
+    path: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    batch: int | None = None,
+    limit: int = 20,
+    **part: Unpack[Part],
+) -> StateSizes:
+    """Which keys have the most bytes after a committed batch, and what each partition holds, measured without Spark.
+
+    The rows of a list, a map or a side of a join count together for their key. The keys of one partition are in memory
+    at once.
+
+    Args:
+        path: A local path, or any URI that ``open_checkpoint`` opens.
+        storage_options: For the file system of the path.
+        batch: The id of a committed batch, by default the newest.
+        limit: How many keys at most.
+        part: Which part of the state.
+
+    Raises:
+        StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
+
+    >>> found = ckpt.measure_state("sample_checkpoints/join-rocksdb-4.0", side="left", limit=1)
+    >>> sum(one.rows for one in found.partitions)
+    30
+
+    """
+    if limit < 1:
+        raise UsageError("`limit`: at least one key")
+    chosen = choose(Question(path, Wanted(**part), batch=batch), storage_options)
+    (unit,) = chosen.units
+    own = Columns(tuple(column for column in columns_of(unit).kept if column.path[0] == "key"), ())
+    keys: list[HeavyKey] = []
+    partitions = []
+    with closing(entries_of(chosen, unit, layout_of(chosen, unit))) as found:
+        for partition, entries in groupby(found, key=lambda one: one.partition):
+            table, sizes = _rows(unit, own, entries)
+            if len(sizes):
+                size, heavy = _measured(partition, table, sizes, limit)
+                partitions.append(size)
+                keys = sorted([*keys, *heavy], key=lambda one: (-one.bytes, -one.rows))[:limit]
+    return StateSizes(path, unit, chosen.moment, own.kept, tuple(keys), tuple(partitions))
+
+
+def _rows(unit: StateUnit, own: Columns, entries: Iterator[Entries]) -> tuple[Any, Any]:
+    """The key of each row of a partition, and the bytes of its value."""
+    keys: list[Any] = []
+    sizes: list[Any] = [np.zeros(0, np.int64)]
+    for one in entries:
+        keys.append(shapes.flat(own, shapes.raw(unit, one)))
+        sizes.append(one.sizes)
+    return pa.Table.from_batches(keys, shapes.flat_schema(own)), np.concatenate(sizes)
+
+
+def _measured(partition: int, table: Any, sizes: Any, limit: int) -> tuple[PartitionSize, Iterator[HeavyKey]]:
+    rows = len(sizes)
+    groups = groups_of((column.combine_chunks() for column in table.columns), rows)
+    counts = np.bincount(groups)
+    totals: Any = np.zeros(len(counts), np.int64)
+    np.add.at(totals, groups, sizes)
+    size = PartitionSize(partition, len(counts), rows, int(totals.sum()))
+    heaviest = np.lexsort((-counts, -totals))[:limit]
+    first: Any = np.empty(len(counts), np.int64)
+    first[groups[::-1]] = np.arange(rows)[::-1]  # the last to be assigned stays
+    places = whole(pa.int64(), first[heaviest])
+    cells = [plain(column.combine_chunks().take(places)) for column in table.columns]
+    rows_of_keys = zip(*cells, strict=True) if cells else ((),) * len(heaviest)
+    shown = [dict(zip(table.column_names, row, strict=True)) for row in rows_of_keys]
+    return size, (
+        HeavyKey(key, int(counts[group]), int(totals[group]), partition)
+        for key, group in zip(shown, heaviest.tolist(), strict=True)
+    )

@@ -1,0 +1,157 @@
+"""Keys that are looked for: what was typed, as values of the key's columns, and in which partition they can be."""
+
+import base64
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import pyarrow as pa
+
+from ckpt.errors import UsageError
+from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
+from ckpt.formats.rows.key_bytes import Field, encoded
+from ckpt.formats.rows.murmur3 import can_hash, partition_of
+from ckpt.formats.rows.types import arrow_type, unscaled
+from ckpt.formats.types import fields_of, named_fields
+from ckpt.model import Json
+from ckpt.settings import STRICT_DISTRIBUTION
+from ckpt.state.native.store_files import context_of
+from ckpt.state.reading.columns import Column, Columns, leaves
+from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.units import StateUnit, UnitKind
+
+_KEY = "key_"
+_EVENT_TIME = "__event_time"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """One column of a key, and the value that it shall have: dates in days, times in microseconds since 1970."""
+
+    column: Column
+    value: Any
+
+
+def key_parts(columns: Columns, given: Mapping[str, str]) -> tuple[KeyPart, ...]:
+    """What was typed, as values of columns. Raises UsageError for a column that is not there, or a wrong value."""
+    known = {column.name: column for column in columns.kept if column.path[0] in ("key", "user_map_key")}
+    found = []
+    for name, text in given.items():
+        column = known.get(name) or known.get(_KEY + name)
+        if column is None:
+            raise UsageError(f"`key`: there is no {name} in the key; it has {', '.join(known)}")
+        found.append(KeyPart(column, typed(column.name, column.type, text)))
+    return tuple(found)
+
+
+def typed(column: str, kind: Json, text: str, argument: str = "key") -> Any:
+    """A value as it was typed, as one of a type: dates in days, times in microseconds since 1970. Raises UsageError."""
+    name = str(kind).partition("(")[0]
+    parse = _PARSERS.get(name)
+    if parse is None or not isinstance(kind, str):
+        shown = kind.get("type") if isinstance(kind, dict) else kind
+        raise UsageError(f"`{argument}`: {column} cannot be looked up by its type, {shown}")
+    try:
+        value = parse(text)
+        if isinstance(value, Decimal):
+            value = value if unscaled(kind, value) else Decimal(0)
+        if name in _INTEGERS and not -(1 << 8 * _INTEGERS[name] - 1) <= value < 1 << 8 * _INTEGERS[name] - 1:
+            raise OverflowError
+        if name == "float":
+            struct.pack("<f", value)
+        if isinstance(value, str):
+            value.encode()
+        return value
+    except (ValueError, InvalidOperation, OverflowError):
+        raise UsageError(f"`{argument}`: {text} is no {name} for {column}") from None
+
+
+def _boolean(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError(text)
+    return text == "true"
+
+
+def _micros(text: str) -> int:
+    found = datetime.fromisoformat(text)
+    found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return (found - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+_INTEGERS = {"byte": 1, "short": 2, "integer": 4, "long": 8}  # and their bytes
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("byte", "short", "integer", "long"), int),
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), _micros),
+    **dict.fromkeys(("float", "double"), float),
+    **dict.fromkeys(("string", "char", "varchar"), str),
+    "boolean": _boolean,
+    "date": lambda text: (date.fromisoformat(text) - date(1970, 1, 1)).days,
+    "decimal": Decimal,
+    "binary": lambda text: base64.b64decode(text, validate=True),
+}
+
+
+def matching(parts: Sequence[KeyPart], columns: Columns, batch: Any) -> Any:
+    """The rows of a flat batch whose key has these values."""
+    import pyarrow.compute as pc  # not at the top: it takes as long as finding a key by its bytes
+
+    places = {column.name: place for place, column in enumerate(columns.kept)}
+    for part in parts:
+        wanted = pa.scalar(part.value, arrow_type(part.column.type))
+        batch = batch.filter(pc.equal(batch.column(places[part.column.name]), wanted))
+    return batch
+
+
+def key_row(kind: Json, parts: Iterable[KeyPart]) -> bytes | None:
+    """The key as the row that Spark stores; None where not all of it is given, or ckpt does not write such a row."""
+    fields = _fields(kind, (0,), {part.column.places: part.value for part in parts})
+    return None if fields is None else encoded(fields)
+
+
+def _fields(kind: Json, at: tuple[int, ...], values: Mapping[tuple[int, ...], Any]) -> list[Field] | None:
+    found: list[Field] = []
+    for place, (_, own) in enumerate(named_fields(kind)):
+        here = (*at, place)
+        value = _fields(own, here, values) if fields_of(own) else values.get(here)
+        if value is None:
+            return None
+        found.append((own, value))
+    return found or None
+
+
+def spread_over(chosen: Chosen) -> int | None:
+    """The number of partitions over which rows are spread by their whole key; None where that is not recorded.
+
+    A query that began before Spark 3.3 (``useStrictDistribution`` is not recorded) may spread them by a part of it.
+    """
+    strict = chosen.recorded.get(STRICT_DISTRIBUTION) == "true"
+    return context_of(chosen).shuffle_partitions if strict else None
+
+
+def partition_for(unit: StateUnit, parts: Iterable[KeyPart], partitions: int | None) -> int | None:
+    """The one partition in which a key can be; None where that is not known, or not all of the key is given."""
+    spread = _spread_by(unit)
+    values = {part.column.places: part.value for part in parts}
+    if spread is None or not partitions or not all(places in values and can_hash(kind) for places, kind in spread):
+        return None
+    return partition_of([(kind, values[places]) for places, kind in spread], partitions)
+
+
+def _spread_by(unit: StateUnit) -> list[tuple[tuple[int, ...], Json]] | None:
+    """Places and types of the columns by which an operator's rows are spread; None where that is not known.
+
+    Measured on all samples with operator metadata (``tests/native``).
+    """
+    name = unit.operator_name
+    key = [(path, places, kind) for path, places, kind in leaves(unit.schema) if path[0] == "key"]
+    if name == OperatorName.JOIN:
+        indexed = unit.kind is UnitKind.STORE and unit.stores[0].endswith("keyWithIndexToValue")
+        key = key[:-1] if indexed else [found for found in key if found[0][-1] != _EVENT_TIME]
+    elif name == OperatorName.SESSIONS:
+        key = key[:-1]
+    elif name not in BY_WHOLE_KEY | TRANSFORM_WITH_STATE:
+        return None
+    return [(places, kind) for _, places, kind in key] or None

@@ -1,0 +1,176 @@
+"""The keys and values of a RocksDB store in one partition: a snapshot, and the changelogs after it."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from ckpt.checkpoint.state.folders import SSTS
+from ckpt.formats import zipentries
+from ckpt.formats.checksums import Corrupt
+from ckpt.formats.limits import LARGEST_ZIP
+from ckpt.formats.rocksdb import parse_metadata
+from ckpt.formats.rows.changelog import Overlay, Pairs, changes_of
+from ckpt.formats.rows.codecs import decompressed
+from ckpt.formats.rows.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
+from ckpt.formats.rows.rocksdb import CURRENT, Snapshot, opened
+from ckpt.formats.rows.row_checksums import plain_changes, plain_value
+from ckpt.model import RocksDBSnapshot, Unreadable
+from ckpt.state.native.store_files import MOST_ROWS, StoreFiles
+from ckpt.state.native.temporary import no_room, temporary
+from ckpt.storage.locations import local_path
+
+_IN_A_ZIP = re.compile(r"CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d+|\d+\.log")
+_SST = re.compile(r"\d+\.sst")
+
+
+@contextmanager
+def store(files: StoreFiles, delimiter: bytes) -> Iterator["RocksDBStore"]:
+    """Open a store: its snapshot in a temporary folder, its changelogs in memory. Raises what reading raises."""
+    with ExitStack() as stack:
+        path = files.snapshot
+        recorded, snapshot = None, Snapshot(None)
+        if path is not None:
+            try:
+                folder = Path(stack.enter_context(temporary()))
+                recorded = _unpack(files, path, folder)
+                if recorded.ssts and not (folder / CURRENT).exists():
+                    raise Undecodable(f"it has no entry {CURRENT}")
+                snapshot = stack.enter_context(opened(folder, delimiter))
+            except Undecodable as error:
+                raise files.refused(path, error) from None
+            except OSError as error:
+                raise no_room(str(error.strerror)) from None
+        families = recorded.column_families if recorded else {}
+        internal = recorded.internal_families if recorded else frozenset()
+        yield RocksDBStore(files, delimiter, snapshot, families, internal)
+
+
+def recorded_in(files: StoreFiles) -> RocksDBSnapshot | None:
+    """What the zip of a snapshot says of itself; None where there is none. Raises Undecodable, LeftToSpark."""
+    if files.snapshot is None:
+        return None
+    try:
+        return _recorded(files.snapshot, _entries(files, files.snapshot))
+    except Undecodable as error:
+        raise files.refused(files.snapshot, error) from None
+
+
+class RocksDBStore:
+    """One version of one store in one partition."""
+
+    def __init__(
+        self,
+        files: StoreFiles,
+        delimiter: bytes,
+        snapshot: Snapshot,
+        families: Mapping[str, int],
+        internal: frozenset[str],
+    ) -> None:
+        self.files = files
+        self.delimiter = delimiter  # between the rows of a list
+        self.families = families  # and the number of each
+        self.internal = internal  # those that Spark keeps for itself
+        self._snapshot = snapshot
+
+    def number(self, family: str | None) -> bytes:
+        """What the keys of a column family begin with: nothing in a store without families."""
+        if family is None:
+            return b""
+        path, number = self.files.snapshot, self.families.get(family)
+        if path is None:
+            why = f"without a snapshot nothing says which number the column family {family} has"
+            raise self.files.refused(self.files.place.folder, why)
+        if number is None or not 0 <= number < 1 << 16:
+            raise self.files.refused(path, f"it has no column family {family}")
+        return number.to_bytes(2, "little")
+
+    def batches(self, prefix: bytes) -> Iterator[Pairs]:
+        """The keys that begin with a prefix, and their values, some at a time."""
+        overlay = self._overlay()
+        try:
+            for pairs in overlay.over(self._snapshot.batches(MOST_ROWS, prefix), prefix):
+                yield self._plain(pairs)
+        except Undecodable as error:
+            raise self.files.refused(self.files.snapshot or self.files.place.folder, error) from None
+
+    def value(self, key: bytes) -> bytes | None:
+        """The value of one key; None where it is not there."""
+        overlay = self._overlay()
+        try:
+            found = overlay.value(key, self._snapshot.value(key))
+            return None if found is None else self._plain([(key, found)])[0][1]
+        except Undecodable as error:
+            raise self.files.refused(self.files.snapshot or self.files.place.folder, error) from None
+
+    def _plain(self, pairs: Pairs) -> Pairs:
+        if not self.files.checksums:
+            return pairs
+        return [(key, plain_value(key, value, self.delimiter)) for key, value in pairs]
+
+    def _overlay(self) -> Overlay:
+        overlay, total = Overlay(self.delimiter), 0
+        for path in self.files.logs:
+            try:
+                data = decompressed(self.files.pieces(path), self.files.codec, self.files.most)
+                total += len(data)
+                if total > self.files.most:
+                    raise TooLarge(f"its changelogs unpack to more than {self.files.most:,} bytes: {WITH_SPARK}")
+                changes = changes_of(data)
+                overlay.apply(plain_changes(changes) if self.files.checksums else changes)
+            except Undecodable as error:
+                raise self.files.refused(path, error) from None
+        return overlay
+
+
+def _unpack(files: StoreFiles, path: str, folder: Path) -> RocksDBSnapshot:
+    """Put a database together: what the zip contains, and the SST files that it names."""
+    entries = _entries(files, path)
+    recorded = _recorded(path, entries)
+    if recorded.logs:
+        raise LeftToSpark("it has archived write-ahead logs, which ckpt does not read")
+    if set(recorded.local_names.values()) != {name for name, _ in recorded.ssts}:
+        raise Undecodable("its metadata entry does not name its SST files as Spark does")
+    for name, content in entries.items():
+        if not _IN_A_ZIP.fullmatch(name):
+            raise Undecodable("it contains a file that Spark does not put there")
+        (folder / name).write_bytes(content)
+    root = local_path(files.storage.uri) if files.storage.local else None
+    for local, name in recorded.local_names.items():
+        if not _SST.fullmatch(local) or "/" in name or name.startswith("."):
+            raise Undecodable("its metadata entry names an SST file as Spark does not")
+        there = f"{files.place.folder}/{SSTS}/{name}"
+        if root is not None:
+            _link(os.path.abspath(f"{root}/{there}"), folder / local)
+        else:
+            with (folder / local).open("wb") as copy:
+                copy.writelines(files.pieces(there))
+    return recorded
+
+
+def _recorded(path: str, entries: dict[str, bytes]) -> RocksDBSnapshot:
+    """What the entry ``metadata`` says, which is none of the database."""
+    recorded = parse_metadata(path, entries.pop("metadata"))
+    if isinstance(recorded, Unreadable):
+        raise Undecodable(recorded.reason)
+    return recorded
+
+
+def _entries(files: StoreFiles, path: str) -> dict[str, bytes]:
+    data = files.storage.read_range(path, 0, LARGEST_ZIP + 1)
+    if len(data) > LARGEST_ZIP:
+        raise LeftToSpark(f"it has more than {LARGEST_ZIP:,} bytes")
+    try:
+        return zipentries.read_zip(data)[0]
+    except zipentries.TooLarge as error:
+        raise LeftToSpark(str(error)) from None
+    except Corrupt as error:
+        raise Undecodable(str(error)) from None
+
+
+def _link(path: str, link: Path) -> None:
+    """Have RocksDB read a file of the checkpoint where it is, if it is one: a named pipe would block it."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise Undecodable(f"{os.path.basename(path)}, which it names, is no file")
+    os.symlink(path, link)

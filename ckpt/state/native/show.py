@@ -1,0 +1,162 @@
+"""A look at state without Spark: some rows, the rows of a key, how many there are."""
+
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+from ckpt.errors import UsageError
+from ckpt.model import Json
+from ckpt.state.native import shapes
+from ckpt.state.native.batches import columns_of, raw_batches
+from ckpt.state.native.entries import entry_of
+from ckpt.state.native.json_values import plain
+from ckpt.state.native.layout import layout_of
+from ckpt.state.native.lookup import KeyPart, key_parts, key_row, matching, partition_for, spread_over
+from ckpt.state.native.partitions import rows_in
+from ckpt.state.reading.choose import Part, Wanted
+from ckpt.state.reading.columns import Column, Columns
+from ckpt.state.reading.moment import Moment
+from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.units import StateUnit
+
+
+@dataclass(frozen=True, slots=True)
+class StateRows:
+    """Some rows of a unit, flat."""
+
+    checkpoint: str  # as it was given
+    unit: StateUnit
+    moment: Moment
+    columns: tuple[Column, ...]
+    rows: tuple[dict[str, Json], ...]
+    more: bool  # there are more rows than were asked for
+    partition: int | None  # the only one that was looked into, because the key can be in no other
+
+
+@dataclass(frozen=True, slots=True)
+class StateCount:
+    """How many rows a unit has."""
+
+    unit: StateUnit
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateCounts:
+    """How many rows there are of all units that were asked for: at least one."""
+
+    checkpoint: str  # as it was given
+    moment: Moment
+    units: tuple[StateCount, ...]
+
+
+def show_state(
+    path: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    batch: int | None = None,
+    key: Mapping[str, str] | None = None,
+    limit: int = 20,
+    **part: Unpack[Part],
+) -> StateRows:
+    """Some rows of the state after a committed batch, read without Spark.
+
+    A key that is given in full is looked for in its one partition, which Spark's hash names, where the operator is one
+    whose rows are known to be spread so; otherwise all partitions are searched.
+
+    Args:
+        path: A local path, or any URI that ``open_checkpoint`` opens.
+        storage_options: For the file system of the path.
+        batch: The id of a committed batch, by default the newest.
+        key: Columns of the key, with or without ``key_``, and their values as text: dates and times in ISO 8601 (UTC),
+            binaries in base64.
+        limit: How many rows at most.
+        part: Which part of the state.
+
+    Raises:
+        StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
+
+    >>> ckpt.show_state("sample_checkpoints/aggregation-hdfs-4.2", key={"key": "3"}).rows
+    ({'key_key': 3, 'value_count': 14, 'value_sum': 679},)
+
+    """
+    if limit < 1:
+        raise UsageError("`limit`: at least one row")
+    chosen = choose(Question(path, Wanted(**part), batch=batch), storage_options)
+    (unit,) = chosen.units
+    columns = columns_of(unit)
+    parts = key_parts(columns, key or {})
+    only = _partition(chosen, unit, parts)
+    rows: list[dict[str, Json]] = []
+    with closing(_batches(chosen, unit, columns, parts, only)) as batches:
+        for found in batches:
+            some = found.slice(0, limit + 1 - len(rows))
+            cells = [plain(some.column(place)) for place in range(some.num_columns)]
+            rows += [dict(zip(some.schema.names, row, strict=True)) for row in zip(*cells, strict=True)]
+            if len(rows) > limit:
+                break
+    return StateRows(path, unit, chosen.moment, columns.kept, tuple(rows[:limit]), len(rows) > limit, only)
+
+
+def count_state(
+    path: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    batch: int | None = None,
+    key: Mapping[str, str] | None = None,
+    jobs: int | None = None,
+    **part: Unpack[Part],
+) -> StateCounts:
+    """How many rows each unit has that fits what is asked for, after a committed batch, counted without Spark.
+
+    Args:
+        path: A local path, or any URI that ``open_checkpoint`` opens.
+        storage_options: For the file system of the path.
+        batch: The id of a committed batch, by default the newest.
+        key: Count only rows of this key, as of ``show_state``; in this process.
+        jobs: How many processes read large state at a time; by default as many as there are cores.
+        part: Which part of the state.
+
+    Raises:
+        StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
+
+    >>> [one.rows for one in ckpt.count_state("sample_checkpoints/join-rocksdb-4.0").units]
+    [30, 15]
+
+    """
+    wanted = Wanted(**part)
+    chosen = choose(Question(path, wanted, all_units=True, batch=batch), storage_options)
+    found = []
+    for unit in chosen.units:
+        columns = columns_of(unit)
+        parts = key_parts(columns, key or {})
+        if parts:
+            only = _partition(chosen, unit, parts)
+            total = sum(one.num_rows for one in _batches(chosen, unit, columns, parts, only))
+        else:
+            total = rows_in(chosen, unit, jobs)
+        found.append(StateCount(unit, total))
+    return StateCounts(path, chosen.moment, tuple(found))
+
+
+def _partition(chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...]) -> int | None:
+    return partition_for(unit, parts, spread_over(chosen)) if parts else None
+
+
+def _batches(
+    chosen: Chosen, unit: StateUnit, columns: Columns, parts: tuple[KeyPart, ...], only: int | None
+) -> Generator[Any, None, None]:
+    """The rows of a unit, flat, that have a key.
+
+    A key whose bytes are known is looked for as such first; if it is not found, all of its partition is searched.
+    """
+    layout = layout_of(chosen, unit)
+    row = key_row(layout.key, parts) if only is not None and layout.rows_are_keys else None
+    if row is not None and only is not None:
+        found = [shapes.raw(unit, entries) for entries in entry_of(chosen, unit, layout, only, row)]
+        if found:
+            yield from (shapes.flat(columns, raw) for raw in found)
+            return
+    for raw in raw_batches(chosen, unit, only):
+        yield matching(parts, columns, shapes.flat(columns, raw)) if parts else shapes.flat(columns, raw)

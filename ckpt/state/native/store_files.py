@@ -1,0 +1,135 @@
+"""Which files hold the state of a batch: one ``StoreFiles`` for each store in each partition."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ckpt.checkpoint.state.chains import Chain, WantedVersion, chain_to
+from ckpt.checkpoint.state.context import Context
+from ckpt.checkpoint.state.folders import StorePartition, find_operators
+from ckpt.checkpoint.state.lineages import read_lineages
+from ckpt.checkpoint.state.read_steps import run
+from ckpt.errors import CkptError
+from ckpt.formats.rows.codecs import MOST_BYTES
+from ckpt.formats.rows.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
+from ckpt.formats.statefiles import LZ4, Lineage
+from ckpt.model import Provider, StateFileKind
+from ckpt.settings import ROW_CHECKSUM
+from ckpt.state.reading.choose import StateDamaged
+from ckpt.state.reading.reading import Chosen
+from ckpt.storage import Storage
+
+MOST_ROWS = 1 << 16
+"""Rows of a batch."""
+
+_PIECE = 8 << 20  # bytes that are read at a time
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFiles:
+    """One store in one partition, and the files that make its version."""
+
+    place: StorePartition
+    chain: Chain
+    storage: Storage
+    codec: str
+    checksums: bool  # of each row, in it
+    most: int = MOST_BYTES  # bytes of a file, or all files of an HDFS-backed store, that are unpacked into memory
+
+    @property
+    def snapshot(self) -> str | None:
+        """The path of the snapshot that it begins with; None where it begins empty."""
+        snapshot = self.chain.snapshot
+        return None if snapshot is None else f"{self.place.folder}/{self.place.names.snapshots[snapshot]}"
+
+    @property
+    def logs(self) -> tuple[str, ...]:
+        """The paths of the deltas or changelogs after it, oldest first."""
+        return tuple(f"{self.place.folder}/{self.place.names.logs[log]}" for log in self.chain.logs)
+
+    @property
+    def size(self) -> int:
+        """The bytes of these files."""
+        snapshot = self.chain.snapshot
+        own = 0 if snapshot is None else self.place.snapshot(snapshot).size
+        return own + sum(self.place.log(log).size for log in self.chain.logs)
+
+    def must_fit(self) -> None:
+        """Raise TooLarge where the files that are held in memory are larger than what may be."""
+        logs = sum(self.place.log(log).size for log in self.chain.logs)
+        held = self.size if self.place.names.log_kind is StateFileKind.DELTA else logs
+        if held > self.most:
+            why = f"its files have {held:,} bytes, and not more than {self.most:,} are unpacked into memory"
+            raise self.refused(self.place.folder, TooLarge(f"{why}: {WITH_SPARK}"))
+
+    def pieces(self, path: str) -> Iterator[bytes]:
+        """A file of it, from its beginning, read as it is asked for."""
+        at = 0
+        while piece := self.storage.read_range(path, at, _PIECE):
+            at += len(piece)
+            yield piece
+
+    def refused(self, path: str, why: Exception | str) -> CkptError:
+        """Why a file of it is not decoded, as an error that names it."""
+        kind = type(why) if isinstance(why, Undecodable) else Undecodable
+        return kind(f"{self.storage.uri}: {path} cannot be read without Spark: {why}")
+
+
+def files_of(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
+    """The files of a store, partition by partition, or of one. Raises StateDamaged where some are missing."""
+    context = context_of(chosen)
+    provider = chosen.units[0].provider
+    checksums = chosen.recorded.get(ROW_CHECKSUM, "false") == "true"
+    folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, provider)}
+    for _, place in sorted(folders[operator].stores.get(store, {}).items()):
+        if context.shuffle_partitions is not None and place.partition >= context.shuffle_partitions:
+            continue
+        if only is not None and place.partition != only:
+            continue
+        target = context.target(place)
+        if target is None:
+            raise StateDamaged(
+                f"{chosen.checkpoint.uri}: the logs do not say which version of {place.folder} belongs to batch "
+                f"{chosen.moment.batch}"
+            )
+        codec = context.codec or LZ4
+        chain = chain_to(place.names, target, _lineage(chosen.storage, place, target, codec))
+        if not chain.complete:
+            raise StateDamaged(
+                f"{chosen.checkpoint.uri}: files of version {target.version} are missing in {place.folder}"
+            )
+        yield StoreFiles(place, chain, chosen.storage, codec, checksums)
+
+
+def fitting(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
+    """The same, none of which is too large for memory. Raises TooLarge: of HDFS-backed stores before any is read."""
+    found: Iterable[StoreFiles] = files_of(chosen, operator, store, only)
+    if chosen.units[0].provider is Provider.HDFS:
+        found = list(found)
+        for files in found:
+            files.must_fit()
+    for files in found:
+        files.must_fit()
+        yield files
+
+
+def context_of(chosen: Chosen) -> Context:
+    """What the logs say at the batch that was chosen."""
+    commit = chosen.checkpoint.commits.readable(chosen.moment.batch)
+    return Context(
+        conf=chosen.recorded,
+        latest=chosen.moment.batch,
+        needed_version=chosen.moment.state_version,
+        unique_ids=(commit.state_unique_ids or {}) if commit else {},
+        committed=None,
+    )
+
+
+def _lineage(storage: Storage, place: StorePartition, target: WantedVersion, codec: str) -> Lineage | None:
+    """Format 2: which files lead to a version, as its changelog says. Raises Undecodable where that cannot be read."""
+    found = run(read_lineages({place: target}, codec), storage.read_many).get(place)
+    this = (target.version, target.unique_id)
+    if found is None and this[1] is not None and this not in place.names.snapshots and this in place.names.logs:
+        files = StoreFiles(place, Chain(None, (this,)), storage, codec, checksums=False)
+        why = LeftToSpark(f"ckpt cannot read in it which files lead to it (its codec is {codec})")
+        raise files.refused(files.logs[0], why)
+    return found

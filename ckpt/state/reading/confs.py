@@ -1,0 +1,100 @@
+"""Session settings that Spark's state reader needs, checkpoint by checkpoint: each declared once, with its reason.
+
+They are set on a session that is cloned for the reading: no other session changes. What a query recorded in
+its offset log (shuffle partitions, compression codec, ...) Spark takes from there by itself.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ckpt import settings
+from ckpt.model import Provider
+from ckpt.state.reading.units import StateUnit, UnitKind
+from ckpt.versions import Spark
+
+PROVIDER_CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: settings.ROCKSDB_PROVIDER}
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What decides over settings."""
+
+    unit: StateUnit
+    recorded: Mapping[str, str]  # settings in the offset log
+    mounted: bool  # read through a mount table: see ``ckpt.state.reading.mount``
+    spark: Spark  # that reads
+
+
+@dataclass(frozen=True, slots=True)
+class Conf:
+    """A setting, and why it is needed."""
+
+    name: str
+    value: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    name: str
+    why: str
+    value: Callable[[Situation], str | None]  # None: not needed
+
+
+def _is_format_1(situation: Situation) -> bool:
+    return situation.unit.format_version == 1
+
+
+def _provider(situation: Situation) -> str | None:
+    recorded = settings.PROVIDER_CLASS in situation.recorded
+    return None if recorded else PROVIDER_CLASSES.get(situation.unit.provider)
+
+
+def _format_validation(situation: Situation) -> str | None:
+    return "false" if situation.unit.kind is UnitKind.DEDUPLICATION else None
+
+
+def _file_manager(situation: Situation) -> str | None:
+    if not situation.mounted:
+        return None
+    return situation.spark.rules.file_manager
+
+
+RULES = (
+    _Rule(
+        settings.CHECKPOINT_FORMAT,
+        "the names of its state files carry unique ids, and a session set to 1 finds none of them",
+        lambda situation: "2" if situation.unit.format_version == 2 else None,
+    ),
+    _Rule(
+        settings.CHECKPOINT_FORMAT,
+        "its state is HDFS-backed, which a session set to 2 refuses",
+        lambda situation: "1" if _is_format_1(situation) and situation.unit.provider is Provider.HDFS else None,
+    ),
+    _Rule(
+        settings.CHECKPOINT_FORMAT,
+        "the names of its state files carry no unique ids, which a session set to 2 looks for",
+        lambda situation: "1" if _is_format_1(situation) and situation.unit.provider is not Provider.HDFS else None,
+    ),
+    _Rule(
+        settings.PROVIDER_CLASS,
+        "its offset log does not record it, and the session's may be another",
+        _provider,
+    ),
+    _Rule(
+        settings.FORMAT_VALIDATION,
+        "it is a deduplication of Spark before 3.5, which recorded a value schema that its rows lack",
+        _format_validation,
+    ),
+    _Rule(
+        settings.CHECKPOINT_FILE_MANAGER,
+        "it is read through a mount table; the default one fails there before Spark 4.2, or where a path is encoded",
+        _file_manager,
+    ),
+)
+
+
+def confs_for(situation: Situation) -> tuple[Conf, ...]:
+    """The settings that one reading needs, in the order of the table."""
+    found = ((rule, rule.value(situation)) for rule in RULES)
+    return tuple(Conf(rule.name, value, rule.why) for rule, value in found if value is not None)

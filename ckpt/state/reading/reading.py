@@ -1,0 +1,209 @@
+"""One reading of state, planned: the options of Spark's reader. Whoever carries it out adds nothing to it."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.reader import open_checkpoint
+from ckpt.errors import CkptError, UsageError, argument
+from ckpt.model import Json, Provider
+from ckpt.state.reading.choose import Wanted, check_operators, choose_batch, choose_units
+from ckpt.state.reading.columns import Columns, flat_columns
+from ckpt.state.reading.confs import Conf, Situation, confs_for
+from ckpt.state.reading.moment import Moment, moment_of
+from ckpt.state.reading.mount import Mount, mount_for
+from ckpt.state.reading.units import StateUnit, UnitKind
+from ckpt.storage import Storage, open_storage
+from ckpt.storage.locations import spark_uri
+from ckpt.versions import NEWEST, Spark, first_with
+
+OLDEST_SPARK = first_with(lambda rules: rules.state_reader)
+"""The oldest version whose state reader reads what is planned here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be read: which units of which checkpoint, and the state or the changes of which batches."""
+
+    checkpoint: str
+    wanted: Wanted = field(default_factory=Wanted)
+    all_units: bool | None = None  # None: the caller has no such option, so no message names it
+    batch: int | None = None  # None: the newest committed
+    changes_from: int | None = None  # a change feed from this batch up to ``batch``
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One unit at one moment, and how Spark is to read it."""
+
+    checkpoint: str  # as it was given
+    unit: StateUnit
+    moment: Moment
+    changes_from: int | None
+    options: Mapping[str, str]  # of Spark's data source ``statestore``
+    confs: tuple[Conf, ...]
+    location: str  # the path that Spark loads; inside ``mount`` where there is one
+    mount: Mount | None
+
+    @property
+    def schema(self) -> Json:
+        """The columns that Spark will give, as far as the files say: a StructType in Spark's JSON, or None."""
+        fields = self.unit.schema.get("fields") if isinstance(self.unit.schema, dict) else None
+        if not isinstance(fields, list):
+            return None
+        extra = [("partition_id", "integer")]
+        before = [("batch_id", "long"), ("change_type", "string")] if self.changes_from is not None else []
+        return {"type": "struct", "fields": [*map(_field, before), *fields, *map(_field, extra)]}
+
+    def columns(self, schema: Json, *, partition_id: bool = False) -> Columns:
+        """The flat columns of a schema."""
+        only_keys = self.unit.kind is UnitKind.DEDUPLICATION
+        return flat_columns(schema, partition_id=partition_id, only_keys=only_keys)
+
+
+def _field(column: tuple[str, str]) -> Json:
+    name, kind = column
+    return {"name": name, "type": kind, "nullable": True, "metadata": {}}
+
+
+def plan_readings(
+    question: Question,
+    storage_options: Mapping[str, str] | None = None,
+    spark: Spark = NEWEST,
+) -> tuple[Reading, ...]:
+    """Plan what was asked for; reads the checkpoint's small files, and starts no JVM.
+
+    ``spark`` is the version that will read. Raises StateDamaged, UsageError, and what ``open_checkpoint`` raises.
+    """
+    chosen = choose(question, storage_options)
+    checkpoint, moment = chosen.checkpoint, chosen.moment
+    for unit in chosen.units:
+        if unit.oldest_spark is not None and not spark.at_least(unit.oldest_spark):
+            raise CkptError(
+                f"{checkpoint.uri}: {unit.label} is stored in a form that Spark reads since {unit.oldest_spark}, "
+                f"and this is {spark}: pip install 'pyspark>={unit.oldest_spark}'"
+            )
+    if question.changes_from is not None:
+        for unit in chosen.units:
+            _check_changes(checkpoint.uri, unit, question.changes_from, moment.batch)
+    return tuple(
+        _plan(checkpoint, unit, moment, question.changes_from, chosen.recorded, spark, chosen.storage.read)
+        for unit in chosen.units
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a question asks for, found in its checkpoint; the same whoever reads it."""
+
+    question: Question
+    options: Mapping[str, str]  # for the file system
+    checkpoint: Checkpoint
+    storage: Storage
+    units: tuple[StateUnit, ...]
+    moment: Moment
+    recorded: Mapping[str, str]  # the settings in the offsets of that batch
+
+
+def choose(
+    question: Question, storage_options: Mapping[str, str] | None = None, *, what_is_left: bool = False
+) -> Chosen:
+    """Find what was asked for; reads the checkpoint's small files. Raises as ``plan_readings`` does.
+
+    ``what_is_left``: also where all units are asked for, and an operator is lost.
+    """
+    options = storage_options or {}
+    checkpoint = _open_at(question.checkpoint, options, question.batch)
+    if question.all_units and question.wanted == Wanted() and not what_is_left:
+        check_operators(checkpoint)
+    units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
+    batch = choose_batch(checkpoint, units, question.batch)
+    latest = checkpoint.offsets.readable(batch)
+    return Chosen(
+        question=question,
+        options=options,
+        checkpoint=checkpoint,
+        storage=open_storage(question.checkpoint, options),
+        units=units,
+        moment=moment_of(checkpoint, batch),
+        recorded=latest.metadata.conf if latest and latest.metadata else {},
+    )
+
+
+def _open_at(uri: str, options: Mapping[str, str], batch: int | None) -> Checkpoint:
+    """Open a checkpoint so that the log files of a batch are read, however old it is."""
+    found = open_checkpoint(uri, options)
+    ids = found.offsets.ids
+    if batch is None or batch in found.offsets.entries or batch not in found.offsets:
+        return found
+    return open_checkpoint(uri, options, batches=len(ids) - bisect_left(ids, batch))
+
+
+def _plan(
+    checkpoint: Checkpoint,
+    unit: StateUnit,
+    moment: Moment,
+    changes_from: int | None,
+    recorded: Mapping[str, str],
+    spark: Spark,
+    read: Callable[[str], bytes],
+) -> Reading:
+    mount = mount_for(checkpoint, unit, read)
+    return Reading(
+        checkpoint=checkpoint.uri,
+        unit=unit,
+        moment=moment,
+        changes_from=changes_from,
+        options=_options(unit, moment.batch, changes_from),
+        confs=confs_for(Situation(unit, recorded, mount is not None, spark)),
+        location=spark_uri(checkpoint.uri) if mount is None else mount.path,
+        mount=mount,
+    )
+
+
+def _options(unit: StateUnit, batch: int, changes_from: int | None) -> dict[str, str]:
+    """The options of ``statestore`` (Spark class ``StateSourceOptions``)."""
+    found = {"operatorId": str(unit.operator)}
+    if changes_from is None:
+        found["batchId"] = str(batch)
+    else:
+        found |= {
+            "readChangeFeed": "true",
+            "changeStartBatchId": str(changes_from),
+            "changeEndBatchId": str(batch),
+        }
+    if unit.row_store is not None:  # also of a join side: Spark's own way (joinSide) writes to HDFS-backed stores
+        return found | {"storeName": unit.row_store}
+    match unit.kind:
+        case UnitKind.SIDE if unit.side is not None:
+            found["joinSide"] = unit.side
+        case UnitKind.TIMERS:
+            found["readRegisteredTimers"] = "true"
+        case _ if unit.variable is not None:
+            found["stateVarName"] = unit.variable
+    return found
+
+
+def _check_changes(uri: str, unit: StateUnit, first: int, last: int) -> None:
+    """Raise UsageError unless the changes of all these batches are there and Spark can read them."""
+    if first > last:
+        raise UsageError(f"{argument('changes_from', first)}: the changes end at batch {last}")
+    if any(a <= first and last <= b for a, b in unit.change_batches):
+        return
+    if unit.kind is UnitKind.SIDE:
+        why = "Spark reads changes of a join store by store: " + " or ".join(
+            argument("store", store) for store in _with_rows(unit.stores)
+        )
+    elif unit.kind is UnitKind.TIMERS:
+        why = "Spark reads no changes of timers"
+    elif not unit.change_batches and unit.provider is Provider.ROCKSDB:
+        why = "RocksDB without changelog checkpointing keeps no changes"
+    else:
+        spans = ", ".join(f"{a} to {b}" for a, b in unit.change_batches) or "none"
+        why = f"changes are there of batches: {spans}"
+    raise UsageError(f"{uri}: {unit.label}: the changes of batches {first} to {last} cannot be read: {why}")
+
+
+def _with_rows(stores: Sequence[str]) -> list[str]:
+    return [store for store in stores if not store.endswith("keyToNumValues")] or list(stores)

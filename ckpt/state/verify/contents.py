@@ -1,0 +1,164 @@
+"""Rows compared with their schema, and with one another: what files say whose every byte is as it was written.
+
+As of the newest batch that can be read, partition by partition, until so much was decoded that it would take longer
+than comparing bytes. What ckpt cannot decode is left out.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from ckpt.checkpoint.state.chains import Chain
+from ckpt.checkpoint.state.folders import STATE
+from ckpt.errors import CkptError
+from ckpt.formats.rows.errors import TooLarge, Unfit
+from ckpt.formats.rows.types import arrow_type
+from ckpt.formats.types import named_fields, struct_of
+from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
+from ckpt.state.native.contradictions import Held, contradictions, missing_rows
+from ckpt.state.native.entries import entries_in
+from ckpt.state.native.layout import Layout, layout_of, layouts_of
+from ckpt.state.native.store_files import StoreFiles, files_of
+from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.units import StateUnit, UnitKind, state_units
+
+MOST_BYTES = 64 << 20
+"""Bytes of state files whose rows are decoded: a second or two of CPU, where they are small and hardly compressed."""
+
+_MOST_UNPACKED = 256 << 20  # bytes of a partition that are in memory
+
+_ONE_NULL = struct_of([("__dummy__", "void")])  # what a deduplication stores, whatever its schema says
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What rows show."""
+
+    damages: tuple[FileDamage, ...]
+    compared: int  # partitions of which all rows were decoded, as far as ckpt can
+    partitions: int
+
+
+def contents_of(chosen: Chosen) -> Contents:
+    """What is wrong with rows. Never raises for what is in them."""
+    state = chosen.checkpoint.state
+    damages: list[FileDamage] = []
+    compared = partitions = 0
+    left = MOST_BYTES
+    for operator in state.operators if state else ():
+        sizes: Counter[int] = Counter()
+        for store in operator.stores:
+            sizes.update({one.partition: one.bytes for one in store.partitions})
+        partitions += len(sizes)
+        some = _Operator(chosen, operator)
+        for partition, size in sorted(sizes.items()):
+            if size > left:
+                continue
+            left -= size
+            try:
+                damages += some.damages(partition)
+                compared += 1
+            except TooLarge:
+                continue
+    return Contents(tuple(damages), compared, partitions)
+
+
+class _Operator:
+    """One operator, and where its rows are."""
+
+    def __init__(self, chosen: Chosen, operator: Operator) -> None:
+        self._units = [unit for unit in state_units(chosen.checkpoint) if unit.operator == operator.id]
+        self._folder = f"{STATE}/{operator.id}"
+        self._layouts = dict(_layouts(chosen, operator, self._units))
+        stores = {layout.store for layout in self._layouts.values()}
+        self._files = {store: _files(chosen, operator, store) for store in stores}
+
+    def damages(self, partition: int) -> list[FileDamage]:
+        """What is wrong with the rows of a partition. Raises TooLarge where they do not fit into memory."""
+        found: dict[str, Held] = {}
+        damages = []
+        for name, layout in self._layouts.items():
+            files = self._files[layout.store].get(partition)
+            if files is None:
+                continue
+            try:
+                found[name] = self._held(files, layout)
+            except Unfit as error:
+                detail = f"rows of {name} do not fit their schema: {str(error).rpartition(': ')[2]}"
+                damages.append(FileDamage(files.place.folder, DamageKind.BAD_ROW, detail))
+            except TooLarge:
+                raise
+            except CkptError:
+                continue
+        missing, others = list(missing_rows(found)), list(contradictions(found))
+        if missing or others:
+            kind = DamageKind.MISSING_ROWS if missing else DamageKind.CONTRADICTION
+            damages.append(FileDamage(f"{self._folder}/{partition}", kind, "; ".join(missing + others)))
+        return damages
+
+    def _held(self, files: StoreFiles, layout: Layout) -> Held:
+        """All rows of one partition; none where nothing is to be compared with them.
+
+        Raises Unfit, TooLarge, and CkptError for what is not decoded.
+        """
+        files = replace(files, most=_MOST_UNPACKED)
+        together = len(self._layouts) > 1
+        if files.place.names.log_kind is StateFileKind.DELTA:
+            for part in _one_by_one(files):
+                self._decode(part, layout)
+        elif not together:
+            self._decode(files, layout)
+        keys, last, size = [], [], 0
+        for entries in entries_in(files, self._units[0], layout) if together else ():
+            size += entries.keys.nbytes
+            if size > _MOST_UNPACKED:
+                raise TooLarge(f"{files.place.folder} has too many keys")
+            keys.append(entries.keys)
+            last += entries.values.flatten()[-1:]
+        kinds = [kind for _, kind in named_fields(layout.value)][-1:]
+        return Held(_all(layout.key, keys), _all(kinds[0], last) if kinds == ["long"] else None)
+
+    def _decode(self, files: StoreFiles, layout: Layout) -> None:
+        for _ in entries_in(files, self._units[0], layout):
+            pass
+
+
+def _one_by_one(files: StoreFiles) -> Iterator[StoreFiles]:
+    """The files of an HDFS-backed store, each as if it were alone: Spark also loads rows that later ones replace."""
+    if files.chain.snapshot is not None:
+        yield replace(files, chain=Chain(files.chain.snapshot, ()))
+    for log in files.chain.logs:
+        yield replace(files, chain=Chain(None, (log,)))
+
+
+def _layouts(chosen: Chosen, operator: Operator, units: list[StateUnit]) -> Iterator[tuple[str, Layout]]:
+    """What an operator stores, by the name of its column family or store."""
+    yield from ((layout.family or layout.store, layout) for layout in layouts_of(chosen, operator))
+    for unit in units:
+        own_stores = unit.kind is UnitKind.SIDE and unit.row_store is not None  # each is a unit too
+        if own_stores or not unit.described:
+            continue
+        try:
+            layout = layout_of(chosen, unit)
+        except CkptError:
+            continue
+        if layout.family is None:
+            yield layout.store, replace(layout, value=_ONE_NULL) if unit.kind is UnitKind.DEDUPLICATION else layout
+
+
+def _files(chosen: Chosen, operator: Operator, store: str) -> Mapping[int, StoreFiles]:
+    """The files of a store by partition, as far as they are there."""
+    found: dict[int, StoreFiles] = {}
+    try:
+        for files in files_of(chosen, operator.id, store):
+            found[files.place.partition] = files
+    except CkptError:
+        pass
+    return found
+
+
+def _all(kind: Json, arrays: list[Any]) -> Any:
+    return pa.concat_arrays(arrays) if arrays else pa.nulls(0, arrow_type(kind))

@@ -1,0 +1,161 @@
+"""Reads every byte, and gives what was seen to the same reading that a plain look makes."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.state import Verdict, Verified
+from ckpt.checkpoint.state.needed_files import Needed, needed_files
+from ckpt.checkpoint.state.ranges import Ranges, common
+from ckpt.checkpoint.state.read_steps import run
+from ckpt.errors import CkptError, UsageError
+from ckpt.model import DamageKind, FileDamage, StateDamage
+from ckpt.state.reading.reading import Question, choose
+from ckpt.state.reading.units import state_units
+from ckpt.storage import open_storage
+
+_OF_LOAD = (DamageKind.BAD_ROW, DamageKind.MISSING_ROWS)
+
+Watcher = Callable[[int, int], None]
+"""Called with the bytes read so far, and with those of all files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What is about to be read."""
+
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateVerification:
+    """What came of reading every byte."""
+
+    checkpoint: Checkpoint  # with what was seen: ``inspect`` takes it
+    files: int
+    bytes: int
+    damages: tuple[FileDamage, ...]  # by path
+    unknown: tuple[str, ...]  # files without anything to compare them with, or that could not be read
+    loadable: Ranges  # committed batches whose state can be loaded
+    reasons: Mapping[str, str] = field(default_factory=dict)  # why a file is unknown
+
+
+def verify_state(
+    uri: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    jobs: int | None = None,
+    told: Callable[[Estimate], None] | None = None,
+    watcher: Watcher | None = None,
+) -> StateVerification:
+    """Read every byte of every state file that any readable batch needs, and compare it with its checksums.
+
+    Args:
+        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        storage_options: For its file system, where it is remote.
+        jobs: How many processes work at a time; by default as many as there are cores.
+        told: Called once, before anything is read, with how much that will be.
+        watcher: Called with the bytes read so far, and with those of all files.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError, UsageError: It cannot be read.
+        CkptError: The checkpoint has no state, or the packages of the extra ``native`` are missing.
+
+    >>> found = ckpt.verify_state("sample_checkpoints/aggregation-hdfs-4.2")
+    >>> found.files, found.damages, found.loadable
+    (26, (), ((0, 9),))
+
+    """
+    checkpoint = deep_checkpoint(uri, storage_options, jobs=jobs, told=told, watcher=watcher)
+    found = checkpoint.state.every_byte if checkpoint.state else None
+    if found is None:
+        raise CkptError(f"{checkpoint.uri}: there is no state to verify")
+    units = [unit.readable_batches for unit in state_units(checkpoint)]
+    loadable = reduce(common, units) if units else ()
+    return StateVerification(
+        checkpoint, found.files, found.bytes, found.damages, found.unknown, loadable, found.reasons
+    )
+
+
+def deep_checkpoint(
+    uri: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    batches: int = 10,
+    jobs: int | None = None,
+    told: Callable[[Estimate], None] | None = None,
+    watcher: Watcher | None = None,
+) -> Checkpoint:
+    """The checkpoint as ``open_checkpoint`` reads it, and besides every byte of its state."""
+    if jobs is not None and jobs < 1:
+        raise UsageError("`jobs` has to be 1 or more")
+    options = storage_options or {}
+    storage = open_storage(uri, options)
+    checkpoint = read_checkpoint(storage, batches=batches)
+    if checkpoint.state is None:
+        return checkpoint
+    _load_packages()
+    needed = run(needed_files(checkpoint.listing, checkpoint.offsets, checkpoint.commits), storage.read_many)
+    if told is not None:
+        told(Estimate(len(needed.files), needed.bytes))
+    seen = _verified(uri, options, needed, jobs or os.cpu_count() or 1, watcher)
+    return _with_rows(read_checkpoint(storage, batches=batches, seen=seen), uri, options)
+
+
+def _load_packages() -> None:
+    """Whoever lacks the packages of the extra ``native`` learns it before anything is read. Raises CkptError."""
+    from ckpt.state.verify import contents, workers  # noqa: F401
+    from ckpt.state.verify import misplaced_keys as partitions
+
+
+def _with_rows(found: Checkpoint, uri: str, options: Mapping[str, str]) -> Checkpoint:
+    """The same, with what a look at rows finds. What cannot be read without Spark is left out."""
+    from ckpt.state.verify.contents import contents_of
+    from ckpt.state.verify.misplaced_keys import misplaced_keys
+
+    state = found.state
+    if state is None or state.every_byte is None:
+        return found
+    try:
+        chosen = choose(Question(uri, all_units=True), options, what_is_left=True)
+    except CkptError:
+        return found
+    contents = contents_of(chosen)
+    damages = {one.path: one for one in (*contents.damages, *misplaced_keys(chosen), *state.every_byte.damages)}
+    bad = () if chosen.moment.state_version != state.needed_version else contents.damages
+    loaded = [_of_load(damage, chosen.moment.state_version) for damage in bad if damage.kind in _OF_LOAD]
+    every_byte = replace(
+        state.every_byte,
+        damages=tuple(damages[path] for path in sorted(damages)),
+        partitions=contents.partitions,
+        compared=contents.compared,
+    )
+    return replace(found, state=replace(state, every_byte=every_byte, damages=(*state.damages, *loaded)))
+
+
+def _of_load(damage: FileDamage, version: int) -> StateDamage:
+    """Bad or missing rows, as damage to the version that the next start loads."""
+    operator, partition = (int(part) for part in damage.path.split("/")[1:3])
+    return StateDamage(damage.kind, operator, None, partition, version, damage.path, None, damage.detail)
+
+
+def _verified(uri: str, options: Mapping[str, str], needed: Needed, jobs: int, watcher: Watcher | None) -> Verified:
+    from ckpt.state.verify.workers import outcomes
+
+    wrong: dict[str, Verdict] = {}
+    unknown: dict[str, str] = {}
+    done, total = 0, needed.bytes
+    for file, outcome in outcomes(uri, options, needed.files, jobs):
+        if outcome.verdict is not None:
+            wrong[file.path] = outcome.verdict
+        if outcome.unknown is not None:
+            unknown[file.path] = outcome.unknown
+        done += file.size
+        if watcher is not None:
+            watcher(done, total)
+    seen = Verified(wrong, frozenset(unknown), {}, frozenset(file.path for file in needed.files), unknown)
+    return needed.ends.with_all(seen)
