@@ -16,11 +16,19 @@ from ckpt.model import InNotebook
 from ckpt.versions import Spark, __version__
 
 if TYPE_CHECKING:
-    from ckpt.change.apply import Receipt
-    from ckpt.change.perform import How
+    from ckpt.changes.apply import Receipt
+    from ckpt.changes.async_gap import RepairPlan, Strategy, repair_async
+    from ckpt.changes.fixes.choices import Cost, WayName
+    from ckpt.changes.fixes.repair import Way, WaysPlan, repair_checkpoint
+    from ckpt.changes.offsets import ImportPlan, OffsetsPlan, document_of, export_offsets, import_offsets, set_offsets
+    from ckpt.changes.prune import Pruned, PrunePlan
+    from ckpt.changes.prune import prune as prune_checkpoint
+    from ckpt.changes.relocate import RelocationPlan
+    from ckpt.changes.relocate import relocate as relocate_checkpoint
+    from ckpt.changes.rewind.plan import Replayed, RewindPlan, rewind
+    from ckpt.changes.run import How
+    from ckpt.changes.skip.plan import SkipPlan, skip
     from ckpt.copying import CheckpointCopy, copy_checkpoint
-    from ckpt.fixes.choices import Cost, WayName
-    from ckpt.fixes.repair import Way, WaysPlan, repair_checkpoint
     from ckpt.handoff import Handoff, Language, Positions, hand_off, show_offsets, snippet
     from ckpt.importing import import_state, write_state
     from ckpt.inspection.explain import ErrorMatch, Explanation, KnownError, explain_error
@@ -35,11 +43,6 @@ if TYPE_CHECKING:
     from ckpt.migrate.changelog import Changelog, ChangelogSwitch, switch_changelog
     from ckpt.migrate.provider import ProviderMove, ToProvider, move_provider
     from ckpt.migrate.transform import Api, TransformMigration, TransformPlan
-    from ckpt.prune import Pruned, PrunePlan
-    from ckpt.prune import prune as prune_checkpoint
-    from ckpt.relocate import RelocationPlan
-    from ckpt.relocate import relocate as relocate_checkpoint
-    from ckpt.repair import RepairPlan, Strategy, repair_async
     from ckpt.rewrite import Form, Rewrite, RewrittenUnit, rewrite_checkpoint
     from ckpt.spark.api import read_changes, read_initial_state, read_state
     from ckpt.spark.calls import Session, export_state, migrate_to_transform_with_state, verify_changelog
@@ -64,9 +67,6 @@ if TYPE_CHECKING:
     from ckpt.state.reading.choose import Part, StateDamaged
     from ckpt.state.reading.units import StateUnit, state_units
     from ckpt.state.verify import Estimate, StateVerification, verify_state
-    from ckpt.ways.offsets import ImportPlan, OffsetsPlan, document_of, export_offsets, import_offsets, set_offsets
-    from ckpt.ways.rewind import Replayed, RewindPlan, rewind
-    from ckpt.ways.skip import SkipPlan, skip
 
 __all__ = [
     "Action",
@@ -200,8 +200,8 @@ __all__ = [
 ]
 
 _LATER = {
-    "ckpt.change.apply": ("Receipt",),
-    "ckpt.change.perform": ("How",),
+    "ckpt.changes.apply": ("Receipt",),
+    "ckpt.changes.run": ("How",),
     "ckpt.copying": ("CheckpointCopy", "copy_checkpoint"),
     "ckpt.inspection.explain": ("ErrorMatch", "Explanation", "KnownError", "explain_error"),
     "ckpt.state.reading.choose": ("Part", "StateDamaged"),
@@ -227,11 +227,11 @@ _LATER = {
     "ckpt.state.native.diff": ("Change", "ChangedRow", "StateDiff", "UnitDiff", "diff_state"),
     "ckpt.state.native.heavy": ("HeavyKey", "PartitionSize", "StateSizes", "measure_state"),
     "ckpt.state.native.show": ("StateCount", "StateCounts", "StateRows", "count_state", "show_state"),
-    "ckpt.prune": ("PrunePlan", "Pruned"),
+    "ckpt.changes.prune": ("PrunePlan", "Pruned"),
     "ckpt.inspection.query": ("DescribedOperator", "DescribedSource", "QueryDescription", "read_query"),
     "ckpt.inspection.preflight": ("Readiness",),
-    "ckpt.relocate": ("RelocationPlan",),
-    "ckpt.repair": ("RepairPlan", "Strategy", "repair_async"),
+    "ckpt.changes.relocate": ("RelocationPlan",),
+    "ckpt.changes.async_gap": ("RepairPlan", "Strategy", "repair_async"),
     "ckpt.importing": ("import_state", "write_state"),
     "ckpt.rewrite": ("Form", "Rewrite", "RewrittenUnit", "rewrite_checkpoint"),
     "ckpt.live.sink.reader": ("read_sink",),
@@ -243,7 +243,7 @@ _LATER = {
     "ckpt.spark.preflight": ("describe_query", "preflight"),
     "ckpt.spark.trouble": ("SparkFailed",),
     "ckpt.state.reading.units": ("StateUnit", "state_units"),
-    "ckpt.ways.offsets": (
+    "ckpt.changes.offsets": (
         "ImportPlan",
         "OffsetsPlan",
         "document_of",
@@ -251,15 +251,15 @@ _LATER = {
         "import_offsets",
         "set_offsets",
     ),
-    "ckpt.fixes.choices": ("Cost", "WayName"),
-    "ckpt.fixes.repair": ("Way", "WaysPlan", "repair_checkpoint"),
+    "ckpt.changes.fixes.choices": ("Cost", "WayName"),
+    "ckpt.changes.fixes.repair": ("Way", "WaysPlan", "repair_checkpoint"),
     "ckpt.state.verify": ("Estimate", "StateVerification", "verify_state"),
-    "ckpt.ways.rewind": ("Replayed", "RewindPlan", "rewind"),
-    "ckpt.ways.skip": ("SkipPlan", "skip"),
+    "ckpt.changes.rewind.plan": ("Replayed", "RewindPlan", "rewind"),
+    "ckpt.changes.skip.plan": ("SkipPlan", "skip"),
 }
 _HOME = {name: (module, name) for module, names in _LATER.items() for name in names}
-_HOME["prune_checkpoint"] = ("ckpt.prune", "prune")
-_HOME["relocate_checkpoint"] = ("ckpt.relocate", "relocate")  # ``ckpt.relocate`` is the package
+_HOME["prune_checkpoint"] = ("ckpt.changes.prune", "prune")
+_HOME["relocate_checkpoint"] = ("ckpt.changes.relocate", "relocate")  # ``ckpt.changes.relocate`` is the package
 
 
 def _render_in_notebook(value: object) -> str | None:

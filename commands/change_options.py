@@ -1,6 +1,6 @@
 """Options of the commands that change a checkpoint, each spelled once.
 
-Apart from the options of all commands: a command that only reads loads nothing of ``ckpt.change``.
+Apart from the options of all commands: a command that only reads loads nothing of ``ckpt.changes``.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.change.perform import How
+from ckpt.changes.run import How
 from ckpt.errors import UsageError
 from ckpt.inspection.activity import must_be_seconds
 

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
+from ckpt.changes.offsets import export_offsets, import_offsets, set_offsets
 from ckpt.errors import CkptError, UsageError
 from ckpt.handoff import show_offsets
 from ckpt.storage.argument_files import read_text
-from ckpt.ways.offsets import export_offsets, import_offsets, set_offsets
 
 from . import change_options, options
 from .render.offsets_change import ExportReport, OffsetsReport

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ckpt.fixes.choices import WayName
-from ckpt.fixes.repair import repair_checkpoint
+from ckpt.changes.fixes.choices import WayName
+from ckpt.changes.fixes.repair import repair_checkpoint
 
 from . import change_options, options
 from .render.ways import WaysReport

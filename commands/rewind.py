@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ckpt.ways.rewind import Replayed
-from ckpt.ways.rewind import rewind as take_back
+from ckpt.changes.rewind.plan import Replayed
+from ckpt.changes.rewind.plan import rewind as take_back
 
 from . import change_options, options
 from .render.rewind import RewindReport

@@ -1,6 +1,6 @@
 """ckpt skip."""
 
-from ckpt.ways.skip import skip as leave_out
+from ckpt.changes.skip.plan import skip as leave_out
 
 from . import change_options, options
 from .render.skip import SkipReport

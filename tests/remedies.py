@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ckpt.change.apply import Receipt
-from ckpt.fixes.repair import repair_checkpoint
+from ckpt.changes.apply import Receipt
+from ckpt.changes.fixes.repair import repair_checkpoint
 
 NOW: Any = {"apply": True, "grace_s": 0, "accept_replay": True, "accept_skip": True}
 """To carry out a plan whatever it costs."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ckpt.fixes.repair import repair_checkpoint
+from ckpt.changes.fixes.repair import repair_checkpoint
 from ckpt.inspection.verdict import IF_STATELESS
 from ckpt.versions import NEWEST
 from tests.conftest import Ckpt, CopyOf

@@ -4,15 +4,17 @@ If B is the newest committed batch and the next one is planned, the copy has its
 there: a sink may have its rows.
 
 A query that runs meanwhile adds files of later batches, which are left out, and deletes old ones. Files of a later
-state version would be loaded later instead of the right ones (see ``ckpt.ways.beyond``).
+state version would be loaded later instead of the right ones (see ``ckpt.changes.rewind.files_after``).
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ckpt.change.plan import NEVER_FINISHED
-from ckpt.change.steps import Changed, sidecar, unread_removals
+from ckpt.changes.plan import NEVER_FINISHED
+from ckpt.changes.relocate import plan_relocation
+from ckpt.changes.rewind.files_after import beyond
+from ckpt.changes.steps import Changed, sidecar, unread_removals
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.context import context_of
@@ -25,11 +27,9 @@ from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Kind, RocksDBSnapshot, StateFile, StateFileKind
-from ckpt.relocate import plan_relocation
 from ckpt.restart.forecast import Forecast
 from ckpt.storage import Listing, ReadRequest, Storage
 from ckpt.storage.locations import spark_uri
-from ckpt.ways.beyond import beyond
 
 _DESCRIBING = ("_metadata", "_stateSchema")  # folders whose files describe state
 

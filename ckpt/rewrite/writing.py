@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from ckpt.change.steps import Changed
+from ckpt.changes.steps import Changed
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.folders import STATE

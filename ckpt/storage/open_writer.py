@@ -1,4 +1,4 @@
-"""From a path or URI to the ``Writer`` behind it; only ``ckpt.change`` may import this module."""
+"""From a path or URI to the ``Writer`` behind it; only ``ckpt.changes`` may import this module."""
 
 from collections.abc import Mapping
 

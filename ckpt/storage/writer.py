@@ -1,6 +1,6 @@
 """What changing code may ask of a place, and no other code is handed: create, replace or remove a file, lock.
 
-Only ``ckpt.change`` may import this module (``pyproject.toml`` says so). No moment has half of a file, and only
+Only ``ckpt.changes`` may import this module (``pyproject.toml`` says so). No moment has half of a file, and only
 ``replace`` writes over one, if that still has the bytes that its caller has seen.
 """
 

@@ -2,8 +2,8 @@
 
 from functools import singledispatch
 
-from ckpt.change.plan import ChangePlan
-from ckpt.change.steps import Content
+from ckpt.changes.plan import ChangePlan
+from ckpt.changes.steps import Content
 from ckpt.formats.sqltypes import type_name
 from ckpt.inspection.inspection import Inspection
 from ckpt.state.reading.units import StateUnit

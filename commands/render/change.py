@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar, assert_never
 
-from ckpt.change.apply import Receipt
-from ckpt.change.plan import ChangePlan, First, Replay
-from ckpt.change.steps import Content, Step
+from ckpt.changes.apply import Receipt
+from ckpt.changes.plan import ChangePlan, First, Replay
+from ckpt.changes.steps import Content, Step
 from ckpt.errors import DISK_FULL
 from ckpt.model import Json
 from ckpt.restart.forecast import Forecast

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ckpt.changes.offsets import OffsetsPlan, document_of
 from ckpt.handoff import Positions
 from ckpt.texts import quoted
-from ckpt.ways.offsets import OffsetsPlan, document_of
 
 from ..exits import Exit
 from .blocks import Block, Heading, Item, Page

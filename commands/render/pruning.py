@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.change.steps import Content, Step, sidecar
-from ckpt.prune import Kind, Pruned, PrunePlan
+from ckpt.changes.prune import Kind, Pruned, PrunePlan
+from ckpt.changes.steps import Content, Step, sidecar
 
 from .blocks import Block, Heading, Table
 from .change import ChangeReport

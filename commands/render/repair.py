@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ckpt.repair import RepairPlan, Strategy
+from ckpt.changes.async_gap import RepairPlan, Strategy
 
 from .change import ChangeReport
 from .document import Document

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ckpt.change.steps import Content
-from ckpt.ways.rewind import Replayed, RewindPlan
+from ckpt.changes.rewind.plan import Replayed, RewindPlan
+from ckpt.changes.steps import Content
 
 from .change import ChangeReport, start_anew
 from .document import Document

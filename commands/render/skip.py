@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ckpt.changes.skip.plan import SkippedSource, SkipPlan
 from ckpt.model import Json
-from ckpt.ways.skip import SkippedSource, SkipPlan
 
 from .blocks import Block, Heading, Item, Line, more
 from .change import ChangeReport

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ckpt.change.steps import Step
-from ckpt.fixes.choices import Cost
-from ckpt.fixes.repair import LOST_ID, Way, WaysPlan
+from ckpt.changes.fixes.choices import Cost
+from ckpt.changes.fixes.repair import LOST_ID, Way, WaysPlan
+from ckpt.changes.steps import Step
 from ckpt.restart.diagnoses.logs import QUERY_ID
 from ckpt.restart.findings import Severity
 from ckpt.texts import quoted

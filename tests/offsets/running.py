@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ckpt.ways.offsets import OffsetsPlan, set_offsets
+from ckpt.changes.offsets import OffsetsPlan, set_offsets
 from tests.places import SAMPLES
 from tests.spark import mutations, plans, queries
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.prune import Kind
-from ckpt.ways.rewind import Replayed
+from ckpt.changes.prune import Kind
+from ckpt.changes.rewind.plan import Replayed
 from tests.copying.test_live import BUSY, continues, newest, running, wait_for
 from tests.prune.aged import purge, state_files
 from tests.spark.live import EVERY_CASE

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.change.steps import sidecar
+from ckpt.changes.prune import Kind, PrunePlan
+from ckpt.changes.prune.plan import plan_prune
+from ckpt.changes.rewind.targets import Replayed, possible
+from ckpt.changes.steps import sidecar
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.context import oldest_needed
-from ckpt.prune import Kind, PrunePlan
-from ckpt.prune.plan import plan_prune
 from ckpt.storage import open_storage
-from ckpt.ways.targets import Replayed, possible
 from tests import contract
 from tests.conftest import Ckpt
 from tests.places import SAMPLES, some_quick

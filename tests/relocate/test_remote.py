@@ -2,8 +2,8 @@
 
 import pytest
 
+from ckpt.changes.relocate.spark_root import default_root
 from ckpt.errors import UsageError
-from ckpt.relocate.spark_root import default_root
 from tests.conftest import Ckpt
 from tests.places import SAMPLES
 from tests.services.fixtures import Upload

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ckpt.change.plan import ChangePlan
-from ckpt.fixes.repair import plan_repairs
-from ckpt.prune.plan import plan_prune
-from ckpt.relocate import plan_relocation
-from ckpt.repair import Strategy, plan_repair
+from ckpt.changes.async_gap import Strategy, plan_repair
+from ckpt.changes.fixes.repair import plan_repairs
+from ckpt.changes.offsets import set_offsets
+from ckpt.changes.plan import ChangePlan
+from ckpt.changes.prune.plan import plan_prune
+from ckpt.changes.relocate import plan_relocation
+from ckpt.changes.rewind.plan import Replayed, plan_rewind
+from ckpt.changes.skip.plan import plan_skip
 from ckpt.storage import Storage, open_storage
-from ckpt.ways.offsets import set_offsets
-from ckpt.ways.rewind import Replayed, plan_rewind
-from ckpt.ways.skip import plan_skip
 from tests.places import SAMPLES
 from tests.prune.aged import aged
 from tests.repair.gaps import Gap

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from ckpt.change.apply import Receipt
-from ckpt.change.perform import apply_plan
-from ckpt.change.plan import ChangePlan
-from ckpt.repair import repair_async
+from ckpt.changes.apply import Receipt
+from ckpt.changes.async_gap import repair_async
+from ckpt.changes.plan import ChangePlan
+from ckpt.changes.run import apply_plan
 from ckpt.storage import open_storage
 from ckpt.storage.open_writer import open_writer
 from tests.conftest import Run

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from ckpt.change.plan import ChangePlan
-from ckpt.change.steps import Action, Step
+from ckpt.changes.plan import ChangePlan
+from ckpt.changes.steps import Action, Step
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import inspect
 from ckpt.storage import open_storage

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from ckpt.change.steps import Action, Changed, Step
+from ckpt.changes.async_gap import RepairPlan, Strategy, plan_repair
+from ckpt.changes.steps import Action, Changed, Step
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.repair import RepairPlan, Strategy, plan_repair
 from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Forecast, Outcome, SourceRange
 from ckpt.storage import open_storage

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from ckpt.change.apply import undo
-from ckpt.change.perform import apply_plan
-from ckpt.change.plan import ChangePlan
-from ckpt.repair import plan_repair
+from ckpt.changes.apply import undo
+from ckpt.changes.async_gap import plan_repair
+from ckpt.changes.plan import ChangePlan
+from ckpt.changes.run import apply_plan
 from ckpt.storage import open_storage
 from ckpt.storage.local_writer import LocalWriter
 from ckpt.storage.open_writer import open_writer

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ckpt.change.apply import Receipt
+from ckpt.changes.apply import Receipt
+from ckpt.changes.async_gap import RepairPlan, Strategy, plan_repair, repair_async
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.repair import RepairPlan, Strategy, plan_repair, repair_async
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
 from tests.repair.gaps import Gap

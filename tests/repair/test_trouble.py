@@ -13,8 +13,8 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from ckpt.change.apply import Receipt
-from ckpt.repair import Strategy, plan_repair, repair_async
+from ckpt.changes.apply import Receipt
+from ckpt.changes.async_gap import Strategy, plan_repair, repair_async
 from ckpt.storage import open_storage
 from tests.conftest import Ckpt, CopyOf
 from tests.repair.doing import GAP, NOW, apply, facts, refused, undo

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ckpt.ways.rewind import Replayed, rewind
+from ckpt.changes.rewind.plan import Replayed, rewind
 from tests.remedies import NOW, remove
 from tests.sinks.obeying import BATCHES, NEW, ROWS
 from tests.spark.mutations import copied

@@ -20,10 +20,10 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.changes.rewind.plan import Replayed, rewind
+from ckpt.changes.skip.plan import skip
 from ckpt.copying import copy_checkpoint
-from ckpt.fixes.repair import repair_checkpoint
-from ckpt.ways.rewind import Replayed, rewind
-from ckpt.ways.skip import skip
 from tests.remedies import NOW, remove
 from tests.sinks.asked import (
     BOTH_SINKS,

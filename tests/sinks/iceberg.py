@@ -22,8 +22,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ckpt.fixes.repair import repair_checkpoint
-from ckpt.ways.rewind import Replayed, rewind
+from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.changes.rewind.plan import Replayed, rewind
 from tests.live.iceberg_obeyed import ckpt
 from tests.live.iceberg_worker import JARS
 from tests.oracle.record import Worker

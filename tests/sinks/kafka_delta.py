@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from ckpt.change.plan import First
+from ckpt.changes.fixes.repair import WaysPlan, repair_checkpoint
+from ckpt.changes.plan import First
+from ckpt.changes.skip.plan import skip
 from ckpt.copying import copy_checkpoint
-from ckpt.fixes.repair import WaysPlan, repair_checkpoint
 from ckpt.rewrite import rewrite_checkpoint
-from ckpt.ways.skip import skip
 from tests.remedies import NOW, remove
 from tests.spark import topics
 

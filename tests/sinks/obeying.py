@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ckpt.changes.fixes.choices import WayName
+from ckpt.changes.fixes.repair import repair_checkpoint
 from ckpt.copying import copy_checkpoint
-from ckpt.fixes.choices import WayName
-from ckpt.fixes.repair import repair_checkpoint
 from tests.handoff.continuity import inspected
 from tests.remedies import NOW, obey, remove
 

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from ckpt.ways.rewind import RewindPlan, rewind
+from ckpt.changes.rewind.plan import RewindPlan, rewind
 from tests.remedies import NOW
 from tests.spark.queries import session
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from ckpt import inspect, open_checkpoint, read_sink
-from ckpt.change.plan import SINK_DROPS, First
-from ckpt.fixes.choices import Cost, WayName
-from ckpt.fixes.repair import repair_checkpoint
+from ckpt.changes.async_gap import repair_async
+from ckpt.changes.fixes.choices import Cost, WayName
+from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.changes.offsets import set_offsets
+from ckpt.changes.plan import SINK_DROPS, First
+from ckpt.changes.rewind.plan import Replayed, rewind
 from ckpt.inspection.checks.sink_outlook import SinkOutcome
-from ckpt.repair import repair_async
 from ckpt.restart.findings import Asked
 from ckpt.restart.sinks import AboutSinks
-from ckpt.ways.offsets import set_offsets
-from ckpt.ways.rewind import Replayed, rewind
 from tests.conftest import Ckpt, CopyOf
 from tests.remedies import NOW, remove
 

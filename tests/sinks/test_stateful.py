@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ckpt.change.plan import First
+from ckpt.changes.plan import First
+from ckpt.changes.rewind.plan import rewind
 from ckpt.copying import copy_checkpoint
-from ckpt.ways.rewind import rewind
 from tests.conftest import Ckpt
 from tests.oracle.answers import VERSIONS
 from tests.remedies import NOW, remove

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import pytest
 
-from ckpt.change.plan import ChangePlan, inspect_changed
-from ckpt.change.steps import Changed, Content, unread_removals
+from ckpt.changes.plan import ChangePlan, inspect_changed
+from ckpt.changes.rewind.files_after import beyond
+from ckpt.changes.steps import Changed, Content, unread_removals
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.offsets import FileOffset, decode
@@ -17,7 +18,6 @@ from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
-from ckpt.ways.beyond import beyond
 from tests.conftest import CopyOf
 from tests.places import SAMPLES
 from tests.repair.doing import apply, facts, undo

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ckpt.change.apply import Receipt
-from ckpt.change.plan import ChangePlan
-from ckpt.fixes.repair import repair_checkpoint
-from ckpt.ways.rewind import rewind
-from ckpt.ways.skip import skip
+from ckpt.changes.apply import Receipt
+from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.changes.plan import ChangePlan
+from ckpt.changes.rewind.plan import rewind
+from ckpt.changes.skip.plan import skip
 from tests.conftest import CopyOf
 from tests.repair.test_remote import tree
 from tests.services.fixtures import Upload

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ckpt.change.apply import Receipt
-from ckpt.change.plan import NoWay
+from ckpt.changes.apply import Receipt
+from ckpt.changes.fixes.choices import Cost, WayName
+from ckpt.changes.fixes.commit_again import commit_again
+from ckpt.changes.fixes.repair import LOST_ID, WaysPlan, repair_checkpoint
+from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.fixes.choices import Cost, WayName
-from ckpt.fixes.commit_again import commit_again
-from ckpt.fixes.repair import LOST_ID, WaysPlan, repair_checkpoint
 from ckpt.inspection.inspection import inspect
 from ckpt.storage import open_storage
 from tests import contract

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ckpt.change.perform import How
+from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind, rewind
+from ckpt.changes.run import How
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.findings import Severity
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
-from ckpt.ways.rewind import Replayed, RewindPlan, plan_rewind, rewind
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.places import SAMPLE_NAMES, SAMPLES

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from ckpt.changes.skip.plan import SkipPlan, plan_skip
 from ckpt.formats.lz4 import first_block, stored, xxhash32
 from ckpt.formats.sidecars import build_spark_sidecar, parse_spark_sidecar
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
-from ckpt.ways.skip import SkipPlan, plan_skip
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.places import SAMPLES

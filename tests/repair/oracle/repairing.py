@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ckpt.change.steps import Content
-from ckpt.repair import RepairPlan, Strategy, plan_repair, repair_async
+from ckpt.changes.async_gap import RepairPlan, Strategy, plan_repair, repair_async
+from ckpt.changes.steps import Content
 from ckpt.storage import open_storage
 from tests.oracle import answers as oracle
 from tests.oracle.cases import SAMPLES, Case

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckpt.change.plan import ChangePlan
-from ckpt.relocate import relocate
+from ckpt.changes.plan import ChangePlan
+from ckpt.changes.relocate import relocate
+from ckpt.changes.rewind.plan import Replayed, rewind
+from ckpt.changes.skip.plan import skip
 from ckpt.versions import Progress
-from ckpt.ways.rewind import Replayed, rewind
-from ckpt.ways.skip import skip
 from tests.ways.oracle import worker
 from tests.ways.oracle.cases import LAST, Case, History
 from tests.ways.oracle.worker import digest

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ckpt.fixes.repair import repair_checkpoint
+from ckpt.changes.fixes.repair import repair_checkpoint
 from tests.remedies import NOW, remove
 from tests.spark.live import Here
 from tests.ways.oracle import worker

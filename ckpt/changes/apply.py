@@ -1,0 +1,201 @@
+"""Apply a change, or revert one: locked, backed up first, one complete file at a time, and checked afterwards.
+
+A crash at any point leaves files that are each as they were, as planned, or (where the storage cannot replace a file
+in one step) not there, so that ``undo`` restores the checkpoint from the backup alone.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from ckpt.changes.backup import Change, Manifest, ManifestEntry, fingerprint, load, must_be_whole, original, save
+from ckpt.changes.steps import Content, Step
+from ckpt.checkpoint.checkpoint import METADATA
+from ckpt.errors import CkptError, NotFound, StorageError
+from ckpt.inspection.activity import Refused, must_be_quiet
+from ckpt.storage import Listing, Storage
+from ckpt.storage.base import one_line
+from ckpt.storage.writer import Attributes, Writer
+
+_COARSE_MS = 20  # a file system may give a file a time that is this much too early
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What came of it."""
+
+    applied: bool = False
+    undone: bool = False  # everything is as it was
+    backup: str | None = None
+    problem: str | None = None  # why it was not applied, was reverted, or could not be reverted
+    steps: tuple[Step, ...] = ()  # those that an undo performed
+    taken_back: str | None = None  # the command whose change an undo took back
+
+
+def apply(
+    change: Change, storage: Storage, writer: Writer, backup: Writer, grace_s: float, check: Callable[[], str | None]
+) -> Receipt:
+    """Perform a change.
+
+    ``check`` looks at the result and says what is wrong with it. The change is reverted then, if a step fails, and
+    before an interrupt ends it; a second interrupt ends that as well, and leaves it to ``undo``.
+    """
+    receipt = Receipt(problem="nothing was changed: interrupted; you can delete an incomplete backup")
+    try:
+        with writer.lock():
+            must_be_quiet(storage, change.listing, grace_s)
+            manifest = save(change, storage, writer, backup)
+            receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")
+            receipt = _perform(change.steps, manifest, storage, writer, backup, check)
+    except CkptError as error:
+        return receipt if receipt.backup else Receipt(problem=f"nothing was changed: {error}")
+    except KeyboardInterrupt:
+        return receipt
+    return receipt
+
+
+def _perform(
+    steps: Sequence[Step],
+    manifest: Manifest,
+    storage: Storage,
+    writer: Writer,
+    backup: Writer,
+    check: Callable[[], str | None],
+) -> Receipt:
+    """All steps, or none. Raises only what interrupts."""
+    problem: str | None
+    try:
+        likes = {step.like: writer.attributes(step.like) for step in steps if step.like}
+        for step, entry in zip(steps, manifest.entries, strict=True):
+            _do(step, entry, storage, writer, likes[step.like] if step.like else None)
+        broken = check()
+        problem = _written_meanwhile(manifest, storage.list_tree()) or broken
+    except CkptError as error:
+        problem = str(error)
+    except KeyboardInterrupt:
+        problem = "interrupted"
+    except BaseException:
+        with suppress(CkptError):
+            _restore(manifest, backup, storage, writer)
+        raise
+    if problem is None:
+        return Receipt(applied=True, backup=backup.uri)
+    try:
+        _restore(manifest, backup, storage, writer)
+    except CkptError as error:
+        return Receipt(backup=backup.uri, problem=f"{problem}; what had been done could not be reverted: {error}")
+    return Receipt(undone=True, backup=backup.uri, problem=problem)
+
+
+def _do(step: Step, entry: ManifestEntry, storage: Storage, writer: Writer, like: Attributes | None) -> None:
+    """One step, if the file is as it was backed up. Raises StorageError."""
+    found = _found(storage, step.path)
+    if Content.of(found) != entry.before:
+        raise StorageError(f"{step.path} changed since the plan was made: something else is writing here")
+    after = step.after if isinstance(step.after, bytes) else None
+    _write(writer, step.path, found, after, None if like is None else replace(like, mtime_ns=None))
+
+
+def _write(writer: Writer, path: str, found: bytes | None, after: bytes | None, like: Attributes | None) -> None:
+    """From a file as it was found to what it is to be; None is one that is not there. Raises StorageError."""
+    if after is None:
+        writer.remove(path)
+    elif found is None:
+        writer.create(path, after, like)
+    else:
+        writer.replace(path, after, found, like)
+
+
+def undo(
+    storage: Storage, writer: Writer, backup: Storage, query_id: str | None, seen: Listing, grace_s: float
+) -> Receipt:
+    """Put everything back as the backup has it; finishes an apply or undo that was interrupted.
+
+    ``query_id`` and ``seen`` are those of the checkpoint as it is now. Where all is as it was already, nothing happens.
+    """
+    try:
+        manifest = load(backup)
+        must_be_whole(backup, manifest)
+        with writer.lock():
+            if manifest.query_id != query_id and METADATA not in manifest.paths:
+                raise Refused(
+                    f"{one_line(backup.uri)} is a backup of query {one_line(str(manifest.query_id))}, and this is "
+                    f"a checkpoint of query {one_line(str(query_id))}: name the backup of this query"
+                )
+            now = must_be_quiet(storage, seen, grace_s, manifest.paths)
+            _must_be_untouched(manifest, now, storage)
+            steps = _restore(manifest, backup, storage, writer)
+            problem = _written_meanwhile(manifest, storage.list_tree())
+            if problem is not None:
+                raise Refused(f"every file of the change is as it was before it, but {problem}")
+            return Receipt(undone=True, backup=backup.uri, steps=steps, taken_back=manifest.command)
+    except CkptError as error:
+        return Receipt(backup=backup.uri, problem=str(error))
+    except KeyboardInterrupt:
+        return Receipt(backup=backup.uri, problem="interrupted: run the same command again to finish")
+
+
+def _must_be_untouched(manifest: Manifest, now: Listing, storage: Storage) -> None:
+    """Raise Refused where somebody but ckpt wrote to the checkpoint since the backup."""
+    cure = (
+        "a query has continued from here, or files were changed by hand; an undo now would mix old files "
+        "with new batches"
+    )
+    known: dict[str, set[Content | None]] = {}
+    for entry in manifest.entries:
+        known.setdefault(entry.path, {None}).update((entry.before, entry.after))
+    for path, contents in known.items():
+        if _content(storage, path) not in contents:
+            raise Refused(f"{path} was written since the backup: {cure}")
+    others = _other_changes(manifest, now)
+    if others is not None:
+        raise Refused(f"files appeared, disappeared or were written since the backup{others}: {cure}")
+
+
+def _written_meanwhile(manifest: Manifest, now: Listing) -> str | None:
+    """What to say if somebody wrote elsewhere in the checkpoint while ckpt changed it."""
+    others = _other_changes(manifest, now)
+    if others is None:
+        return None
+    return f"files appeared, disappeared or were written meanwhile{others}: something else is writing here. Stop it"
+
+
+def _other_changes(manifest: Manifest, now: Listing) -> str | None:
+    """The newest file that the change leaves alone, if any is not as it was and it is newer than the backup."""
+    if fingerprint(now, manifest.paths) == manifest.others:
+        return None
+    others = [(info.mtime_ms or 0, path) for path, info in now.walk() if path not in manifest.paths]
+    newer = [path for mtime_ms, path in sorted(others, reverse=True) if mtime_ms > manifest.created_ms - _COARSE_MS]
+    return f" ({newer[0]} and others)" if newer[1:] else f" ({newer[0]})" if newer else ""
+
+
+def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, writer: Writer) -> tuple[Step, ...]:
+    """Take the steps back, last first, and say which; those that were not done are left.
+
+    Raises BadBackup, StorageError.
+    """
+    done = []
+    for entry in reversed(manifest.entries):
+        writer.discard_temporary(entry.path)
+        data = _found(storage, entry.path)
+        found = Content.of(data)
+        if found == entry.before or found not in (entry.after, None):
+            continue
+        _write(writer, entry.path, data, original(backup, entry), entry.attributes)
+        done.append(Step(entry.path, found, entry.before))
+    first = {entry.path: entry.before for entry in reversed(manifest.entries)}
+    for path, before in first.items():
+        if _content(storage, path) != before:
+            raise StorageError(f"{path} could not be restored: restore it from the backup by hand")
+    return tuple(done)
+
+
+def _content(storage: Storage, path: str) -> Content | None:
+    return Content.of(_found(storage, path))
+
+
+def _found(storage: Storage, path: str) -> bytes | None:
+    try:
+        return storage.read(path)
+    except NotFound:
+        return None

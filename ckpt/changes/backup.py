@@ -1,0 +1,239 @@
+"""The backup of a change: every file as it was, and a manifest that says what was to be done to it.
+
+::
+
+    manifest.json                 written last: without it nothing was changed
+    0001-offsets-30               a file as it was, one for each step that removes or replaces
+
+``manifest.json``: ``manifest`` (1), ``ckpt`` (version), ``command``, ``checkpoint`` (URI, for people), ``query_id``,
+``created_ms``, ``others`` (fingerprint of every file that the change leaves alone) and ``steps``: ``path``,
+``before`` and ``after``, each null or ``bytes`` and ``sha256``; ``before`` has ``file`` (its name in the backup) and,
+for local files, ``mode``, ``uid``, ``gid``, ``mtime_ns``.
+
+A manifest is read with suspicion: it may have been copied, edited or made for another checkpoint.
+"""
+
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from ckpt.changes.steps import Content, Step, sidecar
+from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE
+from ckpt.errors import CkptError, NotFound, StorageError
+from ckpt.storage import Listing, Storage
+from ckpt.storage.base import one_line, temporary
+from ckpt.storage.writer import Attributes, Writer
+from ckpt.versions import __version__
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+_BACKUP_NAME = re.compile(r"\d{4,}-[\w.%+-]+", re.ASCII)
+_UNUSUAL = re.compile(r"[^\w.%+]", re.ASCII)  # of a path, in the name of its copy
+_FOLDERS = (OFFSETS, COMMITS, STATE, SOURCES)  # in which files may be changed
+_AT_THE_ROOT = (METADATA, sidecar(METADATA), FIRST_START)
+
+
+class BadBackup(CkptError):
+    """A backup that cannot be used: no manifest, not ckpt's, damaged, or of another query."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """One step as the manifest records it."""
+
+    path: str
+    before: Content | None
+    after: Content | None
+    file: str | None  # the name in the backup of the file as it was
+    attributes: Attributes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a backup says of itself."""
+
+    command: str  # that made the change
+    query_id: str | None
+    created_ms: int
+    others: str  # fingerprint of all files that the change leaves alone
+    entries: tuple[ManifestEntry, ...]
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """Every file that the change touches, and the temporary names under which they are written."""
+        named = frozenset(entry.path for entry in self.entries)
+        return named | frozenset(temporary(path) for path in named)
+
+
+def fingerprint(listing: Listing, but: Iterable[str]) -> str:
+    """What a listing says of all files but some: names, sizes and times; changes when any of them is written."""
+    left_out = frozenset(but)
+    lines = sorted(f"{path}\0{info.size}\0{info.mtime_ms}" for path, info in listing.walk() if path not in left_out)
+    return sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Steps for one checkpoint, and how it was when they were planned."""
+
+    command: str  # that planned it, for the manifest
+    query_id: str | None
+    listing: Listing
+    steps: tuple[Step, ...]
+
+
+def save(change: Change, storage: Storage, writer: Writer, backup: Writer) -> Manifest:
+    """Back up every file that the steps touch, one at a time, the manifest last.
+
+    Raises StorageError, also where a step is not possible, such as behind a symbolic link; nothing was changed then,
+    and no part of the backup is left.
+    """
+    owned = [writer.attributes(step.path) for step in change.steps]
+    try:
+        backup.make_root()
+    except StorageError as error:
+        raise StorageError(f"the backup cannot be made ({error}); name another folder with `backup`") from error
+    try:
+        return _saved(change, storage, backup, owned)
+    except CkptError:
+        for name in (MANIFEST, *(_kept_as(number, step) for number, step in enumerate(change.steps, 1))):
+            for discard in (backup.discard_temporary, backup.remove):
+                with suppress(CkptError):
+                    discard(name)
+        backup.remove_folder("")
+        raise
+
+
+def _kept_as(number: int, step: Step) -> str:
+    return f"{number:04}-{_UNUSUAL.sub('_', step.path)}"
+
+
+def _saved(change: Change, storage: Storage, backup: Writer, owned: Sequence[Attributes | None]) -> Manifest:
+    entries = []
+    for number, (step, found) in enumerate(zip(change.steps, owned, strict=True), 1):
+        file = before = attributes = None
+        if step.before is not None:
+            file, attributes = _kept_as(number, step), found
+            data = _as_planned(step, storage)
+            before = Content.of(data)
+            backup.create(file, data)
+        entries.append(ManifestEntry(step.path, before, Content.of(step.after), file, attributes))
+    touched = Manifest(change.command, change.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
+    manifest = replace(touched, others=fingerprint(change.listing, touched.paths))
+    recorded = {
+        "manifest": FORMAT,
+        "ckpt": __version__,
+        "command": change.command,
+        "checkpoint": storage.uri,
+        "query_id": change.query_id,
+        "created_ms": manifest.created_ms,
+        "others": manifest.others,
+        "steps": [_entry_json(entry) for entry in entries],
+    }
+    backup.create(MANIFEST, json.dumps(recorded, indent=2).encode())
+    return manifest
+
+
+def _as_planned(step: Step, storage: Storage) -> bytes:
+    """The file that a step replaces or removes, read now if the plan did not. Raises StorageError."""
+    if isinstance(step.before, bytes):
+        return step.before
+    data = storage.read(step.path)
+    if step.before is not None and step.before.size != len(data):
+        raise StorageError(f"{step.path} changed since the plan was made: something else is writing here")
+    return data
+
+
+def _entry_json(entry: ManifestEntry) -> dict[str, Any]:
+    before, after, kept = entry.before, entry.after, entry.attributes
+    found: dict[str, Any] = {"path": entry.path, "before": None, "after": None}
+    if after is not None:
+        found["after"] = {"bytes": after.size, "sha256": after.sha256}
+    if before is not None:
+        found["before"] = {"bytes": before.size, "sha256": before.sha256, "file": entry.file}
+    if before is not None and kept is not None:
+        found["before"] |= {"mode": kept.mode, "uid": kept.uid, "gid": kept.gid, "mtime_ns": kept.mtime_ns}
+    return found
+
+
+def load(backup: Storage) -> Manifest:
+    """Read a backup's manifest. Raises BadBackup, or StorageError where it cannot be reached."""
+    try:
+        raw = backup.read(MANIFEST)
+    except NotFound as error:
+        cure = "use the folder that ckpt printed; without a manifest nothing was changed"
+        raise BadBackup(
+            f"{one_line(backup.uri)} is not a backup made by ckpt (it has no {MANIFEST}): {cure}"
+        ) from error
+    try:
+        recorded = json.loads(raw)
+        version = recorded["manifest"]
+        if type(version) is not int or version != FORMAT:  # True is 1 as well
+            raise BadBackup(f"{_at(backup)} has format {version!r}: use the ckpt that wrote it")
+        command, query_id, others = (recorded[key] for key in ("command", "query_id", "others"))
+        if not (isinstance(command, str) and isinstance(query_id, str | None) and isinstance(others, str)):
+            raise TypeError
+        steps = tuple(_entry(step) for step in recorded["steps"])
+        return Manifest(command, query_id, int(recorded["created_ms"]), others, steps)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise BadBackup(f"{_at(backup)} is not what ckpt writes: restore the files by hand") from error
+
+
+def _entry(recorded: Mapping[str, Any]) -> ManifestEntry:
+    """One step. Raises ValueError for a path or name that leads elsewhere, other errors for another shape."""
+    path, before, after = recorded["path"], recorded["before"], recorded["after"]
+    parts = path.split("/")
+    in_folder = parts[0] in _FOLDERS and len(parts) > 1
+    if not (in_folder or path in _AT_THE_ROOT) or {"", ".", ".."} & set(parts):
+        raise ValueError
+    path.encode("utf-8", "surrogateescape")  # any name that a file can have
+    file = attributes = None
+    if before is not None:
+        file = before["file"]
+        if not _BACKUP_NAME.fullmatch(file):
+            raise ValueError
+        if "mode" in before:
+            attributes = _attributes(*(int(before[key]) for key in ("mode", "uid", "gid", "mtime_ns")))
+    return ManifestEntry(path, _content(before), _content(after), file, attributes)
+
+
+def _attributes(mode: int, uid: int, gid: int, mtime_ns: int) -> Attributes:
+    """Raises ValueError for what no file has, and for bits that would let others act as its owner."""
+    if mode & ~0o777 or not (0 <= uid < 2**32 - 1 and 0 <= gid < 2**32 - 1 and abs(mtime_ns) < 2**62):
+        raise ValueError
+    return Attributes(mode, uid, gid, mtime_ns)
+
+
+def _content(recorded: Mapping[str, Any] | None) -> Content | None:
+    return None if recorded is None else Content(int(recorded["bytes"]), str(recorded["sha256"]))
+
+
+def must_be_whole(backup: Storage, manifest: Manifest) -> None:
+    """Read every file of the backup once. Raises BadBackup where one is not what it was, or StorageError."""
+    for entry in manifest.entries:
+        original(backup, entry)
+
+
+def original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | None:
+    """A file as it was; None if it was not there. Raises BadBackup where it is not what it was, or StorageError."""
+    if entry.file is None:
+        return None
+    try:
+        data = backup.read(entry.file)
+    except NotFound as error:
+        raise BadBackup(
+            f"{one_line(backup.uri)} is not whole: {entry.file}, which has {one_line(entry.path)} as it was, is not "
+            "there; undo needs every file of the backup, so put it back first"
+        ) from error
+    if Content.of(data) != entry.before:
+        raise BadBackup(f"{one_line(backup.uri)}/{entry.file} was changed since the backup: restore it by hand")
+    return data
+
+
+def _at(backup: Storage) -> str:
+    return f"{one_line(backup.uri.rstrip('/'))}/{MANIFEST}"

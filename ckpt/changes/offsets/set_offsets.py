@@ -1,0 +1,67 @@
+"""``ckpt offsets set`` as one call."""
+
+from collections.abc import Mapping, Sequence
+from typing import Unpack
+
+from ckpt.changes.apply import Receipt
+from ckpt.changes.offsets.plan import OffsetsPlan, chosen, plan_offsets
+from ckpt.changes.offsets.requested import Wanted, parse_json, shifted, wanted
+from ckpt.changes.run import How, perform
+from ckpt.changes.sink import for_sink
+from ckpt.checkpoint.sources.offsets import SourceView, decode
+from ckpt.errors import UsageError
+from ckpt.live.sink.reader import sink_of
+from ckpt.storage import Storage
+from ckpt.versions import Spark
+
+
+def set_offsets(
+    uri: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    source: int | None = None,
+    to: str | None = None,
+    shift: Sequence[str] = (),
+    batch: int | None = None,
+    versions: Sequence[Spark] = (),
+    sink: str | None = None,
+    **how: Unpack[How],
+) -> tuple[OffsetsPlan, Receipt]:
+    """All that ``ckpt offsets set`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+
+    Args:
+        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        storage_options: For the file system of the URI, and of the backup where that is remote.
+        source: The index of the source; needed where the query has several.
+        to: Its new end, as JSON in the form in which ``ckpt offsets show`` prints it. A partition of Kafka given as
+            null is left out, and read from its beginning.
+        shift: For Kafka instead of ``to``: how far partitions move, as ``topic/partition=+n`` or ``-n``.
+        batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
+        versions: The Spark versions that the query may be started with; none named is all.
+        sink: The place that the query writes to, as ``read_sink`` takes it: the plan is then for that sink.
+        how: ``apply=True`` performs the plan, ``undo`` takes an earlier change back; see ``How``.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+        UsageError: A URI, offset or option is wrong, or the backup would be inside the checkpoint.
+
+    >>> plan, receipt = ckpt.set_offsets("sample_checkpoints/kafka-4.2", shift=["orders/0=-10"])
+    >>> plan.batch, plan.moved[0].new.text, plan.repeats, receipt.applied
+    (5, '{"orders":{"0":41,"1":49}}', 'rows of finished batches would be read again', False)
+
+    """
+    if how.get("undo") is None and (to is None) != bool(shift):
+        raise UsageError("say where the next batch begins: give `to` or `shift`, one of the two")
+    value = None if to is None else parse_json(to, "`to`")
+
+    def ask(views: Sequence[SourceView]) -> dict[int, Wanted]:
+        view = chosen(views, source)
+        old = decode(view.offset)
+        assert old is not None
+        return {view.index: shifted(old, shift) if shift else wanted(value, old)}
+
+    def plan(storage: Storage) -> OffsetsPlan:
+        planned = plan_offsets(OffsetsPlan, storage, ask=ask, batch=batch, versions=versions)
+        return for_sink(planned, sink_of(sink, uri, storage_options or {}), other_range=not planned.committed)
+
+    return perform(OffsetsPlan, plan, uri, storage_options, versions, **how)

@@ -1,0 +1,122 @@
+"""A planned change of one checkpoint, as a value: what a planner returns, and what is done, shown and undone."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import ClassVar, Self
+
+from ckpt.changes.steps import Changed, Step
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.inspection.checks.sink_outlook import SinkOutlook
+from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.model import InNotebook
+from ckpt.restart.findings import Asked
+from ckpt.restart.forecast import Forecast, SourceRange
+from ckpt.storage import Storage
+from ckpt.storage.base import one_line
+from ckpt.versions import Spark
+
+STOP_FIRST = "Stop the query first: ckpt cannot see whether it is running (an idle query writes nothing)."
+FINISHED_AGAIN = "rows of finished batches would be read again"
+OTHERS_REPEAT = "other sinks would get rows again"
+SINK_DROPS = "a sink that remembers batch ids would drop rows"
+
+
+NEVER_FINISHED = "ckpt was interrupted while it wrote this checkpoint: remove it, and write it again"
+"""Why nothing is done with such a checkpoint (``Checkpoint.unfinished``)."""
+
+
+class First(StrEnum):
+    """What comes before the query is started as usual."""
+
+    NOTHING = "nothing"
+    SINK = "sink"  # a sink that remembers batch ids is told to forget some, or it drops rows
+    NOOP = "noop"  # one start into the sink ``noop``: it computes state whose rows every sink has
+    NOOP_IF_WRITTEN = "noop-if-written"  # the same, if the sink has the rows
+
+
+class NoWay(Exception):
+    """What was asked for does not help with this checkpoint; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Rows that the next start reads though they may be in the sink already."""
+
+    batch: int  # that reads them, first
+    sources: tuple[SourceRange, ...]  # the end of a range without one is unknown
+    finished: bool  # rows of other batches in the log, which are finished or may be, are among them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePlan(InNotebook):
+    """What a command would change, and what that leads to; each command has a plan of its own with what it adds.
+
+    A planner is a pure function from what was read to such a plan: it writes nothing.
+    """
+
+    command: ClassVar[str]  # that plans it, as it is typed after ``ckpt``
+
+    inspection: Inspection  # as it is
+    needed: bool  # something is there that this command is for
+    why: str = ""  # one line: why these steps, or why nothing is to be done
+    steps: tuple[Step, ...] = ()  # empty where nothing is to be done, or can be
+    inspection_after: Inspection | None = None  # with the steps
+    opened_as: str | None = None  # the URI under which Spark opens it afterwards, where that was asked for
+    replay: tuple[Replay, ...] | None = None  # None: this change has nothing to do with what is read again
+    warnings: tuple[str, ...] = ()  # the first is to stop the query
+    refused: str | None = None  # why there is no plan, though one is needed
+    skips: str | None = None  # which rows are left out, or dropped by a sink: applied only with ``accept_skip``
+    repeats: str | None = None  # which rows are read or written again: applied only with ``accept_replay``
+    first: First = First.NOTHING
+    sink: SinkOutlook | None = None  # what the sink that was named will do with the steps
+
+    @property
+    def before(self) -> tuple[Forecast, ...]:
+        """The forecasts as it is."""
+        return self.inspection.forecasts
+
+    @property
+    def after(self) -> tuple[Forecast, ...]:
+        """The forecasts with the steps, of the same versions and modes; none where nothing changes."""
+        return self.inspection_after.forecasts if self.inspection_after else ()
+
+    @property
+    def verdict_after(self) -> str:
+        """What synchronous starts do with the steps, as one sentence without a full stop; empty if nothing changes."""
+        after = self.inspection_after
+        if after is None:
+            return ""
+        versions = tuple(dict.fromkeys(f.spark for f in after.forecasts))
+        return inspect(after.checkpoint, versions if len(versions) < len(Spark) else (), Asked.SYNC).verdict
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing but notes was found."""
+        return self.inspection.sound
+
+    def if_possible(self) -> Self:
+        """The plan itself; refused of what ckpt never finished, and where it would write through a symbolic link."""
+        if self.inspection.checkpoint.unfinished:
+            return self.refusing(NEVER_FINISHED)
+        links = map(self.inspection.checkpoint.listing.link_above, (step.path for step in self.steps))
+        link = next(filter(None, links), None)
+        if link is None:
+            return self
+        reason = (
+            f"{one_line(link)} is a symbolic link, and ckpt writes to the checkpoint's own folder only: put the files "
+            "themselves there, or copy the checkpoint as a whole to a place without links"
+        )
+        return self.refusing(reason)
+
+    def refusing(self, reason: str) -> Self:
+        """The same without anything to do, and why."""
+        nothing = replace(self, why="", steps=(), inspection_after=None, opened_as=None, replay=None, warnings=())
+        return replace(nothing, refused=reason, skips=None, repeats=None)
+
+
+def inspect_changed(
+    storage: Storage, found: Inspection, steps: Iterable[Step], versions: Iterable[Spark] = (), uri: str | None = None
+) -> Inspection:
+    """What ``ckpt inspect`` would say once steps are done, seen from ``uri`` where it will be opened elsewhere."""
+    return inspect(read_checkpoint(Changed(storage, found.checkpoint.listing, steps, uri)), tuple(versions))

@@ -1,0 +1,49 @@
+"""``ckpt prune`` as one call."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Unpack
+
+from ckpt.changes.apply import Receipt
+from ckpt.changes.prune.plan import PrunePlan, because_of, plan_prune
+from ckpt.changes.run import How, perform
+from ckpt.errors import UsageError
+from ckpt.state.verify import verify_state
+
+
+def prune(
+    uri: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    keep_batches: int | None = None,
+    **how: Unpack[How],
+) -> tuple[PrunePlan, Receipt]:
+    """All that ``ckpt prune`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+
+    Removes state of versions that no start needs, state and SST files that nothing refers to, and temporary files.
+
+    Args:
+        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        storage_options: For the file system of the URI, and of the backup where that is remote.
+        keep_batches: Keep the state of so many of the newest batches, and never of fewer than the logs hold.
+        how: ``apply=True`` performs the plan, ``undo`` takes an earlier one back; see ``How``.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+        UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
+
+    >>> plan, receipt = ckpt.prune_checkpoint("sample_checkpoints/aggregation-hdfs-4.2")
+    >>> plan.needed, plan.why, plan.oldest_version
+    (False, 'every file may be needed', 1)
+
+    """
+    if keep_batches is not None and keep_batches < 1:
+        raise UsageError("`keep_batches` has to be 1 or more")
+    plan = partial(plan_prune, keep_batches=keep_batches, verify=partial(_damaged, uri, storage_options))
+    return perform(PrunePlan, plan, uri, storage_options, **how)
+
+
+def _damaged(uri: str, storage_options: Mapping[str, str] | None) -> str | None:
+    """Why nothing may go; every byte of state is read. Raises CkptError, also without the extra ``native``."""
+    damages = verify_state(uri, storage_options).damages
+    return because_of(damages[0].path, damages[0].detail) if damages else None

@@ -1,0 +1,161 @@
+"""What is to be done so that a checkpoint finds its schemas from the place where Spark opens it, as a value.
+
+Operator metadata v2 (``state/<op>/_metadata/v2/<batch>``: transformWithState, and joins of state format 3 and 4) names
+the schema files ``state/<op>/_stateSchema/<store>/<batch>_<uuid>`` by absolute path (``stateSchemaFilePaths``). All of
+its files are rewritten: a start reads the newest, the state reader the one that was current for the requested batch.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from ckpt.changes.plan import ChangePlan, inspect_changed
+from ckpt.changes.relocate.outside import OutsidePaths, held_elsewhere
+from ckpt.changes.relocate.spark_root import default_root, root_of
+from ckpt.changes.relocate.warnings import warnings
+from ckpt.changes.steps import must_fit, writing
+from ckpt.checkpoint.checkpoint import STATE, Checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.state.folders import lies_elsewhere, numbered
+from ckpt.errors import CkptError, StorageError
+from ckpt.formats.operators import parse_operator_metadata, with_schema_paths
+from ckpt.inspection.inspection import inspect
+from ckpt.model import Unreadable
+from ckpt.storage import ReadRequest, Storage
+from ckpt.storage.locations import is_same_place
+
+_SCHEMA = re.compile(rf"(?P<root>.*)/{STATE}/(?P<operator>\d+)/_stateSchema/(?P<file>[^/]+/[^/]+)", re.S)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelocationPlan(ChangePlan):
+    """Which paths in operator metadata change so that schemas are found; ``inspection_after`` is seen from ``to``."""
+
+    command: ClassVar[str] = "relocate"
+
+    to: str | None = None  # the root under which Spark opens it, as Spark records it; None after an undo
+    recorded: tuple[str, ...] = ()  # the roots under which operator metadata looks for schemas now
+    held: tuple[OutsidePaths, ...] = ()  # absolute paths that stay unchanged
+
+    @property
+    def away(self) -> bool:
+        """Whether it will be opened elsewhere than it is now."""
+        return self.to is not None and not is_same_place(self.to, self.inspection.checkpoint.uri)
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing but notes was found, once opened where Spark opens it."""
+        return (self.inspection_after or self.inspection).sound
+
+
+class _NoWay(CkptError):
+    """Paths lead elsewhere, and ckpt cannot lead them here."""
+
+
+def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:
+    """What ``ckpt relocate`` would do; nothing is written.
+
+    Args:
+        storage: The checkpoint's current location.
+        to: The URI that Spark will use; by default the current location.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: It cannot be read.
+        UsageError: ``to`` is not an absolute path or URI, or is required.
+
+    """
+    target = None if to is None else root_of(to)
+    found = inspect(read_checkpoint(storage))
+    checkpoint = found.checkpoint
+    plan = RelocationPlan(inspection=found, needed=False, held=tuple(held_elsewhere(checkpoint, storage)))
+    recorded: tuple[str, ...] = ()
+    try:
+        files = list(_metadata_files(storage, checkpoint))
+        recorded = tuple(dict.fromkeys(root for file in files for root in file.roots))
+        target = target or (default_root(storage.uri, recorded) if recorded else None)
+        changed = [(file, file.moved(checkpoint, target, explicit=to is not None)) for file in files if target]
+        steps = tuple(
+            step
+            for file, paths in changed
+            if paths
+            for step in writing(storage, checkpoint.listing, file.path, with_schema_paths(file.data, paths))
+        )
+    except (_NoWay, UnicodeEncodeError) as error:
+        return replace(plan, to=target, recorded=recorded, needed=True, refused=str(error))
+    plan = replace(plan, to=target, recorded=recorded)
+    if not steps:
+        return replace(plan, why=_why_not(recorded), inspection_after=inspect_changed(storage, found, (), uri=to))
+    return replace(
+        plan,
+        needed=True,
+        steps=steps,
+        inspection_after=inspect_changed(storage, found, steps, uri=target),
+        opened_as=target,
+        warnings=tuple(warnings(target or "", recorded, plan.held, away=plan.away)),
+    )
+
+
+def _why_not(recorded: Sequence[str]) -> str:
+    if not recorded:
+        return "no operator metadata of this checkpoint names a file by absolute path, so it opens anywhere"
+    return f"operator metadata looks for its schemas under {recorded[0]}, which is where Spark opens it"
+
+
+@dataclass(frozen=True, slots=True)
+class _MetadataFile:
+    """One file of operator metadata v2."""
+
+    path: str  # relative to the checkpoint
+    operator: int
+    data: bytes
+    schemas: dict[str, re.Match[str]] = field(default_factory=dict)  # recorded path -> its parts
+
+    @property
+    def roots(self) -> Iterator[str]:
+        """Under which it looks for schemas."""
+        return (parts["root"] for parts in self.schemas.values())
+
+    def moved(self, checkpoint: Checkpoint, target: str, *, explicit: bool) -> dict[str, str]:
+        """The paths that change, and what they become. Raises _NoWay where a schema file is not here.
+
+        ``explicit``: the target was named, and is meant to the letter.
+        """
+        paths = {}
+        for recorded, parts in self.schemas.items():
+            below = f"{STATE}/{self.operator}/_stateSchema/{parts['file']}"
+            new = f"{target}/{below}"
+            if new == recorded or not (explicit or lies_elsewhere(recorded, self.operator, checkpoint.uri)):
+                continue
+            if checkpoint.listing.info(below) is None:
+                raise _NoWay(
+                    f"{self.path} names the schema file {below}, which is not in this checkpoint: restore it from "
+                    "a copy of the checkpoint, and try again"
+                )
+            paths[recorded] = new
+        return paths
+
+
+def _metadata_files(storage: Storage, checkpoint: Checkpoint) -> Iterator[_MetadataFile]:
+    """All of them. Raises _NoWay for one that cannot be read or names files as Spark does not, or StorageError."""
+    listing = checkpoint.listing
+    found = [
+        (operator, f"{STATE}/{operator}/_metadata/v2/{batch}")
+        for operator in numbered(listing.subfolders(STATE))
+        for batch in numbered(listing.in_folder(f"{STATE}/{operator}/_metadata/v2"))
+    ]
+    must_fit(listing, (path for _, path in found))
+    answers = storage.read_many([ReadRequest(path) for _, path in found])
+    for (operator, path), data in zip(found, answers, strict=True):
+        if isinstance(data, StorageError):
+            raise data
+        metadata = parse_operator_metadata(path, data)
+        if isinstance(metadata, Unreadable):
+            raise _NoWay(f"{path} cannot be read ({metadata.reason}): restore it from a copy of the checkpoint")
+        schemas = {}
+        for recorded in (one for store in metadata.stores for one in store.schema_paths):
+            parts = _SCHEMA.fullmatch(recorded)
+            if parts is None or int(parts["operator"]) != operator or {".", ".."} & set(parts["file"].split("/")):
+                raise _NoWay(f"{path} names a schema file in a form that Spark does not write: {recorded}")
+            schemas[recorded] = parts
+        yield _MetadataFile(path, operator, data, schemas)

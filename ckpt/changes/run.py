@@ -1,0 +1,105 @@
+"""Everything that a command which changes a checkpoint does around its planner: plan, apply, or take back."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypedDict, TypeVar, Unpack
+
+from ckpt.changes.apply import Receipt, apply, undo
+from ckpt.changes.backup import Change
+from ckpt.changes.backup_location import backup_at, backup_to, must_keep
+from ckpt.changes.plan import ChangePlan
+from ckpt.changes.steps import Changed
+from ckpt.changes.verification import broken_promise
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.inspection.activity import must_be_seconds
+from ckpt.inspection.inspection import inspect
+from ckpt.storage import Storage, open_storage
+from ckpt.storage.open_writer import open_writer
+from ckpt.storage.writer import Writer
+from ckpt.versions import Spark
+
+Planned = TypeVar("Planned", bound=ChangePlan)
+
+
+class How(TypedDict, total=False):
+    """What is to become of a plan; without ``apply`` or ``undo`` it is only made."""
+
+    apply: bool  # perform it
+    backup: str | None  # a folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``
+    undo: str | None  # the backup folder of an earlier change: undo that change instead
+    grace_s: float  # how many seconds old the youngest file must be before anything is changed; by default 30
+    accept_skip: bool  # that rows are left out, or dropped by a sink that remembers batch ids
+    accept_replay: bool  # that rows of finished batches are read again, or written again by a sink
+
+
+def perform(
+    kind: type[Planned],
+    planner: Callable[[Storage], Planned],
+    uri: str,
+    storage_options: Mapping[str, str] | None,
+    versions: Sequence[Spark] = (),
+    **how: Unpack[How],
+) -> tuple[Planned, Receipt]:
+    """The plan for a checkpoint, and what came of it; an undo is described as a plan too.
+
+    Args:
+        kind: The class of the plan.
+        planner: Plans the change of an opened checkpoint.
+        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        storage_options: For the file system of the URI, and of the backup where that is remote.
+        versions: The Spark versions that the forecasts are for; none named is all.
+        how: Whether the plan is applied.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+        UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
+
+    """
+    given, grace_s, back = storage_options or {}, how.get("grace_s", 30.0), how.get("undo")
+    must_be_seconds(grace_s)
+    kept_at = how.get("backup")
+    if kept_at is not None:
+        must_keep(kept_at, uri)
+    storage = open_storage(uri, given)
+    if back is not None:
+        return _take_back(kind, storage, open_writer(uri, given), backup_at(back, given), versions, grace_s)
+    plan = planner(storage).if_possible()
+    if not (how.get("apply") and plan.steps):
+        return plan, Receipt()
+    unaccepted = _unaccepted(plan, how)
+    if unaccepted is not None:
+        return plan, Receipt(problem=unaccepted)
+    backup = backup_to(kept_at, uri, given)
+    return plan, apply_plan(plan, storage, open_writer(uri, given), backup, grace_s)
+
+
+def _unaccepted(plan: ChangePlan, how: How) -> str | None:
+    """Why a plan is not applied: what it costs, and nobody has accepted."""
+    costs = {"accept_skip": plan.skips, "accept_replay": plan.repeats}
+    missing = {name: cost for name, cost in costs.items() if cost is not None and not how.get(name)}
+    if not missing:
+        return None
+    return f"{'; '.join(missing.values())}: check the plan, then add {' and '.join(f'`{name}`' for name in missing)}"
+
+
+def apply_plan(plan: ChangePlan, storage: Storage, writer: Writer, backup: Writer, grace_s: float) -> Receipt:
+    """Perform a plan that has steps; the forecasts that it promised are checked before ckpt says that it is done."""
+    checkpoint = plan.inspection.checkpoint
+    change = Change(plan.command, checkpoint.query_id, checkpoint.listing, plan.steps)
+
+    def check() -> str | None:
+        here = plan.opened_as is None
+        return broken_promise(
+            plan.after, storage if here else Changed(storage, storage.list_tree(), uri=plan.opened_as)
+        )
+
+    return apply(change, storage, writer, backup, grace_s, check)
+
+
+def _take_back(
+    kind: type[Planned], storage: Storage, writer: Writer, backup: Storage, versions: Sequence[Spark], grace_s: float
+) -> tuple[Planned, Receipt]:
+    found = inspect(read_checkpoint(storage), versions)
+    checkpoint = found.checkpoint
+    receipt = undo(storage, writer, backup, checkpoint.query_id, checkpoint.listing, grace_s)
+    after = inspect(read_checkpoint(storage), versions) if receipt.undone else None
+    return kind(inspection=found, needed=False, steps=receipt.steps, inspection_after=after), receipt

@@ -1,0 +1,168 @@
+"""The next version of all state, equal to the one before: what a batch leaves that has seen no row.
+
+Batch L reads version L of each store and writes version L + 1. Written here, as real batches without rows write it:
+
+- HDFS-backed: a delta without records (``HDFSBackedStateStoreProvider.finalizeDeltaFile``: an int of -1).
+- RocksDB without changelogs: a copy of the zip, in which nothing names the version; the SST files are shared.
+- Changelogs v1 and v2: without records (``StateStoreChangelogWriterV1``: -1; ``V2``: its version, then a zero byte).
+- Changelogs v3 and v4 (format 2): the lineage first (``StateStoreChangelogWriterV3``), under a new unique id.
+
+Restarts continued as those of a query whose batch had no rows (measured on 4.2.0; on 3.5.9 without format 2).
+"""
+
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from uuid import NAMESPACE_URL, uuid5
+
+from ckpt.changes.plan import NoWay
+from ckpt.changes.steps import Step, creating
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.state.chains import WantedVersion
+from ckpt.checkpoint.state.context import context_of
+from ckpt.checkpoint.state.folders import StorePartition, find_operators
+from ckpt.errors import StorageError
+from ckpt.formats.javautf import read_utf, write_utf
+from ckpt.formats.lz4 import BadBlock, first_block, stored
+from ckpt.formats.sidecars import build_spark_sidecar
+from ckpt.formats.statefiles import CHECKSUM, LZ4, parse_lineage
+from ckpt.model import StateFileKind
+from ckpt.storage import ReadRequest, Storage
+
+_HEAD = 1 << 16  # bytes from the beginning of a file that surely hold its first block
+_NO_RECORD_INT, _NO_RECORD_BYTE = struct.pack(">i", -1), b"\x00"
+UniqueIds = Mapping[int, tuple[tuple[str, ...], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """The files of the new version, and what the commit calls them."""
+
+    steps: tuple[Step, ...]
+    unique_ids: UniqueIds | None  # format 2: operator -> [partition][store]
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """One store in one partition, the version it has, and the file that this was written as."""
+
+    place: StorePartition
+    version: WantedVersion
+    name: str
+
+    @property
+    def path(self) -> str:
+        return f"{self.place.folder}/{self.name}"
+
+
+def empty_version(checkpoint: Checkpoint, storage: Storage) -> NewVersion:
+    """The version after the one that the next start loads, equal to it. Raises NoWay, StorageError."""
+    context = context_of(checkpoint.offsets, checkpoint.commits)
+    if context.codec not in (None, LZ4):
+        raise NoWay(f"state is compressed with {context.codec}, and ckpt writes lz4 only")
+    count = context.shuffle_partitions
+    places = [
+        place
+        for operator in find_operators(checkpoint.listing, context.provider)
+        for of_store in operator.stores.values()
+        for place in of_store.values()
+        if count is None or place.partition < count
+    ]
+    stores = []
+    for place in places:
+        target = context.target(place)
+        if target is None:
+            raise NoWay(f"the commit log does not say which files {place.folder} has")
+        stores.append(_Store(place, target, _written_as(place, target)))
+    requests = [_request(store) for store in stores]
+    steps: list[Step] = []
+    renamed: dict[str, str] = {}
+    log = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    timestamp = log.metadata.timestamp_ms if log and log.metadata else 0
+    for store, data in zip(stores, storage.read_many(requests), strict=True):
+        if isinstance(data, StorageError):
+            raise data
+        steps += _steps(checkpoint, store, data, renamed, timestamp or 0)
+    ids = {op: _renamed(parts, renamed) for op, parts in context.unique_ids.items()} or None
+    return NewVersion(tuple(steps), ids)
+
+
+def _written_as(place: StorePartition, target: WantedVersion) -> str:
+    """The file as which a version was written: its delta or changelog, or, where there is none, its zip."""
+    this = (target.version, target.unique_id)
+    if this in place.names.logs:
+        return place.names.logs[this]
+    if place.names.snapshot_kind is StateFileKind.ZIP and target.unique_id is None and this in place.names.snapshots:
+        return place.names.snapshots[this]
+    if this in place.names.snapshots and target.unique_id is not None:
+        raise NoWay(
+            f"{place.folder}/{place.names.snapshots[this]} has no changelog beside it: state format 2 without "
+            "changelogs is nothing that ckpt writes"
+        )
+    stem = str(target.version) if target.unique_id is None else f"{target.version}_{target.unique_id}"
+    raise NoWay(f"{place.folder}/{stem}.{place.names.log_kind} is missing")
+
+
+def _request(store: _Store) -> ReadRequest:
+    return ReadRequest(store.path) if store.name.endswith(".zip") else ReadRequest(store.path, 0, _HEAD)
+
+
+def _steps(
+    checkpoint: Checkpoint, store: _Store, data: bytes, renamed: dict[str, str], timestamp_ms: int
+) -> Iterator[Step]:
+    """The file of the next version, with its checksum files where the one before has them."""
+    version, old = store.version.version + 1, store.version.unique_id
+    ending = store.name.rpartition(".")[2]
+    source, written = None, b""
+    if ending == "zip":
+        source, written = store.path, data
+    else:
+        written = stored(_without_records(store, data))
+    stem = str(version)
+    if old is not None:
+        renamed[old] = str(uuid5(NAMESPACE_URL, f"{checkpoint.query_id}/{store.place.folder}/{version}/{old}"))
+        stem = f"{version}_{renamed[old]}"
+    path = f"{store.place.folder}/{stem}.{ending}"
+    yield from creating(checkpoint.listing, path, written, store.path, source)
+    checksum = f"{store.path}{CHECKSUM}"
+    if checkpoint.listing.info(checksum) is not None:
+        recorded = build_spark_sidecar(written, timestamp_ms)
+        yield from creating(checkpoint.listing, f"{path}{CHECKSUM}", recorded, checksum)
+
+
+def _without_records(store: _Store, head: bytes) -> bytes:
+    """What a delta or changelog of the same kind holds if it has no record. Raises NoWay."""
+    try:
+        block = first_block(head)
+    except BadBlock:
+        raise NoWay(f"{store.path} is not compressed with lz4, and ckpt writes nothing else") from None
+    kind = _changelog_version(block) if store.place.names.log_kind is StateFileKind.CHANGELOG else "v1"
+    if kind == "v1":
+        return _NO_RECORD_INT
+    if kind == "v2":
+        return write_utf(kind) + _NO_RECORD_BYTE
+    lineage, this = parse_lineage(head), store.version
+    if kind not in ("v3", "v4") or lineage is None or this.unique_id is None:
+        raise NoWay(f"{store.path} begins as no changelog that ckpt knows")
+    last = (this.version, this.unique_id)
+    items = [last] if last in store.place.names.snapshots else [*lineage.items, last]
+    text = json.dumps([{"version": v, "checkpointUniqueId": i} for v, i in items], separators=(",", ":"))
+    return write_utf(kind) + write_utf(text) + (_NO_RECORD_INT if kind == "v3" else _NO_RECORD_BYTE)
+
+
+def _changelog_version(block: bytes) -> str:
+    """What a changelog begins with; v1 does not say (``StateStoreChangelogReaderFactory.readVersion``)."""
+    try:
+        found, _ = read_utf(block, 0)
+    except (ValueError, struct.error):
+        return "v1"
+    return found if found.startswith("v") and found[1:].isdecimal() else "v1"
+
+
+def _renamed(partitions: tuple[tuple[str, ...], ...], renamed: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    """The ids of one operator; raises NoWay for one whose store is not there."""
+    lost = next((one for ids in partitions for one in ids if one not in renamed), None)
+    if lost is not None:
+        raise NoWay(f"the commit log names state files with the id {lost}, which are missing")
+    return tuple(tuple(renamed[one] for one in ids) for ids in partitions)

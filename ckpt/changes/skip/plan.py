@@ -1,0 +1,195 @@
+"""``ckpt skip``: the batch that was planned and not committed counts as done, without its rows."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Unpack
+
+from ckpt.changes.apply import Receipt
+from ckpt.changes.check_fix import END_FIRST, checked
+from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay
+from ckpt.changes.rewind.files_after import state_above
+from ckpt.changes.run import How, perform
+from ckpt.changes.skip.empty_version import NewVersion, empty_version
+from ckpt.changes.steps import Step, creating, unread_removals
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
+from ckpt.checkpoint.history import rate_sources
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.file_logs import files_between, source_folder
+from ckpt.checkpoint.sources.offsets import FileOffset, SourceType, decode, in_order, source_views
+from ckpt.formats.commits import format_commit_log
+from ckpt.formats.compaction import DEFAULT_INTERVAL
+from ckpt.formats.names import COMPACT
+from ckpt.handoff.plan import recreated_topics
+from ckpt.handoff.starts import source_start
+from ckpt.inspection.inspection import inspect
+from ckpt.model import Kind, Unreadable
+from ckpt.restart.forecast import SourceRange, source_ranges
+from ckpt.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedSource:
+    """What a skipped batch would have read of one source, and the reader options that begin there."""
+
+    range: SourceRange
+    options: Mapping[str, str]  # empty where none says it
+    files: tuple[str, ...] | None = None  # of a file source, as URIs; None of any other, or where its log is damaged
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A batch that is left out."""
+
+    batch: int
+    sources: tuple[SkippedSource, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkipPlan(ChangePlan):
+    """A commit for the latest batch, and state that has not seen it."""
+
+    command: ClassVar[str] = "skip"
+
+    skipped: tuple[Skipped, ...] = ()
+
+
+def skip(uri: str, storage_options: Mapping[str, str] | None = None, **how: Unpack[How]) -> tuple[SkipPlan, Receipt]:
+    """All that ``ckpt skip`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+
+    Args:
+        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        storage_options: For the file system of the URI, and of the backup where that is remote.
+        how: ``apply=True`` performs the plan, ``undo`` takes an earlier skip back; see ``How``.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+        UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
+
+    >>> plan, receipt = ckpt.skip("sample_checkpoints/aggregation-killed-hdfs-4.0")
+    >>> plan.skipped[0].batch, plan.after[0].batch_id, receipt.applied
+    (4, 5, False)
+
+    """
+    return perform(SkipPlan, plan_skip, uri, storage_options, **how)
+
+
+def plan_skip(storage: Storage) -> SkipPlan:
+    """What ``ckpt skip`` would do; nothing is written.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: It cannot be read.
+
+    """
+    found = inspect(read_checkpoint(storage, batches=0))
+    checkpoint = found.checkpoint
+    latest = checkpoint.offsets.latest
+    if latest is None or latest in checkpoint.commits:
+        why = "no batch was planned" if latest is None else f"batch {latest}, the latest, is committed"
+        return SkipPlan(inspection=found, needed=False, why=why)
+    plan = SkipPlan(inspection=found, needed=True)
+    problem = _refusal(checkpoint, latest)
+    if problem is not None:
+        return replace(plan, refused=problem)
+    try:
+        new = empty_version(checkpoint, storage) if checkpoint.stateful else NewVersion((), None)
+    except NoWay as error:
+        return replace(plan, refused=f"version {latest + 1} of the state cannot be written: {error}")
+    plan = replace(
+        plan,
+        steps=(
+            *unread_removals(checkpoint.listing, _in_the_way(checkpoint, latest)),
+            *_written(checkpoint, latest, new),
+        ),
+        why=f"batch {latest} counts as done"
+        + (f", and state version {latest + 1} equals version {latest}" if checkpoint.stateful else ""),
+        skipped=(Skipped(latest, tuple(_sources(storage, checkpoint, latest))),),
+        warnings=tuple(_warnings(checkpoint, latest)),
+    )
+    return checked(plan, storage, latest + 1)
+
+
+def _refusal(checkpoint: Checkpoint, latest: int) -> str | None:
+    """Why the latest batch cannot be left out, by the file that is missing."""
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    if checkpoint.kind is Kind.CONTINUOUS:
+        return "it was written by continuous processing, whose offsets are those of epochs"
+    if latest == 0:
+        return "batch 0 is the first: there is no batch before it to continue from. Begin with a new checkpoint"
+    for log, batch in ((offsets, latest), (offsets, latest - 1), (commits, latest - 1)):
+        entry = log.entries.get(batch)
+        if entry is None:
+            return f"{log.folder}/{batch} is missing"
+        if isinstance(entry, Unreadable):
+            return f"{log.folder}/{batch} cannot be read: {entry.reason}"
+    if commits.latest != latest - 1:
+        return f"{COMMITS}/{commits.latest} is there, and {OFFSETS}/{commits.latest} is not"
+    if checkpoint.stateful is None:
+        return f"{STATE}/ is missing, and whether the query keeps state is unknown"
+    return None
+
+
+def _in_the_way(checkpoint: Checkpoint, latest: int) -> tuple[str, ...]:
+    """What a crash left of the batch: state of its version, and a checksum file of its commit."""
+    return (*state_above(checkpoint.listing, latest), f"{COMMITS}/{latest}")
+
+
+def _written(checkpoint: Checkpoint, latest: int, new: NewVersion) -> Iterator[Step]:
+    """The state, and last the commit: that of the batch before, since no row was seen that moves the watermark."""
+    yield from new.steps
+    commit = checkpoint.commits.readable(latest - 1)
+    assert commit is not None
+    if new.unique_ids is not None:
+        commit = replace(commit, state_unique_ids=new.unique_ids)
+    before = f"{COMMITS}/{latest - 1}"
+    yield from creating(checkpoint.listing, f"{COMMITS}/{latest}", format_commit_log(commit), before)
+
+
+def _sources(storage: Storage, checkpoint: Checkpoint, latest: int) -> Iterator[SkippedSource]:
+    """What is left out, and how it can be read by hand."""
+    before, end = checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest)
+    assert before is not None
+    views = source_views(before, rate_sources(checkpoint))
+    for place, (view, one) in enumerate(zip(views, source_ranges(before, end), strict=True)):
+        options = {}
+        if view.type is not SourceType.FILE:
+            options = dict(source_start(view, None, recreated_topics(checkpoint, latest - 1, place)).options)
+        yield SkippedSource(one, options, _files(storage, checkpoint, latest, place))
+
+
+def _files(storage: Storage, checkpoint: Checkpoint, latest: int, place: int) -> tuple[str, ...] | None:
+    """The files that a file source would have read."""
+    ends = [checkpoint.offsets.readable(batch) for batch in (latest - 1, latest)]
+    first, last = (decode(in_order(end)[place].value) if end else None for end in ends)
+    if not isinstance(last, FileOffset):
+        return None
+    after = first.log_offset if isinstance(first, FileOffset) else -1
+    return files_between(storage, source_folder(checkpoint.listing, ends[1], place), after, last.log_offset)
+
+
+def _warnings(checkpoint: Checkpoint, latest: int) -> Iterator[str]:
+    yield END_FIRST if checkpoint.stateful else STOP_FIRST
+    yield (
+        f"The rows of batch {latest} are not read again by this query: keep these offsets if they are to be read by "
+        "hand later."
+    )
+    yield f"What an attempt at batch {latest} had already written to a sink stays there; ckpt cannot see it."
+    yield _in_a_file_sink(latest)
+    if checkpoint.stateful:
+        yield (
+            f"What batch {latest} would have done without new rows happens one batch later: windows close then, and "
+            f"keys, timeouts and timers expire then. So rows of batch {latest + 1} still meet keys that would have "
+            "expired: dropDuplicatesWithinWatermark may drop some of them, and code with timeouts or timers "
+            "sees them first."
+        )
+
+
+def _in_a_file_sink(batch: int) -> str:
+    """Its log may have no hole; measured on Spark 4.2.0."""
+    fails = "readers of its folder fail, and so does the query when it compacts _spark_metadata next"
+    if (batch + 1) % DEFAULT_INTERVAL == 0:
+        due = f"{batch}{COMPACT}, as it is by default"
+        return f"Not for a file sink whose log lacks batch {batch}, if that is to be {due}: {fails}."
+    return (
+        f"A file sink whose log lacks batch {batch}: before the start, put a file {batch} that holds v1, and nothing "
+        f"else, into its _spark_metadata. Otherwise {fails}."
+    )
