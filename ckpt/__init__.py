@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from ckpt.changes.rewind.plan import Replayed, RewindPlan, rewind
     from ckpt.changes.run import How
     from ckpt.changes.skip.plan import SkipPlan, skip
-    from ckpt.copying import CheckpointCopy, copy_checkpoint
+    from ckpt.copies.copy import CheckpointCopy, copy_checkpoint
+    from ckpt.copies.fill import import_state, write_state
+    from ckpt.copies.rewrite import Form, Rewrite, RewrittenUnit, rewrite_checkpoint
     from ckpt.handoff import Handoff, Language, Positions, hand_off, show_offsets, snippet
-    from ckpt.importing import import_state, write_state
     from ckpt.inspection.explain import ErrorMatch, Explanation, KnownError, explain_error
     from ckpt.inspection.preflight import Readiness
     from ckpt.inspection.query import DescribedOperator, DescribedSource, QueryDescription, read_query
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from ckpt.migrate.changelog import Changelog, ChangelogSwitch, switch_changelog
     from ckpt.migrate.provider import ProviderMove, ToProvider, move_provider
     from ckpt.migrate.transform import Api, TransformMigration, TransformPlan
-    from ckpt.rewrite import Form, Rewrite, RewrittenUnit, rewrite_checkpoint
     from ckpt.spark.api import read_changes, read_initial_state, read_state
     from ckpt.spark.calls import Session, export_state, migrate_to_transform_with_state, verify_changelog
     from ckpt.spark.executors import on_spark
@@ -202,7 +202,7 @@ __all__ = [
 _LATER = {
     "ckpt.changes.apply": ("Receipt",),
     "ckpt.changes.run": ("How",),
-    "ckpt.copying": ("CheckpointCopy", "copy_checkpoint"),
+    "ckpt.copies.copy": ("CheckpointCopy", "copy_checkpoint"),
     "ckpt.inspection.explain": ("ErrorMatch", "Explanation", "KnownError", "explain_error"),
     "ckpt.state.reading.choose": ("Part", "StateDamaged"),
     "ckpt.state.export.request": (
@@ -232,8 +232,8 @@ _LATER = {
     "ckpt.inspection.preflight": ("Readiness",),
     "ckpt.changes.relocate": ("RelocationPlan",),
     "ckpt.changes.async_gap": ("RepairPlan", "Strategy", "repair_async"),
-    "ckpt.importing": ("import_state", "write_state"),
-    "ckpt.rewrite": ("Form", "Rewrite", "RewrittenUnit", "rewrite_checkpoint"),
+    "ckpt.copies.fill": ("import_state", "write_state"),
+    "ckpt.copies.rewrite": ("Form", "Rewrite", "RewrittenUnit", "rewrite_checkpoint"),
     "ckpt.live.sink.reader": ("read_sink",),
     "ckpt.live.sink.records": ("SinkKind", "SinkLog", "SinkWriter"),
     "ckpt.spark.api": ("read_changes", "read_initial_state", "read_state"),

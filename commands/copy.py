@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.copying import copy_checkpoint
+from ckpt.copies.copy import copy_checkpoint
 
 from . import options
 from .render.copying import CopyReport

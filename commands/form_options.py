@@ -16,7 +16,7 @@ from .progress import session
 from .watching import bar, interruptible
 
 if TYPE_CHECKING:
-    from ckpt.rewrite.writing import Watcher
+    from ckpt.copies.rewrite.writing import Watcher
     from ckpt.spark.executors import Executors
 
 

@@ -6,10 +6,10 @@ Importing this imports nothing of Spark.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ckpt.importing.filling import Filling
-from ckpt.importing.given import Given
-from ckpt.rewrite.moving import Move, Task
-from ckpt.rewrite.writing import NewState
+from ckpt.copies.fill.filling import Filling
+from ckpt.copies.fill.rows import Given
+from ckpt.copies.rewrite.moving import Move, Task
+from ckpt.copies.rewrite.writing import NewState
 from ckpt.spark import filling, rewriting
 from ckpt.spark.calls import ANY, Session
 
@@ -21,13 +21,13 @@ class Executors:
     session: Session
 
     def moved(self, move: Move, old: list[Task], new: list[Task]) -> Iterator[Mapping[str, int]]:
-        """As of ``ckpt.rewrite.moving.Moves``."""
+        """As of ``ckpt.copies.rewrite.moving.Moves``."""
         return rewriting.moved(self.session, move, old, new)
 
     def filled(
         self, given: Given, filling_: Filling, options: Mapping[str, str], state: NewState | None
     ) -> Iterator[Mapping[str, int]]:
-        """As of ``ckpt.importing.perform.Fills``."""
+        """As of ``ckpt.copies.fill.import_state.Fills``."""
         return filling.filled(self.session, given, filling_, options, state)
 
 

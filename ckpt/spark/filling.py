@@ -15,18 +15,18 @@ from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from ckpt.copying import select
+from ckpt.copies.copy import select
+from ckpt.copies.fill.export_folder import Export, open_export
+from ckpt.copies.fill.filling import Filling
+from ckpt.copies.fill.rows import Given, Piece, Taken, table_of, taken_from
+from ckpt.copies.fill.scatter import parcels, unpacked
+from ckpt.copies.rewrite.moving import Task
+from ckpt.copies.rewrite.plan import planned, stores_of
+from ckpt.copies.rewrite.spreading import places_of
+from ckpt.copies.rewrite.stores import Families
+from ckpt.copies.rewrite.writing import NewState
 from ckpt.errors import CkptError
-from ckpt.importing.exported import Export, open_export
-from ckpt.importing.filling import Filling
-from ckpt.importing.given import Given, Piece, Taken, table_of, taken_from
-from ckpt.importing.sharing import parcels, unpacked
 from ckpt.model import Operator, Provider, Store
-from ckpt.rewrite.moving import Task
-from ckpt.rewrite.plan import planned, stores_of
-from ckpt.rewrite.spreading import places_of
-from ckpt.rewrite.stores import Families
-from ckpt.rewrite.writing import NewState
 from ckpt.spark.calls import Session
 from ckpt.spark.tasks import Outcome, absolute, left, raise_refused, refused, written
 from ckpt.state.reading.choose import Wanted

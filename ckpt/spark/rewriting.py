@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from ckpt.copies.rewrite.moving import Move, Task
+from ckpt.copies.rewrite.stored_rows import Stored
 from ckpt.errors import CkptError
-from ckpt.rewrite.moving import Move, Task
-from ckpt.rewrite.stored import Stored
 from ckpt.spark.calls import Session
 from ckpt.spark.tasks import Outcome, absolute, left, raise_refused, refused, written
 

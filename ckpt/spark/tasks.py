@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ckpt.copying.placing import open_new
+from ckpt.copies.copy.placing import open_new
+from ckpt.copies.rewrite.moving import Task
+from ckpt.copies.rewrite.writing import folder_of
 from ckpt.errors import CkptError
-from ckpt.rewrite.moving import Task
-from ckpt.rewrite.writing import folder_of
 from ckpt.storage.locations import local_path
 
 

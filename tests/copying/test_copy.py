@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ckpt.checkpoint.reader import NotACheckpoint, open_checkpoint, read_checkpoint
-from ckpt.copying import copy_checkpoint, pieces, select
+from ckpt.copies.copy import copy_checkpoint, pieces, select
 from ckpt.errors import CkptError, NotFound
 from ckpt.inspection.inspection import inspect
 from ckpt.storage import open_storage, remote_writer

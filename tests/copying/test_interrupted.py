@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.copying import copy_checkpoint, pieces, select
-from ckpt.copying.selection import CannotCopy
+from ckpt.copies.copy import copy_checkpoint, pieces, select
+from ckpt.copies.copy.selection import CannotCopy
 from ckpt.errors import StorageError
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection.inspection import inspect
@@ -142,7 +142,7 @@ def test_a_large_file_that_is_written_meanwhile_is_not_mixed(
 
 MEASURED = """
 from pathlib import Path
-from ckpt.copying import copy_checkpoint
+from ckpt.copies.copy import copy_checkpoint
 copy_checkpoint("{checkpoint}", "{to}")
 print(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")))
 """

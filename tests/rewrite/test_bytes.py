@@ -11,6 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckpt.copies.rewrite.snapshots import rocksdb_snapshot
+from ckpt.copies.rewrite.stored_rows import stored
+from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import CkptError
 from ckpt.formats.rows import cells
 from ckpt.formats.rows.codecs import compressed, decompressed
@@ -18,9 +21,6 @@ from ckpt.formats.rows.key_bytes import encoded
 from ckpt.formats.rows.murmur3 import partition_of
 from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.rows.types import arrow_type
-from ckpt.rewrite.snapshots import rocksdb_snapshot
-from ckpt.rewrite.stored import stored
-from ckpt.rewrite.stores import Families
 from ckpt.state.native.temporary import no_room
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 import ckpt
+from ckpt.copies.rewrite import moving
+from ckpt.copies.rewrite.dropping import dropping_for
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import array_of, struct_of
 from ckpt.model import Json
-from ckpt.rewrite import moving
-from ckpt.rewrite.dropping import dropping_for
 from tests.conftest import Ckpt
 from tests.places import SAMPLES
 from tests.rewrite.test_rewrite import STATEFUL

@@ -12,10 +12,10 @@ import pytest
 from pyarrow import parquet
 
 import ckpt as library
+from ckpt.copies.fill.errors import Misfit
+from ckpt.copies.fill.fitting import fitted
+from ckpt.copies.fill.frames import columns_from
 from ckpt.formats.types import struct_of
-from ckpt.importing.fitting import fitted
-from ckpt.importing.frames import columns_from
-from ckpt.importing.trouble import Misfit
 from ckpt.model import Json
 from tests.conftest import Ckpt
 from tests.places import SAMPLES

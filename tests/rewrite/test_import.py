@@ -12,8 +12,8 @@ import pytest
 from pyarrow import parquet
 
 import ckpt
+from ckpt.copies.rewrite.writing import NewState
 from ckpt.errors import CkptError, UsageError
-from ckpt.rewrite.writing import NewState
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.native.states import VERSIONS, recorded

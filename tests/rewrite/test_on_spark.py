@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import ckpt
+from ckpt.copies.rewrite.dropping import Key
 from ckpt.errors import CkptError
-from ckpt.rewrite.dropping import Key
 from tests.conftest import CopyOf
 from tests.places import SAMPLES
 from tests.rewrite.continuing import state

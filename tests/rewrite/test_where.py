@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 import pytest
 
 import ckpt
+from ckpt.copies.rewrite import moving
+from ckpt.copies.rewrite.condition import can_take, parsed
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.types import array_of, map_of, struct_of
 from ckpt.model import Json
-from ckpt.rewrite import moving
-from ckpt.rewrite.condition import can_take, parsed
 from tests.conftest import Ckpt
 from tests.native.states import recorded
 from tests.places import SAMPLES

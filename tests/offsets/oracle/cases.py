@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ckpt.changes.offsets import OffsetsPlan, set_offsets
-from ckpt.copying import copy_checkpoint
+from ckpt.copies.copy import copy_checkpoint
 from tests.offsets.running import moved
 from tests.oracle import answers as oracle
 from tests.oracle.cases import SAMPLES, Case

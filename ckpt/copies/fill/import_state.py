@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from ckpt.copying import select
-from ckpt.copying.placing import check_apart, options_for
+from ckpt.copies.copy import select
+from ckpt.copies.copy.placing import check_apart, options_for
+from ckpt.copies.fill.export_folder import Export, open_export
+from ckpt.copies.fill.filling import Filling, is_keyless
+from ckpt.copies.fill.rows import Frames, Given, table_of, taken
+from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, planned, stores_of
+from ckpt.copies.rewrite.writing import Making, NewState, Watcher, check_form
 from ckpt.errors import CkptError
-from ckpt.importing.exported import Export, open_export
-from ckpt.importing.filling import Filling, is_keyless
-from ckpt.importing.given import Frames, Given, table_of, taken
-from ckpt.rewrite.plan import Rewrite, RewrittenUnit, planned, stores_of
-from ckpt.rewrite.writing import Making, NewState, Watcher, check_form
 from ckpt.state.native.show import count_state
 from ckpt.state.reading.choose import Wanted
 from ckpt.state.reading.reading import Chosen, Question, choose

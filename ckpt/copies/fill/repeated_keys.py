@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from ckpt import settings
+from ckpt.copies.fill.errors import Misfit
+from ckpt.copies.fill.fitting import struct
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import name_and_type, named_fields, struct_of
-from ckpt.importing.fitting import struct
-from ckpt.importing.trouble import Misfit
 from ckpt.model import Json, Operator
 from ckpt.state.reading.units import StateUnit
 

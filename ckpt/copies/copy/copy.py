@@ -9,9 +9,9 @@ from functools import partial
 from ckpt.changes.steps import Changed, sidecar
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.copying.pieces import Pieces, is_large
-from ckpt.copying.placing import AT_ONCE, Placing, check_apart, incomplete, open_new, options_for
-from ckpt.copying.selection import Selection, select
+from ckpt.copies.copy.pieces import Pieces, is_large
+from ckpt.copies.copy.placing import AT_ONCE, Placing, check_apart, incomplete, open_new, options_for
+from ckpt.copies.copy.selection import Selection, select
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.metadata import build_metadata, parse_metadata
 from ckpt.formats.sidecars import build_hadoop_sidecar

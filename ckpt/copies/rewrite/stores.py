@@ -14,6 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from ckpt.copies.rewrite.dropping import Column
+from ckpt.copies.rewrite.filtering import Leaving
+from ckpt.copies.rewrite.spreading import grouping_of, is_single, partitions_for
+from ckpt.copies.rewrite.stored_rows import Stored, array_of, behind, bounds, memory, stored, without_first
 from ckpt.formats.rows import avro, cells
 from ckpt.formats.rows.arrow import copied
 from ckpt.formats.rows.errors import Undecodable
@@ -22,10 +26,6 @@ from ckpt.formats.rows.rows import VERSION, WORD, Rows
 from ckpt.formats.rows.unsafe import structs_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Provider, Store
-from ckpt.rewrite.dropping import Column
-from ckpt.rewrite.filtering import Leaving
-from ckpt.rewrite.spreading import grouping_of, is_single, partitions_for
-from ckpt.rewrite.stored import Stored, array_of, behind, bounds, memory, stored, without_first
 from ckpt.state.native import hdfs, rocksdb
 from ckpt.state.native.entries import Entries, decoded_bytes, decoded_rows, elements
 from ckpt.state.native.layout import Layout

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ckpt.copies.fill.filling import partitions_of_rows
+from ckpt.copies.fill.rows import Taken, joined
+from ckpt.copies.rewrite.spreading import places_of
+from ckpt.copies.rewrite.stored_rows import division
 from ckpt.formats.rows.arrow import whole
-from ckpt.importing.filling import partitions_of_rows
-from ckpt.importing.given import Taken, joined
 from ckpt.model import Operator, Store
-from ckpt.rewrite.spreading import places_of
-from ckpt.rewrite.stored import division
 from ckpt.state.reading.units import StateUnit
 
 _MATCHED, _ROW = "matched", "row"

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ckpt.copies.fill.errors import Misfit
+from ckpt.copies.fill.frames import MATCHED
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import named_fields
-from ckpt.importing.frames import MATCHED
-from ckpt.importing.trouble import Misfit
 from ckpt.model import Json
 from ckpt.state.native.entries import entries_of
 from ckpt.state.native.layout import layout_of

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ckpt.copies.fill.errors import Misfit
+from ckpt.copies.fill.fitting import struct
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.keys_writer import MakeRows, versioned
 from ckpt.formats.types import named_fields
-from ckpt.importing.fitting import struct
-from ckpt.importing.trouble import Misfit
 from ckpt.model import Json
 from ckpt.state.native.groups import groups_of, occurrences
 from ckpt.state.reading.columns import TTL
@@ -36,7 +36,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a unit, as ``ckpt.importing.frames`` gives them."""
+    """The rows of a unit, as ``ckpt.copies.fill.frames`` gives them."""
 
     unit: StateUnit
     columns: Sequence[Any]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ckpt.copies.fill.errors import Misfit
 from ckpt.formats.rows.arrow import validity
 from ckpt.formats.rows.types import Shape, arrow_type, own_type, shape_of
 from ckpt.formats.types import fields_of, named_fields
-from ckpt.importing.trouble import Misfit
 from ckpt.model import Json
 from ckpt.state.reading.columns import type_names
 

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from ckpt.copies.fill.delta import LOG, delta_files
+from ckpt.copies.fill.rows import Piece
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats.types import fields_of, named_fields
-from ckpt.importing.delta import LOG, delta_files
-from ckpt.importing.given import Piece
 from ckpt.model import Json
 from ckpt.state.export.targets import MANIFEST, Format, Shape
 from ckpt.storage import Listing, Storage, open_storage

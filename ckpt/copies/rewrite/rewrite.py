@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from ckpt.copying import select
-from ckpt.copying.placing import check_apart, options_for
+from ckpt.copies.copy import select
+from ckpt.copies.copy.placing import check_apart, options_for
+from ckpt.copies.rewrite.dropping import NOTHING, Key, read_keys
+from ckpt.copies.rewrite.moving import Moves, Processes, moved
+from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, planned
+from ckpt.copies.rewrite.stores import Tally
+from ckpt.copies.rewrite.writing import Making, Watcher, check_form
 from ckpt.errors import UsageError
-from ckpt.rewrite.dropping import NOTHING, Key, read_keys
-from ckpt.rewrite.moving import Moves, Processes, moved
-from ckpt.rewrite.plan import Rewrite, RewrittenUnit, planned
-from ckpt.rewrite.stores import Tally
-from ckpt.rewrite.writing import Making, Watcher, check_form
 from ckpt.state.native.layout import layout_of
 from ckpt.state.reading.choose import Wanted
 from ckpt.state.reading.reading import Chosen, Question, choose

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from ckpt.copying.pieces import Pieces
+from ckpt.copies.copy.pieces import Pieces
 from ckpt.errors import CkptError, StorageError, UsageError
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.storage import Storage, open_storage

@@ -12,15 +12,15 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from ckpt.copies.rewrite.condition import Condition, can_take, known_as, listed, parsed
+from ckpt.copies.rewrite.dropping import Column, Dropping
+from ckpt.copies.rewrite.spreading import columns_of, is_single
 from ckpt.errors import UsageError
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.arrow import structs
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.types import struct_of
 from ckpt.model import Operator
-from ckpt.rewrite.condition import Condition, can_take, known_as, listed, parsed
-from ckpt.rewrite.dropping import Column, Dropping
-from ckpt.rewrite.spreading import columns_of, is_single
 from ckpt.state.native.batches import columns_of as columns_of_unit
 from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries
 from ckpt.state.native.layout import Layout, layout_of

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ckpt.copies.fill.errors import Misfit
+from ckpt.copies.fill.fitting import fitted, not_null, struct
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
-from ckpt.importing.fitting import fitted, not_null, struct
-from ckpt.importing.trouble import Misfit
 from ckpt.model import Json
 from ckpt.state.native.batches import columns_of
 from ckpt.state.reading.columns import BLURRED, PARTITION, Column, all_may_be_null, blurred, holds_void

@@ -17,13 +17,13 @@ from typing import Any
 from uuid import uuid4
 
 from ckpt.checkpoint.state.folders import SSTS
+from ckpt.copies.rewrite.stored_rows import Stored, records
+from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import CkptError
 from ckpt.formats.rows.codecs import compressed, decompressed
 from ckpt.formats.rows.rocksdb import library
 from ckpt.formats.statefiles import LZ4
 from ckpt.model import Json
-from ckpt.rewrite.stored import Stored, records
-from ckpt.rewrite.stores import Families
 from ckpt.state.native.temporary import no_room, temporary
 from ckpt.storage.base import one_line
 

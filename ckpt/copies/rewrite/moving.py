@@ -20,15 +20,15 @@ import pyarrow as pa
 
 from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form
+from ckpt.copies.rewrite.dropping import NOTHING, Dropping, Key
+from ckpt.copies.rewrite.filtering import Leaving
+from ckpt.copies.rewrite.plan import Rewrite, leaving_for, stores_of
+from ckpt.copies.rewrite.spreading import is_single, places_of
+from ckpt.copies.rewrite.stored_rows import Stored, division, together
+from ckpt.copies.rewrite.stores import Families, Moving, Tally, families_of
+from ckpt.copies.rewrite.writing import NewState
 from ckpt.model import Operator, Provider, Store
 from ckpt.processes import in_any_order
-from ckpt.rewrite.dropping import NOTHING, Dropping, Key
-from ckpt.rewrite.filtering import Leaving
-from ckpt.rewrite.plan import Rewrite, leaving_for, stores_of
-from ckpt.rewrite.spreading import is_single, places_of
-from ckpt.rewrite.stored import Stored, division, together
-from ckpt.rewrite.stores import Families, Moving, Tally, families_of
-from ckpt.rewrite.writing import NewState
 from ckpt.state.native.layout import delimiter_of
 from ckpt.state.native.partitions import processes_for
 from ckpt.state.native.store_files import StoreFiles, files_of

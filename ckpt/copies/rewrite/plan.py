@@ -9,16 +9,16 @@ from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, why_not
-from ckpt.copying import Selection
+from ckpt.copies.copy import Selection
+from ckpt.copies.rewrite.dropping import Dropping, Key, check_known, dropping_for
+from ckpt.copies.rewrite.filtering import Leaving, filters_for
+from ckpt.copies.rewrite.logs import CannotRewrite, commit_with, offsets_with, operator_with
+from ckpt.copies.rewrite.spreading import columns_of
 from ckpt.formats.metadata import build_metadata
 from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.checks.first_start import into_noop, sinks_have_it
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Operator, Provider, Store
-from ckpt.rewrite.dropping import Dropping, Key, check_known, dropping_for
-from ckpt.rewrite.filtering import Leaving, filters_for
-from ckpt.rewrite.logs import CannotRewrite, commit_with, offsets_with, operator_with
-from ckpt.rewrite.spreading import columns_of
 from ckpt.state.native.store_files import context_of
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit

@@ -10,6 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt import settings
+from ckpt.copies.fill.contents import Content, Rows, contents_of
+from ckpt.copies.fill.errors import Misfit
+from ckpt.copies.fill.fitting import lists_of, struct
+from ckpt.copies.fill.join_matches import matched_of
+from ckpt.copies.fill.repeated_keys import must_agree
+from ckpt.copies.fill.rows import Taken
+from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, stores_of
+from ckpt.copies.rewrite.spreading import grouping_of, grouping_of_unit, is_single, partitions_for, places_of
+from ckpt.copies.rewrite.stored_rows import Stored, division, stored, together
+from ckpt.copies.rewrite.stores import Families, families_of
+from ckpt.copies.rewrite.writing import NewState
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows import avro_writer
 from ckpt.formats.rows.arrow import fixed
@@ -18,18 +29,7 @@ from ckpt.formats.rows.keys import no_prefix, prefix
 from ckpt.formats.rows.keys_writer import MakeRows, key_blobs, versioned
 from ckpt.formats.rows.unsafe_writer import memory, rows_from
 from ckpt.formats.types import fields_of, named_fields
-from ckpt.importing.contents import Content, Rows, contents_of
-from ckpt.importing.fitting import lists_of, struct
-from ckpt.importing.given import Taken
-from ckpt.importing.matched import matched_of
-from ckpt.importing.repeated import must_agree
-from ckpt.importing.trouble import Misfit
 from ckpt.model import Json, Operator, Provider, Store
-from ckpt.rewrite.plan import Rewrite, RewrittenUnit, stores_of
-from ckpt.rewrite.spreading import grouping_of, grouping_of_unit, is_single, partitions_for, places_of
-from ckpt.rewrite.stored import Stored, division, stored, together
-from ckpt.rewrite.stores import Families, families_of
-from ckpt.rewrite.writing import NewState
 from ckpt.state.native.layout import delimiter_of
 from ckpt.state.native.store_files import files_of
 from ckpt.state.reading.columns import holds_void

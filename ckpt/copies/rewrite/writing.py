@@ -12,17 +12,17 @@ from ckpt.changes.steps import Changed
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.folders import STATE
-from ckpt.copying import Selection
-from ckpt.copying.placing import Placing, incomplete, open_new, options_for
+from ckpt.copies.copy import Selection
+from ckpt.copies.copy.placing import Placing, incomplete, open_new, options_for
+from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, stores_of
+from ckpt.copies.rewrite.snapshots import hdfs_snapshot, rocksdb_snapshot
+from ckpt.copies.rewrite.spreading import places_of
+from ckpt.copies.rewrite.stored_rows import Stored
+from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import StorageError, UsageError
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.inspection import inspect
 from ckpt.model import Operator, Provider, Store
-from ckpt.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, stores_of
-from ckpt.rewrite.snapshots import hdfs_snapshot, rocksdb_snapshot
-from ckpt.rewrite.spreading import places_of
-from ckpt.rewrite.stored import Stored
-from ckpt.rewrite.stores import Families
 from ckpt.state.reading.choose import Wanted
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.storage.locations import spark_uri

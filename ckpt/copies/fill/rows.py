@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from ckpt.copies.fill.errors import Misfit
+from ckpt.copies.fill.frames import MATCHED, columns_from
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields
-from ckpt.importing.frames import MATCHED, columns_from
-from ckpt.importing.trouble import Misfit
 from ckpt.state.reading.units import StateUnit
 from ckpt.storage.base import one_line
 
