@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ckpt.copies.copy import CheckpointCopy, copy_checkpoint
     from ckpt.copies.fill import import_state, write_state
     from ckpt.copies.rewrite import Form, Rewrite, RewrittenUnit, rewrite_checkpoint
-    from ckpt.handoff import Handoff, Language, Positions, hand_off, show_offsets, snippet
     from ckpt.inspection.explain import ErrorMatch, Explanation, KnownError, explain_error
     from ckpt.inspection.preflight import Readiness
     from ckpt.inspection.query import DescribedOperator, DescribedSource, QueryDescription, read_query
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from ckpt.live.sink.reader import read_sink
     from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
     from ckpt.migrate.changelog import Changelog, ChangelogSwitch, switch_changelog
+    from ckpt.migrate.handoff import Handoff, Language, Positions, hand_off, show_offsets, snippet
     from ckpt.migrate.provider import ProviderMove, ToProvider, move_provider
     from ckpt.migrate.transform import Api, TransformMigration, TransformPlan
     from ckpt.spark.api import read_changes, read_initial_state, read_state
@@ -216,7 +216,7 @@ _LATER = {
     ),
     "ckpt.state.export.targets": ("Format", "Mode", "Shape"),
     "ckpt.inspection.scan": ("Scan", "ScannedCheckpoint", "ScannedRoot", "WorstFinding", "scan"),
-    "ckpt.handoff": ("Handoff", "Language", "Positions", "hand_off", "show_offsets", "snippet"),
+    "ckpt.migrate.handoff": ("Handoff", "Language", "Positions", "hand_off", "show_offsets", "snippet"),
     "ckpt.live.asking": ("ask_sources",),
     "ckpt.live.options": ("source_options",),
     "ckpt.live.records": ("LiveSource",),

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ckpt.errors import CkptError
-from ckpt.handoff import Language, hand_off, snippet
+from ckpt.migrate.handoff import Language, hand_off, snippet
 
 from . import options
 from .render.handoff import HandoffReport

@@ -6,7 +6,7 @@ import typer
 
 from ckpt.changes.offsets import export_offsets, import_offsets, set_offsets
 from ckpt.errors import CkptError, UsageError
-from ckpt.handoff import show_offsets
+from ckpt.migrate.handoff import show_offsets
 from ckpt.storage.argument_files import read_text
 
 from . import change_options, options

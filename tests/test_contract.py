@@ -12,10 +12,10 @@ from ckpt import __version__, migrate
 from ckpt.checkpoint import reader
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.offsets import SourceType
-from ckpt.handoff import Begin
 from ckpt.inspection import inspection
 from ckpt.live.kafka.rules import Fate
 from ckpt.live.outlook import SourceOutcome
+from ckpt.migrate.handoff import Begin
 from ckpt.migrate.transform import Api, TimeMode
 from ckpt.migrate.variables import Form
 from ckpt.model import Kind, Provider

@@ -13,9 +13,9 @@ from enum import StrEnum
 from ckpt import settings
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.migrate.comparison import Comparison, TwoWays, two_ways
 from ckpt.migrate.provider import ToProvider, is_rewritable, rewrite_command
-from ckpt.migrate.two_ways import Comparison, TwoWays, two_ways
-from ckpt.migrate.written import Written, written
+from ckpt.migrate.written_versions import Written, written
 from ckpt.model import Kind, Provider, StateInventory
 from ckpt.versions import Progress
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
+from ckpt.migrate.comparison import Comparison
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
-from ckpt.migrate.two_ways import Comparison
 from ckpt.spark.needs import SparkMissing, pyspark_version
 from ckpt.state.export.engines import without_spark
 from ckpt.state.export.obstacles import must_be_free

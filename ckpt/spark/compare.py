@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.migrate.two_ways import Carried, Compared, TwoWays
+from ckpt.migrate.comparison import Carried, Compared, TwoWays
 from ckpt.spark.needs import pyspark_version
 from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame

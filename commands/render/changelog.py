@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ckpt import settings
 from ckpt.migrate import Changelog, ChangelogSwitch, ComparisonVerdict, SwitchOutcome
-from ckpt.migrate.written import Version, Written
+from ckpt.migrate.written_versions import Version, Written
 from ckpt.model import Provider, Store
 from ckpt.texts import quoted_path
 

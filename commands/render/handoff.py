@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.handoff import Begin, Handoff, SourceStart
+from ckpt.migrate.handoff import Begin, Handoff, SourceStart
 from ckpt.texts import instant, quoted_path
 
 from ..exits import Exit

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.changes.offsets import OffsetsPlan, document_of
-from ckpt.handoff import Positions
+from ckpt.migrate.handoff import Positions
 from ckpt.texts import quoted
 
 from ..exits import Exit

@@ -8,9 +8,9 @@ from py4j.protocol import Py4JError
 from ckpt.changes.relocate.spark_root import root_of
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.text import quoted
-from ckpt.handoff.plan import hand_off
-from ckpt.handoff.snippets import Language, snippet
 from ckpt.migrate.generate.text import plain
+from ckpt.migrate.handoff.plan import hand_off
+from ckpt.migrate.handoff.snippets import Language, snippet
 from ckpt.spark.trouble import SparkFailed, spark_failures
 from ckpt.storage import open_storage
 from ckpt.storage.errors import explain

@@ -22,7 +22,7 @@ from ckpt.checkpoint.sources.offsets import (
     decode,
 )
 from ckpt.formats.compaction import CompactibleLog
-from ckpt.handoff.starts import NOT_READ
+from ckpt.migrate.handoff.starts import NOT_READ
 from ckpt.model import Json
 from ckpt.restart.forecast import SourceRange
 from ckpt.storage.base import one_line

@@ -19,9 +19,9 @@ from ckpt.checkpoint.sources.offsets import FileOffset, SourceType, decode, in_o
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.compaction import DEFAULT_INTERVAL
 from ckpt.formats.names import COMPACT
-from ckpt.handoff.plan import recreated_topics
-from ckpt.handoff.starts import source_start
 from ckpt.inspection.inspection import inspect
+from ckpt.migrate.handoff.plan import recreated_topics
+from ckpt.migrate.handoff.starts import source_start
 from ckpt.model import Kind, Unreadable
 from ckpt.restart.forecast import SourceRange, source_ranges
 from ckpt.storage import Storage

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from textwrap import wrap
 
 from ckpt.checkpoint.sources.offsets import KafkaOffset, SourceType, decode
-from ckpt.handoff import Begin, SourceStart
-from ckpt.migrate.generate.seen import MOST_IN_CODE, format_of
+from ckpt.migrate.generate.files_read import MOST_IN_CODE, format_of
 from ckpt.migrate.generate.text import exploded, literal, plain
+from ckpt.migrate.handoff import Begin, SourceStart
 
 _FROM_PATH = (SourceType.DELTA, SourceType.FILE)
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
-from ckpt.handoff.starts import Begin, SourceStart
 from ckpt.inspection.inspection import RatedFinding
+from ckpt.migrate.handoff.starts import Begin, SourceStart
 from ckpt.model import QueryMetadata
 from ckpt.restart.diagnoses.others import OFFSETS_WENT_BACK
 from ckpt.restart.sinks import SINKS

@@ -7,9 +7,9 @@ from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.offsets import RateMicroBatchOffset, SourceType, SourceView, decode, source_views
-from ckpt.handoff.plan import recreated_topics
-from ckpt.handoff.starts import NOT_READ, source_start
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.migrate.handoff.plan import recreated_topics
+from ckpt.migrate.handoff.starts import NOT_READ, source_start
 from ckpt.model import Json, Kind, Unreadable
 from ckpt.restart.forecast import SourceRange, source_ranges
 from ckpt.storage import Storage, open_storage

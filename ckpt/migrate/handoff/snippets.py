@@ -6,8 +6,8 @@ from enum import StrEnum
 from textwrap import wrap
 
 from ckpt.errors import CkptError
-from ckpt.handoff.plan import Handoff
-from ckpt.handoff.starts import Begin, SourceStart
+from ckpt.migrate.handoff.plan import Handoff
+from ckpt.migrate.handoff.starts import Begin, SourceStart
 from ckpt.texts import instant, masked
 
 MOST_FILES = 5_000

@@ -15,7 +15,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
-from ckpt.migrate.written import Written
+from ckpt.migrate.written_versions import Written
 from ckpt.model import Provider
 from ckpt.storage import Listing
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ckpt.formats.limits import LARGEST_SOURCE_LOG
 from ckpt.formats.names import COMPACT, compactible_id
 from ckpt.formats.sourcelogs import parse_source_log
-from ckpt.handoff.starts import file_path
+from ckpt.migrate.handoff.starts import file_path
 from ckpt.model import Unreadable
 from ckpt.storage import Listing, ReadRequest, Storage
 

@@ -12,10 +12,10 @@ from ckpt.checkpoint.sources.advance import advances
 from ckpt.checkpoint.sources.file_logs import source_folder
 from ckpt.checkpoint.sources.offsets import FileOffset, decode, source_views
 from ckpt.checkpoint.state.ranges import Ranges, common, ranges_of
-from ckpt.handoff.caveats import SinkMeaning, doubts, sinks, skipped, warnings
-from ckpt.handoff.files_read import files_read
-from ckpt.handoff.starts import SourceStart, in_doubt, source_start
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.migrate.handoff.caveats import SinkMeaning, doubts, sinks, skipped, warnings
+from ckpt.migrate.handoff.files_read import files_read
+from ckpt.migrate.handoff.starts import SourceStart, in_doubt, source_start
 from ckpt.model import Kind, Unreadable
 from ckpt.restart.forecast import SourceRange, source_ranges
 from ckpt.storage import Storage, open_storage
