@@ -30,7 +30,7 @@ from benchmarks.many_keys import PROVIDERS
 from benchmarks.many_keys import made as many_keys
 from benchmarks.measure import Pairs, Run, alternated, heading
 from ckpt.spark import export as exporting
-from ckpt.spark.needs import pyspark_version
+from ckpt.spark.installed import pyspark_version
 from ckpt.spark.session import session
 from ckpt.state.export.targets import Format, Mode, Shape, target
 from ckpt.state.reading.reading import Question, plan_readings

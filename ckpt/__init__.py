@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from ckpt.migrate.transform import Api, TransformMigration, TransformPlan
     from ckpt.spark.api import read_changes, read_initial_state, read_state
     from ckpt.spark.calls import Session, export_state, migrate_to_transform_with_state, verify_changelog
+    from ckpt.spark.errors import SparkFailed
     from ckpt.spark.executors import on_spark
-    from ckpt.spark.needs import SparkMissing
+    from ckpt.spark.installed import SparkMissing
     from ckpt.spark.preflight import describe_query, preflight
-    from ckpt.spark.trouble import SparkFailed
     from ckpt.state.export.request import (
         Action,
         Engine,
@@ -238,10 +238,10 @@ _LATER = {
     "ckpt.live.sink.records": ("SinkKind", "SinkLog", "SinkWriter"),
     "ckpt.spark.api": ("read_changes", "read_initial_state", "read_state"),
     "ckpt.spark.calls": ("Session", "export_state", "migrate_to_transform_with_state", "verify_changelog"),
-    "ckpt.spark.needs": ("SparkMissing",),
+    "ckpt.spark.installed": ("SparkMissing",),
     "ckpt.spark.executors": ("on_spark",),
     "ckpt.spark.preflight": ("describe_query", "preflight"),
-    "ckpt.spark.trouble": ("SparkFailed",),
+    "ckpt.spark.errors": ("SparkFailed",),
     "ckpt.state.reading.units": ("StateUnit", "state_units"),
     "ckpt.changes.offsets": (
         "ImportPlan",

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ckpt.errors import UsageError
 from ckpt.spark.export import shaped
 from ckpt.spark.initial import initial_frame
-from ckpt.spark.needs import pyspark_version
+from ckpt.spark.installed import pyspark_version
 from ckpt.state.export.targets import Shape
 from ckpt.state.reading.choose import Part, Wanted
 from ckpt.state.reading.initial import plan_initial_state

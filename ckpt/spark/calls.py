@@ -8,7 +8,7 @@ from ckpt.errors import CkptError, UsageError, argument
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
 from ckpt.migrate.comparison import Comparison
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
-from ckpt.spark.needs import SparkMissing, pyspark_version
+from ckpt.spark.installed import SparkMissing, pyspark_version
 from ckpt.state.export.engines import without_spark
 from ckpt.state.export.obstacles import must_be_free
 from ckpt.state.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport, plan_export

@@ -12,10 +12,10 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.migrate.comparison import Carried, Compared, TwoWays
-from ckpt.spark.needs import pyspark_version
+from ckpt.spark.errors import spark_failures
+from ckpt.spark.installed import pyspark_version
 from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame
-from ckpt.spark.trouble import spark_failures
 from ckpt.state.reading.choose import Wanted
 from ckpt.state.reading.reading import Question, Reading, plan_readings
 from ckpt.state.reading.units import UnitKind, state_units

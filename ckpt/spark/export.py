@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 
 from ckpt.errors import UsageError
 from ckpt.model import Json
+from ckpt.spark.errors import spark_failures
 from ckpt.spark.files import Files, Staged
 from ckpt.spark.initial import initial_frame
 from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame
 from ckpt.spark.shapes import flat, schema_of
-from ckpt.spark.trouble import spark_failures
 from ckpt.state.export.manifest import manifest, manifest_of_all
 from ckpt.state.export.targets import MANIFEST, ExportTarget, Format, Mode, Shape, check_types
 from ckpt.state.reading.columns import Column, Columns, top_columns

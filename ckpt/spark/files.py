@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ckpt.errors import CkptError
-from ckpt.spark.trouble import SparkFailed, spark_failures
+from ckpt.spark.errors import SparkFailed, spark_failures
 from ckpt.state.export.targets import ExportTarget, check_what_is_there, folder_and_name
 
 _RENAMED_AT_ONCE = ("file:", "hdfs:")  # elsewhere renaming a folder may be copying its files one by one

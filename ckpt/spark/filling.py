@@ -125,12 +125,12 @@ def filled(
 
     ``filling`` says what is to be filled, and gets the counts. Raises CkptError, after yielding what tasks had written.
     """
-    from ckpt.spark.needs import pyspark_version
+    from ckpt.spark.installed import pyspark_version
 
     pyspark_version()
+    from ckpt.spark.errors import spark_failures
     from ckpt.spark.session import classic
     from ckpt.spark.session import session as opened
-    from ckpt.spark.trouble import spark_failures
 
     text = _place(given, filling, options, state)
     here = Workplace(json.loads(text), filling.chosen, filling, given if isinstance(given, Export) else None)

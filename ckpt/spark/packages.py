@@ -14,7 +14,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from ckpt.errors import CkptError
-from ckpt.spark.needs import SparkMissing
+from ckpt.spark.installed import SparkMissing
 from ckpt.storage.base import one_line
 
 SPARK_CATALOG = "spark_catalog"

@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame
 
 from ckpt.errors import UsageError
 from ckpt.inspection.checks.query import SparkAnswer
+from ckpt.spark.errors import words_of
 from ckpt.spark.session import classic
-from ckpt.spark.trouble import words_of
 
 _STREAMING = "org.apache.spark.sql.execution.streaming."
 _INCREMENTAL = ("runtime.IncrementalExecution", "IncrementalExecution")

@@ -22,7 +22,7 @@ from ckpt.live.sink.reader import sink_of
 from ckpt.model import OperatorMetadata
 from ckpt.restart.recorded_settings import recorded_settings_of
 from ckpt.spark.describing import describe, scratch
-from ckpt.spark.needs import SparkMissing
+from ckpt.spark.installed import SparkMissing
 from ckpt.spark.planning import Planner, Refusal
 from ckpt.storage import open_storage
 from ckpt.storage.base import Listing

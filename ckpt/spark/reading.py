@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from ckpt.spark.errors import spark_failures
 from ckpt.spark.session import classic, cloned, handed_over
-from ckpt.spark.trouble import spark_failures
 from ckpt.state.reading.mount import ROOT, VIEW, Mount
 from ckpt.state.reading.reading import Reading
 from ckpt.state.reading.units import StateUnit, UnitKind

@@ -24,12 +24,12 @@ _Part: TypeAlias = tuple[Outcome | None, bytes | None]
 
 def moved(session: Session, move: Move, old: list[Task], new: list[Task]) -> Iterator[Mapping[str, int]]:
     """Have executors move the rows. Raises CkptError."""
-    from ckpt.spark.needs import pyspark_version
+    from ckpt.spark.installed import pyspark_version
 
     pyspark_version()
+    from ckpt.spark.errors import spark_failures
     from ckpt.spark.session import classic
     from ckpt.spark.session import session as opened
-    from ckpt.spark.trouble import spark_failures
 
     place = json.dumps({**move.place(), **{name: absolute(move.place()[name]) for name in ("uri", "into")}})
     spread = {task[:2] for task in old}

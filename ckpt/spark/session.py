@@ -10,9 +10,9 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import UsageError
-from ckpt.spark.needs import SparkMissing, check_delta, check_java
+from ckpt.spark.errors import SparkFailed, spark_failures
+from ckpt.spark.installed import SparkMissing, check_delta, check_java
 from ckpt.spark.packages import DELTA_CATALOG, SPARK_CATALOG, load_packages, with_delta
-from ckpt.spark.trouble import SparkFailed, spark_failures
 
 _QUIET = Path(__file__).parent / "log4j2.properties"
 _LOCAL = {

@@ -8,10 +8,10 @@ from pyspark.sql import functions as F
 from ckpt.errors import UsageError
 from ckpt.migrate.generate import processor_code, seen_folder, start_code, too_many_for_code
 from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan
+from ckpt.spark.errors import spark_failures
 from ckpt.spark.files import Files, Staged
 from ckpt.spark.initial import initial_frame
 from ckpt.spark.progress import Watcher, watched
-from ckpt.spark.trouble import spark_failures
 from ckpt.state.export.targets import ExportTarget, Mode, check_types
 
 

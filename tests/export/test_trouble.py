@@ -2,7 +2,7 @@
 
 import pytest
 
-from ckpt.spark.trouble import SparkFailed, spark_failures
+from ckpt.spark.errors import SparkFailed, spark_failures
 
 pyspark = pytest.importorskip("pyspark")
 TRACEBACK = """An exception was thrown from the Python worker:

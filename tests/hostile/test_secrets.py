@@ -11,7 +11,7 @@ from ckpt.formats.text import quoted
 from ckpt.migrate.generate.text import plain
 from ckpt.migrate.handoff.plan import hand_off
 from ckpt.migrate.handoff.snippets import Language, snippet
-from ckpt.spark.trouble import SparkFailed, spark_failures
+from ckpt.spark.errors import SparkFailed, spark_failures
 from ckpt.storage import open_storage
 from ckpt.storage.errors import explain
 from ckpt.texts import masked, masked_json, quoted_path

@@ -20,7 +20,7 @@ from ckpt.errors import CkptError
 from ckpt.migrate.generate import processor_code, start_code
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform
 from ckpt.migrate.variables import Form, Variable
-from ckpt.spark.needs import pyspark_version
+from ckpt.spark.installed import pyspark_version
 from ckpt.spark.transform import write_transform
 from ckpt.versions import Spark
 from tests.places import SAMPLE_NAMES, SAMPLES
