@@ -32,7 +32,8 @@ from benchmarks.measure import Pairs, Run, alternated, heading
 from ckpt.spark import export as exporting
 from ckpt.spark.installed import pyspark_version
 from ckpt.spark.session import session
-from ckpt.state.export.targets import Format, Mode, Shape, target
+from ckpt.state.export.targets import Format, Mode, target
+from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.reading import Question, plan_readings
 
 MEMORY = {"spark.driver.memory": "4g"}  # HDFS-backed state is held in memory, partition by partition

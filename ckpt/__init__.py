@@ -17,31 +17,41 @@ from ckpt.versions import Spark, __version__
 
 if TYPE_CHECKING:
     from ckpt.changes.apply import Receipt
-    from ckpt.changes.async_gap import RepairPlan, Strategy, repair_async
+    from ckpt.changes.async_gap.plan import RepairPlan, Strategy
+    from ckpt.changes.async_gap.repair_async import repair_async
     from ckpt.changes.fixes.choices import Cost, WayName
     from ckpt.changes.fixes.repair import Way, WaysPlan, repair_checkpoint
-    from ckpt.changes.offsets import ImportPlan, OffsetsPlan, document_of, export_offsets, import_offsets, set_offsets
-    from ckpt.changes.prune import Pruned, PrunePlan
-    from ckpt.changes.prune import prune as prune_checkpoint
-    from ckpt.changes.relocate import RelocationPlan
-    from ckpt.changes.relocate import relocate as relocate_checkpoint
+    from ckpt.changes.offsets.exchange import ImportPlan, document_of, export_offsets, import_offsets
+    from ckpt.changes.offsets.plan import OffsetsPlan
+    from ckpt.changes.offsets.set_offsets import set_offsets
+    from ckpt.changes.prune.plan import PrunePlan
+    from ckpt.changes.prune.prune import prune as prune_checkpoint
+    from ckpt.changes.prune.unneeded import Pruned
+    from ckpt.changes.relocate.plan import RelocationPlan
+    from ckpt.changes.relocate.relocate import relocate as relocate_checkpoint
     from ckpt.changes.rewind.plan import Replayed, RewindPlan, rewind
     from ckpt.changes.run import How
     from ckpt.changes.skip.plan import SkipPlan, skip
-    from ckpt.copies.copy import CheckpointCopy, copy_checkpoint
-    from ckpt.copies.fill import import_state, write_state
-    from ckpt.copies.rewrite import Form, Rewrite, RewrittenUnit, rewrite_checkpoint
-    from ckpt.inspection.explain import ErrorMatch, Explanation, KnownError, explain_error
+    from ckpt.checkpoint.state.rewritable import Form
+    from ckpt.copies.copy.copy import CheckpointCopy, copy_checkpoint
+    from ckpt.copies.fill.import_state import import_state, write_state
+    from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit
+    from ckpt.copies.rewrite.rewrite import rewrite_checkpoint
+    from ckpt.inspection.explain.catalog import KnownError
+    from ckpt.inspection.explain.explain import ErrorMatch, Explanation, explain_error
     from ckpt.inspection.preflight import Readiness
     from ckpt.inspection.query import DescribedOperator, DescribedSource, QueryDescription, read_query
-    from ckpt.inspection.scan import Scan, ScannedCheckpoint, ScannedRoot, WorstFinding, scan
+    from ckpt.inspection.scan.rows import ScannedCheckpoint, WorstFinding
+    from ckpt.inspection.scan.scan import Scan, ScannedRoot, scan
     from ckpt.live.asking import ask_sources
     from ckpt.live.options import source_options
     from ckpt.live.records import LiveSource
     from ckpt.live.sink.reader import read_sink
     from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
     from ckpt.migrate.changelog import Changelog, ChangelogSwitch, switch_changelog
-    from ckpt.migrate.handoff import Handoff, Language, Positions, hand_off, show_offsets, snippet
+    from ckpt.migrate.handoff.plan import Handoff, hand_off
+    from ckpt.migrate.handoff.positions import Positions, show_offsets
+    from ckpt.migrate.handoff.snippets import Language, snippet
     from ckpt.migrate.provider import ProviderMove, ToProvider, move_provider
     from ckpt.migrate.transform import Api, TransformMigration, TransformPlan
     from ckpt.spark.api import read_changes, read_initial_state, read_state
@@ -59,14 +69,15 @@ if TYPE_CHECKING:
         StateExport,
         plan_export,
     )
-    from ckpt.state.export.targets import Format, Mode, Shape
+    from ckpt.state.export.targets import Format, Mode
     from ckpt.state.native.api import read_state_arrow, read_state_batches
     from ckpt.state.native.diff import Change, ChangedRow, StateDiff, UnitDiff, diff_state
     from ckpt.state.native.heavy import HeavyKey, PartitionSize, StateSizes, measure_state
     from ckpt.state.native.show import StateCount, StateCounts, StateRows, count_state, show_state
     from ckpt.state.reading.choose import Part, StateDamaged
+    from ckpt.state.reading.columns import Shape
     from ckpt.state.reading.units import StateUnit, state_units
-    from ckpt.state.verify import Estimate, StateVerification, verify_state
+    from ckpt.state.verify.verify import Estimate, StateVerification, verify_state
 
 __all__ = [
     "Action",
@@ -201,10 +212,131 @@ __all__ = [
 
 _LATER = {
     "ckpt.changes.apply": ("Receipt",),
+    "ckpt.changes.async_gap.plan": (
+        "RepairPlan",
+        "Strategy",
+    ),
+    "ckpt.changes.async_gap.repair_async": ("repair_async",),
+    "ckpt.changes.fixes.choices": (
+        "Cost",
+        "WayName",
+    ),
+    "ckpt.changes.fixes.repair": (
+        "Way",
+        "WaysPlan",
+        "repair_checkpoint",
+    ),
+    "ckpt.changes.offsets.exchange": (
+        "ImportPlan",
+        "document_of",
+        "export_offsets",
+        "import_offsets",
+    ),
+    "ckpt.changes.offsets.plan": ("OffsetsPlan",),
+    "ckpt.changes.offsets.set_offsets": ("set_offsets",),
+    "ckpt.changes.prune.plan": ("PrunePlan",),
+    "ckpt.changes.prune.unneeded": ("Pruned",),
+    "ckpt.changes.relocate.plan": ("RelocationPlan",),
+    "ckpt.changes.rewind.plan": (
+        "Replayed",
+        "RewindPlan",
+        "rewind",
+    ),
     "ckpt.changes.run": ("How",),
-    "ckpt.copies.copy": ("CheckpointCopy", "copy_checkpoint"),
-    "ckpt.inspection.explain": ("ErrorMatch", "Explanation", "KnownError", "explain_error"),
-    "ckpt.state.reading.choose": ("Part", "StateDamaged"),
+    "ckpt.changes.skip.plan": (
+        "SkipPlan",
+        "skip",
+    ),
+    "ckpt.checkpoint.state.rewritable": ("Form",),
+    "ckpt.copies.copy.copy": (
+        "CheckpointCopy",
+        "copy_checkpoint",
+    ),
+    "ckpt.copies.fill.import_state": (
+        "import_state",
+        "write_state",
+    ),
+    "ckpt.copies.rewrite.plan": (
+        "Rewrite",
+        "RewrittenUnit",
+    ),
+    "ckpt.copies.rewrite.rewrite": ("rewrite_checkpoint",),
+    "ckpt.inspection.explain.catalog": ("KnownError",),
+    "ckpt.inspection.explain.explain": (
+        "ErrorMatch",
+        "Explanation",
+        "explain_error",
+    ),
+    "ckpt.inspection.preflight": ("Readiness",),
+    "ckpt.inspection.query": (
+        "DescribedOperator",
+        "DescribedSource",
+        "QueryDescription",
+        "read_query",
+    ),
+    "ckpt.inspection.scan.rows": (
+        "ScannedCheckpoint",
+        "WorstFinding",
+    ),
+    "ckpt.inspection.scan.scan": (
+        "Scan",
+        "ScannedRoot",
+        "scan",
+    ),
+    "ckpt.live.asking": ("ask_sources",),
+    "ckpt.live.options": ("source_options",),
+    "ckpt.live.records": ("LiveSource",),
+    "ckpt.live.sink.reader": ("read_sink",),
+    "ckpt.live.sink.records": (
+        "SinkKind",
+        "SinkLog",
+        "SinkWriter",
+    ),
+    "ckpt.migrate.changelog": (
+        "Changelog",
+        "ChangelogSwitch",
+        "switch_changelog",
+    ),
+    "ckpt.migrate.handoff.plan": (
+        "Handoff",
+        "hand_off",
+    ),
+    "ckpt.migrate.handoff.positions": (
+        "Positions",
+        "show_offsets",
+    ),
+    "ckpt.migrate.handoff.snippets": (
+        "Language",
+        "snippet",
+    ),
+    "ckpt.migrate.provider": (
+        "ProviderMove",
+        "ToProvider",
+        "move_provider",
+    ),
+    "ckpt.migrate.transform": (
+        "Api",
+        "TransformMigration",
+        "TransformPlan",
+    ),
+    "ckpt.spark.api": (
+        "read_changes",
+        "read_initial_state",
+        "read_state",
+    ),
+    "ckpt.spark.calls": (
+        "Session",
+        "export_state",
+        "migrate_to_transform_with_state",
+        "verify_changelog",
+    ),
+    "ckpt.spark.errors": ("SparkFailed",),
+    "ckpt.spark.executors": ("on_spark",),
+    "ckpt.spark.installed": ("SparkMissing",),
+    "ckpt.spark.preflight": (
+        "describe_query",
+        "preflight",
+    ),
     "ckpt.state.export.request": (
         "Action",
         "Engine",
@@ -214,52 +346,52 @@ _LATER = {
         "StateExport",
         "plan_export",
     ),
-    "ckpt.state.export.targets": ("Format", "Mode", "Shape"),
-    "ckpt.inspection.scan": ("Scan", "ScannedCheckpoint", "ScannedRoot", "WorstFinding", "scan"),
-    "ckpt.migrate.handoff": ("Handoff", "Language", "Positions", "hand_off", "show_offsets", "snippet"),
-    "ckpt.live.asking": ("ask_sources",),
-    "ckpt.live.options": ("source_options",),
-    "ckpt.live.records": ("LiveSource",),
-    "ckpt.migrate.changelog": ("ChangelogSwitch", "Changelog", "switch_changelog"),
-    "ckpt.migrate.provider": ("ProviderMove", "ToProvider", "move_provider"),
-    "ckpt.migrate.transform": ("Api", "TransformMigration", "TransformPlan"),
-    "ckpt.state.native.api": ("read_state_arrow", "read_state_batches"),
-    "ckpt.state.native.diff": ("Change", "ChangedRow", "StateDiff", "UnitDiff", "diff_state"),
-    "ckpt.state.native.heavy": ("HeavyKey", "PartitionSize", "StateSizes", "measure_state"),
-    "ckpt.state.native.show": ("StateCount", "StateCounts", "StateRows", "count_state", "show_state"),
-    "ckpt.changes.prune": ("PrunePlan", "Pruned"),
-    "ckpt.inspection.query": ("DescribedOperator", "DescribedSource", "QueryDescription", "read_query"),
-    "ckpt.inspection.preflight": ("Readiness",),
-    "ckpt.changes.relocate": ("RelocationPlan",),
-    "ckpt.changes.async_gap": ("RepairPlan", "Strategy", "repair_async"),
-    "ckpt.copies.fill": ("import_state", "write_state"),
-    "ckpt.copies.rewrite": ("Form", "Rewrite", "RewrittenUnit", "rewrite_checkpoint"),
-    "ckpt.live.sink.reader": ("read_sink",),
-    "ckpt.live.sink.records": ("SinkKind", "SinkLog", "SinkWriter"),
-    "ckpt.spark.api": ("read_changes", "read_initial_state", "read_state"),
-    "ckpt.spark.calls": ("Session", "export_state", "migrate_to_transform_with_state", "verify_changelog"),
-    "ckpt.spark.installed": ("SparkMissing",),
-    "ckpt.spark.executors": ("on_spark",),
-    "ckpt.spark.preflight": ("describe_query", "preflight"),
-    "ckpt.spark.errors": ("SparkFailed",),
-    "ckpt.state.reading.units": ("StateUnit", "state_units"),
-    "ckpt.changes.offsets": (
-        "ImportPlan",
-        "OffsetsPlan",
-        "document_of",
-        "export_offsets",
-        "import_offsets",
-        "set_offsets",
+    "ckpt.state.export.targets": (
+        "Format",
+        "Mode",
+        "Shape",
     ),
-    "ckpt.changes.fixes.choices": ("Cost", "WayName"),
-    "ckpt.changes.fixes.repair": ("Way", "WaysPlan", "repair_checkpoint"),
-    "ckpt.state.verify": ("Estimate", "StateVerification", "verify_state"),
-    "ckpt.changes.rewind.plan": ("Replayed", "RewindPlan", "rewind"),
-    "ckpt.changes.skip.plan": ("SkipPlan", "skip"),
+    "ckpt.state.native.api": (
+        "read_state_arrow",
+        "read_state_batches",
+    ),
+    "ckpt.state.native.diff": (
+        "Change",
+        "ChangedRow",
+        "StateDiff",
+        "UnitDiff",
+        "diff_state",
+    ),
+    "ckpt.state.native.heavy": (
+        "HeavyKey",
+        "PartitionSize",
+        "StateSizes",
+        "measure_state",
+    ),
+    "ckpt.state.native.show": (
+        "StateCount",
+        "StateCounts",
+        "StateRows",
+        "count_state",
+        "show_state",
+    ),
+    "ckpt.state.reading.choose": (
+        "Part",
+        "StateDamaged",
+    ),
+    "ckpt.state.reading.units": (
+        "StateUnit",
+        "state_units",
+    ),
+    "ckpt.state.verify.verify": (
+        "Estimate",
+        "StateVerification",
+        "verify_state",
+    ),
 }
 _HOME = {name: (module, name) for module, names in _LATER.items() for name in names}
-_HOME["prune_checkpoint"] = ("ckpt.changes.prune", "prune")
-_HOME["relocate_checkpoint"] = ("ckpt.changes.relocate", "relocate")  # ``ckpt.changes.relocate`` is the package
+_HOME["prune_checkpoint"] = ("ckpt.changes.prune.prune", "prune")
+_HOME["relocate_checkpoint"] = ("ckpt.changes.relocate.relocate", "relocate")
 
 
 def _render_in_notebook(value: object) -> str | None:

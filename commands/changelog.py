@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ckpt.errors import UsageError
-from ckpt.migrate import Changelog, switch_changelog
+from ckpt.migrate.changelog import Changelog, switch_changelog
 from ckpt.spark.calls import verify_changelog
 
 from . import options

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.copies.copy import copy_checkpoint
+from ckpt.copies.copy.copy import copy_checkpoint
 
 from . import options
 from .render.copying import CopyReport

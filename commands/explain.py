@@ -8,7 +8,7 @@ import typer
 
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import StorageError, UsageError
-from ckpt.inspection.explain import Explanation, explain_error
+from ckpt.inspection.explain.explain import Explanation, explain_error
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.storage.argument_files import ends
 from ckpt.storage.base import one_line

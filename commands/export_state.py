@@ -9,7 +9,8 @@ from ckpt.errors import UsageError
 from ckpt.spark.calls import export_state as export
 from ckpt.state.export.engines import under_spark_submit
 from ckpt.state.export.request import Action, Engine, ExportRequest
-from ckpt.state.export.targets import Format, Mode, Shape
+from ckpt.state.export.targets import Format, Mode
+from ckpt.state.reading.columns import Shape
 from ckpt.texts import masked
 
 from . import options

@@ -10,7 +10,7 @@ import typer
 
 import ckpt
 from ckpt.errors import UsageError
-from ckpt.migrate import ToProvider
+from ckpt.migrate.provider import ToProvider
 
 from .progress import session
 from .watching import bar, interruptible

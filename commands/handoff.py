@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from ckpt.errors import CkptError
-from ckpt.migrate.handoff import Language, hand_off, snippet
+from ckpt.migrate.handoff.plan import hand_off
+from ckpt.migrate.handoff.snippets import Language, snippet
 
 from . import options
 from .render.handoff import HandoffReport

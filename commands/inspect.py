@@ -75,7 +75,7 @@ def _answers(opened: Checkpoint, reader: dict[int, dict[str, str]], given: dict[
 
 
 def _deep(uri: str, given: dict[str, str], batches: int, jobs: int | None, *, quiet: bool) -> Checkpoint:
-    from ckpt.state.verify import deep_checkpoint
+    from ckpt.state.verify.verify import deep_checkpoint
 
     from .watching import interruptible, reading
 

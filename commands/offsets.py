@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from ckpt.changes.offsets import export_offsets, import_offsets, set_offsets
+from ckpt.changes.offsets.exchange import export_offsets, import_offsets
+from ckpt.changes.offsets.set_offsets import set_offsets
 from ckpt.errors import CkptError, UsageError
-from ckpt.migrate.handoff import show_offsets
+from ckpt.migrate.handoff.positions import show_offsets
 from ckpt.storage.argument_files import read_text
 
 from . import change_options, options

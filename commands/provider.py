@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.migrate import ToProvider, move_provider
+from ckpt.migrate.provider import ToProvider, move_provider
 
 from . import options
 from .render.provider import ProviderReport

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.changes.prune import prune as remove
+from ckpt.changes.prune.prune import prune as remove
 
 from . import change_options, options
 from .render.pruning import PruneReport

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.changes.relocate import relocate as move
+from ckpt.changes.relocate.relocate import relocate as move
 
 from . import change_options, options
 from .render.relocation import RelocationReport

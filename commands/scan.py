@@ -8,8 +8,8 @@ from typing import Annotated, assert_never
 import typer
 
 from ckpt.errors import UsageError
-from ckpt.inspection.scan import Scan
-from ckpt.inspection.scan import scan as look
+from ckpt.inspection.scan.scan import Scan
+from ckpt.inspection.scan.scan import scan as look
 from ckpt.live.kafka.options import SERVERS
 from ckpt.live.options import source_options
 from ckpt.restart.findings import Severity

@@ -1,6 +1,6 @@
 """ckpt state verify."""
 
-from ckpt.state.verify import verify_state
+from ckpt.state.verify.verify import verify_state
 
 from . import options
 from .render.verification import VerificationReport

@@ -8,7 +8,7 @@ from functools import partial
 from time import monotonic
 
 from ckpt.errors import CkptError
-from ckpt.state.verify import Estimate
+from ckpt.state.verify.verify import Estimate
 
 from .render.text import plural, size
 

@@ -1,10 +1,9 @@
 """Regenerate the documentation: ``make docs``, from the root of the repository. Starts no JVM.
 
-``docs/findings.md`` comes from ``ckpt.restart.diagnoses``, ``docs/errors.md`` from ``ckpt.inspection.explain``, ``docs/api.md`` from the
-docstrings of what ``ckpt`` exports; the
-table of commands in README.md from their help. In README.md, docs and runbooks, the text after ``$ ckpt ...`` in a
-console block is what that command prints. What async-gap.md shows of Spark comes from a real Kafka query: ``make
-runbooks`` writes that.
+``docs/findings.md`` comes from ``ckpt.restart.diagnoses``, ``docs/errors.md`` from ``ckpt.inspection.explain``,
+``docs/api.md`` from the docstrings of what ``ckpt`` exports, and the table of commands in README.md from their help. In
+README.md, docs and runbooks, the text after ``$ ckpt ...`` in a console block is what that command prints. What
+async-gap.md shows of Spark comes from a real Kafka query: ``make runbooks`` writes that.
 """
 
 import ast
@@ -25,8 +24,7 @@ import typer.main
 from typer.testing import CliRunner
 
 import ckpt
-from ckpt.inspection.explain import KnownError, catalog
-from ckpt.inspection.explain.catalog import versions_of
+from ckpt.inspection.explain.catalog import KnownError, catalog, versions_of
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Asked, Diagnosis
 
@@ -50,8 +48,9 @@ _COMMANDS = re.compile(r"^\| command \| what it does \|\n(?:\|[^\n]*\n)+", re.M)
 _BLOCK = re.compile(r"```console\n\$ (?P<words>(?:ckpt|spark-submit) [^\n]*)\n.*?```", re.S)
 HEAD = """# Findings
 
-Written by `make docs` from `ckpt/restart/diagnoses/`; a test compares the two. A code is never reused. Errors stop a restart,
-lose data or make state unreadable; warnings deserve a look before the next start; notes never change the exit status.
+Written by `make docs` from `ckpt/restart/diagnoses/`; a test compares the two. A code is never reused.
+Errors stop a restart, lose data or make state unreadable; warnings deserve a look before the next start; notes never
+change the exit status.
 What only concerns a start that nobody will try (a Spark version older than the one that wrote the checkpoint, or
 asynchronous tracking of a stateful query) is a note unless that version or mode was asked for by name.
 
@@ -87,9 +86,9 @@ def _plain(text: str) -> str:
 ERRORS = PAGE.with_name("errors.md")
 ERRORS_HEAD = """# Errors
 
-Written by `make docs` from `ckpt/inspection/explain/catalog.toml`; a test compares the two. `ckpt explain` finds these in a
-message or in a whole driver log ([how](explain.md)). The error classes are those of Spark 3.5 to 4.3, of its Kafka
-connector and of Delta, from their own lists.
+Written by `make docs` from `ckpt/inspection/explain/catalog.toml`; a test compares the two. 
+`ckpt explain` finds these in a message or in a whole driver log ([how](explain.md)).
+The error classes are those of Spark 3.5 to 4.3, of its Kafka connector and of Delta, from their own lists.
 
 | says | means | findings |
 |---|---|---|

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import typer.main
 
-from ckpt import __version__, migrate
+from ckpt import __version__
 from ckpt.checkpoint import reader
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.offsets import SourceType
 from ckpt.inspection import inspection
-from ckpt.live.kafka.rules import Fate
-from ckpt.live.outlook import SourceOutcome
-from ckpt.migrate.handoff import Begin
+from ckpt.live.outlook import Fate, SourceOutcome
+from ckpt.migrate import changelog, comparison, provider
+from ckpt.migrate.handoff.starts import Begin
 from ckpt.migrate.transform import Api, TimeMode
 from ckpt.migrate.variables import Form
 from ckpt.model import Kind, Provider
@@ -154,12 +154,12 @@ def test_published_options_are_those_of_the_command(command: str, app: Any) -> N
 
 def test_published_words_of_a_hand_over_and_a_switch_are_all_there_are() -> None:
     assert contract.shapes("handoff")["sources[].begin"].words == {str(word) for word in Begin}
-    assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in migrate.SwitchOutcome}
-    assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in migrate.Changelog}
+    assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in changelog.SwitchOutcome}
+    assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in changelog.Changelog}
     verdicts = contract.shapes("migrate changelog")["state_compared.verdict"].words
-    assert verdicts == {str(word) for word in migrate.ComparisonVerdict}
-    assert contract.shapes("migrate provider")["outcome"].words == {str(word) for word in migrate.MoveOutcome}
-    assert contract.shapes("migrate provider")["to"].words == {str(word) for word in migrate.ToProvider}
+    assert verdicts == {str(word) for word in comparison.ComparisonVerdict}
+    assert contract.shapes("migrate provider")["outcome"].words == {str(word) for word in provider.MoveOutcome}
+    assert contract.shapes("migrate provider")["to"].words == {str(word) for word in provider.ToProvider}
     written = contract.shapes("migrate transform-with-state")
     assert written["api"].words == {str(word) for word in Api}
     assert written["time_mode"].words == {str(word) for word in TimeMode}

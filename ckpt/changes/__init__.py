@@ -1,1 +1,4 @@
-"""The only code that changes a checkpoint: steps, backup, apply, undo. What is to be changed, planners decide."""
+"""Planned changes of a checkpoint in place: plan, backup, apply, undo, and one package for each command that plans one.
+
+New checkpoints are written by ``ckpt.copies``.
+"""

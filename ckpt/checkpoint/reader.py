@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, JUDGED, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
-from ckpt.checkpoint.sources import file_logs as filelogs
+from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.sources.offsets import in_order, is_kafka
-from ckpt.checkpoint.state import MOST_TAILS, MOST_TAILS_REMOTE, NOTHING, Verified, read_state
+from ckpt.checkpoint.state.file_ends import NOTHING, Verified
 from ckpt.checkpoint.state.read_steps import run
+from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_state
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats import commits, limits, marks, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
@@ -229,11 +230,11 @@ class _Reading:
 
     def _source_entries(self, latest: OffsetLog | None) -> dict[str, tuple[SourceFile, ...] | Unreadable]:
         """The entries of file source logs that a start reads, by path."""
-        logs = filelogs.file_source_logs(self.listing, latest)
-        requests = [filelogs.request_for(self.listing, path) for log in logs for path in log.needed()]
+        logs = file_logs.file_source_logs(self.listing, latest)
+        requests = [file_logs.request_for(self.listing, path) for log in logs for path in log.needed()]
         answers = zip(requests, self._read_many(requests), strict=True)
         return {
-            asked.path: filelogs.parse(asked.path, asked, data) for asked, data in answers if isinstance(data, bytes)
+            asked.path: file_logs.parse(asked.path, asked, data) for asked, data in answers if isinstance(data, bytes)
         }
 
     def _initial_offsets(self, planned: Log[OffsetLog], committed: Log[CommitLog]) -> dict[int, Json]:

@@ -1,1 +1,4 @@
-"""Bytes to record, one module per kind of file; pure, no I/O. Each fact cites the Spark class it comes from."""
+"""Bytes to records and back: one module per kind of file, pure. Each fact cites the Spark class it comes from.
+
+``rows`` has the bytes inside state files. Which files there are, and what follows from them, is above.
+"""

@@ -1,18 +1,4 @@
-"""From one way of keeping state to another (``ckpt migrate``): nothing here changes a checkpoint."""
+"""New queries that continue an old one: handoff, changelog checkpointing, another provider, transformWithState.
 
-from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
-from ckpt.migrate.comparison import Comparison, ComparisonVerdict
-from ckpt.migrate.provider import MoveOutcome, ProviderMove, ToProvider, move_provider
-
-__all__ = [
-    "Changelog",
-    "ChangelogSwitch",
-    "Comparison",
-    "ComparisonVerdict",
-    "MoveOutcome",
-    "ProviderMove",
-    "SwitchOutcome",
-    "ToProvider",
-    "move_provider",
-    "switch_changelog",
-]
+Nothing here writes to a checkpoint.
+"""

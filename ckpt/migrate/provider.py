@@ -15,7 +15,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, why_not
 from ckpt.errors import CkptError
 from ckpt.inspection.checks.first_start import into_noop, sinks_have_it
-from ckpt.migrate.handoff import Handoff, hand_off
+from ckpt.migrate.handoff.plan import Handoff, hand_off
 from ckpt.migrate.variables import Family, family_of
 from ckpt.model import Kind, Provider
 from ckpt.settings import PROVIDER_CLASS

@@ -12,7 +12,7 @@ from functools import cached_property
 from ckpt import settings
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.migrate.aggregates import Kept, aggregates_of
-from ckpt.migrate.handoff import Handoff, hand_off
+from ckpt.migrate.handoff.plan import Handoff, hand_off
 from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, opaque, variables_of
 from ckpt.model import Json, Operator
 from ckpt.restart.sinks import SINKS

@@ -5,17 +5,16 @@ decides. ``docs/restart.md`` explains them in the same order, and ``tests/oracle
 """
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.restart import batch, logs, offsets
-from ckpt.restart import before_logs as before
+from ckpt.restart import batch, before_logs, logs, offsets
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.start import Start
 from ckpt.versions import Progress, Spark
 
 RULES = (
-    before.no_micro_batches,
-    before.query_metadata,
-    before.source_logs,
-    before.nothing_planned,
+    before_logs.no_micro_batches,
+    before_logs.query_metadata,
+    before_logs.source_logs,
+    before_logs.nothing_planned,
     logs.latest_offsets,
     logs.unfinished_repartition,
     logs.latest_sources,

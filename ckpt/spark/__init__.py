@@ -1,4 +1,1 @@
-"""The only rooms that import pyspark and delta: a session, Spark's state reader, shapes, and writing exports.
-
-``needs`` can be imported without pyspark and says what is missing; everything else needs it.
-"""
+"""The only package that imports pyspark and delta: a session, Spark's state reader, executors, and writing exports."""

@@ -9,8 +9,8 @@ from ckpt.errors import UsageError
 from ckpt.spark.export import shaped
 from ckpt.spark.initial import initial_frame
 from ckpt.spark.installed import pyspark_version
-from ckpt.state.export.targets import Shape
 from ckpt.state.reading.choose import Part, Wanted
+from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.initial import plan_initial_state
 from ckpt.state.reading.reading import Question, Reading, plan_readings
 

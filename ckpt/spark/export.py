@@ -19,8 +19,8 @@ from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame
 from ckpt.spark.shapes import flat, schema_of
 from ckpt.state.export.manifest import manifest, manifest_of_all
-from ckpt.state.export.targets import MANIFEST, ExportTarget, Format, Mode, Shape, check_types
-from ckpt.state.reading.columns import Column, Columns, top_columns
+from ckpt.state.export.targets import MANIFEST, ExportTarget, Format, Mode, check_types
+from ckpt.state.reading.columns import Column, Columns, Shape, top_columns
 from ckpt.state.reading.initial import InitialPlan
 from ckpt.state.reading.reading import Reading
 from ckpt.storage.locations import is_inside

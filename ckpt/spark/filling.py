@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from ckpt.copies.copy import select
+from ckpt.copies.copy.selection import select
 from ckpt.copies.fill.export_folder import Export, open_export
 from ckpt.copies.fill.filling import Filling
 from ckpt.copies.fill.rows import Given, Piece, Taken, table_of, taken_from

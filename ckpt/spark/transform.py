@@ -6,7 +6,9 @@ from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
 from ckpt.errors import UsageError
-from ckpt.migrate.generate import processor_code, seen_folder, start_code, too_many_for_code
+from ckpt.migrate.generate.processor import processor_code
+from ckpt.migrate.generate.sources import seen_folder
+from ckpt.migrate.generate.start import start_code, too_many_for_code
 from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan
 from ckpt.spark.errors import spark_failures
 from ckpt.spark.files import Files, Staged
@@ -19,7 +21,7 @@ def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watche
     """Write a migration to a folder that is not there yet, or empty; it appears whole or not at all.
 
     Returns how many keys there are: rows of the initial state, as Spark counted them.
-    ``place`` is a path as Spark is given it (``ckpt.state.export.targets.target``). Raises UsageError where something is
+    ``place`` is a path as Spark is given it (``targets.target``). Raises UsageError where something is
     there already or the format cannot hold a column, SparkFailed where Spark fails.
     """
     check_types(plan.columns, plan.format)

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt import settings
-from ckpt.migrate import Changelog, ChangelogSwitch, ComparisonVerdict, SwitchOutcome
+from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome
+from ckpt.migrate.comparison import ComparisonVerdict
 from ckpt.migrate.written_versions import Version, Written
 from ckpt.model import Provider, Store
 from ckpt.texts import quoted_path

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from ckpt.migrate import Comparison, ComparisonVerdict
-from ckpt.migrate.comparison import Carried, Compared, TwoWays
+from ckpt.migrate.comparison import Carried, Compared, Comparison, ComparisonVerdict, TwoWays
 
 from ..arguments import as_options
 from .blocks import Block, Heading, Item, Line

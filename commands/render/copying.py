@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.copies.copy import CheckpointCopy
+from ckpt.copies.copy.copy import CheckpointCopy
 from ckpt.texts import quoted_path
 
 from ..exits import Exit

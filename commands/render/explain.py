@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ckpt.inspection.explain import ErrorMatch, Explanation, KnownError
+from ckpt.inspection.explain.catalog import KnownError
+from ckpt.inspection.explain.explain import ErrorMatch, Explanation
 from ckpt.inspection.inspection import Inspection
 from ckpt.restart.diagnoses import all_diagnoses
 

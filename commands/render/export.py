@@ -8,7 +8,8 @@ from typing import Any
 from ckpt.formats.sqltypes import sql_type
 from ckpt.state.export.manifest import describe
 from ckpt.state.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport
-from ckpt.state.export.targets import ExportTarget, Shape, local_target
+from ckpt.state.export.targets import ExportTarget, local_target
+from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.reading import OLDEST_SPARK
 from ckpt.texts import instant
 

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from ckpt.inspection.scan import Scan, ScannedCheckpoint
+from ckpt.inspection.scan.rows import ScannedCheckpoint
+from ckpt.inspection.scan.scan import Scan
 from ckpt.restart.findings import Severity
 from ckpt.texts import instant, quoted_path
 

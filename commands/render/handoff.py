@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.migrate.handoff import Begin, Handoff, SourceStart
+from ckpt.migrate.handoff.plan import Handoff
+from ckpt.migrate.handoff.starts import Begin, SourceStart
 from ckpt.texts import instant, quoted_path
 
 from ..exits import Exit

@@ -3,7 +3,8 @@
 from typing import Any, assert_never
 
 from ckpt.inspection.inspection import Inspection
-from ckpt.webpage import document_page, inspection_page
+from ckpt.webpage.parts import inspection_page
+from ckpt.webpage.templates import document_page
 
 from .blocks import Block, Cases, Code, Command, Found, Heading, Headline, Item, Line, Page, Table, Title, Tone
 from .text import printable

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.changes.offsets import OffsetsPlan, document_of
-from ckpt.migrate.handoff import Positions
+from ckpt.changes.offsets.exchange import document_of
+from ckpt.changes.offsets.plan import OffsetsPlan
+from ckpt.migrate.handoff.positions import Positions
 from ckpt.texts import quoted
 
 from ..exits import Exit

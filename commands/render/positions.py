@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.migrate.handoff import Position, Positions
+from ckpt.migrate.handoff.positions import Position, Positions
 from ckpt.texts import quoted_path
 
 from ..exits import Exit

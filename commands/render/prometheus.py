@@ -6,7 +6,8 @@ Names and units follow Prometheus' conventions: base units, no ages but times, o
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ckpt.inspection.scan import Scan, ScannedCheckpoint
+from ckpt.inspection.scan.rows import ScannedCheckpoint
+from ckpt.inspection.scan.scan import Scan
 from ckpt.restart.findings import Severity
 from ckpt.texts import masked
 

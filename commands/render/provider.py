@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.migrate import MoveOutcome, ProviderMove
-from ckpt.migrate.provider import PROVIDER_NAMES, Carry, OperatorMove
+from ckpt.migrate.provider import PROVIDER_NAMES, Carry, MoveOutcome, OperatorMove, ProviderMove
 from ckpt.model import Provider
 from ckpt.texts import quoted_path
 

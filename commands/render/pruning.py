@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.changes.prune import Kind, Pruned, PrunePlan
+from ckpt.changes.prune.plan import PrunePlan
+from ckpt.changes.prune.unneeded import Kind, Pruned
 from ckpt.changes.steps import Content, Step, sidecar
 
 from .blocks import Block, Heading, Table

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.changes.relocate import RelocationPlan
+from ckpt.changes.relocate.plan import RelocationPlan
 from ckpt.texts import quoted_path
 from ckpt.versions import Progress
 

@@ -17,7 +17,7 @@ from .rows import unit_entry
 from .text import plural, size
 
 if TYPE_CHECKING:
-    from ckpt.copies.rewrite import Rewrite, RewrittenUnit
+    from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit
 
 _SHOWN = 5  # keys
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.migrate.generate import seen_folder, to_fill_in, too_many_for_code
+from ckpt.migrate.generate.sources import seen_folder
+from ckpt.migrate.generate.start import to_fill_in, too_many_for_code
 from ckpt.migrate.generate.text import columns, simple
 from ckpt.migrate.transform import (
     INITIAL_STATE,

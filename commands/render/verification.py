@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.state.verify import StateVerification
+from ckpt.state.verify.verify import StateVerification
 from ckpt.texts import quoted_path
 
 from ..exits import Exit

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from ckpt.checkpoint.reader import NotACheckpoint, open_checkpoint, read_checkpoint
-from ckpt.copies.copy import copy_checkpoint, pieces, select
+from ckpt.copies.copy import pieces
+from ckpt.copies.copy.copy import copy_checkpoint
+from ckpt.copies.copy.selection import select
 from ckpt.errors import CkptError, NotFound
 from ckpt.inspection.inspection import inspect
 from ckpt.storage import open_storage, remote_writer

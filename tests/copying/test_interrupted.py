@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.copies.copy import copy_checkpoint, pieces, select
-from ckpt.copies.copy.selection import CannotCopy
+from ckpt.copies.copy import pieces
+from ckpt.copies.copy.copy import copy_checkpoint
+from ckpt.copies.copy.selection import CannotCopy, select
 from ckpt.errors import StorageError
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection.inspection import inspect

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.copies.copy import copy_checkpoint
+from ckpt.copies.copy.copy import copy_checkpoint
 from tests.offsets.running import rate, run
 from tests.offsets.test_live import counted
 from tests.places import SAMPLES

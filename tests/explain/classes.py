@@ -12,9 +12,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from ckpt.inspection.explain import catalog
+from ckpt.inspection.explain.catalog import catalog
 
-RECORDED = Path(__file__).parents[2] / "ckpt" / "explain" / "classes.json"
+RECORDED = Path(__file__).parents[2] / "ckpt" / "inspection" / "explain" / "classes.json"
 _LISTS = ("error-conditions.json", "error-classes.json")
 
 

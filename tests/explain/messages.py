@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ckpt.inspection.explain import explain_error
+from ckpt.inspection.explain.explain import explain_error
 
 TESTS = Path(__file__).parents[1]
 DECLARED = Path(__file__).parent / "declared.json"

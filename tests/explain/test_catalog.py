@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from ckpt.inspection.explain import KnownError, catalog, explain_error
-from ckpt.inspection.explain.catalog import versions_of
+from ckpt.inspection.explain.catalog import KnownError, catalog, versions_of
+from ckpt.inspection.explain.explain import explain_error
 from ckpt.restart.diagnoses import all_diagnoses
 from tests.conftest import commands_of
 from tests.explain.classes import RECORDED

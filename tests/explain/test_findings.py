@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import ckpt
-from ckpt.inspection.explain import catalog, explain_error
+from ckpt.inspection.explain.catalog import catalog
+from ckpt.inspection.explain.explain import explain_error
 from ckpt.restart.findings import Asked
 from ckpt.versions import Spark
 from tests.oracle import answers, cases

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ckpt.inspection.explain import explain_error
+from ckpt.inspection.explain.explain import explain_error
 from ckpt.inspection.explain.lines import chunks
 from ckpt.inspection.explain.nearest import nearest
 from tests.explain.drivers import CASES, HEALTHY, read

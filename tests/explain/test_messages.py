@@ -2,7 +2,7 @@
 
 import json
 
-from ckpt.inspection.explain import explain_error
+from ckpt.inspection.explain.explain import explain_error
 from tests.explain.messages import DECLARED, messages
 
 

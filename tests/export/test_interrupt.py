@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from ckpt.state.export.targets import Format, Mode, Shape, target
+from ckpt.state.export.targets import Format, Mode, target
+from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.reading import Question, plan_readings
 from commands.watching import bar
 from tests.places import SAMPLES

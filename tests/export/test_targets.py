@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ckpt.errors import UsageError
-from ckpt.state.export.targets import ExportTarget, Format, Mode, Shape, check_types, folder_and_name, target
-from ckpt.state.reading.columns import Column
+from ckpt.state.export.targets import ExportTarget, Format, Mode, check_types, folder_and_name, target
+from ckpt.state.reading.columns import Column, Shape
 from ckpt.storage.locations import spark_uri
 
 ARRAY = {"type": "array", "elementType": "long", "containsNull": True}

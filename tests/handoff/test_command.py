@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.migrate.handoff import file_path
+from ckpt.migrate.handoff.starts import file_path
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.places import EACH_SAMPLE, ROOT, SAMPLES

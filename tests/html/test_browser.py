@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.webpage import inspection_page
+from ckpt.webpage.parts import inspection_page
 from tests.conftest import Ckpt
 from tests.html.shapes import SHAPES
 

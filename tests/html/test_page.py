@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import ckpt
-from ckpt.webpage import inspection_page, templates
+from ckpt.webpage import templates
 from ckpt.webpage.charts import MOST_BARS
+from ckpt.webpage.parts import inspection_page
 from tests import golden
 from tests.conftest import Ckpt
 from tests.hostile.test_secrets import HOLD_ONE, SECRET

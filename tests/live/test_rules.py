@@ -9,7 +9,8 @@ import pytest
 
 from ckpt import Inspection, LiveSource, inspect, open_checkpoint
 from ckpt.live.kafka.ask import Mark
-from ckpt.live.kafka.rules import Fate, outlooks
+from ckpt.live.kafka.rules import outlooks
+from ckpt.live.outlook import Fate
 from ckpt.live.records import KafkaNow, Part, PartitionNow, TopicNow, Younger
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.restart.findings import Asked

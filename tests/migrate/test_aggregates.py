@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ckpt.migrate import aggregates
-from ckpt.migrate.generate import processor_code, start_code, to_fill_in
+from ckpt.migrate.generate.processor import processor_code
+from ckpt.migrate.generate.start import start_code, to_fill_in
 from ckpt.migrate.transform import Api
 from tests.migrate import aggregating
 from tests.migrate.aggregating import ALL, BUFFERS, FILES, STOP, plan_of, same

@@ -15,7 +15,8 @@ import pytest
 
 from ckpt.checkpoint.sources.offsets import SourceType, SourceView
 from ckpt.errors import CkptError, UsageError
-from ckpt.migrate.generate import processor_code, start_code, to_fill_in
+from ckpt.migrate.generate.processor import processor_code
+from ckpt.migrate.generate.start import start_code, to_fill_in
 from ckpt.migrate.generate.text import Identifiers, ddl, literal, plain, simple
 from ckpt.migrate.handoff.starts import source_start
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform, warnings_of

@@ -17,7 +17,8 @@ from typing import Any
 
 import ckpt
 from ckpt.errors import CkptError
-from ckpt.migrate.generate import processor_code, start_code
+from ckpt.migrate.generate.processor import processor_code
+from ckpt.migrate.generate.start import start_code
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform
 from ckpt.migrate.variables import Form, Variable
 from ckpt.spark.installed import pyspark_version

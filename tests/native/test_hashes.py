@@ -1,4 +1,4 @@
-"""In which partition 10,000 random keys are: by ``ckpt.formats.rows.partitions``, and by Spark's own ``pmod(hash(...), n)``."""
+"""In which partition 10,000 random keys are: by ckpt, and by Spark's own ``pmod(hash(...), n)``."""
 
 import random
 from collections.abc import Callable

@@ -10,7 +10,7 @@ import pytest
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
-from ckpt.state.native import partitions as spread
+from ckpt.state.native import partitions
 from tests.conftest import CopyOf
 from tests.places import SAMPLES
 
@@ -18,7 +18,7 @@ from tests.places import SAMPLES
 @pytest.fixture(autouse=True)
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Where temporary folders are made; any state is worth a process."""
-    monkeypatch.setattr(spread, "_WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(partitions, "_WORTH_A_PROCESS", 1)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -39,7 +39,7 @@ def test_rows_and_their_order_are_those_of_one_process(
 ) -> None:
     path, asked = str(SAMPLES / sample), dict[str, Any](shape=shape, partition_id=shape == "flat")
     alone = ckpt.read_state_arrow(path, jobs=1, **asked, **part)
-    monkeypatch.setattr(spread, "raw_batches", None)  # not called here
+    monkeypatch.setattr(partitions, "raw_batches", None)  # not called here
     assert ckpt.read_state_arrow(path, jobs=2, **asked, **part).equals(alone)
     assert [one.rows for one in ckpt.count_state(path, jobs=2, **part).units] == [alone.num_rows]
     with ckpt.read_state_batches(path, jobs=2, **part) as reader:
@@ -50,7 +50,7 @@ def test_rows_and_their_order_are_those_of_one_process(
 
 def test_small_state_is_read_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr(spread, "in_order", None)
+    monkeypatch.setattr(partitions, "in_order", None)
     assert ckpt.read_state_arrow(str(SAMPLES / "aggregation-hdfs-4.2"), jobs=8).num_rows == 7
 
 

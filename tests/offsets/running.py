@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ckpt.changes.offsets import OffsetsPlan, set_offsets
+from ckpt.changes.offsets.plan import OffsetsPlan
+from ckpt.changes.offsets.set_offsets import set_offsets
 from tests.places import SAMPLES
 from tests.spark import mutations, plans, queries
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.changes.offsets import document_of, export_offsets, import_offsets
+from ckpt.changes.offsets.exchange import document_of, export_offsets, import_offsets
 from tests.offsets.running import copied, moved, run
 from tests.repair import kafka_query
 from tests.spark import topics

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.changes.offsets import set_offsets
+from ckpt.changes.offsets.set_offsets import set_offsets
 from tests.offsets.running import copied, moved, rate, run
 from tests.oracle.cases.model import delete_logs
 from tests.spark import mutations, plans, queries

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ckpt import UsageError
-from ckpt.changes.offsets import set_offsets
+from ckpt.changes.offsets.set_offsets import set_offsets
 from tests import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.offsets.running import moved

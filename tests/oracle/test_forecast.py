@@ -14,7 +14,7 @@ from ckpt.checkpoint.sources.offsets import KafkaOffset, decode
 from ckpt.model import DamageKind
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
-from ckpt.state.verify import deep_checkpoint
+from ckpt.state.verify.verify import deep_checkpoint
 from ckpt.versions import Progress, Spark
 from tests.oracle import answers, cases
 from tests.spark import mutations

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.changes.prune import Kind
+from ckpt.changes.prune.unneeded import Kind
 from ckpt.changes.rewind.plan import Replayed
 from tests.copying.test_live import BUSY, continues, newest, running, wait_for
 from tests.prune.aged import purge, state_files

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.changes.prune import Kind, PrunePlan
-from ckpt.changes.prune.plan import plan_prune
+from ckpt.changes.prune.plan import PrunePlan, plan_prune
+from ckpt.changes.prune.unneeded import Kind
 from ckpt.changes.rewind.targets import Replayed, possible
 from ckpt.changes.steps import sidecar
 from ckpt.checkpoint.reader import read_checkpoint

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ckpt.changes.async_gap import Strategy, plan_repair
+from ckpt.changes.async_gap.plan import Strategy
+from ckpt.changes.async_gap.planner import plan_repair
 from ckpt.changes.fixes.repair import plan_repairs
-from ckpt.changes.offsets import set_offsets
+from ckpt.changes.offsets.set_offsets import set_offsets
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.prune.plan import plan_prune
-from ckpt.changes.relocate import plan_relocation
+from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.plan import Replayed, plan_rewind
 from ckpt.changes.skip.plan import plan_skip
 from ckpt.storage import Storage, open_storage

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from ckpt.changes.async_gap import RepairPlan, Strategy, plan_repair
+from ckpt.changes.async_gap.plan import RepairPlan, Strategy
+from ckpt.changes.async_gap.planner import plan_repair
 from ckpt.changes.steps import Action, Changed, Step
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect

@@ -14,7 +14,9 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.async_gap import Strategy, plan_repair, repair_async
+from ckpt.changes.async_gap.plan import Strategy
+from ckpt.changes.async_gap.planner import plan_repair
+from ckpt.changes.async_gap.repair_async import repair_async
 from ckpt.storage import open_storage
 from tests.conftest import Ckpt, CopyOf
 from tests.repair.doing import GAP, NOW, apply, facts, refused, undo

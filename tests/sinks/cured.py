@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from ckpt.changes.fixes.repair import repair_checkpoint
 from ckpt.changes.rewind.plan import Replayed, rewind
 from ckpt.changes.skip.plan import skip
-from ckpt.copies.copy import copy_checkpoint
+from ckpt.copies.copy.copy import copy_checkpoint
 from tests.remedies import NOW, remove
 from tests.sinks.asked import (
     BOTH_SINKS,

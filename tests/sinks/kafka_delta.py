@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 from ckpt.changes.fixes.repair import WaysPlan, repair_checkpoint
 from ckpt.changes.plan import First
 from ckpt.changes.skip.plan import skip
-from ckpt.copies.copy import copy_checkpoint
-from ckpt.copies.rewrite import rewrite_checkpoint
+from ckpt.copies.copy.copy import copy_checkpoint
+from ckpt.copies.rewrite.rewrite import rewrite_checkpoint
 from tests.remedies import NOW, remove
 from tests.spark import topics
 

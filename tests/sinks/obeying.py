@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckpt.changes.fixes.choices import WayName
 from ckpt.changes.fixes.repair import repair_checkpoint
-from ckpt.copies.copy import copy_checkpoint
+from ckpt.copies.copy.copy import copy_checkpoint
 from tests.handoff.continuity import inspected
 from tests.remedies import NOW, obey, remove
 

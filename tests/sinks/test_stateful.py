@@ -13,7 +13,7 @@ import pytest
 
 from ckpt.changes.plan import First
 from ckpt.changes.rewind.plan import rewind
-from ckpt.copies.copy import copy_checkpoint
+from ckpt.copies.copy.copy import copy_checkpoint
 from tests.conftest import Ckpt
 from tests.oracle.answers import VERSIONS
 from tests.remedies import NOW, remove

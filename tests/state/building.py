@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Log
-from ckpt.checkpoint.state import read_state
 from ckpt.checkpoint.state.read_steps import run
+from ckpt.checkpoint.state.reader import read_state
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.names import batch_names
 from ckpt.formats.statefiles import END_MARK

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Log
-from ckpt.checkpoint.state import read_state
 from ckpt.checkpoint.state.read_steps import run
+from ckpt.checkpoint.state.reader import read_state
 from ckpt.formats.commits import parse_commit_log
 from ckpt.formats.names import batch_names
 from ckpt.formats.offsets import parse_offset_log

@@ -21,7 +21,8 @@ from ckpt.errors import CkptError, UsageError
 from ckpt.formats.checksums import of_lz4_block
 from ckpt.formats.lz4 import MAGIC
 from ckpt.inspection.inspection import inspect
-from ckpt.state.verify import Estimate, verify_state, workers
+from ckpt.state.verify import workers
+from ckpt.state.verify.verify import Estimate, verify_state
 from commands import watching
 from tests import contract
 from tests.conftest import Ckpt, CopyOf

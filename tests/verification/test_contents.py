@@ -7,7 +7,8 @@ import pytest
 
 from ckpt.model import DamageKind
 from ckpt.state.native.contradictions import Held, contradictions, missing_rows
-from ckpt.state.verify import contents, verify_state
+from ckpt.state.verify import contents
+from ckpt.state.verify.verify import verify_state
 from tests.conftest import Ckpt, CopyOf
 from tests.oracle.cases import CASES
 from tests.places import GOLDENS, golden_checkpoints

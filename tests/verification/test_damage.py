@@ -8,8 +8,8 @@ import pytest
 
 from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.model import StateFileKind
-from ckpt.state.verify import verify_state
 from ckpt.state.verify.one_file import Outcome, check_file
+from ckpt.state.verify.verify import verify_state
 from ckpt.storage import open_storage
 from tests.places import SAMPLE_NAMES, SAMPLES
 from tests.verification import judge

@@ -9,7 +9,7 @@ from ckpt import inspect, open_checkpoint
 from ckpt.changes.plan import First
 from ckpt.changes.rewind.plan import Replayed, rewind
 from ckpt.checkpoint.checkpoint import FIRST_START
-from ckpt.copies.copy import copy_checkpoint
+from ckpt.copies.copy.copy import copy_checkpoint
 from tests.conftest import Ckpt, CopyOf
 from tests.remedies import NOW, remove
 from tests.sinks.test_plans import KAFKA, query_of, table

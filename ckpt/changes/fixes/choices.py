@@ -1,4 +1,4 @@
-"""The fixes of a checkpoint that will not restart, each drafted on its own; ``ckpt.changes.fixes.repair`` compares them."""
+"""The fixes of a checkpoint that will not restart, each drafted on its own; ``fixes.repair`` compares them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,8 @@ from enum import IntEnum, StrEnum
 from functools import partial
 from itertools import islice
 
-from ckpt.changes.async_gap import Strategy, plan_repair
+from ckpt.changes.async_gap.plan import Strategy
+from ckpt.changes.async_gap.planner import plan_repair
 from ckpt.changes.check_fix import END_FIRST
 from ckpt.changes.fixes import offsets_again, read_again
 from ckpt.changes.fixes.commit_again import commit_again

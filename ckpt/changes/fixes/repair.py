@@ -1,6 +1,6 @@
 """``ckpt repair``: every fix that needs no copy of the checkpoint, what each costs, and the plan of one of them.
 
-First goes what costs nothing (``ckpt.changes.fixes.tidy``). If the query then starts, that is the plan. Otherwise each way is
+First goes what costs nothing (``tidy``). If the query then starts, that is the plan. Otherwise each way is
 planned on the tidied checkpoint, checked against the forecast of ``ckpt inspect``, and the cheapest is recommended.
 """
 

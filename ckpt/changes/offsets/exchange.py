@@ -21,7 +21,7 @@ from ckpt.changes.plan import NoWay
 from ckpt.changes.run import How, perform
 from ckpt.checkpoint.sources.offsets import KafkaOffset, SourceType, SourceView, decode
 from ckpt.errors import UsageError
-from ckpt.migrate.handoff import Positions, positions
+from ckpt.migrate.handoff.positions import Positions, positions
 from ckpt.model import Json
 from ckpt.storage import open_storage
 from ckpt.storage.base import one_line

@@ -8,7 +8,7 @@ from ckpt.changes.apply import Receipt
 from ckpt.changes.prune.plan import PrunePlan, because_of, plan_prune
 from ckpt.changes.run import How, perform
 from ckpt.errors import UsageError
-from ckpt.state.verify import verify_state
+from ckpt.state.verify.verify import verify_state
 
 
 def prune(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.sources import file_logs as filelogs
+from ckpt.checkpoint.sources import file_logs
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.sourcelogs import SinkFile, SourceFile, parse_sink_log
 from ckpt.model import Unreadable
@@ -69,9 +69,9 @@ def _of_sink(checkpoint: Checkpoint, storage: Storage, folder: str) -> str | Non
     if log.latest is None or log.interval <= 0:
         return None
     path = f"{folder}/{log.name_of(log.latest)}"
-    asked = filelogs.request_for(checkpoint.listing, path)
+    asked = file_logs.request_for(checkpoint.listing, path)
     (answer,) = storage.read_many([asked])
-    return _newest(parse_sink_log(path, filelogs.lines(asked, answer))) if isinstance(answer, bytes) else None
+    return _newest(parse_sink_log(path, file_logs.lines(asked, answer))) if isinstance(answer, bytes) else None
 
 
 def _newest(entries: tuple[SourceFile | SinkFile, ...] | Unreadable) -> str | None:

@@ -1,1 +1,1 @@
-"""Fixes without a backup: go back to a batch, or leave one out (``ckpt rewind``, ``ckpt skip``)."""
+"""Back to an earlier batch: which files belong to later ones, and what becomes of their rows (``ckpt rewind``)."""

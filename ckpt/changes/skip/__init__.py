@@ -1,0 +1,1 @@
+"""The planned batch counts as done, without its rows (``ckpt skip``)."""

@@ -1,13 +1,4 @@
-"""What ``state/`` holds, and whether the next start can load it: pure steps, see ``ckpt.checkpoint.state.read_steps``."""
+"""Which state stores and files a checkpoint has, and whether the next start can load them, judged by names and ends.
 
-from ckpt.checkpoint.state.file_ends import NOTHING, Verdict, Verified
-from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_state
-
-__all__ = [
-    "MOST_TAILS",
-    "MOST_TAILS_REMOTE",
-    "NOTHING",
-    "Verdict",
-    "Verified",
-    "read_state",
-]
+The modules compute, and ``read_steps`` says what has to be read; rows are decoded in ``ckpt.state``.
+"""

@@ -1,6 +1,6 @@
 """Reading ``state/``: what is there, which version the next start needs, and whether it can be loaded.
 
-``read_state`` is a step (``ckpt.checkpoint.state.read_steps``): it reads nothing itself. Whatever the size of the state, it makes a
+``read_state`` is a step (``read_steps``): it reads nothing itself. Whatever the size of the state, it makes a
 handful of rounds of requests: metadata, schemas and tails at once, and more only where something looks wrong.
 """
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ckpt.changes.plan import NEVER_FINISHED
-from ckpt.changes.relocate import plan_relocation
+from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.files_after import beyond
 from ckpt.changes.steps import Changed, sidecar, unread_removals
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
@@ -211,8 +211,8 @@ def _is_hidden(path: str) -> bool:
 def _chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
     """The state files that a start after the batch reads, snapshots first, and those that a planned batch has written.
 
-    A sink that has the planned batch passes over it (``ckpt.restart.sinks``): its state is not computed again, and the batch
-    after it reads what is there.
+    A sink that has the planned batch passes over it (``ckpt.restart.sinks``): its state is not computed again, and the
+    batch after it reads what is there.
     """
     context = context_of(checkpoint.offsets, checkpoint.commits)
     targets = {

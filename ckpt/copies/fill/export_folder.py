@@ -13,7 +13,8 @@ from ckpt.copies.fill.rows import Piece
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
-from ckpt.state.export.targets import MANIFEST, Format, Shape
+from ckpt.state.export.targets import MANIFEST, Format
+from ckpt.state.reading.columns import Shape
 from ckpt.storage import Listing, Storage, open_storage
 from ckpt.storage.base import one_line
 

@@ -1,4 +1,4 @@
-"""Rows of a unit, raw or flat, as the columns that Spark's reader gives: the inverse of ``ckpt.state.native.shapes``."""
+"""Rows of a unit, raw or flat, as the columns that Spark's reader gives: the inverse of ``state.native.shapes``."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from ckpt.copies.copy import select
 from ckpt.copies.copy.placing import check_apart, options_for
+from ckpt.copies.copy.selection import select
 from ckpt.copies.fill.export_folder import Export, open_export
 from ckpt.copies.fill.filling import Filling, is_keyless
 from ckpt.copies.fill.rows import Frames, Given, table_of, taken

@@ -9,7 +9,7 @@ from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, why_not
-from ckpt.copies.copy import Selection
+from ckpt.copies.copy.selection import Selection
 from ckpt.copies.rewrite.dropping import Dropping, Key, check_known, dropping_for
 from ckpt.copies.rewrite.filtering import Leaving, filters_for
 from ckpt.copies.rewrite.logs import CannotRewrite, commit_with, offsets_with, operator_with

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from ckpt.copies.copy import select
 from ckpt.copies.copy.placing import check_apart, options_for
+from ckpt.copies.copy.selection import select
 from ckpt.copies.rewrite.dropping import NOTHING, Key, read_keys
 from ckpt.copies.rewrite.moving import Moves, Processes, moved
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, planned

@@ -12,8 +12,8 @@ from ckpt.changes.steps import Changed
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.folders import STATE
-from ckpt.copies.copy import Selection
 from ckpt.copies.copy.placing import Placing, incomplete, open_new, options_for
+from ckpt.copies.copy.selection import Selection
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, stores_of
 from ckpt.copies.rewrite.snapshots import hdfs_snapshot, rocksdb_snapshot
 from ckpt.copies.rewrite.spreading import places_of

@@ -1,4 +1,4 @@
-"""Keys of RocksDB state from Arrow arrays, as each encoder of Spark writes them: what ``ckpt.formats.rows.keys`` reads."""
+"""Keys of RocksDB state from Arrow arrays, as each encoder of Spark writes them: what ``keys`` reads."""
 
 import struct
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""UnsafeRows from Arrow arrays, column by column: what ``ckpt.formats.rows.unsafe`` reads, byte for byte as Spark writes it.
+"""UnsafeRows from Arrow arrays, column by column: what ``unsafe`` reads, byte for byte as Spark writes it.
 
 Spark classes ``UnsafeRowWriter`` and ``UnsafeArrayWriter``. Bytes are compared with those of five versions of Spark
 (``tests/rewrite/test_building.py``).
@@ -53,7 +53,7 @@ class _Column:
 def rows_from(kind: Json, array: Any) -> Blobs:
     """An array of structs without NULL as rows, without a version byte. Raises Undecodable for a type it cannot write.
 
-    ``kind`` is the StructType in Spark's JSON, and the array has its Arrow type (``ckpt.formats.rows.types.arrow_type``).
+    ``kind`` is the StructType in Spark's JSON, and the array has its Arrow type (``types.arrow_type``).
     """
     kinds = [own for _, own in named_fields(kind)]
     return _rows([_column(own, part) for own, part in zip(kinds, array.flatten(), strict=True)], len(array))

@@ -1,4 +1,4 @@
-"""What becomes of the next start's batches in a sink, as a record; ``ckpt.inspection.checks.sink`` says how that is known."""
+"""What becomes of the next start's batches in a sink, as a record; ``checks.sink`` says how that is known."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,0 +1,1 @@
+"""A Delta table as a source: reading its log, reader options, and what a start makes of it."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ckpt.checkpoint.sources.offsets import DeltaOffset, base_index, decode
-from ckpt.live.delta import remedies as delta_remedies
+from ckpt.live.delta import remedies
 from ckpt.live.delta.unread import after, between, count_of, place
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
 from ckpt.live.records import DeltaNow, DeltaOption, FileNow, LiveSource, VersionNow
@@ -123,7 +123,7 @@ class _Judge:
     def _other_table(self) -> Trouble:
         detail = f"it has the id {self._now.table_id}, and the query has read {self._end.table_id}"
         return Trouble(
-            diagnoses.sources.DELTA_OTHER_TABLE, detail, delta_remedies.OTHER_TABLE, error=messages.OTHER_DELTA_TABLE
+            diagnoses.sources.DELTA_OTHER_TABLE, detail, remedies.OTHER_TABLE, error=messages.OTHER_DELTA_TABLE
         )
 
     def _hidden_log(self) -> Trouble | None:
@@ -142,7 +142,7 @@ class _Judge:
         now = self._now
         detail = f"it ends at version {now.latest}, and the query has read up to version {self._end.last_read}"
         command, batch = self._back_to(now.latest + 1), self._batch if self._planned else None
-        remedy = delta_remedies.older_table(command, batch, now.fitting_batch)
+        remedy = remedies.older_table(command, batch, now.fitting_batch)
         runs = not self._rules.delta_sees_missing_versions
         error = messages.DELTA_VERSIONS_MISSING
         return Trouble(diagnoses.sources.DELTA_OLDER_TABLE, detail, remedy, error=error, runs=runs, skips=runs)
@@ -151,7 +151,7 @@ class _Judge:
         began = self._before.version if self._before else self._end.last_read
         detail = f"the table as of version {began}, with which the query began, cannot be put together from its log"
         if self._before is not None or self._planned or self._end.initial_snapshot:
-            remedy = delta_remedies.REST_OF_FIRST_TABLE
+            remedy = remedies.REST_OF_FIRST_TABLE
         else:
             at = max(self._end.version, self._now.first)
             begins = f"Start the query with the option startingVersion={at}, until its next batch is committed"
@@ -213,7 +213,7 @@ class _Judge:
         if self._now.fits and not changed:
             return
         detail = "a column that the query has still to read has another name in the newest version, or is gone"
-        remedy = delta_remedies.columns_changed(self._now.changed_in)
+        remedy = remedies.columns_changed(self._now.changed_in)
         later = self._now.fits and self._planned
         yield Trouble(
             diagnoses.sources.DELTA_COLUMNS_CHANGED, detail, remedy, error=messages.DELTA_COLUMNS_CHANGED, later=later
@@ -276,7 +276,7 @@ class _Judge:
         count = count_of([files[at] for at in gone])
         has = "was not read is" if len(gone) == 1 else "were not read are"
         detail = f"{count} that {has} not there: deleted by VACUUM, or by hand"
-        remedy = delta_remedies.files_gone(count)
+        remedy = remedies.files_gone(count)
         later = gone[0] >= len(self._of_batch) if self._planned else gone[0] >= self._now.most_files
         yield Trouble(
             diagnoses.sources.DELTA_FILES_GONE,
@@ -291,5 +291,5 @@ class _Judge:
         detail = f"version {self._now.rewritten} was written after the batch that has read it was planned"
         rewritten = None if self._planned else self._now.rewritten
         command = None if rewritten is None else self._back_to(rewritten)
-        remedy = delta_remedies.rewritten(rewritten, command)
+        remedy = remedies.rewritten(rewritten, command)
         return Trouble(diagnoses.sources.DELTA_LOOKS_REWRITTEN, detail, remedy, runs=True)

@@ -1,0 +1,1 @@
+"""An Iceberg table as a source: reading its metadata, and what a start makes of it."""

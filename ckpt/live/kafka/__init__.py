@@ -1,0 +1,1 @@
+"""Kafka as a source: asking the cluster, reader options, and what a start makes of the answer."""

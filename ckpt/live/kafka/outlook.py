@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from ckpt.live.kafka.rules import RECREATED, Fate, PartOutlook, outlooks, words
-from ckpt.live.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook, Stop
+from ckpt.live.kafka.rules import outlooks, words
+from ckpt.live.outlook import NOT_IN_LOG, RECREATED, Fate, PartOutlook, SourceOutcome, SourceOutlook, Stop
 from ckpt.live.records import KafkaNow, LiveSource
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Diagnosis, Finding

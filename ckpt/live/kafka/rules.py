@@ -7,84 +7,16 @@ fails for the same reasons, and waits for rows that never come where the partiti
 """
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from itertools import takewhile
 
 from ckpt.checkpoint.sources.offsets import NO_TOPIC_YET, KafkaOffset, decode
+from ckpt.live.outlook import RECREATED, Fate, PartOutlook
 from ckpt.live.records import KafkaNow, Part, PartitionNow
 from ckpt.model import Json
 from ckpt.restart import messages
 from ckpt.restart.forecast import SourceRange
 from ckpt.versions import Rules
-
-
-class Fate(StrEnum):
-    """What the next start makes of a partition with ``failOnDataLoss``, worst last."""
-
-    CONTINUES = "continues"
-    ADDED = "added"  # read from its beginning
-    LOOKS_RECREATED = "looks-recreated"  # continues, though the rows below are not those that were read
-    EXPIRED = "expired"  # rows that were to be read next are gone: fails
-    ENDS_EARLIER = "ends-earlier"  # it has fewer rows than were read: fails
-    WAITS = "waits"  # it has fewer rows than were planned: waits for them, then fails
-    GONE = "gone"  # the topic has fewer partitions: fails
-    ADDED_LATE = "added-late"  # new, and its first rows are gone: fails
-    NOT_SUBSCRIBED = "not-subscribed"  # the query no longer reads the topic: fails
-    NO_TOPIC = "no-topic"  # fails
-
-    @property
-    def fails(self) -> bool:
-        """Whether a start fails because of it."""
-        return self not in (Fate.CONTINUES, Fate.ADDED, Fate.LOOKS_RECREATED)
-
-
-RECREATED = (Fate.ENDS_EARLIER, Fate.WAITS, Fate.GONE, Fate.LOOKS_RECREATED)
-"""Fates that show that the topic is another one, so that it is in all its partitions."""
-
-
-@dataclass(frozen=True, slots=True)
-class PartOutlook:
-    """One partition and the next start."""
-
-    part: Part
-    fate: Fate
-    start: int | None  # where the next batch starts; None: it is new
-    end: int | None  # where it ends, if it was planned before
-    now: PartitionNow | None  # None: it is not there
-    later: bool = False  # not in the batch that runs first, which was planned before, but in the one after it
-
-    @property
-    def begin(self) -> int:
-        """Where its next rows are looked for."""
-        return 0 if self.start is None else self.end if self.later and self.end is not None else self.start
-
-    @property
-    def waiting(self) -> int:
-        """Offsets that a start still reads: rows, and the gaps that compaction and transactions leave."""
-        if self.fate is Fate.NOT_SUBSCRIBED:  # but for those of a batch that was planned
-            return self.end - self.start if self.end is not None and self.start is not None else 0
-        return self._unread
-
-    @property
-    def _unread(self) -> int:
-        return max(0, self.now.latest - max(self.begin, self.now.earliest)) if self.now else 0
-
-    @property
-    def lost(self) -> int:
-        """Offsets that a start with ``failOnDataLoss=false`` never reads: expired, of a new topic, of one given up."""
-        if self.now is None:
-            return 0
-        match self.fate:
-            case Fate.EXPIRED | Fate.ADDED_LATE:
-                return self.now.earliest - self.begin
-            case Fate.ENDS_EARLIER:
-                return self.now.latest - self.now.earliest
-            case Fate.NOT_SUBSCRIBED:
-                return self._unread
-            case Fate.WAITS | Fate.LOOKS_RECREATED:
-                return max(0, self.begin - self.now.earliest)
-        return 0
 
 
 def outlooks(reading: SourceRange, now: KafkaNow, *, passed: bool = False) -> tuple[PartOutlook, ...] | None:

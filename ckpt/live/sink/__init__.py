@@ -1,1 +1,1 @@
-"""What a sink has written, by its own log: ``ckpt inspect --sink``. Reads that one place, and never writes."""
+"""What the log of a sink remembers of batches (``--sink``): Delta, Iceberg and file sinks. Reads that one place."""

@@ -6,7 +6,7 @@ from textwrap import wrap
 from ckpt.checkpoint.sources.offsets import KafkaOffset, SourceType, decode
 from ckpt.migrate.generate.files_read import MOST_IN_CODE, format_of
 from ckpt.migrate.generate.text import exploded, literal, plain
-from ckpt.migrate.handoff import Begin, SourceStart
+from ckpt.migrate.handoff.starts import Begin, SourceStart
 
 _FROM_PATH = (SourceType.DELTA, SourceType.FILE)
 

@@ -7,7 +7,7 @@ from ckpt import settings
 from ckpt.migrate.generate import folding, guards, sources
 from ckpt.migrate.generate.files_read import MOST_IN_CODE, UNREAD
 from ckpt.migrate.generate.text import literal, plain, simple
-from ckpt.migrate.handoff import SourceStart
+from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.migrate.transform import INITIAL_STATE, NULL_IS_SAFE, Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import WINDOW, Family
 

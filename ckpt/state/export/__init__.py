@@ -1,1 +1,1 @@
-"""Planning an export of state: which unit, of which batch, under which settings, in which columns. Starts no JVM."""
+"""Exports of state: the request, what blocks it, where it goes, and writing it without Spark."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ckpt.state.export.request import Action, Engine, ExportPlan, ExportRequest, StateExport, plan_export
-from ckpt.state.export.targets import Format, Shape, local_target
+from ckpt.state.export.targets import Format, local_target
+from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.reading import Chosen, choose
 from ckpt.versions import NEWEST
 
@@ -19,7 +20,7 @@ def without_spark(
 ) -> StateExport | str:
     """What came of an export without Spark, or why it is left to Spark; then nothing was written.
 
-    ``given`` says that something of a Spark session was. Raises what ``plan_export`` and ``ckpt.state.native`` raise; of the
+    ``given`` says that something of a Spark session was. Raises what ``plan_export`` and ``state.native`` raise; of the
     latter what only Spark reads, and packages that are missing, only where nobody else may read.
     """
     why = next(_reasons(request, given), None)
@@ -79,11 +80,8 @@ def _reasons(request: ExportRequest, given: bool) -> Iterator[str]:
 
 
 def _session_is_active() -> bool:
-    if "pyspark" not in sys.modules:
-        return False
-    from pyspark import SparkContext
-
-    return SparkContext._active_spark_context is not None
+    pyspark = sys.modules.get("pyspark")  # nobody has a session who has not imported it
+    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
 
 
 def _reasons_of(plan: ExportPlan, chosen: Chosen) -> Iterator[str]:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ckpt.model import Json
-from ckpt.state.export.targets import Format, Shape
-from ckpt.state.reading.columns import Column, Columns
+from ckpt.state.export.targets import Format
+from ckpt.state.reading.columns import Column, Columns, Shape
 from ckpt.state.reading.reading import Reading
 from ckpt.storage.locations import spark_uri
 from ckpt.texts import masked

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ckpt.errors import CkptError, NotFound, UsageError
-from ckpt.state.export.targets import ExportTarget, Shape, check_types, check_what_is_there, local_target
-from ckpt.state.reading.columns import Column, top_columns
+from ckpt.state.export.targets import ExportTarget, check_types, check_what_is_there, local_target
+from ckpt.state.reading.columns import Column, Shape, top_columns
 from ckpt.state.reading.reading import Reading
 from ckpt.storage import open_storage
 from ckpt.storage.locations import spark_uri

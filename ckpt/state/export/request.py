@@ -7,9 +7,9 @@ from typing import Any
 
 from ckpt.errors import UsageError
 from ckpt.state.export.obstacles import check_export, promised
-from ckpt.state.export.targets import ExportTarget, Format, Mode, Shape, target
+from ckpt.state.export.targets import ExportTarget, Format, Mode, target
 from ckpt.state.reading.choose import Wanted
-from ckpt.state.reading.columns import Column, Columns
+from ckpt.state.reading.columns import Column, Columns, Shape
 from ckpt.state.reading.initial import InitialPlan, plan_initial_states
 from ckpt.state.reading.reading import Question, Reading, plan_readings
 from ckpt.versions import NEWEST, Spark

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ckpt.errors import UsageError, argument
 from ckpt.formats.types import repeated_field
-from ckpt.state.reading.columns import Column, holds_void, type_names
+from ckpt.state.reading.columns import Column, Shape, holds_void, type_names
 from ckpt.storage.locations import is_inside, spark_uri
 from ckpt.texts import masked
 
@@ -15,14 +15,6 @@ MANIFEST = "_ckpt_export.json"
 """The file next to the data that says what it is; readers of Spark ignore names that begin with ``_``."""
 
 _MARKS = (MANIFEST, "_SUCCESS", "_delta_log")  # one of them is in every folder that Spark or ckpt has written
-
-
-class Shape(StrEnum):
-    """What the rows of an export look like."""
-
-    RAW = "raw"  # as Spark's reader gives them
-    FLAT = "flat"  # one column for each leaf
-    INITIAL_STATE = "initial-state"  # one row for each grouping key
 
 
 class Format(StrEnum):

@@ -8,12 +8,12 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from ckpt.errors import UsageError
-from ckpt.state.export.targets import Shape
 from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of
 from ckpt.state.native.initial import initial_table
 from ckpt.state.native.partitions import batches_of
 from ckpt.state.reading.choose import Part, Wanted
+from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.initial import check_question, initial_shape, which_one
 from ckpt.state.reading.reading import Question, choose
 

@@ -1,6 +1,6 @@
 """The frame of initial state without Spark: one row for each grouping key, with all state of that key.
 
-What the columns are is planned by ``ckpt.state.reading.initial``; here the rows of every unit of an operator are brought
+What the columns are is planned by ``reading.initial``; here the rows of every unit of an operator are brought
 together. All state of the operator is in memory while that is done.
 """
 

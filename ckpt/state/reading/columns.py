@@ -21,6 +21,14 @@ TTL = "ttlExpirationMs"  # Spark wraps a value that has a time to live: {value, 
 BLURRED = "whether it is NULL or a struct of NULLs: its columns are NULL for both"
 
 
+class Shape(StrEnum):
+    """What the rows of an export look like."""
+
+    RAW = "raw"  # as Spark's reader gives them
+    FLAT = "flat"  # one column for each leaf
+    INITIAL_STATE = "initial-state"  # one row for each grouping key
+
+
 class Holds(StrEnum):
     """What a column of initial state is."""
 

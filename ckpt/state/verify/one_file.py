@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from zlib import crc32
 
-from ckpt.checkpoint.state import Verdict
+from ckpt.checkpoint.state.file_ends import Verdict
 from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.errors import StorageError
 from ckpt.formats.blockstream import LeadsOutside, Stream

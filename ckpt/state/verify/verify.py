@@ -7,7 +7,7 @@ from functools import reduce
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.state import Verdict, Verified
+from ckpt.checkpoint.state.file_ends import Verdict, Verified
 from ckpt.checkpoint.state.needed_files import Needed, needed_files
 from ckpt.checkpoint.state.ranges import Ranges, common
 from ckpt.checkpoint.state.read_steps import run
@@ -108,8 +108,7 @@ def deep_checkpoint(
 
 def _load_packages() -> None:
     """Whoever lacks the packages of the extra ``native`` learns it before anything is read. Raises CkptError."""
-    from ckpt.state.verify import contents, workers  # noqa: F401
-    from ckpt.state.verify import misplaced_keys as partitions
+    from ckpt.state.verify import contents, misplaced_keys, workers  # noqa: F401
 
 
 def _with_rows(found: Checkpoint, uri: str, options: Mapping[str, str]) -> Checkpoint:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ckpt.checkpoint.state import Verdict
+from ckpt.checkpoint.state.file_ends import Verdict
 from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.model import DamageKind, StateFileKind
 from ckpt.processes import can_share, in_any_order

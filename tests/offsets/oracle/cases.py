@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckpt.changes.offsets import OffsetsPlan, set_offsets
-from ckpt.copies.copy import copy_checkpoint
+from ckpt.changes.offsets.plan import OffsetsPlan
+from ckpt.changes.offsets.set_offsets import set_offsets
+from ckpt.copies.copy.copy import copy_checkpoint
 from tests.offsets.running import moved
 from tests.oracle import answers as oracle
 from tests.oracle.cases import SAMPLES, Case

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckpt.changes.async_gap import Strategy
+from ckpt.changes.async_gap.plan import Strategy
 from tests.oracle import answers as oracle
 from tests.oracle import observe, worker
 from tests.oracle.cases import Case

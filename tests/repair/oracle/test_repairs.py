@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.changes.async_gap import RepairPlan, Strategy
+from ckpt.changes.async_gap.plan import RepairPlan, Strategy
 from ckpt.restart.forecast import Forecast
 from ckpt.versions import Progress, Spark
 from tests.oracle import answers as oracle
