@@ -30,8 +30,8 @@ azure: setup  ## the tests on Azure Blob Storage: Azurite, installed with npm at
 	CKPT_TEST_AZURE=1 $(BIN)/pytest -m service -k azure --durations 5
 docs: setup  ## regenerate the documentation that needs no JVM
 	$(BIN)/python docs/generate.py
-	$(BIN)/python -m tests.relocate.runbook
+	$(BIN)/python -m tests.changes.relocate.runbook
 runbooks: docs  ## regenerate what the runbooks show of Spark (needs Java and Maven, which brings Kafka; takes minutes)
-	$(BIN)/python -m tests.repair.runbook
+	$(BIN)/python -m tests.changes.async_gap.runbook
 	$(BIN)/python -m tests.migrate.runbook
 	$(BIN)/python -m tests.migrate.transform_runbook

@@ -24,7 +24,7 @@ from statistics import median
 
 from benchmarks import generate
 from benchmarks.measure import Command, Pairs, by_turns, heading
-from tests.services.counting import counting_s3
+from tests.support.services.counting import counting_s3
 
 IMPORTS = "import typer, pyarrow.fs"
 WALK = """

@@ -1,7 +1,7 @@
 """The version of ckpt, and where Spark versions differ: one row per version, one column per difference.
 
-Measured on 3.5.9, 4.0.5, 4.1.4, 4.2.0 and 4.3.0 (``tests/oracle``, ``tests/export/matrix.json``); ``docs/restart.md``
-explains the columns of a start.
+Measured on 3.5.9, 4.0.5, 4.1.4, 4.2.0 and 4.3.0 (``tests/restart/oracle``, ``tests/state/export/matrix.json``);
+``docs/restart.md`` explains the columns of a start.
 """
 
 import re
@@ -219,7 +219,7 @@ RECORDED = (
     Recorded(settings.ALWAYS_NULLABLE, Spark.V4_3, "false"),
     Recorded(settings.DISTINCT_KEY_ORDER, Spark.V4_3, "false"),
 )
-"""``OffsetSeqMetadata.relevantSQLConfs``; all five versions were asked (``tests/preflight/record.py``)."""
+"""``OffsetSeqMetadata.relevantSQLConfs``; all five versions were asked (``tests/inspection/preflight/record.py``)."""
 
 
 def first_with(ability: Callable[[Rules], bool]) -> Spark:

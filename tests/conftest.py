@@ -18,10 +18,10 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from commands.report import Output
-from tests.places import HERE, SAMPLES
-from tests.spark import mutations
+from tests.support.places import HERE, SAMPLES
+from tests.support.spark import mutations
 
-pytest_plugins = ["tests.services.fixtures", "tests.spark.live", "tests.tiers"]
+pytest_plugins = ["tests.support.services.fixtures", "tests.support.spark.live", "tests.laws.tiers"]
 
 _IN_MEMORY, _ROOM = Path("/dev/shm"), 8 << 30  # bytes
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.places import ROOT
-from tests.spark import classes
-from tests.spark.live import EVERY_CASE
+from tests.support.places import ROOT
+from tests.support.spark import classes
+from tests.support.spark.live import EVERY_CASE
 
 ROWS = (
     "a small checkpoint (stateless-4.2), against import typer, pyarrow.fs",

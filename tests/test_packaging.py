@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import ckpt
-from tests.places import ROOT, SAMPLES
+from tests.support.places import ROOT, SAMPLES
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SETUPTOOLS = PROJECT["tool"]["setuptools"]

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from ckpt.processes import in_any_order
-from tests.places import ROOT
+from tests.support.places import ROOT
 
 
 def echo(place: str) -> Callable[[str], Iterator[bytes]]:

@@ -1,6 +1,6 @@
 """Words that Spark's own messages contain, so that whoever has a stack trace finds the forecast that explains it.
 
-``tests/oracle`` compares each with what Spark said. The words for a file that cannot be read are with the file
+``tests/restart/oracle`` compares each with what Spark said. The words for a file that cannot be read are with the file
 (``Unreadable.says``).
 """
 

@@ -1,7 +1,7 @@
 """The rules of a restart, in the order in which Spark comes to them.
 
 They follow ``MicroBatchExecution.populateStartOffsets`` and what it calls; the first rule that has something to say
-decides. ``docs/restart.md`` explains them in the same order, and ``tests/oracle`` holds Spark's own answers.
+decides. ``docs/restart.md`` explains them in the same order, and ``tests/restart/oracle`` holds Spark's own answers.
 """
 
 from ckpt.checkpoint.checkpoint import Checkpoint

@@ -2,8 +2,8 @@
 
 A batch id is seen again if a checkpoint is restored from an older copy, if its logs are rewound or deleted, and
 with a new checkpoint, whose batches count from 0. What the file sink drops was measured on Spark 3.5 to 4.3, what Delta
-drops on 3.5 to 4.2 (``tests/sinks/answers.json``; 4.3 has no Delta yet), what Iceberg drops on 3.5 to 4.1
-(``tests/sinks/iceberg.json``), the rest on 4.2.0. What a sink drops shows
+drops on 3.5 to 4.2 (``tests/live/sink/answers.json``; 4.3 has no Delta yet), what Iceberg drops on 3.5 to 4.1
+(``tests/live/sink/iceberg.json``), the rest on 4.2.0. What a sink drops shows
 nowhere: there is no error, and the metrics of the query count the rows as read.
 """
 

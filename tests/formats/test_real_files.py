@@ -19,7 +19,7 @@ from ckpt.formats.sidecars import (
 )
 from ckpt.formats.sourcelogs import InitialOffsets, parse_kafka_start, parse_source_log
 from ckpt.model import CommitLog, OffsetLog, QueryMetadata
-from tests.places import GOLDENS, SAMPLES
+from tests.support.places import GOLDENS, SAMPLES
 
 EVERY_SAMPLE = sorted(path.parent for path in SAMPLES.glob("*/metadata"))
 

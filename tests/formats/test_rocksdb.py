@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ckpt.formats.rocksdb import NeedsMore, parse_zip_tail, read_whole_zip
 from ckpt.model import Fault, RocksDBSnapshot, Unreadable
-from tests.state.building import rocksdb_zip
+from tests.checkpoint.state.building import rocksdb_zip
 
 ZIP = rocksdb_zip({"000008-a.sst": 1253, "000009-b.sst": 7})
 SNAPSHOT = RocksDBSnapshot(

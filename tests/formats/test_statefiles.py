@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ckpt.formats.lz4 import BadBlock, block_ends, first_block
 from ckpt.formats.statefiles import END_MARK, Ending, FileName, ends_whole, judge_stream, parse_lineage, parse_name
 from ckpt.model import StateFileKind
-from tests.state.building import changelog_v4, delta, java_utf, lz4_stream
+from tests.checkpoint.state.building import changelog_v4, delta, java_utf, lz4_stream
 
 UUID = "2383340a-bc94-4b6a-9e0f-3e1f5d2a7b11"
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.live.advice import BATCHES, LATER, Answer, Query, advised, done
 from tests.live.delta_cases import INCIDENTS, ROWS, Table
+from tests.live.first_remedy import BATCHES, LATER, Answer, Query, advised, done
 
 
 class FromDelta(Query):

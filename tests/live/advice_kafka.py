@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.live.advice import BATCHES, Answer, Query, advised, done
 from tests.live.cases import Broker
+from tests.live.first_remedy import BATCHES, Answer, Query, advised, done
 from tests.live.worker import WAITS
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.places import SAMPLES
+from tests.support.places import SAMPLES
 
 SILENT = logging.Logger("librdkafka of tests")
 SILENT.addHandler(logging.NullHandler())

@@ -13,7 +13,7 @@ from ckpt.live.records import DeltaNow
 from ckpt.restart.forecast import Outcome
 from ckpt.versions import Progress
 from tests.live.delta_cases import Case
-from tests.places import SAMPLES
+from tests.support.places import SAMPLES
 
 
 def inspected(checkpoint: Path, now: DeltaNow, version: str) -> Inspection:

@@ -17,11 +17,11 @@ from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
 from tests.live.delta_cases import CASES, OPTIONS, Case
 from tests.live.delta_worker import PACKAGE
 from tests.live.recording import record
-from tests.oracle.record import Worker
-from tests.sinks.record import DELTA
+from tests.live.sink.record import DELTA
+from tests.restart.oracle.record import Worker
 
 if TYPE_CHECKING:
-    from tests.spark.live import Here
+    from tests.support.spark.live import Here
 
 RECORDED = Path(__file__).with_name("delta.json")
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.live.delta_cases import HISTORIES, INCIDENTS, Table, remove
-from tests.oracle import worker
-from tests.spark import queries
+from tests.restart.oracle import worker
+from tests.support.spark import queries
 
 PACKAGE = "CKPT_DELTA_PACKAGE"
 

@@ -17,7 +17,7 @@ from typing import Any
 from ckpt import ask_sources, open_checkpoint
 from ckpt.live.records import FilesNow
 from tests.live.files import EVERY, INCIDENTS, LAST, Query
-from tests.oracle.record import Worker
+from tests.restart.oracle.record import Worker
 
 RECORDED = Path(__file__).with_name("files.json")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.live.files import Query
-from tests.oracle import worker
-from tests.spark import queries
+from tests.restart.oracle import worker
+from tests.support.spark import queries
 
 _MADE: dict[Path, Query] = {}
 

@@ -19,10 +19,10 @@ from tests.live.delta_record import ends
 from tests.live.iceberg_cases import CASES, Case
 from tests.live.iceberg_worker import JARS
 from tests.live.recording import record
-from tests.oracle.record import Worker
+from tests.restart.oracle.record import Worker
 
 if TYPE_CHECKING:
-    from tests.spark.live import Here
+    from tests.support.spark.live import Here
 
 RECORDED = Path(__file__).with_name("iceberg.json")
 _OF_READER = {"options", "most_files", "most_rows"}

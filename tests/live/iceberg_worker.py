@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.live.iceberg_cases import HISTORIES, INCIDENTS, TABLE, Table, settings
-from tests.oracle import worker
-from tests.remedies import remove
-from tests.spark import queries
+from tests.restart.oracle import worker
+from tests.support.remedies import remove
+from tests.support.spark import queries
 
 JARS = "CKPT_ICEBERG_JAR"
 

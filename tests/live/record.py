@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from ckpt import ask_sources, open_checkpoint
 from ckpt.live.records import KafkaNow, PartitionNow, TopicNow, Younger
 from tests.live.cases import CASES, Broker, Case
-from tests.oracle.record import Worker
-from tests.services.kafka import connector_jars, kafka_broker
-from tests.spark import topics
+from tests.restart.oracle.record import Worker
+from tests.support.services.kafka import connector_jars, kafka_broker
+from tests.support.spark import topics
 
 if TYPE_CHECKING:
-    from tests.spark.live import Here
+    from tests.support.spark.live import Here
 
 RECORDED = Path(__file__).parent / "recorded.json"
 

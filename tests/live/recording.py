@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.oracle.record import Worker
+from tests.restart.oracle.record import Worker
 
 
 def record(

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from tests import contract
+from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.live import delta_worker
 from tests.live.delta_cases import CASES, OPTIONS, Case, Table
 from tests.live.delta_judging import disagreements, inspected
 from tests.live.delta_record import ask
-from tests.services.kafka import SPARK
-from tests.spark.live import EVERY_CASE, Here
+from tests.support.services.kafka import SPARK
+from tests.support.spark.live import EVERY_CASE, Here
 
 pytestmark = [pytest.mark.spark, pytest.mark.skipif(find_spec("delta") is None, reason="delta-spark is not installed")]
 

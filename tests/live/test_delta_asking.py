@@ -12,7 +12,7 @@ from ckpt.live.delta.changes import reads_as
 from ckpt.live.records import DeltaNow
 from tests.conftest import Ckpt
 from tests.live.delta_judging import checkpoint_of
-from tests.places import SAMPLES
+from tests.support.places import SAMPLES
 
 ID = "d9b04949-155c-4168-a478-a6e25bf831be"
 COLUMNS = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}

@@ -19,9 +19,9 @@ from ckpt.restart import messages
 from ckpt.restart.forecast import Outcome
 from tests.conftest import Ckpt
 from tests.live.files import INCIDENTS, LAST, MOVES, ROWS, Query
-from tests.places import SAMPLES
-from tests.sinks.asked import EVERY_ROW, Asked, uncommitted
-from tests.spark.live import EVERY_CASE
+from tests.live.sink.mismatches import EVERY_ROW, Asked, uncommitted
+from tests.support.places import SAMPLES
+from tests.support.spark.live import EVERY_CASE
 
 MOVED = ("another folder", "another folder, partitions")
 SHOWN = ("planned-gone", "old", "written-again")

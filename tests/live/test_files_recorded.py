@@ -15,7 +15,7 @@ from ckpt.versions import Progress
 from tests.live.delta_cases import remove
 from tests.live.files import INCIDENTS, LAST, MOVES, ROWS
 from tests.live.files_record import RECORDED
-from tests.places import SAMPLES
+from tests.support.places import SAMPLES
 
 ANSWERS: dict[str, Any] = json.loads(RECORDED.read_text())
 NAMES = [f"{name}, {last}" for name in INCIDENTS for last in LAST[:2]]

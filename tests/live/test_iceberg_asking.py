@@ -10,7 +10,7 @@ import pytest
 from ckpt import UsageError, ask_sources, open_checkpoint
 from ckpt.errors import SourceError
 from ckpt.live.records import IcebergNow, SnapshotNow
-from tests import contract
+from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.live.delta_judging import checkpoint_of
 

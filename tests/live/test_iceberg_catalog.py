@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Ckpt
-from tests.remedies import remove
+from tests.support.remedies import remove
 
 KEPT = Path(__file__).with_name("iceberg_catalog.tar.xz")
 

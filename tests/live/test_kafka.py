@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from ckpt import ask_sources, open_checkpoint
-from tests import contract
+from tests.changes.async_gap.test_kafka_incident import pytestmark as of_the_connector
+from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.live import worker
 from tests.live.cases import CASES, Broker, Case
 from tests.live.judging import disagreements, inspected
-from tests.repair.test_kafka_incident import pytestmark as of_the_connector
-from tests.services.kafka import SPARK
-from tests.spark.live import EVERY_CASE, Here
+from tests.support.services.kafka import SPARK
+from tests.support.spark.live import EVERY_CASE, Here
 
 pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 pytestmark = of_the_connector

@@ -10,10 +10,10 @@ import pytest
 
 from ckpt import UsageError, ask_sources, open_checkpoint, source_options
 from ckpt.live.kafka.options import librdkafka
-from tests import contract
+from tests.commands import contract
 from tests.conftest import Ckpt
-from tests.places import SAMPLES
-from tests.services.process import free_port
+from tests.support.places import SAMPLES
+from tests.support.services.process import free_port
 
 SERVERS = {"kafka.bootstrap.servers": "host:9092"}
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="a\\"b;c= d" ;'

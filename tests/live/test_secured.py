@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from tests.changes.async_gap.test_kafka_incident import pytestmark as of_the_connector
 from tests.conftest import Ckpt
 from tests.live import worker
 from tests.live.cases import Broker, Case
-from tests.repair.test_kafka_incident import pytestmark as of_the_connector
-from tests.services.fixtures import or_skip
-from tests.services.kafka import PASSWORD, PLAIN, SCRAM, USER, Secured, secured_broker
-from tests.spark.live import Here
+from tests.support.services.fixtures import or_skip
+from tests.support.services.kafka import PASSWORD, PLAIN, SCRAM, USER, Secured, secured_broker
+from tests.support.spark.live import Here
 
 pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 pytestmark = of_the_connector

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.oracle import worker
-from tests.repair.kafka_query import session
+from tests.changes.async_gap.kafka_query import session
+from tests.restart.oracle import worker
 
 WAITS = {
     "kafkaConsumer.pollTimeoutMs": "3000",

@@ -24,7 +24,7 @@ from ckpt.spark.transform import write_transform
 from ckpt.versions import Spark
 from tests.migrate.continuity_new import imported
 from tests.migrate.transforming import run
-from tests.places import SAMPLES
+from tests.support.places import SAMPLES
 
 STOP, FILES = 2, 4
 SCHEMA = (

@@ -31,7 +31,7 @@ from tests.migrate.continuity_input import STOP
 from tests.migrate.continuity_new import fill_in, imported
 from tests.migrate.continuity_old import KINDS
 from tests.migrate.continuity_sources import Input
-from tests.spark import live, queries
+from tests.support.spark import live, queries
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -149,7 +149,7 @@ def ckpt(*words: object) -> None:
 
 
 def session(jars: str) -> SparkSession:
-    """A session with Delta and Kafka, as `tests.spark.live` has one for a whole test run."""
+    """A session with Delta and Kafka, as `tests.support.spark.live` has one for a whole test run."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = queries.session("continuity", **live.settings(jars))
     spark.sparkContext.setLogLevel("ERROR")

@@ -18,7 +18,7 @@ from typing import Any
 from tests.migrate.continuity import session, split
 from tests.migrate.continuity_cases import EVERY, Outcome, run
 from tests.migrate.continuity_sources import SOURCES
-from tests.services.kafka import connector_jars, kafka_broker
+from tests.support.services.kafka import connector_jars, kafka_broker
 
 RECORD = Path(__file__).with_name("continuity.json")
 

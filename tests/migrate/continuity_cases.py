@@ -18,7 +18,7 @@ from tests.migrate.continuity import STOPS, new, split
 from tests.migrate.continuity_input import LAST_WATERMARK, LATE_BY_TIME, LATE_BY_WINDOW, ROWS, everything
 from tests.migrate.continuity_old import KINDS
 from tests.migrate.continuity_sources import SOURCES
-from tests.places import ROOT
+from tests.support.places import ROOT
 
 EVERY = ["-".join(case) for case in product(KINDS, SOURCES, STOPS)]
 """The full product; `continuity_all` runs it, and records what came of it."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.migrate.continuity_input import DELAY
-from tests.spark.queries import STATE_STORES
+from tests.support.spark.queries import STATE_STORES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from ckpt.migrate.generate.files_read import MOST_IN_CODE
 from ckpt.migrate.transform import plan_transform
 from ckpt.spark.transform import write_transform
-from tests.handoff.continuity import error_of, run
+from tests.migrate.handoff.continuity import error_of, run
 
 NEW = 5  # rows, a file each, that come after the old query
 

@@ -11,9 +11,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.places import SAMPLES
-from tests.spark.answers import answer
-from tests.spark.queries import QUERIES, STATE_STORES, start
+from tests.support.places import SAMPLES
+from tests.support.spark.answers import answer
+from tests.support.spark.queries import QUERIES, STATE_STORES, start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

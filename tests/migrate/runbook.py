@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.places import ROOT, SAMPLES
+from tests.support.places import ROOT, SAMPLES
 
 PAGE = ROOT / "docs" / "runbooks" / "changelog.md"
 _BLOCK = re.compile(r"```text\n\$ ckpt (?P<words>[^\n]*)\n.*?```", re.S)

@@ -16,9 +16,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.spark.answers import answer
-from tests.spark.queries import QUERIES, start
-from tests.spark.recording import digest
+from tests.support.spark.answers import answer
+from tests.support.spark.queries import QUERIES, start
+from tests.support.spark.recording import digest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,6 +1,6 @@
 """``ckpt migrate changelog`` against real Spark: queries that are switched on and off, and their state.
 
-All are recorded (`python -m tests.spark.recording changelog`), and one is run.
+All are recorded (`python -m tests.support.spark.recording changelog`), and one is run.
 """
 
 import re
@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import pytest
 
-from tests import contract
+from tests.commands import contract
 from tests.migrate import runbook, switching
 from tests.migrate.switching import RUNS
-from tests.spark import recording
-from tests.spark.live import EVERY_CASE
+from tests.support.spark import recording
+from tests.support.spark.live import EVERY_CASE
 
 SWITCHES = [pytest.param(0, id="on"), pytest.param(1, id="off")]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests import contract
+from tests.changes.async_gap.test_command import everything
+from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.migrate.runbook import as_switched
-from tests.places import EACH_SAMPLE, SAMPLES
-from tests.repair.test_command import everything
+from tests.support.places import EACH_SAMPLE, SAMPLES
 
 EXIT = {"already": 0, "nothing": 0, "switched": 0, "ready": 1, "partly": 1, "not-yet": 1, "refused": 3}
 

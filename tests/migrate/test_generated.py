@@ -22,12 +22,12 @@ from ckpt.migrate.handoff.starts import source_start
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform, warnings_of
 from ckpt.state.export.targets import Format
 from ckpt.versions import Spark
-from tests import contract
+from tests.changes.async_gap.test_command import everything
+from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.migrate.aggregating import BUFFERS, plan_of
 from tests.migrate.transforming import OPERATORS, STATEFUL
-from tests.places import SAMPLES
-from tests.repair.test_command import everything
+from tests.support.places import SAMPLES
 
 SPARK = Spark.V4_3
 SEEN = ("file:/in/a.json", "file:/in/b%20c.json.gz")
@@ -277,7 +277,7 @@ def test_a_null_key_is_spoken_of_where_pandas_mixes_it_up() -> None:
 
 
 def test_a_buffer_that_only_spark_can_read_is_warned_of() -> None:
-    """`tests/export/test_damaged.py` shows that Spark calls that of collect_list so."""
+    """`tests/state/export/test_damaged.py` shows that Spark calls that of collect_list so."""
     found = plan("aggregation-hdfs-4.2")
     last = found.shape.state[-1]
     for name, kind, said in (("buf", "binary", True), ("buf_2", "binary", True), ("max", "binary", False)):

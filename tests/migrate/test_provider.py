@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from ckpt.migrate.provider import ToProvider, rewrite_command
-from tests import contract
+from tests.changes.async_gap.test_command import everything
+from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.migrate.recorded import RUNS, samples
-from tests.places import SAMPLE_NAMES, SAMPLES
-from tests.repair.test_command import everything
+from tests.support.places import SAMPLE_NAMES, SAMPLES
 
 EXIT = {"already": 0, "nothing": 0, "possible": 1, "no-way": 3, "refused": 3}
 

@@ -1,6 +1,6 @@
 """``ckpt migrate transform-with-state``: what is generated from every stateful sample, run by real Spark.
 
-All are recorded (`python -m tests.spark.recording transform`), and some are run.
+All are recorded (`python -m tests.support.spark.recording transform`), and some are run.
 """
 
 from typing import Any
@@ -10,8 +10,8 @@ import pytest
 from ckpt.migrate.transform import Api
 from tests.migrate import transforming
 from tests.migrate.transforming import LIVE, RUNS, code_of, run_name
-from tests.spark import recording
-from tests.spark.live import EVERY_CASE
+from tests.support.spark import recording
+from tests.support.spark.live import EVERY_CASE
 
 _BIG = 2**53 + 1
 _ASKED = RUNS if EVERY_CASE else LIVE

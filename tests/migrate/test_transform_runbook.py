@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.migrate.transform_runbook import PAGE
-from tests.places import ROOT
+from tests.support.places import ROOT
 
 pytestmark = [
     pytest.mark.spark,

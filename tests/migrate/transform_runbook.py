@@ -20,8 +20,8 @@ from typing import Any
 from typer.testing import CliRunner
 
 from tests.migrate.continuity_new import replaced
-from tests.places import ROOT
-from tests.spark.queries import session
+from tests.support.places import ROOT
+from tests.support.spark.queries import session
 
 PAGE = ROOT / "docs" / "runbooks" / "transform-with-state.md"
 _CONSOLE = re.compile(r"```console\n\$ (?P<words>[^\n]*)\n.*?```", re.S)

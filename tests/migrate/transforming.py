@@ -24,8 +24,8 @@ from ckpt.migrate.variables import Form, Variable
 from ckpt.spark.installed import pyspark_version
 from ckpt.spark.transform import write_transform
 from ckpt.versions import Spark
-from tests.places import SAMPLE_NAMES, SAMPLES
-from tests.spark.recording import digest
+from tests.support.places import SAMPLE_NAMES, SAMPLES
+from tests.support.spark.recording import digest
 
 STATEFUL = [name for name in SAMPLE_NAMES if not name.startswith("damaged") and (SAMPLES / name / "state").is_dir()]
 ROW_API = [

@@ -6,7 +6,7 @@ import pytest
 
 from ckpt.storage.arrow import AZURE_OPTIONS, GCS_OPTIONS, S3_OPTIONS
 from ckpt.storage.remote import PATIENCE, REQUESTS_AT_ONCE
-from tests.places import ROOT
+from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs" / "storage.md").read_text()
 

@@ -14,7 +14,7 @@ import pytest
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage import FileInfo, Oddity, ReadRequest, open_storage
-from tests.strangers import as_a_stranger
+from tests.support.unprivileged import as_a_stranger
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,8 +7,8 @@ import pytest
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage import Listing, ReadRequest, open_storage
-from tests.services.fixtures import REMOTE, Upload
-from tests.services.slow import SlowStore
+from tests.support.services.fixtures import REMOTE, Upload
+from tests.support.services.slow import SlowStore
 
 KINDS = ("bridged_uri", *REMOTE)
 

@@ -17,7 +17,7 @@ from ckpt.storage import open_storage
 from ckpt.storage.base import temporary
 from ckpt.storage.open_writer import open_writer
 from ckpt.storage.writer import AlreadyThere, Attributes
-from tests.services.fixtures import REMOTE, Upload
+from tests.support.services.fixtures import REMOTE, Upload
 
 KINDS = ("local_uri", "bridged_uri", *REMOTE)
 

@@ -1,6 +1,6 @@
 """By which columns of a key an operator's rows are spread over partitions, store by store and family by family.
 
-Measured: every key of all samples with operator metadata lies where this says (``tests/rewrite``).
+Measured: every key of all samples with operator metadata lies where this says (``tests/copies/rewrite``).
 """
 
 from collections.abc import Collection, Iterable

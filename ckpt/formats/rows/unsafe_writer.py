@@ -1,7 +1,7 @@
 """UnsafeRows from Arrow arrays, column by column: what ``unsafe`` reads, byte for byte as Spark writes it.
 
 Spark classes ``UnsafeRowWriter`` and ``UnsafeArrayWriter``. Bytes are compared with those of five versions of Spark
-(``tests/rewrite/test_building.py``).
+(``tests/formats/rows/test_unsafe_writer.py``).
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What to do about a Delta table that is not as a query left it: each was obeyed (``tests/live/obeyed.py``)."""
+"""What to do about a Delta table that is not as a query left it: each was followed (``live.remedies_followed``)."""
 
 from ckpt.restart.sinks import DROP_IDS, DROPS
 

@@ -143,7 +143,7 @@ def partition_for(unit: StateUnit, parts: Iterable[KeyPart], partitions: int | N
 def _spread_by(unit: StateUnit) -> list[tuple[tuple[int, ...], Json]] | None:
     """Places and types of the columns by which an operator's rows are spread; None where that is not known.
 
-    Measured on all samples with operator metadata (``tests/native``).
+    Measured on all samples with operator metadata (``tests/state/native``).
     """
     name = unit.operator_name
     key = [(path, places, kind) for path, places, kind in leaves(unit.schema) if path[0] == "key"]

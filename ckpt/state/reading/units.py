@@ -282,7 +282,7 @@ class _Building:
         return readable
 
     def _oldest_spark(self, kind: UnitKind) -> Spark | None:
-        """Which Spark first reads it, as recorded by ``tests/export/matrix.json``."""
+        """Which Spark first reads it, as recorded by ``tests/state/export/matrix.json``."""
         if kind is UnitKind.LIST and self._recorded.get(settings.MERGE_OPERATOR, "1") != "1":
             return _MERGED_LISTS
         return _FORMAT_2 if self.state.format_version == 2 else None

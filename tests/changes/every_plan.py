@@ -1,0 +1,103 @@
+"""A plan of every command that changes a checkpoint, and the checkpoint that it is for."""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ckpt.changes.async_gap.plan import Strategy
+from ckpt.changes.async_gap.planner import plan_repair
+from ckpt.changes.fixes.repair import plan_repairs
+from ckpt.changes.offsets.set_offsets import set_offsets
+from ckpt.changes.plan import ChangePlan
+from ckpt.changes.prune.plan import plan_prune
+from ckpt.changes.relocate.plan import plan_relocation
+from ckpt.changes.rewind.plan import Replayed, plan_rewind
+from ckpt.changes.skip.plan import plan_skip
+from ckpt.storage import Storage, open_storage
+from tests.changes.async_gap.gaps import Gap
+from tests.changes.prune.aged import aged
+from tests.support.places import SAMPLES
+
+
+@dataclass(frozen=True)
+class Emptied:
+    """A sample of which one file lost its bytes; its hidden checksum file is as it was."""
+
+    sample: str
+    path: str
+
+    def build(self, to: Path) -> None:
+        """Make it in a new folder."""
+        shutil.copytree(SAMPLES / self.sample, to)
+        os.truncate(to / self.path, 0)
+
+
+@dataclass(frozen=True)
+class Aged:
+    """A sample with the logs of its newest batches only."""
+
+    sample: str
+    keep: int
+
+    def build(self, to: Path) -> None:
+        """Make it in a new folder."""
+        aged(self.sample, to, self.keep)
+
+
+Planner = Callable[[Storage], ChangePlan]
+FILL, REWIND = (partial(plan_repair, strategy=strategy) for strategy in (Strategy.FILL, Strategy.REWIND))
+
+
+def _offsets(to: str, storage: Storage) -> ChangePlan:
+    return set_offsets(storage.uri, to=to)[0]
+
+
+CHANGES: dict[str, tuple[Gap | Emptied | Aged | str, Planner]] = {
+    "a sample": ("async-kafka-4.2", FILL),
+    "no checksums": (Gap((0, 7), (0, 7)), FILL),
+    "unreadable predecessor": (
+        Gap((0, 4, 6, 7), (0, 4), {"offsets/6": "truncated"}, checksums=True, stale=("offsets/6",)),
+        FILL,
+    ),
+    "uncommitted batches between": (Gap((0, 3, 5, 9), (0, 1), checksums=True), FILL),
+    "unreadable and ahead": (Gap((0, 4, 6), (0, 4, 6, 8), {"offsets/6": "empty"}, checksums=True), FILL),
+    "orphan checksums": (
+        Gap((0, 5), (0,), checksums=True, orphans=("offsets/4", "commits/5", "offsets/6")),
+        FILL,
+    ),
+    "rewind": (Gap((0, 1, 5), (0, 1, 5), checksums=True), REWIND),
+    "rewind over batches never run": (Gap((0, 1, 4, 5, 9), (0, 1, 2)), REWIND),
+    "relocation": ("join-v4-changelog-4.3", plan_relocation),
+    "rewind with state": ("aggregation-hdfs-4.3", partial(plan_rewind, to_batch=0, replayed=Replayed.NEW)),
+    "repair that tidies and rewinds": ("damaged-missing-sst", plan_repairs),
+    "repair that reads again": (Gap((0, 1, 2), (0, 1, 2), {"offsets/2": "empty"}, checksums=True), plan_repairs),
+    "repair that writes a commit": (Emptied("aggregation-format2-4.2", "commits/7"), plan_repairs),
+    "skip": ("aggregation-killed-changelog-4.3", plan_skip),
+    "rewind of a file source": ("file-source-4.2", partial(plan_rewind, to_batch=9, replayed=Replayed.NEW)),
+    "offsets": ("kafka-4.2", partial(_offsets, '{"orders":{"0":46,"1":49}}')),
+    "prune": (Aged("aggregation-rocksdb-4.2", 2), plan_prune),
+    "offsets of a batch that left state": (
+        "aggregation-killed-hdfs-4.0",
+        partial(_offsets, '{"offset":43,"timestamp":1}'),
+    ),
+}
+
+
+def built(change: str, to: Path) -> tuple[Path, Planner]:
+    """The checkpoint of a change in a new folder, and its planner."""
+    of, planner = CHANGES[change]
+    if isinstance(of, str):
+        shutil.copytree(SAMPLES / of, to)
+    else:
+        of.build(to)
+    return to, planner
+
+
+def planned(planner: Planner, checkpoint: Path) -> ChangePlan:
+    """What it would do; there is something to do."""
+    plan = planner(open_storage(str(checkpoint)))
+    assert plan.steps, plan.refused or plan.why
+    return plan

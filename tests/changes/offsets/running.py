@@ -1,0 +1,63 @@
+"""Start real queries on changed checkpoints, and say which rows each batch brought."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ckpt.changes.offsets.plan import OffsetsPlan
+from ckpt.changes.offsets.set_offsets import set_offsets
+from tests.support.places import SAMPLES
+from tests.support.spark import mutations, plans, queries
+
+Rows = dict[int, list[tuple[Any, ...]]]
+Build = Callable[[Any], Any]
+
+
+def run(
+    spark: Any,
+    build: Build,
+    checkpoint: Path,
+    *,
+    store: str | None = None,
+    mode: str = "append",
+    conf: Mapping[str, str] | None = None,
+) -> Rows:
+    """Run a query to the end of what is there: the rows of each batch, sorted. Raises what Spark raises."""
+    seen: Rows = {}
+
+    def keep(rows: Any, batch: int) -> None:
+        seen[batch] = sorted(tuple(row) for row in rows.collect())
+
+    query = queries.Query("built here", lambda session, _: build(session), mode)
+    handle = queries.start(spark, query, checkpoint, store=store, sink=keep, conf=conf)
+    try:
+        assert handle.awaitTermination(120), "it does not end"
+    finally:
+        handle.stop()
+    return seen
+
+
+def copied(sample: str | Path, to: Path, *damage: mutations.Mutation) -> Path:
+    """A copy of a sample, or of another checkpoint."""
+    if isinstance(sample, str):
+        return mutations.copy_of(SAMPLES / sample, to, damage)
+    shutil.copytree(sample, to)
+    return to
+
+
+def moved(checkpoint: Path, **how: Any) -> OffsetsPlan:
+    """Set offsets, and accept what it costs."""
+    backup = str(checkpoint.with_name(checkpoint.name + " backup"))
+    how |= {"accept_skip": True, "accept_replay": True, "apply": True, "backup": backup, "grace_s": 0}
+    plan, receipt = set_offsets(str(checkpoint), **how)
+    assert receipt.applied, receipt.problem or plan.refused
+    return plan
+
+
+def rate(session: Any, rows: int = plans.ROWS) -> Any:
+    """Rows (timestamp, value), `rows` a batch; `value` counts up from 0."""
+    reader = session.readStream.format("rate-micro-batch").option("rowsPerBatch", rows)
+    return reader.option("numPartitions", 1).option("startTimestamp", plans.START_MS).load()

@@ -1,0 +1,96 @@
+"""Real histories that are damaged at their end, repaired, and continued beside a query that never broke."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ckpt.changes.fixes.repair import repair_checkpoint
+from tests.changes.oracle import worker
+from tests.changes.oracle.cases import LAST, History
+from tests.changes.oracle.plans_followed import STARTS, asked, copy, job, tell, told
+from tests.support.remedies import NOW, remove
+from tests.support.spark.live import Here
+
+HDFS, CHANGELOG, FORMAT2 = (History("aggregation", store) for store in ("hdfs", "changelog", "format2"))
+Damage = Callable[[Path], None]
+
+
+def _empty_offsets(top: Path) -> None:
+    (top / "offsets" / str(LAST)).write_text("")
+
+
+def _empty_commit(top: Path) -> None:
+    (top / "commits" / str(LAST)).write_text("")
+
+
+def _empty_commit_alone(top: Path) -> None:
+    remove(top / "commits" / str(LAST))
+    _empty_commit(top)
+
+
+def _commit_ahead(top: Path) -> None:
+    remove(top / "offsets" / str(LAST))
+
+
+def _newest_state_lost(top: Path) -> None:
+    for file in (top / "state" / "0" / "0").glob(f"{LAST + 1}[._]*"):
+        remove(file)
+
+
+def _logs_cut_by_hand(top: Path) -> None:
+    for batch in (LAST - 1, LAST):
+        remove(top / "offsets" / str(batch))
+        remove(top / "commits" / str(batch))
+
+
+DAMAGES: dict[str, tuple[Damage, str, int, bool]] = {
+    "empty offsets": (_empty_offsets, "plan-again", LAST - 1, False),
+    "empty commit": (_empty_commit, "write-commit", LAST, False),
+    "empty commit without checksums": (_empty_commit_alone, "run-again", LAST - 1, True),
+    "commit ahead": (_commit_ahead, "plan-again", LAST - 1, False),
+    "newest state lost": (_newest_state_lost, "run-again", LAST - 1, True),
+    "logs cut by hand": (_logs_cut_by_hand, "tidy", LAST - 2, False),
+}
+"""The damage, the fix that is recommended, the last batch that counts then, and whether the next keeps its range."""
+
+
+CASES = {f"{of.name}-{name}": (of, name) for of, name in product((HDFS, CHANGELOG, FORMAT2), DAMAGES)}
+
+
+def recorded(spark: Any, folder: Path) -> dict[str, Any]:
+    """All of them."""
+    return found(spark, folder, CASES)
+
+
+def found(spark: Any, folder: Path, cases: Iterable[str]) -> dict[str, Any]:
+    """What the repair of each case chose, and what the query did then and what it would have done."""
+    here = Here(spark, lambda session, wanted: worker.run(session, wanted, folder))
+    histories: dict[History, Path] = {}
+    answers = {}
+    for case in cases:
+        of, name = CASES[case]
+        if of not in histories:
+            histories[of] = folder / of.name
+            histories[of].mkdir()
+            tell(here, of, histories[of])
+        answers[case] = _repaired(here, of, name, histories[of], folder / case.replace(" ", "-"))
+    return answers
+
+
+def _repaired(here: Here, of: History, name: str, folder: Path, place: Path) -> dict[str, Any]:
+    damage, _, batch, same = DAMAGES[name]
+    top = copy(of, folder, LAST, place / "repaired")
+    damage(top)
+    plan, receipt = repair_checkpoint(str(top), backup=str(place / "backup"), **NOW)
+    assert receipt.applied, receipt.problem or plan.refused
+    known = copy(of, folder, batch, place / "known")
+    times = [2] * STARTS
+    as_known = [1, *times[1:]] if same else times
+    return {
+        "fix": str(plan.chosen and plan.chosen.name),
+        "expected": told(asked(here, job(of, folder, "follow", checkpoint=str(known), times=as_known))),
+        "found": told(asked(here, job(of, folder, "follow", checkpoint=str(top), times=times))),
+    }

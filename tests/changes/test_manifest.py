@@ -1,0 +1,91 @@
+"""Undo reads its manifest with suspicion: one that was edited, cut or made for another checkpoint changes nothing."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.changes.applying import GAP, NOW, facts, refused
+from tests.conftest import Ckpt, CopyOf
+
+EDITS: dict[str, Callable[[dict], object]] = {
+    "a path that leads out": lambda told: told["steps"][0].update(path="offsets/../../30"),
+    "an absolute path": lambda told: told["steps"][0].update(path="/etc/passwd"),
+    "a path of the query": lambda told: told["steps"][0].update(path="metadata"),
+    "a path that is a number": lambda told: told["steps"][0].update(path=30),
+    "a path that is no text to the system": lambda told: told["steps"][0].update(path="offsets/\ud800"),
+    "a path with a line end": lambda told: told["steps"][0].update(path="offsets/3\n0"),
+    "a backup file that leads out": lambda told: told["steps"][-1]["before"].update(file="../../0001-x"),
+    "no backup file": lambda told: told["steps"][-1]["before"].update(file=None),
+    "a mode that gives away": lambda told: told["steps"][-1]["before"].update(mode=0o4755),
+    "a mode without end": lambda told: told["steps"][-1]["before"].update(mode=float("inf")),
+    "an owner that cannot be": lambda told: told["steps"][-1]["before"].update(uid=2**70),
+    "a time that cannot be": lambda told: told["steps"][-1]["before"].update(mtime_ns=10**30),
+    "steps that are none": lambda told: told.update(steps={"a": 1}),
+    "another format": lambda told: told.update(manifest=2),
+    "a format that only equals ours": lambda told: told.update(manifest=True),
+    "no command": lambda told: told.update(command=None),
+    "another query": lambda told: told.update(query_id="00000000-0000-0000-0000-000000000000"),
+    "other contents after": lambda told: told["steps"][-1]["before"].update(sha256="0" * 64),
+    "other files beside": lambda told: told.update(others="0" * 64),
+}
+
+
+@pytest.fixture
+def repaired(copy_of: CopyOf, tmp_path: Path, ckpt: Ckpt) -> tuple[Path, Path]:
+    """A repaired checkpoint, and its backup."""
+    checkpoint = copy_of(GAP, {"op": "write", "path": "offsets/30", "text": "v1"})
+    assert ckpt("repair-async", checkpoint, *NOW, "--backup", tmp_path / "backup").exit_code == 0
+    return checkpoint, tmp_path / "backup"
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_manifest_is_refused(edit: str, repaired: tuple[Path, Path], ckpt: Ckpt) -> None:
+    checkpoint, backup = repaired
+    told = json.loads((backup / "manifest.json").read_bytes())
+    told["steps"].sort(key=lambda step: step["before"] is not None)
+    EDITS[edit](told)
+    (backup / "manifest.json").write_text(json.dumps(told))
+    refused_and_untouched(ckpt, checkpoint, backup)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"not json", b"[]", b"7", b"\xff\xfe", b"[" * 100_000, b"{" + b" " * 20_000_000 + b"}", b'{"manifest":1}'],
+)
+def test_a_manifest_that_is_none_is_refused(raw: bytes, repaired: tuple[Path, Path], ckpt: Ckpt) -> None:
+    checkpoint, backup = repaired
+    (backup / "manifest.json").write_bytes(raw)
+    refused_and_untouched(ckpt, checkpoint, backup)
+
+
+def test_a_backup_that_was_changed_is_refused(repaired: tuple[Path, Path], ckpt: Ckpt) -> None:
+    checkpoint, backup = repaired
+    saved = next(backup.glob("0*"))
+    saved.write_bytes(b"another")
+    assert saved.name in refused_and_untouched(ckpt, checkpoint, backup)
+    saved.unlink()
+    told = refused_and_untouched(ckpt, checkpoint, backup)
+    assert f"is not whole: {saved.name}, which has offsets/30 as it was, is not there" in told
+
+
+def test_a_backup_that_is_not_there_is_refused(repaired: tuple[Path, Path], ckpt: Ckpt, tmp_path: Path) -> None:
+    assert "is not a backup made by ckpt" in refused_and_untouched(ckpt, repaired[0], tmp_path / "nowhere")
+
+
+def refused_and_untouched(ckpt: Ckpt, checkpoint: Path, backup: Path) -> str:
+    before = facts(checkpoint)
+    run = ckpt("repair-async", checkpoint, "--undo", backup, "--grace", 0, "-o", "json")
+    assert facts(checkpoint) == before
+    assert run.json()["undone"] is False
+    return refused(run)
+
+
+def test_no_manifest_makes_undo_write_through_a_link(repaired: tuple[Path, Path], ckpt: Ckpt, tmp_path: Path) -> None:
+    checkpoint, backup = repaired
+    (checkpoint / "offsets").rename(tmp_path / "elsewhere")
+    (checkpoint / "offsets").symlink_to(tmp_path / "elsewhere")
+    before = facts(tmp_path / "elsewhere")
+    assert "symbolic link" in refused_and_untouched(ckpt, checkpoint, backup)
+    assert facts(tmp_path / "elsewhere") == before

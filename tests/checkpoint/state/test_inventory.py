@@ -1,0 +1,251 @@
+"""What the inventory says of real checkpoints, and of ones made up for a point."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Log
+from ckpt.checkpoint.state.read_steps import run
+from ckpt.checkpoint.state.reader import read_state
+from ckpt.formats.commits import parse_commit_log
+from ckpt.formats.names import batch_names
+from ckpt.formats.offsets import parse_offset_log
+from ckpt.model import DamageKind, Provider, StateInventory
+from ckpt.storage.local import LocalStorage
+from tests.checkpoint.state.building import HDFS, ROCKSDB, Place, changelog_store, hdfs_store
+from tests.support.places import GOLDENS as GOLDEN
+from tests.support.places import SAMPLES
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+
+
+def inventory_of(folder: Path) -> StateInventory | None:
+    """Read a real checkpoint's state, with all of its logs."""
+    storage = LocalStorage(str(folder), str(folder))
+    listing = storage.list_tree()
+
+    def log(name: str, parse: Any) -> Log[Any]:
+        names = batch_names(listing.in_folder(name))
+        return Log(name, names, {i: parse(f"{name}/{i}", storage.read(f"{name}/{i}")) for i in names.ids})
+
+    offsets, commits = log(OFFSETS, parse_offset_log), log(COMMITS, parse_commit_log)
+    return run(read_state(listing, offsets, commits, str(folder)), storage.read_many)
+
+
+def golden(name: str) -> StateInventory:
+    if not GOLDEN.is_dir():
+        pytest.skip(f"{GOLDEN} is not there")
+    found = inventory_of(GOLDEN / name)
+    assert found is not None
+    return found
+
+
+STATEFUL = sorted(
+    path.parent.name
+    for path in SAMPLES.glob("*/state")
+    if not path.parent.name.startswith("damaged") and (path.parent / "offsets").is_dir()
+)
+
+
+@pytest.mark.parametrize("name", STATEFUL)
+def test_a_healthy_sample_has_nothing_wrong_and_says_what_it_is(name) -> None:
+    found = inventory_of(SAMPLES / name)
+
+    assert found is not None
+    assert {damage.kind for damage in found.damages} <= {DamageKind.VERSION_1}  # only Spark 4.0 minds
+    assert found.format_version == 2 or not found.damages
+    assert found.newer is None
+    assert found.unreadable == ()
+    assert found.unverified == 0
+    assert found.provider is (Provider.HDFS if "hdfs" in name else Provider.ROCKSDB)
+    assert found.format_version == (2 if "format2" in name else 1)
+    spark = tuple(map(int, name.rpartition("-")[2].split(".")))
+    for operator in found.operators:
+        assert operator.has_metadata is (spark >= (4, 0))
+        for store in operator.stores:
+            assert len(store.partitions) == store.expected_partitions
+            assert store.readable_batches
+            assert store.readable_batches[-1][1] == (found.needed_version or 0) - 1
+            assert store.key_schema is not None or store.column_families
+
+
+@pytest.mark.parametrize("name", [name for name in STATEFUL if name.startswith("tws")])
+def test_transform_with_state_names_its_variables_and_where_its_schemas_were(name) -> None:
+    found = inventory_of(SAMPLES / name)
+
+    assert found is not None
+    (operator,) = found.operators
+    variables = {variable.name for variable in operator.variables}
+    families = {family.name for family in operator.stores[0].column_families}
+    assert {name for name in variables if not name.startswith("$")} <= families
+    assert found.moved_schemas == operator.schema_paths != ()
+
+
+EXPECTED = {
+    "damaged-missing-delta": [(DamageKind.MISSING, "state/0/0/3.delta")],
+    "damaged-empty-delta": [(DamageKind.EMPTY, "state/0/1/6.delta")],
+    "damaged-truncated-delta": [(DamageKind.ODD_END, "state/0/1/6.delta")],
+    "damaged-missing-partition": [(DamageKind.MISSING_PARTITION, "state/0/1")],
+    "damaged-truncated-zip": [(DamageKind.ODD_END, "state/0/0/4.zip")],
+    "damaged-missing-zip": [(DamageKind.MISSING, "state/0/0/4.zip")],
+    "damaged-missing-changelog": [(DamageKind.MISSING, "state/0/1/4.changelog")],
+    "damaged-truncated-changelog": [(DamageKind.ODD_END, "state/0/1/6.changelog")],
+    "damaged-missing-state-schema": [],
+    "damaged-missing-operator-metadata": [],
+    "damaged-missing-snapshot-zip": [],
+    "damaged-missing-join-store": [(DamageKind.MISSING_PARTITION, "state/0/1/right-keyToNumValues")],
+    "damaged-state-ahead": [],
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_damaged_sample_has_exactly_its_damage(name) -> None:
+    if not (SAMPLES / name).is_dir():
+        pytest.skip(f"there is no sample {name}")
+    found = inventory_of(SAMPLES / name)
+
+    assert found is not None
+    assert [(damage.kind, damage.path) for damage in found.damages] == EXPECTED[name]
+
+
+def test_a_lost_sst_file_is_found_by_the_zip_that_names_it() -> None:
+    for name, kind in {
+        "damaged-missing-sst": DamageKind.MISSING_SST,
+        "damaged-truncated-sst": DamageKind.TRUNCATED,
+    }.items():
+        found = inventory_of(SAMPLES / name)
+        assert found is not None
+        (damage,) = found.damages
+        assert damage.kind is kind
+        assert re.fullmatch(r"state/0/0/SSTs/\d+-[-0-9a-f]+\.sst", damage.path)
+
+
+GOLDENS = {
+    "checkpoint-version-2.1.0": (Provider.HDFS, 1, 10, [None]),
+    "checkpoint-version-2.3.1-streaming-aggregate-state-format-1": (Provider.HDFS, 2, 5, [None]),
+    "checkpoint-version-2.4.0-streaming-join": (Provider.HDFS, 1, 5, [None]),
+    "checkpoint-version-2.4.5-for-compatibility-test-deduplicate": (Provider.HDFS, 1, 5, [None]),
+    "checkpoint-version-3.1.0-flatmapgroupswithstate-repartition": (Provider.HDFS, 1, 5, [None]),
+    "checkpoint-version-3.2.0-session-window-with-repartition": (Provider.HDFS, 2, 5, [None]),
+    "checkpoint-version-3.3.0-streaming-deduplication": (Provider.HDFS, 2, 5, [None]),
+    "checkpoint-version-4.0.0/hdfs/limit": (Provider.HDFS, 4, 1, ["globalLimit"]),
+    "checkpoint-version-4.0.0/rocksdb/agg": (Provider.ROCKSDB, 4, 5, ["stateStoreSave"]),
+    "checkpoint-version-4.0.0/rocksdb/join1": (Provider.ROCKSDB, 5, 5, ["symmetricHashJoin"]),
+    "checkpoint-version-4.0.0-tws-unsaferow": (Provider.ROCKSDB, 2, 5, ["transformWithStateExec"]),
+}
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_what_spark_wrote_over_the_years_is_read_and_whole(name) -> None:
+    found = golden(name)
+    provider, needed, partitions, operators = GOLDENS[name]
+
+    assert (found.provider, found.needed_version) == (provider, needed)
+    assert [operator.name for operator in found.operators] == operators
+    assert (found.damages, found.unreadable) == ((), ())
+    for store in found.operators[0].stores:
+        assert [partition.partition for partition in store.partitions] == list(range(partitions))
+
+
+def test_a_join_has_its_four_stores() -> None:
+    stores = golden("checkpoint-version-4.0.0/rocksdb/join1").operators[0].stores
+    names = [f"{side}-{what}" for side in ("left", "right") for what in ("keyToNumValues", "keyWithIndexToValue")]
+    assert [store.name for store in stores] == names
+    assert all(store.changelog and store.num_keys is None for store in stores)
+
+
+def test_the_keys_of_a_store_are_those_that_its_zips_record() -> None:
+    assert golden("checkpoint-version-4.0.0/rocksdb/agg").operators[0].stores[0].num_keys == 6
+
+
+def test_a_schema_path_as_builds_before_4_0_wrote_it_is_a_moved_one() -> None:
+    (path,) = golden("checkpoint-version-4.0.0-tws-unsaferow").moved_schemas
+    assert path.endswith("state/0/_stateSchema/default/0_2e8e6b52-e3c3-4184-b8ef-8d391b75d751")
+
+
+def test_a_lost_schema_file_is_damage_where_it_was_recorded_here_and_none_of_ours_where_it_was_not(tmp_path) -> None:
+    sample = SAMPLES / "tws-rocksdb-4.2"
+    copy = tmp_path / "copy"
+    shutil.copytree(sample, copy)
+    for metadata in (copy / "state/0/_metadata/v2").glob("[0-9]*"):
+        text = metadata.read_text()
+        (old,) = set(re.findall(r'file:([^"]*)/state/0/_stateSchema', text))
+        metadata.write_text(text.replace(old, str(copy)))
+    here = inventory_of(copy)
+    shutil.rmtree(copy / "state/0/_stateSchema")
+    lost = inventory_of(copy)
+
+    assert here is not None
+    assert (here.moved_schemas, here.damages) == ((), ())
+    assert lost is not None
+    assert {damage.kind for damage in lost.damages} == {DamageKind.BAD_SCHEMA}
+
+
+def test_batches_are_readable_where_every_partition_has_the_state_and_the_batch_is_committed() -> None:
+    files = hdfs_store(range(1, 7)) | hdfs_store([1, 2, 4, 5, 6, 7], [5], folder="state/0/1")
+    found = Place(files).inventory(5, 4, {PROVIDER: HDFS, "spark.sql.shuffle.partitions": "2"})
+
+    assert found.operators[0].stores[0].readable_batches == ((0, 1), (4, 4))
+
+
+def test_a_batch_that_builds_on_a_damaged_file_is_not_readable() -> None:
+    files = hdfs_store(range(1, 7)) | {"state/0/0/4.delta": b""}
+    found = Place(files).inventory(conf={PROVIDER: HDFS})
+    assert found.operators[0].stores[0].readable_batches == ((0, 2),)
+
+    files = changelog_store([], range(1, 7)) | {"state/0/0/SSTs/000006-a.sst": b""}
+    store = Place(files).inventory(conf={PROVIDER: ROCKSDB}).operators[0].stores[0]
+    assert (store.readable_batches, store.newest_snapshot_version) == (((0, 4),), 5)
+
+
+def test_the_newest_snapshot_is_one_that_every_partition_has() -> None:
+    files = changelog_store(range(1, 7), [2, 4]) | changelog_store(range(1, 7), [2, 5], folder="state/0/1")
+    found = Place(files).inventory(conf={PROVIDER: ROCKSDB, "spark.sql.shuffle.partitions": "2"})
+
+    assert found.operators[0].stores[0].newest_snapshot_version == 2
+
+
+def test_bytes_are_those_of_state_files_and_not_of_checksums_and_leftovers() -> None:
+    files = changelog_store([1], [1])
+    expected = sum(map(len, files.values()))
+    files |= {"state/0/0/.1.zip.crc": b"hadoop", "state/0/0/1.zip.crc": b"{}", "state/0/0/.2.zip.x.tmp": b"half"}
+    found = Place(files).inventory(0, 0, {PROVIDER: ROCKSDB})
+
+    assert found.operators[0].stores[0].bytes == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "partitions"),
+    [
+        (None, None, 1),
+        (None, {"type": "struct", "fields": []}, 1),
+        (None, {"type": "struct", "fields": [{"name": "key", "type": "void"}]}, 1),
+        (None, {"type": "struct", "fields": [{"name": "key", "type": "long"}]}, 4),
+        ("globalLimit", None, 1),
+        ("stateStoreSave", None, 4),
+    ],
+)
+def test_an_operator_without_keys_has_one_partition(name, schema, partitions) -> None:
+    files = hdfs_store(range(1, 7))
+    if schema is not None:
+        text = json.dumps(schema).encode()
+        chunk = b"\0\0\0\1" + len(text).to_bytes(2) + text
+        files["state/0/0/_metadata/schema"] = b"\0\2v2" + chunk + chunk
+    if name is not None:
+        stores = [{"storeName": "default", "numColsPrefixKey": 0, "numPartitions": 4}]
+        metadata = {"operatorInfo": {"operatorId": 0, "operatorName": name}, "stateStoreInfo": stores}
+        files["state/0/_metadata/metadata"] = b"v1\n" + json.dumps(metadata).encode()
+    found = Place(files).inventory(conf={PROVIDER: HDFS, "spark.sql.shuffle.partitions": "4"})
+
+    assert found.operators[0].stores[0].expected_partitions == partitions
+    assert len(found.damages) == partitions - 1
+
+
+def test_the_files_tell_the_provider_where_the_logs_do_not() -> None:
+    assert Place(hdfs_store([1])).inventory(0, 0).provider is Provider.HDFS
+    assert Place(changelog_store([1])).inventory(0, 0).provider is Provider.ROCKSDB
+    assert Place({}, ["state"]).inventory(0, 0).provider is Provider.UNKNOWN

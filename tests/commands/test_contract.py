@@ -1,0 +1,208 @@
+"""``docs/contract.md`` against the code: the JSON of every checkpoint there is, options, exit codes, words."""
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from ckpt import __version__
+from ckpt.checkpoint import reader
+from ckpt.checkpoint.history import Pattern
+from ckpt.checkpoint.sources.offsets import SourceType
+from ckpt.inspection import inspection
+from ckpt.live.outlook import Fate, SourceOutcome
+from ckpt.migrate import changelog, comparison, provider
+from ckpt.migrate.handoff.starts import Begin
+from ckpt.migrate.transform import Api, TimeMode
+from ckpt.migrate.variables import Form
+from ckpt.model import Kind, Provider
+from ckpt.restart.findings import Severity
+from ckpt.restart.forecast import Outcome
+from ckpt.versions import Progress
+from commands.exits import Exit
+from tests.commands import contract
+from tests.conftest import Ckpt, commands_of
+from tests.inspection import golden
+from tests.support.places import GOLDENS, HERE, SAMPLE_NAMES, golden_checkpoints
+
+
+@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+def test_every_sample_is_told_as_published(sample: str, ckpt: Ckpt) -> None:
+    assert contract.disagreements(ckpt("inspect", f"sample_checkpoints/{sample}", "-o", "json").json()) == []
+
+
+@pytest.mark.parametrize("golden", golden_checkpoints())
+def test_every_checkpoint_of_sparks_tests_is_told_as_published(golden: str, ckpt: Ckpt) -> None:
+    assert contract.disagreements(ckpt("inspect", GOLDENS / golden, "-o", "json").json()) == []
+
+
+def test_an_empty_folder_is_told_as_published(ckpt: Ckpt, tmp_path: Path) -> None:
+    document = ckpt("inspect", tmp_path, "-o", "json").json()
+
+    assert contract.disagreements(document) == []
+    assert document["ckpt"] == {"version": __version__, "schema": 1}
+    assert document["checkpoint"]["kind"] == "empty"
+    assert document["state"] is None
+    assert document["latest"]["offset_batch"] is None
+
+
+def test_every_published_key_is_used() -> None:
+    """A key below a list that is empty in every sample would be published unseen.
+
+    `tests/live/sink` looks at those of sinks, `tests/live` at those of sources that were asked.
+    """
+    seen = {"ckpt", "ckpt.version", "ckpt.schema"}
+    for sample in SAMPLE_NAMES:
+        seen |= contract.keys_in(golden.recorded(sample))
+    asked = ("sink.", "sources[].live.")
+    assert {key for key in contract.shapes().keys() - seen if not key.startswith(asked)} == set()
+
+
+def test_the_checker_sees_what_differs(ckpt: Ckpt) -> None:
+    document = ckpt("inspect", "sample_checkpoints/join-hdfs-3.5", "-o", "json").json()
+    del document["latest"]["conf"]
+    document["extra"] = 1
+    document["checkpoint"]["files"] = True
+    document["restart"][0]["outcome"] = "perhaps"
+    document["state"]["operators"][0]["stores"][1]["num_keys"] = "7"
+
+    assert contract.disagreements(document) == [
+        "checkpoint.files is True",
+        "latest.conf is missing",
+        "restart[].outcome is 'perhaps'",
+        "state.operators[].stores[].num_keys is '7'",
+        "extra is not published",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("checkpoint.kind", Kind),
+        ("batches.pattern", Pattern),
+        ("sources[].type", SourceType),
+        ("sources[].live.outcome", SourceOutcome),
+        ("sources[].live.partitions[].fate", Fate),
+        ("restart[].progress", Progress),
+        ("restart[].outcome", Outcome),
+        ("state.provider", Provider),
+        ("findings[].severity", Severity),
+    ],
+)
+def test_published_words_are_all_the_words_there_are(path: str, words: type[StrEnum]) -> None:
+    assert contract.shapes()[path].words == {str(word) for word in words}
+
+
+COMMANDS = (
+    "copy",
+    "explain",
+    "export-state",
+    "handoff",
+    "import-state",
+    "inspect",
+    "migrate changelog",
+    "migrate provider",
+    "migrate transform-with-state",
+    "offsets export",
+    "offsets import",
+    "offsets set",
+    "offsets show",
+    "preflight",
+    "prune",
+    "relocate",
+    "repair",
+    "repair-async",
+    "rewind",
+    "rewrite",
+    "scan",
+    "skip",
+    "state count",
+    "state diff",
+    "state keys",
+    "state show",
+    "state verify",
+)
+
+
+_ARGUMENTS = {"import-state": "EXPORT", "explain": "TEXT", "scan": "ROOT..."}
+
+
+def heading(command: str) -> str:
+    """Of the page that publishes it."""
+    return f"## `ckpt {command} {_ARGUMENTS.get(command, 'CHECKPOINT')}`"
+
+
+def test_every_command_is_published(app: Any) -> None:
+    assert sorted(commands_of(app)) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_published_options_are_those_of_the_command(command: str, app: Any) -> None:
+    options = {
+        "`, `".join(option.opts): option
+        for option in commands_of(app)[command].params
+        if option.param_type_name == "option" and option.name != "help"
+    }
+    published = {row[0].strip("`"): row[1:] for row in contract.table(heading(command))}
+    assert published.keys() == options.keys()
+    for name, (_, default, _) in published.items():
+        told = {"all": None, "none": None, "off": False}.get(default, default)
+        assert str(options[name].default) == str(told), name
+
+
+def test_published_words_of_a_hand_over_and_a_switch_are_all_there_are() -> None:
+    assert contract.shapes("handoff")["sources[].begin"].words == {str(word) for word in Begin}
+    assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in changelog.SwitchOutcome}
+    assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in changelog.Changelog}
+    verdicts = contract.shapes("migrate changelog")["state_compared.verdict"].words
+    assert verdicts == {str(word) for word in comparison.ComparisonVerdict}
+    assert contract.shapes("migrate provider")["outcome"].words == {str(word) for word in provider.MoveOutcome}
+    assert contract.shapes("migrate provider")["to"].words == {str(word) for word in provider.ToProvider}
+    written = contract.shapes("migrate transform-with-state")
+    assert written["api"].words == {str(word) for word in Api}
+    assert written["time_mode"].words == {str(word) for word in TimeMode}
+    assert written["variables[].form"].words == {str(word) for word in Form}
+
+
+NARROWER = ("migrate transform-with-state", "`--format`")  # the command itself refuses the other formats of an export
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "values"),
+    [
+        (command, row[0].strip("`"), row[1].split(", "))
+        for command in COMMANDS
+        for row in contract.table(heading(command))
+        if ", " in row[1] and (command, row[0]) != NARROWER
+    ],
+)
+def test_published_values_are_those_that_the_option_takes(
+    command: str, option: str, values: list[str], ckpt: Ckpt, tmp_path: Path
+) -> None:
+    for word in option.split("`, `"):
+        taken = [ckpt(*command.split(), tmp_path, word, value) for value in values]
+        assert [run.stderr for run in taken if "Invalid value" in run.stderr] == []
+        refused = ckpt(*command.split(), tmp_path, word, "nonsense")
+        assert refused.exit_code == 2
+        assert re.findall(r"'(\w[\w.-]*)'", refused.stderr) == ["nonsense", *values]
+
+
+def test_published_exit_codes_are_those_of_the_application(app: Any) -> None:
+    codes = {code: meaning.partition(":")[0] for code, meaning in contract.table("## Exit codes")}
+
+    assert [*codes] == [str(int(code)) for code in Exit]
+    told = " ".join((typer.main.get_command(app).help or "").split())
+    assert all(f"{code} {meaning}" in told for code, meaning in codes.items()), told
+
+
+def test_the_public_calls_give_what_the_command_shows(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(HERE)
+    path = "sample_checkpoints/damaged-missing-predecessor"
+    found = inspection.inspect(reader.open_checkpoint(path))
+    document = ckpt("inspect", path, "-o", "json").json()
+
+    assert document["verdict"] == found.verdict
+    assert [one["code"] for one in document["findings"]] == [one.finding.diagnosis.code for one in found.findings]

@@ -1,0 +1,170 @@
+"""One way to report: one place prints, every form of output is every command's, and no page obeys a checkpoint."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import typer
+from mypy import api
+
+from ckpt.restart.findings import Severity
+from commands import arguments
+from commands.arguments import as_options
+from commands.exits import Exit
+from commands.main import MODULES
+from commands.render import blocks
+from commands.render.blocks import Block, Page, TooWide
+from commands.render.layout import Layout
+from commands.report import Output, emit
+from tests.conftest import commands_of
+from tests.laws.hostile.test_secrets import HOLD_ONE, SECRET
+from tests.support.places import ROOT
+
+REPORT = ROOT / "commands" / "report.py"
+
+
+@pytest.mark.slow
+def test_a_new_form_of_output_fails_type_checking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the one place that prints knows how to lay out a page in it; then every report has it."""
+    monkeypatch.chdir(ROOT)
+    known = '    JSON = "json"\n'
+    shadow = tmp_path / "report.py"
+    shadow.write_text(REPORT.read_text().replace(known, known + '    CLAY = "clay"\n'))
+    errors, _, code = api.run(["--shadow-file", "commands/report.py", str(shadow), "commands/report.py"])
+
+    assert code == 1
+    assert "incompatible type" in errors
+    assert "Output.CLAY" in errors
+
+
+def printing(module: Path) -> Iterator[str]:
+    """What a module does with standard output."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("typer.echo", "print"):
+            if not any(keyword.arg == "err" for keyword in node.keywords):
+                yield ast.unparse(node)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.stdout.write", "typer.secho"):
+            yield ast.unparse(node)
+
+
+def test_one_place_prints_to_standard_output() -> None:
+    found = {module.name: [*printing(module)] for module in (ROOT / "commands").rglob("*.py")}
+
+    assert {name: calls for name, calls in found.items() if calls} == {
+        "report.py": ["typer.echo(text)"],
+        "main.py": ["typer.echo(f'ckpt {ckpt.__version__}')"],
+    }
+
+
+HOSTILE = "a\x1b[2Jb\x07\nc\u202e"
+
+
+def every_block(text: str) -> list[Block]:
+    """A block of each kind; whatever a checkpoint may say in it is this text."""
+    return [
+        blocks.Title(text, (text,)),
+        blocks.Headline(text, blocks.Tone.GOOD),
+        blocks.Heading("Name", text),
+        blocks.Item(text, 4, text),
+        blocks.Item(f"run `ckpt inspect {text}`", advice=True),
+        blocks.Line(text),
+        blocks.Command(text),
+        blocks.Code(text),
+        *(blocks.Table(((text,) * 4,), (text,) * 4, wide) for wide in TooWide),
+        blocks.Cases(((text, text),)),
+        blocks.Found(Severity.ERROR, text, text),
+    ]
+
+
+def test_there_is_a_block_of_each_kind() -> None:
+    assert {type(block) for block in every_block("")} == set(get_args(Block))
+
+
+@pytest.mark.parametrize(
+    "block",
+    [block for block in every_block(HOSTILE) if not isinstance(block, blocks.Code)],  # a file, shown as it is
+    ids=lambda block: type(block).__name__,
+)
+@pytest.mark.parametrize("width", [20, 80])
+def test_text_of_a_page_is_escaped(block: Block, width: int) -> None:
+    text = Layout(width).text(((block,),))
+
+    assert "b\\x07" in text or text == ""
+    assert all(line.isprintable() for line in text.splitlines())
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A report of some blocks."""
+
+    blocks: Sequence[Block]
+    exit: Exit = Exit.OK
+
+    def page(self) -> Page:
+        return (tuple(self.blocks),)
+
+    def document(self) -> dict[str, object]:
+        return {}
+
+
+@pytest.mark.parametrize("text", HOLD_ONE)
+@pytest.mark.parametrize("output", [output for output in Output if output is not Output.JSON])
+def test_every_text_of_a_page_is_masked(output: Output, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for padding in range(0, 80, 8):
+        for block in every_block("x" * padding + f" {text}"):
+            with pytest.raises(typer.Exit):
+                emit(Shown([block]), output)
+            shown = capsys.readouterr().out
+            assert SECRET[:9] not in shown, block
+            assert SECRET[9:] not in shown, block
+            assert "***" in shown
+
+
+def test_a_command_with_a_masked_secret_stays_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    advice = blocks.Item(
+        f"{'Stop the query, ' * 4}then run `ckpt inspect s3://bucket/x?secret_key={SECRET}`.", advice=True
+    )
+    with pytest.raises(typer.Exit):
+        emit(Shown([advice]), Output.TABLE)
+    assert "\n  ckpt inspect s3://bucket/x?secret_key=***.\n" in capsys.readouterr().out
+
+
+def messages(module: Path) -> Iterator[str]:
+    """The texts of a module that are no docstrings."""
+    tree = ast.parse(module.read_text())
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and isinstance(node.body[0], ast.Expr)
+    }
+    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs | inner:
+            yield node.value
+
+
+COMMAND_LINE = re.compile(rf"\b(?:ckpt (?:{'|'.join(MODULES)})|spark-submit|java) [^,;`]*")
+
+
+def test_messages_of_the_library_name_arguments_and_no_options() -> None:
+    """``ckpt handoff --batch`` as a command to be typed is none of it."""
+    texts = [text for module in (ROOT / "ckpt").rglob("*.py") for text in messages(module)]
+
+    assert [text for text in texts if re.search(r"(?<!\S)--[a-z]", COMMAND_LINE.sub("", text))] == []
+
+
+def test_arguments_are_shown_as_the_options_that_exist(app: Any) -> None:
+    there = {word for command in commands_of(app).values() for param in command.params for word in param.opts}
+
+    assert {as_options(f"`{name}`").split()[0] for name in arguments._OPTIONS} <= there
+    assert as_options('`to` /x: `mode="overwrite"`, `timers=True`, `all_units=True` or `operator=3`') == (
+        "--to /x: --mode overwrite, --timers, --all or --operator 3"
+    )
+    assert as_options('`store="a b"` and `variable="it\'s"`') == "--store 'a b' and --variable 'it'\"'\"'s'"
+    assert as_options("`ckpt inspect /x` says `options`") == "`ckpt inspect /x` says `options`"

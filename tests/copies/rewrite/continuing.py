@@ -1,0 +1,102 @@
+"""Continues real queries on a rewritten or imported checkpoint and on a copy of the old one, and says what differs.
+
+Both see the same new rows; what they put out, batch by batch, and their state in the end shall be equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ckpt
+from tests.support.places import SAMPLES
+from tests.support.spark import queries
+from tests.support.spark.samples import SAMPLES as ALL
+
+BATCHES = 3
+_BY_NAME = {sample.name: sample for sample in ALL}
+_STATE_STORE = "spark.sql.streaming.stateStore."
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sample, and the form that its state is given; with a shape it is exported so, and imported."""
+
+    sample: str
+    provider: str | None = None
+    partitions: int | None = None
+    format_version: int | None = None
+    shape: ckpt.Shape | None = None
+
+    @property
+    def name(self) -> str:
+        """Such as `join-rocksdb-4.0, hdfs, 3 partitions`."""
+        parts = [self.sample, self.shape, self.provider, f"{self.partitions} partitions" if self.partitions else None]
+        return ", ".join(filter(None, [*parts, f"format {self.format_version}" if self.format_version else None]))
+
+
+def found(spark: Any, case: Case, folder: Path) -> dict[str, Any]:
+    """The rows of each batch and the state in the end, on both."""
+    uri = str(SAMPLES / case.sample)
+    ckpt.copy_checkpoint(uri, str(folder / "old"))
+    made = _made(spark, case, uri, folder)
+    if made.refused:
+        return {"refused": made.refused}
+    told: dict[str, Any] = {}
+    for name, form in (("old", made.old), ("new", made.new)):
+        rows = [_run(spark, case.sample, folder / name, form) for _ in range(BATCHES)]
+        told[name] = {"rows": rows, "state": state(folder / name)}
+    return told
+
+
+def _made(spark: Any, case: Case, uri: str, folder: Path) -> ckpt.Rewrite:
+    """The new checkpoint."""
+    form: dict[str, Any] = {
+        "provider": case.provider,
+        "partitions": case.partitions,
+        "format_version": case.format_version,
+    }
+    if case.shape is None:
+        return ckpt.rewrite_checkpoint(uri, str(folder / "new"), **form)
+    request = ckpt.ExportRequest(uri, to=str(folder / "export"), shape=case.shape, all_units=True)
+    ckpt.export_state(request, None, ckpt.Session(spark=spark))
+    return ckpt.import_state(str(folder / "export"), uri, str(folder / "new"), **form)
+
+
+def _run(spark: Any, sample: str, checkpoint: Path, form: ckpt.Form) -> dict[int, list[str]]:
+    """One start: the rows of each batch that it ran."""
+    seen: dict[int, list[str]] = {}
+    query = queries.QUERIES[_BY_NAME[sample].query]
+
+    def keep(rows: Any, batch: int) -> None:
+        seen[batch] = sorted(map(str, rows.collect()))
+
+    store = "hdfs" if form.provider == "hdfs" else "format2" if form.version == 2 else "changelog"
+    conf = {
+        **_BY_NAME[sample].conf,
+        f"{_STATE_STORE}maintenanceInterval": "1s",
+        f"{_STATE_STORE}minDeltasForSnapshot": "2",
+    }
+    handle = queries.start(spark, query, checkpoint, store=store, sink=keep, conf=conf)
+    try:
+        assert handle.awaitTermination(180), "it does not end"
+    finally:
+        handle.stop()
+    return seen
+
+
+def frames(checkpoint: Path | str, shape: str = "flat") -> dict[str, Any]:
+    """All state of a checkpoint, by the labels of its units."""
+    found = {}
+    for unit in ckpt.state_units(ckpt.open_checkpoint(str(checkpoint))):
+        if not unit.shown_elsewhere:
+            part: ckpt.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
+            part["timers"] = unit.kind == "timers"
+            found[unit.label] = ckpt.read_state_arrow(str(checkpoint), shape=shape, **part)
+    return found
+
+
+def state(checkpoint: Path) -> dict[str, list[str]]:
+    """Every row of every unit."""
+    return {label: sorted(map(str, table.to_pylist())) for label, table in frames(checkpoint).items()}

@@ -1,0 +1,67 @@
+"""Runs queries side by side for some batches, and then dies.
+
+`python -m tests.copies.rewrite.queries_side_by_side INPUTS`.
+
+Reads from standard input a JSON list of runs: query of `tests.support.spark.queries`, store, settings and checkpoint,
+and `until`, the batch in which the query is held. When all are held there, with their state written and nothing
+committed, it prints the rows of every batch, and kills Spark by SIGKILL. Without `until` each query ends as it should.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from tests.support.spark import queries
+
+SECONDS = 600
+
+
+def main(folder: Path) -> None:
+    """Run them all."""
+    runs = json.load(sys.stdin)
+    spark = queries.session(app="ckpt-rewrite", spark__driver__memory="3g")
+    spark.sparkContext.setLogLevel("OFF")
+    seen: list[dict[int, list[str]]] = [{} for _ in runs]
+    held = [Event() for _ in runs]
+    handles = [_start(spark, run, seen[number], held[number], folder) for number, run in enumerate(runs)]
+    errors: dict[int, str] = {}
+    for number, handle in enumerate(handles):
+        try:
+            if runs[number]["until"] is None:
+                handle.awaitTermination(SECONDS)
+            while runs[number]["until"] is not None and not held[number].wait(0.2):
+                if handle.awaitTermination(0.01):  # which raises what it failed with
+                    raise RuntimeError("it ended")
+        except Exception as error:
+            errors[number] = str(error)[:500]
+    told = [{"rows": rows, "error": errors.get(number)} for number, rows in enumerate(seen)]
+    sys.stdout.write(json.dumps({"spark": spark.version, "runs": told}) + "\n")
+    sys.stdout.flush()
+    if any(run["until"] is not None for run in runs):
+        os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
+        os._exit(0)
+    spark.stop()
+
+
+def _start(spark: Any, run: dict[str, Any], seen: dict[int, list[str]], held: Event, folder: Path) -> Any:
+    def keep(rows: Any, batch: int) -> None:
+        seen[batch] = sorted(map(str, rows.collect()))
+        if run["until"] is not None and batch >= run["until"]:
+            held.set()
+            Event().wait()
+
+    trigger = None if run["until"] is None else {"processingTime": "0 seconds"}
+    query = queries.QUERIES[run["query"]]
+    return queries.start(
+        spark, query, run["checkpoint"], store=run["store"], sink=keep, trigger=trigger, conf=run["conf"], inputs=folder
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

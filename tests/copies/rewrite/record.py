@@ -1,0 +1,254 @@
+"""Record how queries continue on rewritten checkpoints.
+
+`python -m tests.copies.rewrite.record --spark 4.1=/path/python`.
+
+Each interpreter, which needs pyspark alone, makes a checkpoint for every case. The ckpt of this one writes it in
+another form, or exports and imports it, and copies it; state that is made by hand is for another one, which has seen no
+row. Then the query runs on both, is killed by SIGKILL in a batch whose state is written, is started again, and is
+killed ten batches later; the rows of every batch and the state in the end are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import ckpt
+from tests.copies.fill.states_by_hand import BY_HAND, by_hand
+from tests.copies.rewrite.continuing import frames, state
+from tests.support.spark.plans import WITHOUT
+
+ROOT = Path(__file__).parents[3]
+FOLDER = Path(__file__).with_name("recorded")
+STARTS = 3
+AT_ONCE = 12
+"""Cases whose queries run side by side."""
+KILLED = (3, 13)
+"""The query is killed in these batches after the rewrite."""
+KILLED_EARLIER = (3, 8)
+"""Likewise after an import of state; on one version the same was seen for as many batches."""
+_STORE = "spark.sql.streaming.stateStore."
+BUSY = {f"{_STORE}maintenanceInterval": "1s", f"{_STORE}minDeltasForSnapshot": "3"}
+JOIN_3 = {"spark.sql.streaming.join.stateFormatVersion": "3"}
+HAND = "by hand"
+ONE_BATCH = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
+TRANSFORM = "transform-with-state-event-time"
+NO_FAMILIES = (
+    *("aggregation", "windowed-aggregation", "session-window", "dedup", "dedup-within-watermark", "dedup-aggregation"),
+    *("limit", "join", "pandas-with-state"),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query whose state is kept in one way, and then in another."""
+
+    query: str
+    store: str
+    provider: str | None = None
+    partitions: int | None = None
+    version: int | None = None
+    since: str = "4.0"
+    conf: tuple[tuple[str, str], ...] = ()
+    shape: str | None = None  # of an export that is imported, or by hand; None is `ckpt rewrite`
+
+    @property
+    def name(self) -> str:
+        """Such as `join hdfs, rocksdb, 5 partitions`."""
+        parts = [f"{self.query} {self.store}", *(value for _, value in self.conf), self.shape, self.provider]
+        parts += [f"{self.partitions} partitions" if self.partitions else None]
+        return ", ".join(filter(None, [*parts, f"format {self.version}" if self.version else None]))
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Of the session at every start."""
+        return {**BUSY, **dict(self.conf), **(ONE_BATCH if self.shape == HAND else {})}
+
+    @property
+    def after(self) -> str:
+        """How the state is kept afterwards, in the words of `STATE_STORES`."""
+        if self.version == 2:
+            return "format2"
+        return self.provider.replace("rocksdb", "changelog") if self.provider else self.store
+
+
+CASES = (
+    *(Case(query, "hdfs", "rocksdb", 5) for query in NO_FAMILIES),
+    *(Case(query, "changelog", "hdfs") for query in NO_FAMILIES),
+    *(Case(query, "rocksdb", None, 1) for query in ("aggregation", "session-window", TRANSFORM)),
+    Case(TRANSFORM, "changelog", None, 3),
+    Case("join", "changelog", None, 3, since="4.2", conf=tuple(JOIN_3.items())),
+    *(Case(query, "changelog", None, 3, 2, since="4.2") for query in ("aggregation", "join", TRANSFORM)),
+    *(Case(query, store, since="3.5") for query in NO_FAMILIES[:5] for store in ("hdfs", "rocksdb")),
+    *(Case(query, "hdfs", shape="flat") for query in NO_FAMILIES),
+    *(Case(query, "changelog", None, 3, shape="raw") for query in (*NO_FAMILIES, TRANSFORM)),
+    Case("join", "changelog", None, 3, since="4.2", conf=tuple(JOIN_3.items()), shape="raw"),
+    Case("aggregation", "hdfs", shape=HAND),
+    *(Case(query, "changelog", shape=HAND) for query in ("join", TRANSFORM)),
+)
+MORE = (
+    *(Case(query, "hdfs", None, 5, shape="raw") for query in ("aggregation", "session-window", "join")),
+    *(Case(query, "changelog", shape="flat") for query in ("aggregation", "session-window", "join", TRANSFORM)),
+    Case("join", "changelog", conf=tuple(JOIN_3.items()), shape="flat"),
+    *(Case(query, "format2", None, 3, shape="flat") for query in ("aggregation", TRANSFORM)),
+    *(Case(query, "changelog", shape=HAND) for query in BY_HAND if query not in ("join", TRANSFORM)),
+    Case("join", "hdfs", shape=HAND),
+)
+"""Asked of one version only: it is the same of others in another provider or shape."""
+MAIN = "4.2"
+
+
+def path(minor: str) -> Path:
+    """Where the answers of a version are."""
+    return FOLDER / f"{minor}.json"
+
+
+def recorded() -> list[str]:
+    """The versions of which there are answers."""
+    return sorted(file.stem for file in FOLDER.glob("*.json"))
+
+
+def read(minor: str) -> dict[str, Any]:
+    """What one Spark answered, by case."""
+    found: dict[str, Any] = json.loads(path(minor).read_text())
+    return found
+
+
+def cases(minor: str) -> list[Case]:
+    """Those that a version can be asked."""
+    fits = [case for case in (*CASES, *(MORE if minor == MAIN else ())) if case.since <= minor]
+    return [case for case in fits if minor != "3.5" or case.since == "3.5"]
+
+
+def killed(minor: str, case: Case) -> tuple[int, int]:
+    """In which batches after the rewrite or import the query of a case is killed."""
+    return KILLED if case.shape is None or minor == MAIN else KILLED_EARLIER
+
+
+def ask(minor: str, python: str, some: Iterable[Case], folder: Path) -> dict[str, Any]:
+    """What became of each case on both checkpoints."""
+    chosen, newest = [*some], {}
+    told: dict[str, Any] = {}
+    for number in range(STARTS):
+        ran = _run(python, folder, [*_making(chosen, folder, number)])
+    for case in chosen:
+        made = _renewed(case, folder / case.name)
+        assert made.written, (case.name, made.refused)
+        newest[case] = made.batch
+    both = [(case, which) for case in chosen for which in ("old", "new")]
+    rows: list[dict[str, Any]] = [{} for _ in both]
+    for time in range(len(KILLED)):
+        after = [killed(minor, case)[time] for case, _ in both]
+        runs = [
+            _of(case, case.store if which == "old" else case.after, folder / case.name / which, newest[case] + batches)
+            for (case, which), batches in zip(both, after, strict=True)
+        ]
+        ran = _run(python, folder, runs)
+        for kept, one, batches in zip(rows, ran["runs"], after, strict=True):
+            assert one["error"] is None, one["error"]
+            kept[f"to the kill {batches} batches later"] = one["rows"]
+    for (case, which), kept in zip(both, rows, strict=True):
+        there = state(folder / case.name / which)
+        told.setdefault(case.name, {})[which] = {
+            "rows": {run: {batch: _digest(found) for batch, found in of.items()} for run, of in kept.items()},
+            "state": {unit: _digest(found) for unit, found in there.items()},
+        }
+    assert ran["spark"].startswith(f"{minor}."), ran["spark"]
+    return {"spark": ran["spark"], "cases": told}
+
+
+def _making(chosen: Iterable[Case], folder: Path, number: int) -> Iterator[dict[str, Any]]:
+    """What runs in one of the starts in which checkpoints are made; state by hand is of the first one."""
+    for case in chosen:
+        if case.shape != HAND or number == 0:
+            yield _of(case, case.store, folder / case.name / "made", None)
+        if case.shape == HAND and number == 0:
+            run = _of(case, case.store, folder / case.name / "first", None)
+            yield {**run, "conf": {**run["conf"], WITHOUT: "0"}}
+
+
+def _renewed(case: Case, folder: Path) -> ckpt.Rewrite:
+    """The new checkpoint, beside a copy of the old one; they run at the same time, so that their ids differ."""
+    old, new = str(folder / "old"), str(folder / "new")
+    ckpt.copy_checkpoint(str(folder / "made"), old)
+    form: Any = {"provider": case.provider, "partitions": case.partitions, "format_version": case.version}
+    match case.shape:
+        case "flat":
+            to = str(folder / "export")
+            ckpt.export_state(ckpt.ExportRequest(old, to=to, all_units=True, engine=ckpt.Engine.NATIVE))
+            return ckpt.import_state(to, old, new, new_id=True, **form)
+        case "raw":  # which Spark alone writes
+            return ckpt.write_state(frames(old, "raw"), like=old, into=new, new_id=True, **form)
+        case "by hand":
+            first = str(folder / "first")
+            assert not any(table.num_rows for table in frames(first, "flat").values())
+            return ckpt.write_state(by_hand(case.query), like=first, into=new, **form)
+    return ckpt.rewrite_checkpoint(old, new, new_id=True, **form)
+
+
+def _of(case: Case, store: str, checkpoint: Path, until: int | None) -> dict[str, Any]:
+    return {"query": case.query, "store": store, "conf": case.settings, "checkpoint": str(checkpoint), "until": until}
+
+
+def _run(python: str, folder: Path, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    command = [python, "-m", "tests.copies.rewrite.queries_side_by_side", str(folder / "inputs")]
+    environment = os.environ | {"PYSPARK_PYTHON": python}
+    ran = subprocess.run(
+        command, cwd=ROOT, input=json.dumps(runs), capture_output=True, text=True, env=environment, timeout=3000
+    )
+    if not ran.stdout.strip():
+        raise SystemExit(ran.stderr[-3000:])
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+def _digest(rows: list[str]) -> list[Any]:
+    """How many there are, and a fingerprint of them."""
+    return [len(rows), hashlib.sha256("\n".join(rows).encode()).hexdigest()[:12]]
+
+
+def write(minor: str, answers: Mapping[str, Any], *, keep: bool) -> None:
+    """Write the answers, a case in a line; ``keep`` those to other cases, of the same Spark."""
+    before = read(minor) if keep else answers
+    assert before["spark"] == answers["spark"]
+    told_of = sorted({**before["cases"], **answers["cases"]}.items())
+    lines = (f"{json.dumps(name)}: {json.dumps(told)}" for name, told in told_of)
+    FOLDER.mkdir(exist_ok=True)
+    path(minor).write_text(f'{{"spark": {json.dumps(answers["spark"])}, "cases": {{\n' + ",\n".join(lines) + "\n}}\n")
+
+
+def main() -> None:
+    """Read the command line and record one version after the other."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spark", action="append", required=True, metavar="MINOR=PYTHON")
+    parser.add_argument("--only", help="cases whose names contain this, and print instead of keeping them")
+    parser.add_argument("--missing", action="store_true", help="cases that nobody has asked yet; the others are kept")
+    options = parser.parse_args()
+    for pair in options.spark:
+        minor, _, python = pair.partition("=")
+        some = [case for case in cases(minor) if (options.only or "") in case.name]
+        keep = options.missing and path(minor).is_file()
+        if keep:
+            some = [case for case in some if case.name not in read(minor)["cases"]]
+        answers: dict[str, Any] = {}
+        for at in range(0, len(some), AT_ONCE):
+            with TemporaryDirectory(prefix="ckpt-rewrite-") as folder:
+                found = ask(minor, python, some[at : at + AT_ONCE], Path(folder))
+            answers = {**found, "cases": {**answers.get("cases", {}), **found["cases"]}}
+            if not options.only:
+                write(minor, answers, keep=keep)
+        if options.only:
+            sys.stdout.write(json.dumps(answers, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""``ckpt rewrite`` without Spark: the same rows, each in the partition where Spark looks for it, or a refusal."""
+
+import json
+import shutil
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt
+from ckpt.errors import StorageError
+from tests.changes.killing import killed, stops
+from tests.changes.rewind.test_rewind import NOW
+from tests.commands import contract
+from tests.conftest import Ckpt, CopyOf
+from tests.copies.rewrite.continuing import state
+from tests.support.places import SAMPLE_NAMES, SAMPLES
+
+FORMS: list[dict[str, Any]] = [
+    {},
+    {"partitions": 1},
+    {"partitions": 5},
+    {"provider": "hdfs"},
+    {"provider": "rocksdb", "partitions": 3},
+    {"provider": "rocksdb", "format_version": 2},
+]
+STATEFUL = [name for name in SAMPLE_NAMES if not name.startswith("damaged") and (SAMPLES / name / "state").is_dir()]
+QUICK = ("limit-hdfs-4.2", "session-window-changelog-4.2")
+
+
+@cache
+def state_of(sample: str) -> dict[str, list[str]]:
+    """The state of a sample, which is read once."""
+    return state(SAMPLES / sample)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize(
+    "sample", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in STATEFUL]
+)
+def test_every_row_is_there_and_where_spark_looks_for_it(sample: str, form: dict[str, Any], tmp_path: Path) -> None:
+    made = ckpt.rewrite_checkpoint(str(SAMPLES / sample), str(tmp_path / "new"), **form)
+    if made.refused:
+        assert not (tmp_path / "new").exists()
+        assert refusable(sample, form), made.refused
+        return
+    there = state_of(sample)
+    assert state(tmp_path / "new") == there
+    assert {one.unit.label: one.rows for one in made.units} == {label: len(rows) for label, rows in there.items()}
+    assert ckpt.verify_state(str(tmp_path / "new")).damages == ()
+    folders = {int(folder.name) for folder in (tmp_path / "new/state/0").glob("[0-9]*")}
+    assert folders == set(range(1 if sample.startswith("limit") else made.new.partitions))
+
+
+def refusable(sample: str, form: dict[str, Any]) -> bool:
+    """What cannot be written: families without RocksDB, old state without metadata, planned batches, the unknown."""
+    families = sample.startswith(("tws", "join-v3", "join-v4"))
+    rocksdb = "hdfs" not in sample or form.get("provider") == "rocksdb"
+    return (
+        (families and form.get("provider") == "hdfs")
+        or sample.startswith("join-v4")
+        or sample.endswith("3.5")
+        or "-killed-" in sample
+        or ("format_version" in form and not rocksdb)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "session-window-changelog-4.2", "join-changelog-4.2"])
+def test_there_and_back_again(sample: str, tmp_path: Path) -> None:
+    """Other providers and numbers of partitions, one after the other, and then as at first."""
+    at, before = SAMPLES / sample, state(SAMPLES / sample)
+    forms: list[dict[str, Any]] = [{"provider": "rocksdb"}, {"provider": "hdfs"}]
+    for number, form in enumerate([*forms, *({"partitions": count} for count in (5, 1, 200, 2))]):
+        into = tmp_path / str(number)
+        assert ckpt.rewrite_checkpoint(str(at), str(into), **form).written
+        assert state(into) == before
+        at = into
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", ["limit-hdfs-4.2", "aggregation-changelog-4.2"])
+def test_a_crash_leaves_nothing_that_starts(sample: str, tmp_path: Path) -> None:
+    old, new = SAMPLES / sample, tmp_path / "new"
+    action, at = partial(ckpt.rewrite_checkpoint, str(old), str(new), partitions=2), 0
+    for at in stops(action):  # noqa: B007
+        must_not_start(new, old)
+    assert at > 20
+    assert ckpt.inspect(ckpt.open_checkpoint(str(new))).sound
+    for crash in (20, at // 2, at - 3):
+        shutil.rmtree(new)
+        assert killed(crash, action)
+        must_not_start(new, old)
+
+
+def must_not_start(new: Path, old: Path) -> None:
+    """Unless it is the whole of it."""
+    if any((new / "offsets").glob("[0-9]*")):
+        starts = ckpt.inspect(ckpt.open_checkpoint(str(new))).forecasts
+        assert not any(one.outcome.runs for one in starts) or state(new) == state(old)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [{"partitions": 3}, {"provider": "rocksdb"}], ids=str)
+def test_a_crash_leaves_nothing_that_starts_in_its_first_batch(form: dict[str, Any], tmp_path: Path) -> None:
+    """A start on offsets/0 alone would run batch 0 with empty state, and ask for none of what is written."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    ckpt.copy_checkpoint(str(SAMPLES / "aggregation-hdfs-4.2"), str(old), batch=0)
+    for _ in stops(partial(ckpt.rewrite_checkpoint, str(old), str(new), **form)):
+        must_not_start(new, old)
+    assert ckpt.inspect(ckpt.open_checkpoint(str(new))).sound
+
+
+def test_a_batch_that_is_planned_is_refused(copy_of: CopyOf, ckpt: Ckpt, tmp_path: Path) -> None:
+    """A sink that has its rows would pass over it, and its state would be missing."""
+    checkpoint = copy_of("aggregation-killed-hdfs-4.0")
+    refused = ckpt("rewrite", checkpoint, "--into", tmp_path / "new", "-o", "json")
+    assert (refused.exit_code, refused.json()["written"]) == (3, False)
+    assert "batch 4 is planned and not committed" in refused.json()["refused"]
+    assert not (tmp_path / "new").exists()
+    back = ckpt("rewind", checkpoint, "--to-batch", 3, "--replay", "new", "--apply", "--accept-skip", *NOW)
+    assert back.exit_code == 0, back.stderr
+    assert ckpt("rewrite", checkpoint, "--into", tmp_path / "new").exit_code == 0
+
+
+def test_a_query_that_runs_meanwhile_is_noticed(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Sinks have that batch then, and the new checkpoint would run it over another range."""
+    checkpoint = copy_of("limit-hdfs-4.2")
+    latest = max(int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*"))
+
+    def watcher(done: int, total: int) -> None:
+        shutil.copy(checkpoint / f"offsets/{latest}", checkpoint / f"offsets/{latest + 1}")
+
+    with pytest.raises(StorageError, match="the query runs"):
+        ckpt.rewrite_checkpoint(str(checkpoint), str(tmp_path / "new"), watcher=watcher)
+    assert not any(path.is_file() for path in (tmp_path / "new").rglob("*"))
+
+
+def test_an_id_of_its_own(tmp_path: Path) -> None:
+    made = ckpt.rewrite_checkpoint(str(SAMPLES / "limit-hdfs-4.2"), str(tmp_path / "new"), new_id=True)
+    written = json.loads((tmp_path / "new/metadata").read_text())["id"]
+    assert made.query_id == written != ckpt.open_checkpoint(str(SAMPLES / "limit-hdfs-4.2")).query_id
+
+
+def test_a_plan_writes_nothing_and_a_full_folder_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:
+    words = ("rewrite", SAMPLES / "aggregation-hdfs-4.2", "--into", tmp_path / "new", "--partitions", 3)
+    planned = ckpt(*words, "--plan", "-o", "json")
+    assert (planned.exit_code, planned.json()["written"], (tmp_path / "new").exists()) == (0, False, False)
+    assert contract.disagreements(planned.json(), "rewrite") == []
+    assert ckpt(*words).exit_code == 0
+    again = ckpt(*words)
+    assert again.exit_code == 3
+    assert again.stderr.count("\n") == 1
+    assert ckpt("inspect", tmp_path / "new").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("sample", "words", "told"),
+    [
+        ("tws-rocksdb-4.2", ("--provider", "hdfs"), "column families"),
+        ("aggregation-hdfs-3.5", ("--partitions", "3"), "no metadata"),
+        ("aggregation-hdfs-4.2", ("--format-version", "2"), "RocksDB only"),
+        ("join-v4-changelog-4.3", (), "state format 4"),
+        ("aggregation-hdfs-4.2", ("--partitions", "2147483647"), "2,147,483,647 partitions"),
+    ],
+)
+def test_what_is_not_written_is_refused_by_name(
+    sample: str, words: tuple[str, ...], told: str, ckpt: Ckpt, tmp_path: Path
+) -> None:
+    run = ckpt("rewrite", SAMPLES / sample, "--into", tmp_path / "new", *words)
+    assert (run.exit_code, told in " ".join(run.stdout.split())) == (3, True)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("place", [".", "inside"])
+def test_it_is_not_written_into_itself(place: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("limit-hdfs-4.2")
+    run = ckpt("rewrite", checkpoint, "--into", checkpoint / place)
+    assert run.exit_code == 2
+
+
+def test_it_is_not_written_where_it_is_gone_at_once(ckpt: Ckpt) -> None:
+    run = ckpt("rewrite", SAMPLES / "limit-hdfs-4.2", "--into", "memory://new")
+    assert (run.exit_code, run.refusal()) == (2, "ckpt: memory://new is gone when ckpt ends: name a folder that stays")
+
+
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "limit-hdfs-4.2"])
+def test_a_key_in_a_partition_that_is_not_its_own_is_not_taken_along(
+    sample: str, copy_of: CopyOf, tmp_path: Path
+) -> None:
+    """Spark does not find it there; elsewhere it would, or find two."""
+    damaged = copy_of(sample)
+    shutil.rmtree(damaged / "state/0/1", ignore_errors=True)
+    shutil.copytree(damaged / "state/0/0", damaged / "state/0/1")
+    with pytest.raises(ckpt.CkptError, match=r"state/0/1 .* keys that Spark looks for in other partitions"):
+        ckpt.rewrite_checkpoint(str(damaged), str(tmp_path / "new"), partitions=3)
+    assert not [path for path in (tmp_path / "new").rglob("*") if path.is_file()]

@@ -1,0 +1,207 @@
+"""What is written is what is so: pages compared with the code, commands shown compared with what they print."""
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckpt.restart.diagnoses import all_diagnoses
+from ckpt.restart.findings import Diagnosis
+from ckpt.restart.forecast import Outcome
+from ckpt.restart.rules import RULES
+from ckpt.versions import Spark
+from tests.changes.async_gap.runbook import generate
+from tests.conftest import Ckpt, commands_of
+from tests.support.places import ROOT
+
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+
+
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def test_findings_md_is_what_the_declarations_say() -> None:
+    assert read(DOCS / "findings.md") == generate().findings_page(), "run make docs"
+    assert read(DOCS / "errors.md") == generate().errors_page(), "run make docs"
+
+
+@pytest.mark.slow
+def test_the_runbook_shows_what_ckpt_prints() -> None:
+    """What it shows of Spark is compared where there is a Kafka: tests/changes/async_gap/test_kafka_incident.py."""
+    assert read(DOCS / "runbooks" / "async-gap.md") == generate().runbook(), "run make docs"
+
+
+@pytest.mark.parametrize("page", generate().AT_ROOT, ids=lambda page: page.name)
+def test_pages_show_what_ckpt_prints_on_bundled_checkpoints(page: Path) -> None:
+    assert read(page) == generate().at_root(page), "run make docs"
+
+
+@pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
+def test_every_diagnosis_is_declared_well(diagnosis: Diagnosis) -> None:
+    assert re.fullmatch("CKPT[1-9][0-9]{2}", diagnosis.code)
+    assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", diagnosis.name)
+    assert diagnosis.meaning.endswith(".")
+    assert diagnosis.remedy is None or diagnosis.remedy.endswith((".", "}"))
+    assert f"## {diagnosis.code} {diagnosis.name}\n" in read(DOCS / "findings.md")
+    assert diagnosis.remedy or diagnosis.severity == "note", "what is worth a warning has a way out"
+
+
+def test_codes_and_names_are_unique() -> None:
+    diagnoses = all_diagnoses()
+    assert len({one.code for one in diagnoses}) == len({one.name for one in diagnoses}) == len(diagnoses)
+
+
+def used_in(*folders: str) -> set[str]:
+    """The diagnoses that the modules of some folders name: ``diagnoses.room.X``."""
+    trees = [ast.parse(read(module)) for folder in folders for module in (ROOT / folder).rglob("*.py")]
+    return {
+        node.attr
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute)
+    }
+
+
+def test_every_diagnosis_is_used() -> None:
+    declared = {
+        target.id
+        for module in (ROOT / "ckpt" / "restart" / "diagnoses").glob("*.py")
+        for node in ast.parse(read(module)).body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == "Diagnosis"
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    assert len(declared) == len(all_diagnoses())
+    assert declared - used_in("ckpt/restart", "ckpt/live", "ckpt/inspection/checks") == set()
+
+
+# Commands that texts name.
+
+NAMED = re.compile(r"\bckpt (?P<command>[a-z]+(?:-[a-z]+)*)(?P<rest>[^.;:,`\n]*)")
+
+
+def options_of(app: Any) -> dict[str, set[str]]:
+    """Each command and its options."""
+    return {name: {word for one in command.params for word in one.opts} for name, command in commands_of(app).items()}
+
+
+def unknown_commands(text: str, commands: dict[str, set[str]]) -> Iterator[str]:
+    for named in NAMED.finditer(text):
+        command, rest = named["command"], named["rest"]
+        inner = re.match(r" (?P<name>[a-z]+(?:-[a-z]+)*)\b", rest)
+        if inner and f"{command}{inner[0]}" in commands:
+            command, rest = f"{command}{inner[0]}", rest[inner.end() :]
+        if command not in commands:
+            yield named[0]
+        else:
+            yield from (word for word in re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest) if word not in commands[command])
+
+
+@pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
+def test_a_remedy_names_only_commands_that_exist(diagnosis: Diagnosis, app: Any) -> None:
+    assert list(unknown_commands(diagnosis.remedy or "", options_of(app))) == []
+
+
+def test_a_command_that_does_not_exist_would_be_seen(app: Any) -> None:
+    commands = options_of(app)
+    assert [*unknown_commands("Run ckpt conjure {checkpoint}.", commands)] == ["ckpt conjure {checkpoint}"]
+    assert [*unknown_commands("Run ckpt inspect {checkpoint} --magic again.", commands)] == ["--magic"]
+    assert [*unknown_commands("Run ckpt inspect {checkpoint} --batches 0.", commands)] == []
+
+
+def test_every_command_and_option_says_what_it_does(app: Any) -> None:
+    for name, command in commands_of(app).items():
+        assert command.help, name
+        for option in command.params:
+            assert getattr(option, "help", None) or getattr(option, "hidden", False), f"{name} {option.name}"
+
+
+# Pages.
+
+
+def test_restart_md_explains_every_outcome_and_version() -> None:
+    page = read(DOCS / "restart.md")
+    assert [word for word in Outcome if f"| `{word}` |" not in page] == []
+    first = page.split("\n\n")[1]
+    assert [word for word in Spark if not re.search(rf"\b{re.escape(word)}\b(?!\.\d)", first)] == []
+
+
+def test_restart_md_has_a_numbered_paragraph_for_every_rule() -> None:
+    numbers = re.findall(r"^(\d+)\. ", read(DOCS / "restart.md"), flags=re.MULTILINE)
+    assert numbers == [str(place) for place in range(1, len(RULES) + 1)], [rule.__name__ for rule in RULES]
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = []
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "sample_checkpoints" / "README.md"]:
+        text = re.sub(r"```.*?```", "", read(page), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+            if "://" not in target and not (page.parent / target).exists():
+                broken.append(f"{page.name}: {target}")
+    assert broken == []
+
+
+def test_paths_that_pages_name_exist() -> None:
+    """``ckpt/x.py``, ``tests/y`` and ``docs/z.md`` in code quotes are files and folders of the repository."""
+    missing = []
+    for page in [*PAGES, *sorted(DOCS.glob("runbooks/*.md")), ROOT / "CONTRIBUTING.md"]:
+        for path in re.findall(r"`((?:ckpt|commands|tests|docs|benchmarks|sample_checkpoints)/[\w./-]*)`", read(page)):
+            if not (ROOT / path).exists():
+                missing.append(f"{page.name}: {path}")
+    assert missing == []
+
+
+def test_the_two_commands_of_the_readme_are_those_of_ci() -> None:
+    shown = set(re.findall(r"^(?:\$ )?(make \w+)(?: +#.*)?$", read(ROOT / "README.md"), flags=re.MULTILINE))
+    in_ci = set(re.findall(r"^make \w+$", read(ROOT / ".ci" / "run"), flags=re.MULTILINE))
+    targets = set(re.findall(r"^(\w+):", read(ROOT / "Makefile"), flags=re.MULTILINE))
+    assert {f"make {target}" for target in targets} >= shown >= in_ci
+    assert len(in_ci) == 2
+
+
+# What a page shows being typed is run: in console blocks "$ ckpt ..." is a command, what follows is its output, and a
+# line of "..." stands for any lines left out.
+
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def sessions() -> list[Any]:
+    """Each command of each console block whose output is shown, with that output."""
+    found = []
+    for page in PAGES:
+        for block in CONSOLE.findall(read(page)):
+            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                command, _, output = part.partition("\n")
+                if command.startswith("ckpt ") and output.strip():
+                    found.append(pytest.param(command, output, id=f"{page.name}: {command}"))
+    return found
+
+
+@pytest.mark.parametrize(("command", "output"), sessions())
+def test_a_session_on_a_page_is_what_ckpt_prints(
+    command: str, output: str, ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the root of the repository, with no more samples than a clone has."""
+    monkeypatch.chdir(ROOT)
+    printed = ckpt(*shlex.split(command)[1:]).stdout
+    parts = re.split(r"^ *(?:\.\.\.|…)$\n?", output.rstrip("\n") + "\n", flags=re.MULTILINE)
+    assert re.fullmatch(".*".join(map(re.escape, parts)), printed.rstrip("\n") + "\n", re.DOTALL), printed
+
+
+def test_the_readme_shows_a_session() -> None:
+    assert any(str(one.id).startswith("README.md: ckpt inspect sample_checkpoints/") for one in sessions())
+
+
+def test_the_readme_is_short_and_lists_every_command() -> None:
+    readme = read(ROOT / "README.md")
+    assert len(readme.splitlines()) <= 130
+    assert generate().commands_table() in readme, "run make docs"

@@ -1,0 +1,68 @@
+"""Plain English: phrases that read like a translation are named with file and line."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support.places import ROOT
+
+PHRASES = {
+    r"\b(?:behind|after) batch \S+ goes on\b|\bgo(?:es)? on (?:behind|where)\b": "continues after, continues from",
+    r"\bbehind (?:a |the )?batch\b": "after the batch",
+    r"\bwithout a word\b|\bin silence\b": "silently",
+    r"\bis whole\b|\bare whole\b|\bwhole again\b": "is complete, is intact",
+    r"\bheld (?:against|to)\b": "checked against, compared with",
+    r"\bstands? in the way\b|\bwhat stands in\b": "blocks",
+    r"\bmend(?:s|ed|ing)?\b": "repair, fix",
+    r"\ball the same\b": "anyway",
+    r"\bmay not be (?:read|written)\b": "cannot be read, cannot be written",
+    r"\bstronger than\b": "overrides",
+    r"\banother trouble\b": "other problems",
+    r"\bways? out\b": "fix, remedy",
+    r"\bhand-over\b|\bhand(?:s|ed)? over\b": "handoff, pass, continue",
+    r"\bsummer time\b": "daylight saving time",
+    r"\bas (?:it|they) stands?\b": "as is, literally",
+    r"\bbegins? again\b|\bbegins? anew\b": "starts over",
+    r"\bnobody (?:can tell|can say|knows)\b": "unknown",
+    r"\bwhere it lies\b|\blies (?:in|at|beside|behind)\b": "is in, is at",
+    r"\bmore partitions\b.*\b1\b|\b1 more partitions\b": "count properly",
+}
+ALL = re.compile("|".join(f"(?:{phrase})" for phrase in PHRASES), re.IGNORECASE)
+
+
+def texts() -> Iterator[tuple[Path, int, str]]:
+    """What people read: pages, and every string and docstring of the code, with the line where each begins."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+    for page in [*pages, ROOT / "benchmarks" / "README.md", ROOT / "sample_checkpoints" / "README.md"]:
+        yield page, 1, page.read_text(encoding="utf-8")
+    for folder in ("ckpt", "commands"):
+        for module in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield module, node.lineno, node.value
+
+
+def advice(phrase: str) -> str:
+    return next(better for worse, better in PHRASES.items() if re.search(worse, phrase, re.IGNORECASE))
+
+
+def found_in(text: str) -> Iterator[tuple[int, str]]:
+    """Lines within a text, from 0, and the phrase there; a phrase may go over the end of a line."""
+    joined = re.sub(r"\s", " ", text)
+    for match in ALL.finditer(re.sub(r" +", lambda gap: gap[0][:1] + "\0" * (len(gap[0]) - 1), joined)):
+        yield text.count("\n", 0, match.start()), match[0]
+
+
+def test_no_phrase_reads_like_a_translation() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{first + line}: {phrase!r}: write {advice(phrase)!r}"
+        for path, first, text in texts()
+        for line, phrase in found_in(text)
+    ]
+    assert found == []
+
+
+def test_a_phrase_is_found_with_its_line() -> None:
+    assert list(found_in("one\nit goes\non where it stood")) == [(1, "goes on where")]
+    assert advice("Summer time") == "daylight saving time"

@@ -1,0 +1,95 @@
+"""Keys as bytes: which partition Spark's hash names for many at once, and rows taken apart and put together."""
+
+import os
+import resource
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckpt.copies.rewrite.snapshots import rocksdb_snapshot
+from ckpt.copies.rewrite.stored_rows import stored
+from ckpt.copies.rewrite.stores import Families
+from ckpt.errors import CkptError
+from ckpt.formats.rows import cells
+from ckpt.formats.rows.codecs import compressed, decompressed
+from ckpt.formats.rows.key_bytes import encoded
+from ckpt.formats.rows.murmur3 import partition_of
+from ckpt.formats.rows.partitions import partitions_of
+from ckpt.formats.rows.types import arrow_type
+from ckpt.state.native.temporary import no_room
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "boolean": st.booleans(),
+    "byte": st.integers(-(2**7), 2**7 - 1),
+    "integer": st.integers(-(2**31), 2**31 - 1),
+    "long": st.integers(-(2**63), 2**63 - 1),
+    "float": st.floats(width=32),
+    "double": st.floats(),
+    "string": st.text(),
+    "binary": st.binary(),
+    "decimal(9,2)": st.decimals(-(10**6), 10**6, places=2),
+    "decimal(38,4)": st.decimals(-(10**20), 10**20, places=4),
+}
+COLUMNS = st.sampled_from(sorted(VALUES)).flatmap(
+    lambda kind: st.tuples(st.just(kind), st.lists(st.none() | VALUES[kind], min_size=3, max_size=9))
+)
+
+
+@given(COLUMNS, st.integers(1, 300))
+def test_many_keys_are_where_each_of_them_is(column: tuple[str, list[Any]], partitions: int) -> None:
+    """`tests/state/native/test_partitions.py` compares those of one key with what Spark answered."""
+    kind, values = column
+    array = pa.array(values, arrow_type(kind))
+    found = partitions_of([(kind, array.slice(1))], len(values) - 1, partitions)
+    assert found.tolist() == [partition_of([(kind, value)], partitions) for value in values[1:]]
+
+
+FIELDS = st.lists(
+    st.sampled_from(["integer", "long", "string", "binary", "decimal(9,2)", "decimal(38,4)"]).flatmap(
+        lambda kind: st.tuples(st.just(kind), st.none() | VALUES[kind])
+    ),
+    min_size=2,
+    max_size=70,
+)
+
+
+@given(FIELDS, st.data())
+def test_a_row_of_two_parts_is_what_spark_makes_of_both(fields: list[tuple[str, Any]], data: st.DataObject) -> None:
+    """`tests/state/native` compares `encoded` with bytes of Spark."""
+    count, kinds = data.draw(st.integers(1, len(fields) - 1)), [kind for kind, _ in fields]
+    row, first, rest = encoded(fields), encoded(fields[:count]), encoded(fields[count:])
+    assert row is not None
+    assert first is not None
+    assert rest is not None
+    assert cells.split(row, kinds, count) == (first, rest)
+    assert cells.joined(first, rest, kinds, count) == row
+
+
+@given(st.binary(max_size=100_000) | st.integers(0, 100_000).map(bytes))
+def test_what_is_compressed_is_read_again(data: bytes) -> None:
+    assert decompressed(iter([compressed(data)]), "lz4") == data
+
+
+def test_a_full_temporary_folder_has_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RocksDB reports it as it does everything."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(CkptError, match=r"^the temporary folder .* cannot take .*: File too large; TMPDIR names"):
+            rocksdb_snapshot(stored([b"\0key"], [os.urandom(1 << 16)]), Families())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_full_folder_is_named_by_a_process_that_asks_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python would choose another one by now, or find none."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert str(no_room("it is full", "/used")).startswith("the temporary folder /used cannot take the files")
+    assert str(no_room("it is full")).startswith("no temporary folder can take the files")

@@ -1,0 +1,182 @@
+"""``ckpt explain`` from the terminal."""
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import contract
+from tests.conftest import Ckpt
+from tests.inspection.explain.drivers import read
+from tests.support.places import ROOT
+
+GAPPED = "sample_checkpoints/async-kafka-4.2"
+SOUND = "sample_checkpoints/aggregation-hdfs-4.2"
+NEAR = "replay changelogs from snapshot 0 to 8: lineage of /other/ck/state/0 is incomplete, missing versions 1,2"
+TEXT = "java.lang.IllegalStateException: batch 30 doesn't exist"
+
+
+def test_a_message_is_explained(ckpt: Ckpt) -> None:
+    run = ckpt("explain", TEXT)
+
+    assert run.exit_code == 0
+    assert run.stdout.startswith("The offsets of an earlier batch are missing\n")
+    assert "CKPT201 missing-predecessor" in run.stdout
+    assert "ckpt repair-async CHECKPOINT" in run.stdout
+
+
+@pytest.mark.parametrize("words", [[TEXT], [NEAR], [TEXT, "--checkpoint", GAPPED], ["x", "--checkpoint", GAPPED]])
+def test_it_is_told_as_published(words: list[str], ckpt: Ckpt) -> None:
+    assert contract.disagreements(ckpt("explain", *words, "-o", "json").json(), "explain") == []
+
+
+def test_every_published_key_is_used(ckpt: Ckpt) -> None:
+    seen = contract.keys_in(ckpt("explain", TEXT, "--checkpoint", GAPPED, "-o", "json").json())
+    seen |= contract.keys_in(ckpt("explain", NEAR, "--checkpoint", SOUND, "-o", "json").json())
+    assert contract.shapes("explain").keys() - seen == set()
+
+
+def test_a_checkpoint_says_whether_it_shows_it(ckpt: Ckpt) -> None:
+    document = ckpt("explain", TEXT, "--checkpoint", GAPPED, "-o", "json").json()
+    (match,) = document["matches"]
+    assert [one["code"] for one in match["shown"]] == ["CKPT201"]
+    assert match["command"] == f"ckpt inspect {GAPPED}"
+
+    other = ckpt("explain", "Checksum error: file:/ck/state/0/0/9.zip ChecksumException", "--checkpoint", GAPPED)
+    assert other.exit_code == 1
+    sound = ckpt("explain", TEXT, "--checkpoint", SOUND)
+    assert "this checkpoint does not show CKPT201 or CKPT202" in " ".join(sound.stdout.split())
+
+
+def test_what_is_unknown_says_so_and_what_is_near(ckpt: Ckpt) -> None:
+    run = ckpt("explain", NEAR)
+
+    assert run.exit_code == 1
+    assert "not in the catalog" in run.stdout
+    assert "Nearest Changelogs between two snapshots are missing: it has 8 of the 9 words" in run.stdout
+    assert "no answer" in run.stdout
+    assert "Nearest" not in ckpt("explain", "org.apache.spark.SparkException: it does not work").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("DELTA_CONCURRENT_WRITE", "Another writer changed rows of the Delta table at the same time"),
+        (" KAFKA_DATA_LOSS.PARTITIONS_DELETED\n", "Kafka no longer has partitions of the checkpoint"),
+        ("GroupAuthorizationException", "Kafka does not let the query read or write"),
+        ("OSError: [Errno 28] No space left on device", "A disk is full"),
+    ],
+)
+def test_the_name_alone_is_enough(text: str, title: str, ckpt: Ckpt) -> None:
+    assert ckpt("explain", text).stdout.startswith(title)
+    assert ckpt("explain", "DELTA_IS_NICE").exit_code == 1
+
+
+def test_a_text_about_another_checkpoint_says_so(ckpt: Ckpt) -> None:
+    def differs(text: str) -> Any:
+        return ckpt("explain", text, "--checkpoint", GAPPED, "-o", "json").json()["checkpoint"]["contradictions"]
+
+    other = "3272056a-2aa0-46d9-a85c-75261c2cde06"
+    own = ckpt("inspect", GAPPED, "-o", "json").json()["checkpoint"]["query_id"]
+    ended = "Query [id = {}, runId = 327d2331-e629-4bff-898b-bb1dbdeb36c1] terminated with error\n" + TEXT
+    assert differs(TEXT) == []
+    assert differs(ended.format(own)) == []
+    assert differs(ended.format(other)) == [f"the text is of the query {other}, this checkpoint of {own}"]
+    assert differs(ended.format(other) + "\n" + ended.format(own)) == []
+    gone = "File {}/offsets/30 does not exist"
+    assert differs(gone.format(f"file:{ROOT / GAPPED}")) == []
+    assert differs(gone.format("s3a://bucket/orders")) == ["the text names s3a://bucket/orders, which is another path"]
+    assert differs(TEXT.replace("30", "3400")) == ["the text names batch 3400, and offsets/ here has batches 0 to 31"]
+    page = ckpt("explain", ended.format(other), "--checkpoint", GAPPED).stdout
+    assert "But       the text is of the query" in page
+    assert " ".join(page.split()).count("Is it the right checkpoint?") == 1
+    assert "But       " in ckpt("explain", f"Query [id = {other}] terminated with error", "--checkpoint", GAPPED).stdout
+
+
+def test_a_log_is_read_from_a_file_and_from_standard_input(ckpt: Ckpt, tmp_path: Path) -> None:
+    log = read()["4.3-damaged-expired-deltas"]
+    plain, packed = tmp_path / "driver.log", tmp_path / "driver.log.gz"
+    plain.write_text(log)
+    packed.write_bytes(gzip.compress(log.encode()))
+
+    told = ckpt("explain", plain).stdout
+    assert told.startswith("A state delta file is missing\n")
+    assert ckpt("explain", packed).stdout == told
+    program = "from importlib.metadata import entry_points as e; e(group='console_scripts')['ckpt'].load()()"
+    for words in (["explain"], ["explain", "-"]):
+        piped = subprocess.run(
+            [sys.executable, "-c", program, *words], input=log.encode(), capture_output=True, cwd=ROOT
+        )
+        assert (piped.stdout.decode(), piped.returncode) == (told, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code", "says"),
+    [
+        (["/nowhere/driver.log"], 2, "there is no file /nowhere/driver.log"),
+        (["  "], 2, "the text is empty"),
+        ([""], 2, "the text is empty"),
+        (["."], 2, ". is no file"),
+        (["/dev/zero"], 2, "/dev/zero is no file"),
+        ([TEXT, "--storage-option", "a=b"], 2, "--storage-option is for --checkpoint"),
+        ([TEXT, "--checkpoint", "/nowhere"], 3, "/nowhere"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(words: list[str], exit_code: int, says: str, ckpt: Ckpt) -> None:
+    run = ckpt("explain", *words)
+    assert run.exit_code == exit_code
+    (line,) = run.stderr.splitlines()
+    assert says in line
+
+
+def test_a_pipe_that_never_ends_is_not_waited_for(ckpt: Ckpt, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    run = ckpt("explain", pipe)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert run.stderr == f"ckpt: {pipe} is no file: give one, or pipe the text in, as in: ckpt explain -\n"
+
+
+def test_a_pipe_that_a_shell_has_opened_is_read(ckpt: Ckpt) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as file:
+        file.write(TEXT)
+    assert ckpt("explain", f"/dev/fd/{reading}").exit_code == 0
+    os.close(reading)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-8-sig"])
+def test_a_log_may_be_utf_16(encoding: str, ckpt: Ckpt, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    mark = "\ufeff" if encoding.endswith("be") else ""
+    path.write_bytes(f"{mark}café\r\n{TEXT}\r\n".encode(encoding))
+    assert ckpt("explain", path).stdout == ckpt("explain", TEXT).stdout
+
+
+def test_a_gzip_file_that_ends_early_is_not_taken_for_a_whole_log(ckpt: Ckpt, tmp_path: Path) -> None:
+    path = tmp_path / "log.gz"
+    path.write_bytes(gzip.compress(b"INFO fine\n" * 1000 + b"Caused by: batch 30 doesn't exist")[:-20])
+    run = ckpt("explain", path)
+    assert (run.exit_code, run.stdout, run.stderr.count("\n")) == (3, "", 1)
+    assert "ends early" in run.stderr
+
+
+def test_a_damaged_gzip_file_is_one_line(ckpt: Ckpt, tmp_path: Path) -> None:
+    path = tmp_path / "log.gz"
+    path.write_bytes(gzip.compress(b"a" * 100_000)[:20] + b"\xff" * 50)
+    run = ckpt("explain", path)
+    assert run.exit_code == 3
+    assert run.stderr == f"ckpt: {path} cannot be read: its compressed data is damaged\n"
+
+
+def test_secrets_and_control_characters_of_a_text_are_not_shown(ckpt: Ckpt) -> None:
+    text = f"\x1b[31m{'x' * 470} s3://KEY:SECRET@bucket/ck batch 4 doesn't exist password=hunter2"
+    for output in ("table", "json"):
+        told = ckpt("explain", text, "-o", output).stdout
+        assert "SECRET" not in told
+        assert "hunter2" not in told
+        assert "\x1b" not in told

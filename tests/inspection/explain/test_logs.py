@@ -1,0 +1,174 @@
+"""Whole driver logs of real queries: the cause is found, whatever is around it."""
+
+import gzip
+import io
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ckpt.inspection.explain.explain import explain_error
+from ckpt.inspection.explain.lines import chunks
+from ckpt.inspection.explain.nearest import nearest
+from tests.inspection.explain.drivers import CASES, HEALTHY, read
+
+CAUSES = {
+    "changelog-changelog-1-missing-uncommitted": "state-changelog-missing",
+    "changelog-changelog-1-empty-uncommitted": "state-file-cut",
+    "changelog-logs-commits-ahead": "commits-ahead-of-offsets",
+    "changelog-logs-logs-gone-state-left": "state-location-not-empty",
+    "changelog-logs-metadata-missing": "metadata-missing",
+    "changelog-logs-predecessor-missing-uncommitted": "batch-does-not-exist",
+    "changelog-operator-gone-uncommitted": "state-directory-missing",
+    "changelog-operator-metadata-unknown-operator-uncommitted": "state-operator-changed",
+    "changelogs-sst-all-cut-uncommitted": "state-sst-size",
+    "commit-ahead-empty": "empty-commit",
+    "commit-ahead-json-cut-early": "json-cut",
+    "commit-ahead-v9": "log-of-other-state-format",
+    "commit-latest-blank-line": "malformed-log-file",
+    "contents-join-changelog-rows-missing": "join-state-inconsistent",
+    "crc-orphan-commit-latest": "rename-onto-existing",
+    "damaged-expired-deltas": "state-delta-missing",
+    "damaged-file-source-log-hole": "file-source-log-hole",
+    "damaged-missing-join-store": "state-delta-missing",
+    "damaged-missing-sst": "state-sst-missing",
+    "damaged-one-source-short": "number-of-sources",
+    "damaged-truncated-sst": "state-sst-size",
+    "damaged-tws-missing-schema": "state-schema-file-moved",
+    "flipped-aggregation-changelog-4.0-changelog-02": "state-file-cut",
+    "flipped-aggregation-rocksdb-4.2-sst-00": "state-rocksdb-damaged",
+    "flipped-schema-type-stale-crc": "state-key-schema",
+    "made-tws-avro-changelog-4.2-moved": "state-schema-file-moved",
+    "metadata-directory": "metadata-is-directory",
+    "metadata-empty-uncommitted": "metadata-unreadable",
+    "metadata-garbage-uncommitted": "metadata-unreadable",
+    "offset-latest-only-v1-uncommitted": "log-file-cut-after-version",
+    "snapshots-of-4.0-no-older-changelogs": "state-lineage-incomplete",
+}
+FAILED = [(minor, case) for minor, cases in CASES.items() for case in cases]
+logs = cache(read)
+
+
+def causes(text: str) -> list[str]:
+    return [match.error.id for match in explain_error(text).matches]
+
+
+@pytest.mark.parametrize(("minor", "case"), FAILED, ids=lambda word: word)
+def test_the_cause_of_a_failed_query_is_first(minor: str, case: str) -> None:
+    assert causes(logs()[f"{minor}-{case}"])[0] == CAUSES[case]
+
+
+@pytest.mark.parametrize(("minor", "case"), HEALTHY.items())
+def test_nothing_is_found_in_the_log_of_a_query_that_ran(minor: str, case: str) -> None:
+    assert causes(logs()[f"{minor}-{case}"]) == []
+
+
+def test_the_last_failure_counts() -> None:
+    one, other = logs()["4.2-damaged-one-source-short"], logs()["4.2-metadata-directory"]
+    assert causes(one + other)[0] == "metadata-is-directory"
+    assert causes(other + one)[0] == "number-of-sources"
+    healthy = logs()[f"4.2-{HEALTHY['4.2']}"]
+    assert causes(healthy + one + healthy)[0] == "number-of-sources"
+
+
+AIRFLOW = "[2026-11-22, 23:21:39 UTC] {spark_submit.py:579} INFO - "
+CONTAINER = "2026-11-22T23:21:39.123456789Z stderr F "
+
+
+@pytest.mark.parametrize("prefix", [AIRFLOW, CONTAINER])
+@pytest.mark.parametrize("name", ["4.1-changelog-changelog-1-empty-uncommitted", "3.5-damaged-expired-deltas"])
+def test_a_log_inside_a_log_is_read(name: str, prefix: str) -> None:
+    text = logs()[name]
+    assert causes("".join(f"{prefix}{line}\n" for line in text.splitlines())) == causes(text)
+
+
+def test_structured_and_escaped_lines_are_read() -> None:
+    frames = [{"class": "org.apache.spark.sql.execution.streaming.state.RocksDB", "method": "load", "line": 1}]
+    thrown = {"class": "java.io.EOFException", "msg": None, "stacktrace": frames}
+    line = json.dumps({"ts": "2026-11-22T23:21:39Z", "level": "ERROR", "msg": "Query terminated", "exception": thrown})
+    assert causes(line) == ["state-file-cut"]
+
+    escaped = (
+        "2026-11-22 23:21:39 ERROR X: java.io.EOFException\\n\\tat a.B.c(B.java:1)\\n\\tat "
+        "org.apache.spark.sql.execution.streaming.state.RocksDB.load(RocksDB.scala:1)"
+    )
+    assert causes(escaped) == ["state-file-cut"]
+
+
+@pytest.mark.parametrize("key", ["msg", "message", "log", "textPayload", "other"])
+def test_a_message_inside_json_is_read(key: str) -> None:
+    assert causes(json.dumps({"time": "x", key: "batch 4 doesn't exist\n", "stream": "stderr"})) == [
+        "batch-does-not-exist"
+    ]
+    assert causes(json.dumps({"level": ["x"], key: "batch 4 doesn't exist", "exception": {"class": {}}})) == (
+        ["batch-does-not-exist"] if key != "other" else []
+    )
+
+
+def test_a_stack_elsewhere_is_not_of_a_checkpoint() -> None:
+    elsewhere = "java.io.EOFException\n\tat com.example.Shop.read(Shop.java:1)"
+    assert causes(elsewhere) == []
+    mine = "java.util.NoSuchElementException: next on empty iterator\n\tat com.example.Shop.read(Shop.java:1)"
+    assert causes(mine) == []
+
+
+def test_a_large_compressed_log_is_read_in_bounded_memory() -> None:
+    text = logs()["4.2-damaged-one-source-short"]
+    noise = logs()[f"4.2-{HEALTHY['4.2']}"]
+    packed = gzip.compress((noise * 30 + text).encode(), 1)
+    found = explain_error(io.BytesIO(packed)).matches
+    assert found[0].error.id == "number-of-sources"
+
+
+UNRELATED = sorted((Path(__file__).parent / "unrelated").iterdir())
+
+
+@pytest.mark.parametrize("path", UNRELATED, ids=lambda path: path.stem)
+def test_in_a_log_of_something_else_nothing_is_found_and_nothing_is_near(path: Path) -> None:
+    text = path.read_text()
+    for one in (text, *text.splitlines()):
+        found = explain_error(one)
+        assert (found.matches, found.nearest) == ((), ())
+
+
+def test_little_of_the_recorded_logs_is_near_an_error() -> None:
+    lines = {line[:200] for text in logs().values() for line in text.splitlines()[::7] if not line.startswith("\tat")}
+    near = [line for line in lines if nearest(line) and not explain_error(line).matches]
+    assert len(near) * 200 < len(lines), near
+
+
+def test_what_was_thrown_by_python_is_seen() -> None:
+    text = 'Traceback (most recent call last):\n  File "/app/x.py", line 3, in <module>\nKeyError: 3\n'
+    assert explain_error(text).seen == "KeyError: 3"
+
+
+def test_what_is_near_has_most_words_of_a_message_or_its_class() -> None:
+    assert [near.error.id for near in nearest("streaming queries are concurrently using file:/data/ck/commits.")] == [
+        "rename-onto-existing"
+    ]
+    (near,) = nearest("[STATE_STORE_INVALID_CONFIG_AFTER_RESTART.OTHER] x")
+    assert (near.error.id, near.why) == (
+        "state-config-changed",
+        "the same error class STATE_STORE_INVALID_CONFIG_AFTER_RESTART, another part of it",
+    )
+    assert nearest("FileNotFoundException") == nearest("File /data/state/x does not exist") == ()
+
+
+def test_blank_lines_cost_nothing() -> None:
+    assert sum(map(len, chunks(io.BytesIO(b"\n" * 3_000_000)))) < 10
+    assert sum(map(len, chunks(io.BytesIO(b" \r\n" * 1_000_000)))) < 10
+    assert causes("\n" * 3_000_000 + "batch 4 doesn't exist") == ["batch-does-not-exist"]
+
+
+def test_hostile_text_ends() -> None:
+    endless = "Copied " * 40_000 + " to " * 40_000 + "expected 1" + "1" * 60_000
+    assert causes(endless) == []
+    assert causes("\n".join(["[" * 5000, "batch " * 10_000, "\\n\\tat " * 9_000, '{"a":' * 9_000])) == []
+    assert causes("a" * 3_000_000) == []
+    assert causes(("a" * 98 + "." + "A" * 97 + ".") * 600 + "Error") == []
+    assert (
+        causes("\n".join([" " * 60_000 + "at ", "[" + "A" * 90 + "[" + "B" * 60_000, "{" * 60_000 + "batch 1"])) == []
+    )
+    assert causes("\x00\x1b[2J batch 4 doesn't exist") == ["batch-does-not-exist"]
+    assert causes("\x1f\x8b not gzip") == []

@@ -1,0 +1,81 @@
+"""A few of the changes of ``changes.py``, tried with the Spark of the test run; `record.py` has tried all of them."""
+
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+import pytest
+
+import ckpt as library
+from ckpt.errors import SourceError, UsageError
+from tests.conftest import Ckpt
+from tests.inspection.preflight import changes, worker
+from tests.support.places import SAMPLES
+from tests.support.spark.live import trace
+
+pytestmark = pytest.mark.spark
+TRIED = ("aggregation: nothing", "aggregation: key type", "aggregation: max for sum")
+
+
+def left_behind() -> set[str]:
+    return {one.name for one in Path(gettempdir()).glob("ckpt-preflight-*")}
+
+
+@pytest.fixture(scope="module")
+def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint of an aggregation."""
+    return worker.make(spark, changes.BY_NAME["aggregation"], tmp_path_factory.mktemp("made"))
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_preflight_says_what_the_start_does(
+    name: str, spark: Any, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ckpt.inspection.preflight._RECENT_S", 0.0)
+    before = left_behind()
+    change = next(one for one in changes.CHANGES if one.id == name)
+    told = worker.answer(spark, change, made, tmp_path)
+
+    assert told["python"]["go"] == (told["spark"]["error"] is None) == (name != "aggregation: key type")
+    assert not told["python"]["touched"]
+    assert left_behind() <= before
+
+
+def test_a_description_is_compared_without_spark(
+    spark: Any, made: Path, tmp_path: Path, ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ckpt.inspection.preflight._RECENT_S", 0.0)
+    base = changes.BY_NAME["aggregation"]
+    before = trace(made)
+    for build, code in ((base.build, 0), (changes.aggregated("count(*) AS n", keys=("key",)), 1)):
+        query = library.describe_query(build(spark, tmp_path), output_mode="update", checkpoint=str(made))
+        query.write(str(tmp_path / "query.json"))
+        run = ckpt("preflight", made, "--expect", tmp_path / "query.json", "-o", "json")
+        assert run.exit_code == code, run.stdout
+        assert run.json()["query"]["operators"] == ["stateStoreSave"]
+    assert trace(made) == before
+
+
+def test_a_reader_of_kafka(spark: Any, kafka_jars: str) -> None:
+    """Its options say what it reads, are those with which Kafka is asked, and are kept nowhere."""
+    assert "kafka" in kafka_jars
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "127.0.0.1:1")
+    reader = reader.option("kafka.ssl.key.password", "HUSHHUSH").option("subscribe", "refunds")
+    frame = reader.load().select("key", "value")
+    sample = str(SAMPLES / "kafka-4.2")
+    found = library.preflight(frame, sample)
+
+    assert [one.finding.diagnosis.code for one in found.holds] == ["CKPT444"]
+    assert found.query is not None
+    assert "HUSH" not in found.query.to_json() + repr(found)
+    with pytest.raises(SourceError, match=r"127\.0\.0\.1:1"):
+        library.preflight(frame, sample, sources=True)
+
+
+def test_what_is_no_unstarted_query(spark: Any, made: Path) -> None:
+    rows = spark.range(3)
+    with pytest.raises(UsageError, match="is not streaming"):
+        library.preflight(rows, str(made))
+    stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+    with pytest.raises(UsageError, match="`output_mode`"):
+        library.describe_query(stream, output_mode="overwrite")

@@ -1,0 +1,179 @@
+"""A described query compared with a checkpoint: sources, settings and versions, where `recorded` has no case."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ckpt
+from ckpt import settings
+from ckpt.inspection.checks.query import fits
+from ckpt.inspection.preflight import PlannedStart, Readiness, readiness
+from ckpt.inspection.query import DescribedSource, QueryDescription
+from tests.conftest import Ckpt, CopyOf
+from tests.live.delta_cases import remove
+from tests.support.places import ROOT
+
+ORDERS = DescribedSource("kafka", ("orders",))
+KAFKA = QueryDescription(ckpt.Spark.V4_2, "append", (ORDERS,), (), None, None, {})
+
+
+def judged(checkpoint: Path | str, query: QueryDescription, spark: ckpt.Spark | None = None) -> Readiness:
+    return readiness(ckpt.open_checkpoint(str(checkpoint)), PlannedStart(spark, query=query))
+
+
+def codes(found: Readiness) -> list[str]:
+    return [one.finding.diagnosis.code for one in (*found.holds, *found.warnings)]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (ORDERS, []),
+        (DescribedSource("kafka", None), []),  # a pattern
+        (DescribedSource("kafka", ("orders", "refunds")), []),
+        (DescribedSource("kafka", ("refunds",)), ["CKPT444"]),
+        (DescribedSource("kafka", ("refunds",), fail_on_data_loss=False), ["CKPT444"]),
+        (DescribedSource("delta"), ["CKPT433"]),
+        (DescribedSource("kinesis"), []),
+    ],
+)
+def test_a_source_is_compared_with_its_offset(source: DescribedSource, expected: list[str]) -> None:
+    found = judged("sample_checkpoints/kafka-4.2", replace(KAFKA, sources=(source,)))
+
+    assert codes(found) == expected
+    assert found.go is not bool(expected)
+    assert any("kinesis" in one for one in found.unknown) == (source.kind == "kinesis")
+
+
+def test_two_topics_that_have_changed_places(copy_of: CopyOf) -> None:
+    checkpoint = copy_of("kafka-4.2")
+    for path in (checkpoint / "offsets").iterdir():
+        if path.name.isdigit():
+            text = path.read_text()
+            path.write_text(text + "\n" + text.rpartition("\n")[2].replace("orders", "refunds"))
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    both = (ORDERS, DescribedSource("kafka", ("refunds",)))
+
+    assert codes(judged(checkpoint, replace(KAFKA, sources=both))) == []
+    swapped = judged(checkpoint, replace(KAFKA, sources=both[::-1]))
+    assert codes(swapped) == ["CKPT433", "CKPT433"]
+    assert "have they changed places?" in swapped.verdict
+    assert codes(judged(checkpoint, KAFKA)) == ["CKPT432"]
+
+
+FILES = QueryDescription(ckpt.Spark.V4_2, "append", (), (), None, None, {})
+"""Of a file source."""
+
+
+@pytest.mark.parametrize("planned", [False, True])
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (DescribedSource("file", path="file:/tmp/ckpt-samples/inputs/file-source"), (None, None)),
+        (DescribedSource("file", path="/tmp/ckpt-samples/inputs"), (None, None)),
+        (DescribedSource("file", path="/tmp/ckpt-samples/inputs/file"), ("CKPT443", "CKPT443")),
+        (DescribedSource("file", path="/tmp/*/other"), (None, None)),
+        (DescribedSource("file", path="/other"), ("CKPT465", "CKPT465")),
+        (DescribedSource("file", path="s3a://bucket/tmp/ckpt-samples/inputs"), ("CKPT465", "CKPT465")),
+        (DescribedSource("file", path="/other", partitions=True), ("CKPT443", "CKPT465")),
+        (DescribedSource("file", path="/other", recursive=True), ("CKPT443", "CKPT443")),
+    ],
+)
+def test_a_folder_is_compared_with_the_files_of_the_latest_batch(
+    source: DescribedSource, expected: tuple[str | None, str | None], planned: bool, copy_of: CopyOf
+) -> None:
+    """Spark compares them as texts: ``file-source`` begins with ``file``."""
+    checkpoint = copy_of("file-source-4.2")
+    latest = max(int(one.name) for one in (checkpoint / "offsets").glob("[0-9]*"))
+    if planned:
+        remove(checkpoint / "commits" / str(latest))
+    else:
+        shutil.copyfile(checkpoint / "commits" / "0", checkpoint / "commits" / str(latest))
+    found = judged(checkpoint, replace(FILES, sources=(source,)))
+    assert [one for one in codes(found) if one in ("CKPT443", "CKPT465")] == [*filter(None, [expected[planned]])]
+    assert found.go is (expected[planned] != "CKPT465")
+
+
+def test_two_folders_that_have_changed_places(copy_of: CopyOf) -> None:
+    checkpoint = copy_of("file-source-4.2")
+    for path in (checkpoint / "offsets").glob("[0-9]*"):
+        path.write_text(path.read_text() + "\n" + path.read_text().splitlines()[-1])
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    shutil.copytree(checkpoint / "sources" / "0", checkpoint / "sources" / "1")
+    for path in (checkpoint / "sources" / "1").glob("[0-9]*"):
+        path.write_text(path.read_text().replace("file-source/", "second/"))
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    first, second = (
+        DescribedSource("file", path=f"/tmp/ckpt-samples/inputs/{name}") for name in ("file-source", "second")
+    )
+    assert "CKPT433" not in codes(judged(checkpoint, replace(FILES, sources=(first, second))))
+    swapped = judged(checkpoint, replace(FILES, sources=(second, first)))
+    assert codes(swapped)[:2] == ["CKPT433", "CKPT433"]
+    assert "source 1 of the checkpoint" in swapped.verdict
+
+
+def test_a_description_of_another_version_or_of_other_settings_is_not_compared() -> None:
+    query = ckpt.read_query("docs/query.json")
+    sample = "sample_checkpoints/aggregation-hdfs-4.2"
+    assert codes(judged(sample, query)) == ["CKPT435"]
+
+    for other in (
+        judged(sample, query, ckpt.Spark.V4_3),
+        judged(sample, replace(query, settings={settings.AGGREGATION_FORMAT: "1"})),
+    ):
+        assert other.go
+        assert any("described" in one for one in other.unknown)
+    unplanned = judged(sample, replace(query, operators=None, unplanned="it throws"))
+    assert any("it throws" in one for one in unplanned.unknown)
+    unsupported = judged(sample, replace(query, operators=None, unsupported="no such mode"))
+    assert codes(unsupported) == ["CKPT437"]
+
+
+def test_a_new_checkpoint_fits_every_query(tmp_path: Path) -> None:
+    assert judged(tmp_path, ckpt.read_query("docs/query.json")).go
+
+
+def test_a_page_says_what_is_not_compared(ckpt: Ckpt) -> None:
+    page = ckpt("preflight", "sample_checkpoints/kafka-4.2", "--expect", ROOT / "docs" / "query.json").stdout
+
+    assert "HOLD: CKPT433 query-has-another-source" in page
+    assert "the query: " not in page.partition("Not seen")[2]
+    assert "whether the query fits the state" not in page
+
+
+def struct(*types: object, nullable: bool = True) -> dict[str, object]:
+    fields = [{"name": f"_{i}", "type": one, "nullable": nullable, "metadata": {}} for i, one in enumerate(types)]
+    return {"type": "struct", "fields": fields}
+
+
+def array(element: object, *, nulls: bool) -> dict[str, object]:
+    return {"type": "array", "elementType": element, "containsNull": nulls}
+
+
+def mapped(value: object, *, nulls: bool) -> dict[str, object]:
+    return {"type": "map", "keyType": "long", "valueType": value, "valueContainsNull": nulls}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "compatible"),
+    [
+        (struct("long"), struct("long"), True),
+        (struct("long", nullable=False), struct("long"), True),
+        (struct("long"), struct("long", nullable=False), False),
+        (struct("long"), struct("integer"), False),
+        (struct("long"), struct("long", "long"), False),
+        (struct("long", "string"), struct("string", "long"), False),
+        (struct(struct("long")), struct(struct("long", nullable=False)), False),
+        (array("long", nulls=False), array("long", nulls=True), True),
+        (array("long", nulls=True), array("long", nulls=False), False),
+        (array(struct("long"), nulls=True), array(struct("date"), nulls=True), False),
+        (mapped("long", nulls=True), mapped("long", nulls=False), False),
+        (mapped("long", nulls=False), mapped("long", nulls=True), True),
+        (array("long", nulls=True), struct("long"), False),
+    ],
+)
+def test_types_fit_as_spark_compares_them(new: object, old: object, compatible: bool) -> None:
+    """As `DataType.equalsIgnoreNameAndCompatibleNullability` has it: names do not count."""
+    assert fits(new, old) is compatible  # type: ignore[arg-type]

@@ -1,0 +1,184 @@
+"""What a remedy says helps: where ``ckpt repair`` is named it changes the files that are changed in cases of the
+oracle, where Spark restarted; and on a copy, where it is obeyed, the trouble is gone.
+"""
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.inspection.verdict import IF_STATELESS
+from ckpt.versions import NEWEST
+from tests.conftest import Ckpt, CopyOf
+from tests.restart.oracle import answers
+from tests.restart.oracle.cases.logs import REMEDIED, SAMPLE
+from tests.support.places import ROOT
+from tests.support.remedies import obey, remove
+from tests.support.spark.damage import DAMAGED
+
+
+def remedy_of(code: str, checkpoint: Path, ckpt: Ckpt) -> str:
+    findings = ckpt("inspect", checkpoint, "-o", "json").json()["findings"]
+    (remedy,) = [found["remedy"] for found in findings if found["code"] == code]
+    return str(remedy)
+
+
+@pytest.mark.parametrize("name", REMEDIED)
+def test_a_way_out_changes_the_files_without_which_spark_restarts(name: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    damage, remedy = REMEDIED[name]
+    checkpoint = copy_of(SAMPLE, *damage)
+    plan, _ = repair_checkpoint(str(checkpoint))
+    changed = {step.path: step.source for step in plan.steps if not step.path.endswith(".crc")}
+    assert changed == {one.get("to", one["path"]): one["path"] if "to" in one else None for one in remedy}
+
+    obey("`ckpt repair {checkpoint}`", checkpoint)
+    assert ckpt("inspect", checkpoint, "--progress", "sync").exit_code == 0
+
+
+@pytest.mark.parametrize("minor", answers.VERSIONS)
+@pytest.mark.parametrize("name", REMEDIED)
+def test_spark_restarted_without_them(name: str, minor: str) -> None:
+    answer = answers.read(minor)["answers"][f"remedy-{name}/sync"]
+    assert (answer["outcome"], answer["then"]["outcome"]) == ("resumes", "resumes")
+
+
+_NOOP = "but only after one start into noop: see CKPT419"
+STARTS = [
+    ("damaged-empty-offset", "CKPT101", "Restarts with new batch 6"),
+    ("damaged-truncated-offset", "CKPT101", "Restarts with new batch 6"),
+    ("damaged-empty-commit", "CKPT101", "Restarts by running batch 5 again"),
+    ("damaged-commits-ahead-of-offsets", "CKPT204", "Restarts with new batch 6"),
+    ("damaged-commits-far-behind", "CKPT205", "Restarts by running batch 5 again"),
+    ("damaged-missing-unique-ids", "CKPT111", f"Restarts by running batch 7 again on Spark 4.1 to {NEWEST}, {_NOOP}"),
+    ("damaged-state-ahead", "CKPT306", "Restarts with new batch 4"),
+]
+
+
+@pytest.mark.parametrize(("sample", "code", "verdict"), STARTS)
+def test_what_a_remedy_says_leads_out(sample: str, code: str, verdict: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of(sample)
+    obey(remedy_of(code, checkpoint, ckpt), checkpoint)
+
+    after = ckpt("inspect", checkpoint, "-o", "json")
+    assert after.json()["verdict"].removesuffix(IF_STATELESS) == verdict
+    assert after.exit_code == (1 if verdict.endswith(_NOOP) else 0)
+
+
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "aggregation-changelog-4.2", "aggregation-format2-4.2"])
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_stateful_query_goes_back_with_its_state(sample: str, committed: bool, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of(sample)
+    latest = max(int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*"))
+    (checkpoint / "offsets" / str(latest)).write_text("")
+    if not committed:
+        remove(checkpoint / "commits" / str(latest))
+    remedy = remedy_of("CKPT101", checkpoint, ckpt)
+    obey(remedy, checkpoint)
+
+    after = ckpt("inspect", checkpoint, "-o", "json")
+    assert after.json()["verdict"].startswith(f"Restarts with new batch {latest}")
+    assert after.exit_code == 0
+
+
+def test_logs_that_are_put_back_fit_the_state_that_was_ahead_of_them(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    whole, checkpoint = copy_of("aggregation-hdfs-4.2", to="a copy"), copy_of("aggregation-hdfs-4.2")
+    for batch in (7, 8, 9):
+        for folder in ("offsets", "commits"):
+            remove(checkpoint / folder / str(batch))
+    assert "offsets and commits of the later batches, put them back" in remedy_of("CKPT306", checkpoint, ckpt)
+    assert "put these back instead" in " ".join(ckpt("repair", checkpoint).stdout.split())
+    for folder in ("offsets", "commits"):
+        shutil.copytree(whole / folder, checkpoint / folder, dirs_exist_ok=True)
+
+    after = ckpt("inspect", checkpoint, "-o", "json")
+    assert after.json()["verdict"] == "Restarts with new batch 10"
+    assert after.exit_code == 0
+
+
+def test_a_commit_ahead_of_a_stateful_query_goes_back_with_its_state(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    for batch in (8, 9):
+        remove(checkpoint / "offsets" / str(batch))
+    remedy = remedy_of("CKPT204", checkpoint, ckpt)
+    obey(remedy, checkpoint)
+
+    assert ckpt("inspect", checkpoint, "-o", "json").json()["verdict"] == "Restarts with new batch 8"
+
+
+def test_the_command_for_a_moved_checkpoint_links_it(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint = copy_of("tws-rocksdb-4.2", to="it's here; $(so) to say")
+    old = tmp_path / "old place" / "tws"
+    for file in (checkpoint / "state/0/_metadata/v2").glob("[0-9]*"):
+        file.write_text(file.read_text().replace("/tmp/ckpt-samples/tws-rocksdb-4.2", str(old)))
+    command = re.search("`(mkdir [^`]*)`", remedy_of("CKPT305", checkpoint, ckpt))
+    assert command
+    assert command[1] in ckpt("inspect", checkpoint).stdout.splitlines()[-1]
+    subprocess.run(["bash", "-c", command[1]], check=True, cwd=ROOT)
+
+    assert old.resolve() == checkpoint.resolve()
+
+
+@pytest.mark.parametrize("sample", ["async-kafka-4.2", "damaged-missing-predecessor"])
+def test_a_command_can_be_copied_from_the_page(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of(sample, to="a path with spaces " * 5)
+    page = ckpt("inspect", checkpoint).stdout
+    assert f"ckpt repair-async {shlex.quote(str(checkpoint))}" in page
+    assert "`" not in page
+
+
+def test_a_new_place_is_no_green_light(ckpt: Ckpt, tmp_path: Path) -> None:
+    result = ckpt("inspect", tmp_path)
+    assert result.exit_code == 0
+    assert "do NOT start it" in " ".join(result.stdout.split("\nNext")[1].split())
+
+
+def test_state_that_may_be_lost_is_part_of_the_verdict(ckpt: Ckpt) -> None:
+    """No file tells a stateless query from one that lost its state; only the verdict is read by everybody."""
+    for sample in ("damaged-missing-state", "stateless-3.5"):
+        page = ckpt("inspect", f"sample_checkpoints/{sample}").stdout
+        assert "RESTARTS with new batch 6, if the query keeps no state\n" in page
+        assert "CKPT312" not in page
+        assert "CKPT312" in ckpt("inspect", f"sample_checkpoints/{sample}", "-o", "json").stdout
+    for sample in ("async-kafka-4.2", "continuous-4.2", "aggregation-hdfs-4.2"):
+        assert "keeps no state" not in ckpt("inspect", f"sample_checkpoints/{sample}").stdout
+
+
+def test_lost_state_that_a_watermark_speaks_for_is_told_in_the_last_lines(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    page = ckpt("inspect", copy_of("windowed-aggregation-hdfs-4.2", {"op": "delete_tree", "path": "state"})).stdout
+    assert "if the query keeps no state" in page
+    assert "there is a watermark" in " ".join(page.split())
+    assert "its state is lost: restore state/" in " ".join(page.split("\nNext")[1].split())
+
+
+def test_the_other_progress_mode_gets_a_remedy_of_its_own(ckpt: Ckpt) -> None:
+    kafka = ckpt("inspect", "sample_checkpoints/async-kafka-4.2", "--progress", "async").stdout
+    assert '.writeStream.option("asyncProgressTrackingEnabled", "true")' in kafka.split("\nNext")[1]
+    moved = ckpt("inspect", "sample_checkpoints/tws-rocksdb-4.2", "--progress", "async")
+    assert moved.stdout.split("\nNext")[1].split()[:2] == ["ckpt", "relocate"]
+    assert "CKPT208" in moved.stdout
+
+
+def test_every_start_that_is_unknown_is_explained(ckpt: Ckpt) -> None:
+    for words in (("tws-rocksdb-4.2", "--spark", "3.5"), ("continuous-4.2",)):
+        result = ckpt("inspect", f"sample_checkpoints/{words[0]}", *words[1:], "-o", "json")
+        unknown = [told for told in result.json()["restart"] if told["outcome"] == "unknown"]
+        assert unknown
+        assert all(told["because"] for told in unknown)
+        assert result.exit_code == 1
+        assert any(one["severity"] != "note" for one in result.json()["findings"])
+
+
+@pytest.mark.parametrize("words", [["inspect"], ["repair"], ["rewind", "--to-batch", 3], ["skip"]], ids=lambda w: w[0])
+@pytest.mark.parametrize("sample", [one.name for one in DAMAGED])
+def test_the_next_step_is_never_the_command_that_says_so(sample: str, words: list[object], ckpt: Ckpt) -> None:
+    """But where a file is to be put back before."""
+    checkpoint = f"sample_checkpoints/{sample}"
+    advice = ckpt(words[0], checkpoint, *words[1:]).stdout.split("\nNext")[1]
+    typed = " ".join(map(str, ["ckpt", words[0], checkpoint, *words[1:]]))
+    lines = [line.strip() for line in advice.splitlines()]
+    if typed in lines or f"{typed} again." in lines:
+        assert "put" in advice.lower().split(typed)[0]

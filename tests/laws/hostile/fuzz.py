@@ -1,0 +1,240 @@
+"""Run every command that only reads on mutants of the samples, and say where one breaks its promises.
+
+python -m tests.laws.hostile.fuzz FIRST COUNT        prints a JSON object for each fault
+python -m tests.laws.hostile.fuzz FIRST COUNT DIR    keeps the mutants with faults in DIR
+
+"""
+
+import gc
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from random import Random
+from typing import Any, NoReturn
+
+from ckpt.inspection import preflight
+from tests.commands import contract
+from tests.conftest import OUTPUTS, Run
+from tests.laws.hostile.measure import Cost, measured, run_here
+from tests.laws.hostile.mutants import mutate
+
+ROOT = Path(__file__).parents[3]
+SAMPLES = ROOT / "sample_checkpoints"
+NAMES = [
+    *(
+        "stateless-3.5",
+        "stateless-killed-3.5",
+        "two-sources-offsets-v2-4.2",
+        "named-sink-4.3",
+        "async-4.2",
+        "kafka-4.2",
+    ),
+    *("delta-4.2", "file-source-3.5", "continuous-4.2", "async-kafka-4.2", "aggregation-hdfs-3.5"),
+    *("aggregation-changelog-4.0", "aggregation-rocksdb-4.2", "aggregation-format2-4.2", "join-v3-changelog-4.2"),
+    *("join-v4-changelog-4.3", "join-hdfs-3.5", "session-window-hdfs-3.5", "dedup-hdfs-4.0", "limit-hdfs-4.2"),
+    *("tws-changelog-4.0", "tws-rocksdb-4.2", "tws-format2-4.3", "tws-avro-changelog-4.2"),
+]
+CPU_S, PEAK_MIB = 2.0, 300.0
+COMMANDS: dict[str, list[list[str]]] = {
+    "inspect": [
+        [],
+        ["--batches", "0"],
+        ["--batches", "1", "--spark", "4.0"],
+        ["--spark", "3.5", "--progress", "async"],
+        ["--deep"],
+    ],
+    "scan": [[], ["--depth", "0", "--fail-on", "error"], ["--jobs", "1", "--changed-since", "1d"]],
+    "preflight": [[], ["--spark", "4.0", "--conf", "spark.sql.shuffle.partitions=3"]],
+    "repair-async": [[], ["--strategy", "fill"], ["--strategy", "rewind"], ["--accept-replay", "--spark", "4.3"]],
+    "relocate": [[], ["--to", "s3a://bucket/x"], ["--to", "/moved/here"]],
+    "prune": [[], ["--keep-batches", "2"]],
+    "offsets show": [[], ["--batch", "3"]],
+    "state verify": [["--jobs", "1"]],
+    "handoff": [[], ["--snippet", "python"], ["--snippet", "scala"], ["--batch", "3"]],
+    "migrate transform-with-state": [
+        ["--plan", "--to", "{out}"],
+        ["--plan", "--to", "{out}", "--api", "row", "--batch", "3"],
+        ["--plan", "--to", "{out}", "--operator", "0", "--format", "delta"],
+    ],
+    "migrate changelog": [["--to", "on"], ["--to", "off"], ["--to", "on", "--verify", "--files-only"]],
+    "migrate provider": [["--to", "rocksdb"], ["--to", "hdfs"]],
+    "state show": [[], ["--key", "key=3"], ["--batch", "2", "--limit", "2"], ["--timers"], ["--side", "left"]],
+    "state keys": [[], ["--skew", "--limit", "1"], ["--side", "left"]],
+    "state count": [[], ["--batch", "1"]],
+    "state diff": [["--from-batch", "0"], ["--from-batch", "1", "--to-batch", "2", "--limit", "0"]],
+    "export-state": [
+        ["--plan", "--to", "{out}"],
+        ["--plan", "--to", "{out}", "--all", "--shape", "raw"],
+        ["--plan", "--to", "{out}", "--shape", "initial-state", "--batch", "3"],
+        ["--plan", "--to", "{out}", "--operator", "0", "--changes-from", "2", "--partition-id"],
+        ["--plan", "--to", "{out}", "--side", "left", "--format", "csv"],
+        ["--plan", "--to", "{out}", "--timers"],
+        ["--count", "--engine", "native"],
+        ["--show", "3", "--engine", "native", "--shape", "raw"],
+    ],
+}
+
+
+_BATCH = 100
+
+
+class Master:
+    """A sample on the file system of the mutants, from which they are linked."""
+
+    def __init__(self, sample: Path, place: Path) -> None:
+        shutil.copytree(sample, place)
+        tree = [(folder[len(str(place)) :], files) for folder, _, files in os.walk(place)]
+        self._folders = [folder for folder, _ in tree]
+        self._files = [f"{folder}/{name}" for folder, files in tree for name in files]
+        self._place = place
+
+    def copy(self, to: Path) -> None:
+        """Make a folder whose files are those of the sample."""
+        for folder in self._folders:
+            os.mkdir(f"{to}{folder}")
+        for file in self._files:
+            os.link(f"{self._place}{file}", f"{to}{file}")
+
+
+def faults_of(number: int, masters: Mapping[str, Master], room: Path, app: Any) -> Iterator[dict[str, Any]]:
+    """Make one mutant in an empty folder, run one command on it, and yield what is wrong."""
+    rng = Random(number)
+    sample = rng.choice(NAMES)
+    checkpoint = room / "mutant"
+    masters[sample].copy(checkpoint)
+    how = mutate(rng, checkpoint)
+    command, output = rng.choice(list(COMMANDS)), rng.choice(OUTPUTS)
+    options = [word.format(out=room / "out") for word in rng.choice(COMMANDS[command])]
+    words = [*command.split(), str(checkpoint), *options, "-o", output]
+    before = _facts(room)
+    signal.setitimer(signal.ITIMER_PROF, 20)
+    ended, cost = run_here(app, words)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    if cost.peak_mib > PEAK_MIB:  # this process holds what all commands import, and one of its own does not
+        cost = Cost(cost.cpu_s, measured(*words)[1].peak_mib)
+    dear = [f"it cost {cost}"] if cost.cpu_s > CPU_S or cost.peak_mib > PEAK_MIB else []
+    wrote = ["it wrote"] if _facts(room) != before else []
+    for fault in (*faults_in(ended, command, output), *dear, *wrote):
+        yield {"mutant": number, "sample": sample, "how": how, "words": words, "fault": fault}
+
+
+def faults_in(ended: Run, command: str, output: str) -> Iterator[str]:
+    """Which promises a run broke."""
+    if ended.exit_code not in (0, 1, 2, 3):
+        yield f"exit code {ended.exit_code}"
+    lines = ended.stderr.splitlines()
+    if not all(line.startswith("ckpt: ") and line.isprintable() for line in lines):
+        yield f"on standard error: {ended.stderr[-1500:]}"
+    if not ended.stdout:
+        if ended.exit_code not in (2, 3) or len(lines) != 1:
+            yield f"no document, exit code {ended.exit_code}, {len(lines)} lines on standard error"
+    elif not all(line.isprintable() for line in ended.stdout.split("\n")):
+        yield "control characters on standard output"
+    elif output == "json":
+        yield from _no_document(ended.stdout, command)
+
+
+def _no_document(text: str, command: str) -> Iterator[str]:
+    """What is wrong with JSON: what is no JSON, a key twice, what the contract does not publish."""
+    try:
+        document = json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        yield f"no JSON: {error}"
+    else:
+        yield from list(contract.disagreements(document, command))[:3]
+        if command == "inspect":
+            yield from contract.contradictions(document)
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key twice")
+    return found
+
+
+def _facts(top: Path) -> Mapping[str, tuple[int, ...]]:
+    """All that writing would change: what is there, and when a content or an inode changed."""
+    found = {}
+    for folder, names, files in os.walk(top):
+        for path in (folder, *(f"{folder}/{name}" for name in (*names, *files))):
+            of = os.lstat(path)
+            found[path] = (of.st_ino, of.st_mode, of.st_nlink, of.st_size, of.st_mtime_ns, of.st_ctime_ns)
+    return found
+
+
+def fuzz(numbers: range, keep: Path | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the faults of some mutants; each hundred of them gets a process, for one could end it."""
+    (script,) = entry_points(group="console_scripts", name="ckpt")
+    app = script.load()
+    with tempfile.TemporaryDirectory() as place:
+        masters = {name: Master(SAMPLES / name, Path(place, "samples", name)) for name in NAMES}
+        _warm_up(app, Path(place))
+        for at in range(0, len(numbers), _BATCH):
+            found = Path(place, "found")
+            found.write_text("")
+            child = os.fork()
+            if child == 0:
+                _batch(numbers[at : at + _BATCH], masters, keep or Path(place), app, found, kept=keep is not None)
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            yield from map(json.loads, found.read_text().splitlines())
+            if code:
+                yield {"mutant": f"one of {numbers[at : at + _BATCH]}", "fault": f"exit code {code}"}
+
+
+def _batch(
+    numbers: range, masters: Mapping[str, Master], place: Path, app: Any, found: Path, *, kept: bool
+) -> NoReturn:
+    """What a process does for some mutants; it never returns."""
+    code = 1
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+        signal.signal(signal.SIGPROF, _too_slow)
+        for number in numbers:
+            room = place / str(number)
+            room.mkdir()
+            faults = list(faults_of(number, masters, room, app))
+            if not (faults and kept):
+                shutil.rmtree(room)
+            with found.open("a") as told:
+                told.writelines(json.dumps(fault) + "\n" for fault in faults)
+        code = 0
+    finally:
+        if code:
+            sys.excepthook(*sys.exc_info())
+        os._exit(code)
+
+
+def _too_slow(*_: object) -> NoReturn:
+    raise TimeoutError("20 s of CPU")
+
+
+def _warm_up(app: Any, place: Path) -> None:
+    """Import all that a run imports, so that no mutant is charged for it; every mutant is young."""
+    vars(preflight)["LOOKS_APART_S"] = 0
+    for command, options in COMMANDS.items():
+        for output in OUTPUTS:
+            words = [word.format(out=place / "out") for word in options[0]]
+            run_here(app, [*command.split(), str(SAMPLES / NAMES[0]), *words, "-o", output])
+    contract.shapes = cache(contract.shapes)
+    gc.collect()
+    gc.freeze()
+
+
+if __name__ == "__main__":
+    first, count, *keep = sys.argv[1:]
+    for fault in fuzz(range(int(first), int(first) + int(count)), Path(*keep) if keep else None):
+        sys.stdout.write(json.dumps(fault) + "\n")
+        sys.stdout.flush()

@@ -1,0 +1,52 @@
+"""The same checkpoint is told the same from a local disk and from every kind of remote storage."""
+
+import shlex
+
+import pytest
+
+from tests.conftest import Ckpt
+from tests.support.places import SAMPLES
+from tests.support.services.fixtures import REMOTE, Upload
+from tests.support.services.slow import SlowStore
+
+CHECKPOINTS = [
+    "aggregation-rocksdb-4.2",
+    "async-kafka-4.2",
+    "damaged-missing-sst",
+    "damaged-truncated-zip",
+    "damaged-missing-predecessor",
+    "file-source-4.2",
+    "join-v3-changelog-4.2",
+]
+
+
+@pytest.fixture(params=REMOTE)
+def upload(request: pytest.FixtureRequest) -> Upload:
+    """Each kind of remote storage in turn."""
+    found: Upload = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.mark.parametrize("sample", CHECKPOINTS)
+def test_remote_and_local_inspections_differ_in_the_path_only(ckpt: Ckpt, upload: Upload, sample: str):
+    local = str(SAMPLES / sample)
+    uri, options = upload(SAMPLES / sample)
+    given = [word for key, value in options.items() for word in ("--storage-option", f"{key}={value}")]
+
+    here = ckpt("inspect", local, "--output", "json")
+    there = ckpt("inspect", uri, *given, "--output", "json")
+
+    assert there.stderr == here.stderr == ""
+    assert there.exit_code == here.exit_code
+    told = there.stdout.replace(shlex.quote(uri), "<checkpoint>").replace(uri, "<checkpoint>")
+    assert told == here.stdout.replace(local, "<checkpoint>")
+
+
+def test_a_slow_object_store_is_asked_in_few_rounds(ckpt: Ckpt):
+    SlowStore.register()
+    SlowStore.requests()
+
+    run = ckpt("inspect", f"slow://{SAMPLES / 'aggregation-rocksdb-4.2'}", "--storage-option", "ms=5", "-o", "json")
+
+    assert run.exit_code == ckpt("inspect", SAMPLES / "aggregation-rocksdb-4.2").exit_code
+    assert SlowStore.requests() < 60

@@ -1,0 +1,273 @@
+"""What was said of checkpoints and Iceberg tables that no longer fit, what was done about it, and what came of that.
+
+    python -m tests.live.sink.iceberg --spark 4.0=/path/to/python=/path/to/iceberg-spark-runtime-4.0_2.13-1.11.0.jar
+
+The answers are kept in `iceberg.json`, by Spark version. Of the last version also what ckpt was asked about each time,
+checkpoints and the metadata of tables, in `iceberg.tar.xz`: so a recorded case asks the ckpt of today.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import tarfile
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.changes.rewind.plan import Replayed, rewind
+from tests.live.iceberg_remedies_followed import ckpt
+from tests.live.iceberg_worker import JARS
+from tests.live.sink.iceberg_worker import BATCHES
+from tests.restart.oracle.record import Worker
+from tests.support.remedies import NOW, remove
+
+RECORDED = Path(__file__).with_name("iceberg.json")
+KEPT = Path(__file__).with_name("iceberg.tar.xz")
+TABLE, CHECKPOINT = "now/db/t", "now/checkpoint"
+Answer = dict[str, Any]
+
+
+class Query:
+    """A query into an Iceberg table, in a folder where both are put back for each scenario."""
+
+    def __init__(self, session: Worker, folder: Path) -> None:
+        self._session, self.folder = session, folder
+        self.checkpoint = folder / CHECKPOINT
+        self.kind, self.how = "stateless", {}  # type: str, dict[str, Any]
+        self.kept: list[Mapping[str, bytes]] = []
+
+    def put(self, kind: str = "stateless", **how: Any) -> None:
+        """As it was when the query had stopped."""
+        self.kind, self.how, self.kept = kind, how, []
+        for do in ("put",) if (self.folder / f"made {kind}").exists() else ("make", "put"):
+            self._do(do)
+
+    def _do(self, do: str, **more: Any) -> dict[str, Any]:
+        return self._session.ask({"do": do, "folder": str(self.folder), "kind": self.kind, **self.how, **more})
+
+    def table(self, *steps: list[Any]) -> None:
+        """Methods of `tests.live.iceberg_cases.Table`, with what they are given."""
+        self._do("table", steps=steps)
+
+    def start(self, **more: Any) -> str:
+        """What a start failed with."""
+        return str(self._do("start", **more)["error"])
+
+    def times(self) -> dict[str, int]:
+        """How often each row is in the table."""
+        found: dict[str, int] = self._do("times")["times"]
+        return found
+
+    def ask(self) -> dict[str, Any]:
+        """What `ckpt inspect --sink` says; what it was asked about is kept."""
+        places = [*self.checkpoint.rglob("*"), *(self.folder / TABLE / "metadata").glob("*.metadata.json")]
+        places.append(self.folder / TABLE / "metadata" / "version-hint.text")
+        self.kept.append({str(one.relative_to(self.folder)): one.read_bytes() for one in places if one.is_file()})
+        return inspected(self.folder)
+
+
+def inspected(folder: Path) -> dict[str, Any]:
+    """What is said of the checkpoint and the table in a folder."""
+    words = ["inspect", folder / CHECKPOINT, "--sink", folder / TABLE, "--spark", "4.0", "--progress", "sync"]
+    said: dict[str, Any] = json.loads(ckpt(*words, "-o", "json").stdout)
+    return said
+
+
+def remedy(said: dict[str, Any], code: str) -> str:
+    (text,) = [one["remedy"] for one in said["findings"] if one["code"] == code]
+    return str(text)
+
+
+Scenario = Callable[[Query], Answer]
+Change = Callable[[Query], None]
+
+
+def _after(*changes: Change) -> Scenario:
+    """Something happened, and the query is started as it is."""
+
+    def scenario(query: Query) -> Answer:
+        query.put()
+        for change in changes:
+            change(query)
+        before = query.times()
+        query.ask()
+        return {"before": before, "error": query.start(), "times": query.times()}
+
+    return scenario
+
+
+def _rewound(steps: int, replayed: Replayed) -> Change:
+    def change(query: Query) -> None:
+        receipt = rewind(str(query.checkpoint), to_batch=BATCHES - 1 - steps, replay=replayed, **NOW)[1]
+        assert receipt.applied, receipt.problem
+
+    return change
+
+
+def _older(query: Query) -> None:
+    shutil.rmtree(query.checkpoint)
+    shutil.copytree(query.folder / f"older {query.kind}", query.checkpoint)
+
+
+def _uncommitted(query: Query) -> None:
+    remove(query.checkpoint / "commits" / str(BATCHES - 1))
+
+
+def _new_checkpoint(query: Query) -> None:
+    shutil.rmtree(query.checkpoint)
+    query.checkpoint.mkdir()
+
+
+def _new_id(query: Query) -> None:
+    (query.checkpoint / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+    (query.checkpoint / ".metadata.crc").unlink()
+
+
+def _of_table(*steps: list[Any]) -> Change:
+    return lambda query: query.table(*steps)
+
+
+_NEWEST = BATCHES - 1
+_BACK_TWO = _of_table(["roll_back", _NEWEST - 2])
+_EXPIRED = _of_table(["expire", *range(_NEWEST)])
+_FORGOTTEN = _of_table(["append", 100, 1], ["expire", *range(BATCHES)])
+"""Somebody else commits, and every snapshot of the query expires."""
+
+STARTED: Mapping[str, Scenario] = {
+    "continued": _after(),
+    "rewound by one": _after(_rewound(1, Replayed.NEW)),
+    "rewound by three": _after(_rewound(3, Replayed.NEW)),
+    "rewound by one, same": _after(_rewound(1, Replayed.SAME)),
+    "rewound by three, same": _after(_rewound(3, Replayed.SAME)),
+    "restored older": _after(_older),
+    "crashed after the sink": _after(_uncommitted),
+    "crashed before the sink": _after(_uncommitted, _of_table(["roll_back", _NEWEST - 1])),
+    "new checkpoint": _after(_new_checkpoint),
+    "new id": _after(_uncommitted, _new_id),
+    "recreated": _after(_of_table(["create_again"])),
+    "rolled back": _after(_BACK_TWO),
+    "rolled back, uncommitted": _after(_BACK_TWO, _uncommitted),
+    "expired": _after(_EXPIRED),
+    "expired, uncommitted": _after(_EXPIRED, _uncommitted),
+    "forgotten": _after(_FORGOTTEN),
+    "forgotten, uncommitted": _after(_FORGOTTEN, _uncommitted),
+    "compacted, uncommitted": _after(_of_table(["compact"]), _uncommitted),
+    "others too, restored older": _after(_of_table(["append", 100, 1]), _older),
+}
+"""What is said before a start has to be what the start does."""
+
+
+def _cured(change: Change) -> Scenario:
+    """The table is rolled back to where the remedy says, and the query started."""
+
+    def scenario(query: Query) -> Answer:
+        query.put()
+        change(query)
+        text = remedy(query.ask(), "CKPT411")
+        (snapshot,) = re.findall(r"rollback_to_snapshot\('TABLE', ([0-9]+)\)", text)
+        query.table(["roll_back_to", int(snapshot)])
+        query.ask()
+        return {"error": query.start(), "times": query.times()}
+
+    return scenario
+
+
+def _made_good(query: Query) -> Answer:
+    """The table lacks batches, and the query is rewound as the remedy says."""
+    query.put()
+    _BACK_TWO(query)
+    (command,) = re.findall("`ckpt (rewind [^`]+)`", remedy(query.ask(), "CKPT412"))
+    sink = ["--sink", query.folder / TABLE]  # with which nothing is said of rows that a sink drops
+    run = ckpt(*shlex.split(command), *sink, "--apply", "--grace", "0", "--accept-replay")
+    assert run.exit_code == 0, run.output
+    query.ask()
+    return {"error": query.start(), "times": query.times()}
+
+
+def _named_again(query: Query) -> Answer:
+    """A lost ``metadata`` is written with the id that the table has, after a crash between sink and commit."""
+    query.put()
+    _uncommitted(query)
+    remove(query.checkpoint / "metadata")
+    found = query.ask()["sink"]["query_id"]
+    assert repair_checkpoint(str(query.checkpoint), query_id=found, **NOW)[1].applied
+    query.ask()
+    return {"error": query.start(), "times": query.times()}
+
+
+def _crashed(kind: str, *, state_lost: bool = False, **how: Any) -> Scenario:
+    """A query with state crashes between sink and commit."""
+
+    def scenario(query: Query) -> Answer:
+        query.put(kind, **how)
+        _uncommitted(query)
+        if state_lost:
+            remove(query.checkpoint / "state" / "0" / "0" / f"{BATCHES}.delta")
+        query.ask()
+        return {"error": query.start(), "times": query.times()}
+
+    return scenario
+
+
+CURED: Mapping[str, Scenario] = {
+    "restored older, rolled back": _cured(_older),
+    "rewound by one, rolled back": _cured(_rewound(1, Replayed.NEW)),
+    "rewound by three, rolled back": _cured(_rewound(3, Replayed.NEW)),
+    "rewound by three, same, rolled back": _cured(_rewound(3, Replayed.SAME)),
+    "made good": _made_good,
+    "named again": _named_again,
+    "deduplication": _crashed("deduplication"),
+    "state lost": _crashed("deduplication", state_lost=True),
+    "complete": _crashed("complete"),
+    "format 2": _crashed("format 2", **{"format 2": True}),
+}
+SCENARIOS: Mapping[str, Scenario] = {**STARTED, **CURED}
+
+
+def record(minor: str, python: str, jar: str) -> None:
+    """Record all scenarios for one Spark version, and keep what ckpt was asked."""
+    found = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    answers: dict[str, Answer] = {}
+    with (
+        TemporaryDirectory() as scratch,
+        Worker(python, Path(os.devnull), "tests.live.sink.iceberg_worker", {JARS: jar}) as session,
+        tarfile.open(fileobj=(packed := io.BytesIO()), mode="w:xz") as archive,
+    ):
+        query = Query(session, Path(scratch))
+        for name, scenario in SCENARIOS.items():
+            answers[name] = scenario(query)
+            for number, kept in enumerate(query.kept):
+                for path, data in kept.items():
+                    entry = tarfile.TarInfo(f"{name}/{number}/{path}")
+                    entry.size = len(data)
+                    archive.addfile(entry, io.BytesIO(data))
+        found[minor] = {"spark": session.spark, "jar": Path(jar).stem, "answers": answers}
+    KEPT.write_bytes(packed.getvalue())
+    RECORDED.write_text(json.dumps(dict(sorted(found.items()))).replace('"before"', '\n"before"') + "\n")
+
+
+def asked_again(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """What ckpt says today of what it was asked when the scenarios were recorded; ``folder`` is empty."""
+    with tarfile.open(KEPT) as archive:
+        archive.extractall(folder, filter="data")
+    said: dict[str, list[dict[str, Any]]] = {}
+    for place in sorted(folder.glob("*/*")):
+        (place / CHECKPOINT).mkdir(parents=True, exist_ok=True)  # an archive has no empty folders
+        said.setdefault(place.parent.name, []).append(inspected(place))
+    return said
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spark", action="append", required=True, metavar="VERSION=PYTHON=JAR")
+    for word in parser.parse_args().spark:
+        record(*word.split("=", 2))

@@ -1,0 +1,212 @@
+"""``export-state`` without Spark: no JVM, and all or nothing. That it equals Spark's is in ``test_export_live``."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt as ckpt_library
+from ckpt.errors import CkptError
+from ckpt.state.export import engines
+from ckpt.state.export.request import Engine, ExportRequest
+from ckpt.state.export.targets import ExportTarget, Mode
+from ckpt.state.reading.units import state_units
+from tests.commands import contract
+from tests.conftest import Ckpt, CopyOf
+from tests.state.export import rows
+from tests.state.native.values import rows_of
+from tests.support.places import ROOT, SAMPLES
+
+
+@pytest.fixture(autouse=True)
+def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another test of this process may have one."""
+    monkeypatch.setattr(engines, "_session_is_active", lambda: False)
+
+
+SAMPLE = "sample_checkpoints/windowed-aggregation-hdfs-4.2"
+
+
+@pytest.mark.parametrize("sample", rows.ANSWERS)
+def test_every_unit_of_every_sample(sample: str, ckpt: Ckpt, tmp_path: Path) -> None:
+    """The rows of Spark's own reader, in a folder for each unit, and a manifest that counts them."""
+    from pyarrow import parquet
+
+    to = tmp_path / "all"
+    result = ckpt("export-state", SAMPLES / sample, "--engine", "native", "--all", "--to", to, "-o", "json")
+    assert result.exit_code == 0, result.stderr
+    document = result.json()
+    assert contract.disagreements(document, "export-state") == []
+    assert document["engine"] == "native"
+    assert [path.name for path in tmp_path.iterdir()] == ["all"]
+    units = [
+        unit for unit in state_units(ckpt_library.open_checkpoint(str(SAMPLES / sample))) if not unit.shown_elsewhere
+    ]
+    assert {path.name for path in to.iterdir()} == {unit.folder for unit in units} | {"_ckpt_export.json"}
+    for unit in units:
+        columns = ckpt_library.read_state_arrow(str(SAMPLES / sample), **rows.choice(unit))
+        table = parquet.read_table(to / unit.folder, coerce_int96_timestamp_unit="us")
+        manifest = json.loads((to / unit.folder / "_ckpt_export.json").read_text())
+        assert rows_of(table) == rows_of(columns)
+        assert table.column_names == [field["name"] for field in manifest["schema"]["fields"]]
+        assert (manifest["rows"], manifest["engine"], manifest["spark"]) == (table.num_rows, "native", None)
+        assert (to / unit.folder / "_SUCCESS").read_bytes() == b""
+
+
+def test_counts_and_rows_are_those_of_ckpt_state(ckpt: Ckpt) -> None:
+    counted = ckpt("export-state", SAMPLE, "--engine", "native", "--count")
+    assert counted.stdout.startswith("14 rows in operator 0")
+    assert "native: without Spark" in counted.stdout
+    shown = ckpt("export-state", SAMPLE, "--engine", "native", "--show", "3", "-o", "json").json()
+    assert contract.disagreements(shown, "export-state") == []
+    assert shown["exports"][0]["shown"] == ckpt("state", "show", SAMPLE, "--limit", "3", "-o", "json").json()["rows"]
+    raw = ckpt("export-state", SAMPLE, "--engine", "native", "--show", "1", "--shape", "raw", "-o", "json").json()
+    assert raw["exports"][0]["shown"][0].keys() == {"key", "value", "partition_id"}
+
+
+def test_no_java_and_no_pyspark(tmp_path: Path) -> None:
+    """Neither is imported or looked for, with ``auto`` as well."""
+    script = (
+        "import sys, ckpt\n"
+        "from ckpt.state.export.request import Engine\n"
+        "for engine in (Engine.NATIVE, Engine.AUTO):\n"
+        f"    asked = ckpt.ExportRequest('{SAMPLE}', f'{tmp_path}/{{engine}}', engine=engine)\n"
+        "    done = ckpt.export_state(asked)\n"
+        "    assert (done.engine, done.parts[0].rows) == (Engine.NATIVE, 14)\n"
+        "assert not {'pyspark', 'py4j', 'pandas'} & set(sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, env={"PATH": ""}
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def damaged(copy_of: CopyOf, sample: str, folder: str) -> Path:
+    checkpoint = copy_of(sample)
+    for file in (checkpoint / folder).glob("*.delta"):
+        data = bytearray(file.read_bytes())
+        data[22:-21] = b"\xa5" * len(data[22:-21])
+        file.write_bytes(data)
+        (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
+    return checkpoint
+
+
+def test_all_or_nothing(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    """The first operator is sound, the second fails: no folder appears, and none is replaced."""
+    checkpoint, to = damaged(copy_of, "dedup-aggregation-hdfs-4.2", "state/1/1"), tmp_path / "all"
+    words = ["export-state", checkpoint, "--all", "--engine", "native", "--to", to]
+    assert "state/1/1" in ckpt(*words).refusal()
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint"]
+    sound = ckpt("export-state", SAMPLE, "--engine", "native", "--to", to, "--batch", "2")
+    assert sound.exit_code == 0, sound.stderr
+    before = {path.name: path.read_bytes() for path in to.iterdir()}
+    failed = ckpt(*words, "--mode", "overwrite")
+    assert (failed.exit_code, "state/1/1" in failed.refusal()) == (3, True)
+    assert {path.name: path.read_bytes() for path in to.iterdir()} == before
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoint", "all"}
+
+
+def test_what_is_there_is_replaced_only_when_asked(ckpt: Ckpt, tmp_path: Path) -> None:
+    to = tmp_path / "new" / "out"
+    words = ["export-state", SAMPLE, "--engine", "native", "--to", to]
+    assert ckpt(*words, "--batch", "2").exit_code == 0
+    again = ckpt(*words)
+    assert (again.exit_code, "exists already: --mode overwrite replaces it" in again.refusal()) == (2, True)
+    over = ckpt(*words, "--mode", "overwrite")
+    assert over.exit_code == 0, over.stderr
+    assert json.loads((to / "_ckpt_export.json").read_text())["batch"] == 9
+    assert [path.name for path in to.parent.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_what_appears_meanwhile_is_not_changed(mode: Mode, tmp_path: Path) -> None:
+    """Somebody else's folder, made while the export was written."""
+    from ckpt.state.export.native import _appearing
+
+    place = tmp_path / "out"
+
+    def write() -> None:
+        with _appearing(ExportTarget(f"file:{place}", None, mode=mode)) as folder:
+            (folder / "ours").touch()
+            place.mkdir()
+            (place / "photo").write_text("miaow")
+
+    with pytest.raises(CkptError):
+        write()
+    assert {path.name: [one.name for one in path.iterdir()] for path in tmp_path.iterdir()} == {"out": ["photo"]}
+
+
+def test_a_swap_that_fails_puts_back_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ckpt.state.export.native import _appearing
+
+    place, rename = tmp_path / "out", os.rename
+    place.mkdir()
+    (place / "_SUCCESS").touch()
+    (place / "old").touch()
+
+    def broken(one: Any, other: Any) -> None:
+        if (Path(one) / "ours").exists():
+            raise OSError(28, "No space left on device")
+        rename(one, other)
+
+    monkeypatch.setattr(os, "rename", broken)
+    target = ExportTarget(f"file:{place}", None, mode=Mode.OVERWRITE)
+    with pytest.raises(CkptError, match="is as it was"), _appearing(target) as folder:
+        (folder / "ours").touch()
+    assert {path.name: len(list(path.iterdir())) for path in tmp_path.iterdir()} == {"out": 2}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--format", "json"], "--engine native: the format json is left to Spark"),
+        (["--format", "delta"], "--engine native: the format delta is left to Spark"),
+        (["--shape", "raw"], "--engine native: only Spark writes the shape raw"),
+        (["--shape", "initial-state"], "--engine native: the shape initial-state is left to Spark"),
+        (["--changes-from", "3"], "--engine native: changes are left to Spark"),
+        (["--conf", "a=b"], "--engine native: --master, --conf or a session is given"),
+        (["--master", "local"], "--engine native: --master, --conf or a session is given"),
+    ],
+)
+def test_what_is_left_to_spark_is_refused(words: list[str], says: str, ckpt: Ckpt, tmp_path: Path) -> None:
+    refused = ckpt("export-state", SAMPLE, "--engine", "native", "--to", tmp_path / "out", *words)
+    assert (refused.exit_code, says in refused.refusal()) == (2, True), refused.stderr
+    table = ckpt("export-state", SAMPLE, "--engine", "native", "--table", "t")
+    assert (table.exit_code, "only Spark writes tables" in table.refusal()) == (2, True)
+    remote = ckpt("export-state", SAMPLE, "--engine", "native", "--to", "memory://x/y", "--plan")
+    assert (remote.exit_code, "only Spark writes to remote places" in remote.refusal()) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_auto_plans_with_spark_what_is_left_to_it(ckpt: Ckpt, tmp_path: Path) -> None:
+    words = ["export-state", SAMPLE, "--to", tmp_path / "out", "--plan", "-o", "json"]
+    native = ckpt(*words)
+    assert (native.json()["engine"], native.stderr) == ("native", "")
+    spark = ckpt(*words, "--format", "csv")
+    assert (spark.json()["engine"], spark.stderr) == ("spark", "ckpt: with Spark: the format csv is left to Spark\n")
+    conf = ckpt(*words, "--conf", "a=b")
+    assert conf.json()["engine"] == "spark"
+    assert ckpt(*words, "--engine", "spark").json()["engine"] == "spark"
+
+
+def auto(checkpoint: str | Path) -> Any:
+    request = ExportRequest(str(checkpoint), action=ckpt_library.Action.COUNT, engine=Engine.AUTO)
+    found = engines.without_spark(request)
+    return found if isinstance(found, str) else found.parts[0].rows
+
+
+def test_auto_leaves_to_spark_what_is_large_or_not_understood(copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert auto(ROOT / SAMPLE) == 14
+    assert "cannot be read without Spark" in auto(damaged(copy_of, "aggregation-hdfs-4.2", "state/0/1"))
+    with monkeypatch.context() as patch:
+        patch.setattr(engines, "LARGEST", 100)
+        assert auto(ROOT / SAMPLE).startswith("its state files have ")
+    with monkeypatch.context() as patch:
+        patch.setenv("PYSPARK_GATEWAY_PORT", "1")
+        assert auto(ROOT / SAMPLE) == "this runs under spark-submit"

@@ -1,0 +1,161 @@
+"""Files that are as they were written, and whose rows do not fit their schema or one another."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ckpt.model import DamageKind
+from ckpt.state.native.contradictions import Held, contradictions, missing_rows
+from ckpt.state.verify import contents
+from ckpt.state.verify.verify import verify_state
+from tests.conftest import Ckpt, CopyOf
+from tests.restart.oracle.cases import CASES
+from tests.support.places import GOLDENS, golden_checkpoints
+from tests.support.spark import mutations
+
+DAMAGED = {case.name.removeprefix("contents-"): case for case in CASES if case.name.startswith("contents-")}
+KINDS = {
+    "very-first-row-too-short": DamageKind.BAD_ROW,
+    "first-row-too-short": DamageKind.BAD_ROW,
+    "second-row-too-short": DamageKind.BAD_ROW,
+    "join-rows-missing": DamageKind.MISSING_ROWS,
+    "join-rows-not-counted": DamageKind.CONTRADICTION,
+    "join-changelog-rows-missing": DamageKind.MISSING_ROWS,
+    "timers-without-index": DamageKind.CONTRADICTION,
+    "index-without-timers": DamageKind.CONTRADICTION,
+}
+CODES = {DamageKind.BAD_ROW: "CKPT302", DamageKind.MISSING_ROWS: "CKPT325", DamageKind.CONTRADICTION: "CKPT325"}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_what_does_not_fit_is_found(name: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    case, kind = DAMAGED[name], KINDS[name]
+    checkpoint = copy_of(case.sample)
+    mutations.apply(checkpoint, case.mutations)
+    plain = ckpt("inspect", checkpoint, "--progress", "sync", "--spark", "4.2", "-o", "json").json()
+    assert {one["outcome"] for one in plain["restart"]} == {"resumes"}
+    run = ckpt("state", "verify", checkpoint)
+    assert (run.exit_code, "DAMAGED: 1 folder of state" in run.stdout) == (1, True)
+    found = ckpt("state", "verify", checkpoint, "-o", "json").json()
+    assert [(one["path"], one["kind"]) for one in found["damages"]] == [("state/0/0", kind)]
+    deep = ckpt("inspect", checkpoint, "--deep", "--progress", "sync", "--spark", "4.2", "-o", "json").json()
+    assert {one["code"] for one in deep["findings"] if one["severity"] == "error"} == {CODES[kind]}
+    expected = "resumes" if kind is DamageKind.CONTRADICTION else "unknown"
+    assert {one["outcome"] for one in deep["restart"]} == {expected}
+
+
+@pytest.mark.parametrize("name", golden_checkpoints())
+def test_rows_of_sparks_own_checkpoints_fit(name: str) -> None:
+    path = GOLDENS / name
+    if (path / "state").is_dir():
+        assert verify_state(str(path), jobs=1).damages == ()
+
+
+def test_what_is_too_large_is_not_decoded_and_named(
+    ckpt: Ckpt, copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = copy_of("join-hdfs-3.5")
+    sizes = [
+        sum(path.stat().st_size for path in (checkpoint / f"state/0/{partition}").glob("*/*.delta"))
+        for partition in (0, 1)
+    ]
+    monkeypatch.setattr(contents, "MOST_BYTES", max(sizes))
+    said = "compared with their schema in 1 of 2 partitions; the others are too large"
+    assert said in " ".join(ckpt("state", "verify", checkpoint).stdout.split())
+    assert said in " ".join(ckpt("inspect", checkpoint, "--deep").stdout.split())
+    monkeypatch.setattr(contents, "MOST_BYTES", 1 << 30)
+    monkeypatch.setattr(contents, "_MOST_UNPACKED", 100)
+    assert "in 0 of 2 partitions" in " ".join(ckpt("state", "verify", checkpoint).stdout.split())
+
+
+def held(keys: list[dict[str, Any]], last: list[int] | None = None) -> Held:
+    return Held(pa.array(keys), None if last is None else pa.array(last, pa.int64()))
+
+
+KEYS: list[dict[str, Any]] = [{"k": {"a": 1, "b": "x"}}, {"k": {"a": 1, "b": "y"}}]
+JOIN = {
+    "left-keyToNumValues": held(KEYS, [2, 1]),
+    "left-keyWithIndexToValue": held([KEYS[0] | {"index": 0}, KEYS[0] | {"index": 1}, KEYS[1] | {"index": 0}]),
+}
+TIMED = {
+    "right-keyWithTsToValues": held([KEYS[0] | {"t": 5}, KEYS[0] | {"t": 5}, KEYS[1] | {"t": 6}]),
+    "right-tsWithKey": held([KEYS[1] | {"t": 6}, KEYS[0] | {"t": 5}]),
+}
+TIMERS = {
+    "$procTimers_keyToTimestamp": held([{"key": key, "at": 7} for key in KEYS]),
+    "$procTimers_timestampToKey": held([{"at": 7, "key": key} for key in reversed(KEYS)]),
+}
+TTL = {
+    "v": held(KEYS, [8, 9]),
+    "$ttl_v": held([{"at": 9, "key": KEYS[1]}, {"at": 8, "key": KEYS[0]}]),
+}
+LIST = {
+    "l": held([KEYS[0], KEYS[0], KEYS[1]], [8, 9, 9]),
+    "$min_l": held(KEYS, [8, 9]),
+    "$ttl_l": TTL["$ttl_v"],
+    "$count_l": held(KEYS, [2, 1]),
+    "$rowCounter_l": held(KEYS[:0], []),
+}
+NULLS: list[dict[str, Any]] = [{"k": {"a": None, "b": None}}, {"k": {"a": None, "b": "x"}}, {"k": {"a": 2, "b": None}}]
+WITH_NULLS = {
+    "left-keyToNumValues": held(NULLS, [1, 1, 1]),
+    "left-keyWithIndexToValue": held([key | {"index": 0} for key in reversed(NULLS)]),
+}
+PLAIN_LIST = {"p": held([KEYS[0], KEYS[0], KEYS[1]]), "$rowCounter_p": held(KEYS, [2, 1])}
+
+
+@pytest.mark.parametrize(
+    "found", [JOIN, WITH_NULLS, TIMED, TIMERS, TTL, LIST, PLAIN_LIST, JOIN | TIMED | TIMERS | TTL | LIST]
+)
+def test_what_fits_together_is_no_damage(found: dict[str, Held]) -> None:
+    assert [*missing_rows(found), *contradictions(found)] == []
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            JOIN | {"left-keyToNumValues": held(KEYS, [3, 1])},
+            "rows of the left side that are counted and not there: 1 ",
+        ),
+        (JOIN | {"left-keyToNumValues": held(KEYS, [1, 1])}, "rows of the left side that are not counted: 1 "),
+        (JOIN | {"left-keyToNumValues": held(KEYS[:1], [2])}, "rows of the left side that are not counted: 1 "),
+        (
+            JOIN | {"left-keyWithIndexToValue": held([{**KEYS[0], "index": 1}])},
+            "rows of the left side that are counted and not there: 2 ",
+        ),
+        (
+            TIMED | {"right-tsWithKey": held([KEYS[1] | {"t": 6}])},
+            "keys of the right side without an entry by time: 1 ",
+        ),
+        (
+            TIMED | {"right-keyWithTsToValues": held([KEYS[1] | {"t": 6}])},
+            "entries by time of the right side without rows: 1",
+        ),
+        (
+            TIMERS | {"$procTimers_timestampToKey": held([{"at": 7, "key": KEYS[0]}])},
+            "timers without an entry by time: 1 ",
+        ),
+        (
+            TIMERS | {"$procTimers_keyToTimestamp": held([{"key": KEYS[0], "at": 7}])},
+            "entries by time without a timer: 1 ",
+        ),
+        (TTL | {"v": held(KEYS, [8, 10])}, "values of v without an entry by expiry time: 1 "),
+        (TTL | {"v": held(KEYS[:1], [8])}, "entries by expiry time without a value of v: 1 "),
+        (LIST | {"$min_l": held(KEYS[:1], [8])}, "entries by expiry time without a value of l: 1 "),
+        (LIST | {"$count_l": held(KEYS, [1, 1])}, "lists of l whose length is not the one counted: 1 "),
+        (PLAIN_LIST | {"p": held(KEYS)}, "lists of p whose length is not the one counted: 1 "),
+    ],
+)
+def test_what_does_not_fit_together_is_said(found: dict[str, Held], said: str) -> None:
+    assert any(text.startswith(said) for text in [*missing_rows(found), *contradictions(found)])
+
+
+def test_an_index_that_a_join_does_not_keep_is_not_missed() -> None:
+    assert list(contradictions(TIMED | {"right-tsWithKey": held(KEYS[:0])})) == []
+
+
+def test_keys_of_other_types_are_not_compared() -> None:
+    other = held([{"k": 1, "index": 0}])
+    assert list(missing_rows(JOIN | {"left-keyWithIndexToValue": other})) == []

@@ -1,0 +1,130 @@
+"""What no sample has: other checksums in SST files, and records that lead nowhere though every block is whole."""
+
+import struct
+from pathlib import Path
+
+import pytest
+import xxhash
+
+from ckpt.checkpoint.state.needed_files import NeededFile
+from ckpt.formats import lz4
+from ckpt.formats.checksums import Corrupt
+from ckpt.formats.logrecords import records_end
+from ckpt.formats.sidecars import crc32c
+from ckpt.formats.sst import FOOTER, UnknownTable, check_sst
+from ckpt.formats.statefiles import Ending, judge_stream
+from ckpt.model import DamageKind, StateFileKind
+from ckpt.state.verify.one_file import check_file
+from ckpt.storage import open_storage
+from tests.state.verify.damage import state_files
+
+_MASK = 0xFFFFFFFF
+
+
+def _masked_crc32c(block: bytes) -> int:
+    found = crc32c(block)
+    return (found >> 15 | found << 17) + 0xA282EAD8 & _MASK
+
+
+KINDS = {
+    0: lambda _: 0,
+    1: _masked_crc32c,
+    2: xxhash.xxh32_intdigest,
+    3: lambda block: xxhash.xxh64_intdigest(block) & _MASK,
+}
+
+
+def _blocks(data: bytes) -> list[tuple[int, int]]:
+    """Where blocks begin and end with their type byte, by trying every end with the checksum that samples have."""
+    found, start = [], 0
+    while start < len(data) - FOOTER:
+        for end in range(start + 1, len(data) - FOOTER - 3):
+            last = data[end - 1] * 0x6B9083D9 & _MASK
+            if xxhash.xxh3_64_intdigest(data[start : end - 1]) & _MASK ^ last == struct.unpack_from("<I", data, end)[0]:
+                found.append((start, end))
+                start = end + 4
+                break
+        else:
+            raise AssertionError("no block")
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_checksum_of_rocksdb_is_known(kind: int) -> None:
+    data = bytearray(min(state_files()["sst"], key=lambda path: path.stat().st_size).read_bytes())
+    blocks = _blocks(bytes(data))
+    assert len(blocks) > 3
+    data[len(data) - FOOTER] = kind
+    with pytest.raises(Corrupt):
+        check_sst(bytes(data))
+    for start, end in blocks:
+        struct.pack_into("<I", data, end, KINDS[kind](bytes(data[start:end])))
+    check_sst(bytes(data))
+    for newer in (6, 7, 8):
+        data[-12] = newer
+        with pytest.raises(UnknownTable, match=f"version {newer}, which ckpt does not know"):
+            check_sst(bytes(data))
+
+
+RECORD = struct.pack(">i4si4s", 4, b"keys", 4, b"vals")
+END = b"\xff\xff\xff\xff"
+
+
+@pytest.mark.parametrize(
+    ("data", "end"),
+    [
+        (END, 4),
+        (RECORD + END, 20),
+        (RECORD + struct.pack(">i4si", 4, b"gone", -1) + END, 32),
+        (RECORD, None),
+        (RECORD[:-1] + END, None),
+        (struct.pack(">i4si", 4, b"keys", -2) + END, None),
+        (b"\x00\x02v2" + b"\x01" + RECORD + b"\x00", 22),
+        (b"\x00\x02v2" + b"\x02" + RECORD + b"\x00", None),
+        (b"\x00\x02v3" + b"\x00\x02[]" + RECORD + END, 28),
+        (b"\x00\x02v4" + b"\x00\x02[]" + b"\x11" + RECORD + b"\x00", 26),
+        (b"\x00\x02v4" + b"\xff\xff[]", None),
+        (b"", None),
+    ],
+)
+def test_records_lead_to_their_end(data: bytes, end: int | None) -> None:
+    assert records_end(data) == end
+
+
+@pytest.mark.parametrize(
+    ("data", "at", "ending"),
+    [
+        (RECORD + END, -21, Ending.ODD_END),
+        (RECORD + END, -1, Ending.WHOLE),
+        (END, -21, Ending.CUT),
+        (RECORD, -21, Ending.CUT),
+    ],
+)
+def test_a_damaged_end_mark_is_no_missing_data(data: bytes, at: int, ending: Ending) -> None:
+    """As Spark did: cases `flipped-end-of-` of the oracle."""
+    content = bytearray(lz4.stored(data))
+    content[at] ^= 4
+    assert judge_stream(bytes(content)) is ending
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (lz4.stored(RECORD + END), None),
+        (lz4.stored(RECORD), DamageKind.TRUNCATED),
+        (lz4.stored(RECORD + END)[:-21], DamageKind.ODD_END),
+        (lz4.stored(RECORD + END) + b"more", DamageKind.ODD_END),
+        (lz4.stored(RECORD * 3000 + END)[:-60], DamageKind.TRUNCATED),
+        (lz4.stored(b""), DamageKind.TRUNCATED),
+        (b"garbage", DamageKind.TRUNCATED),
+        (b"garbage" * 9, DamageKind.UNREADABLE),
+        (b"", DamageKind.EMPTY),
+    ],
+)
+def test_a_stream_is_judged_by_its_blocks_and_its_last_record(
+    content: bytes, kind: DamageKind | None, tmp_path: Path
+) -> None:
+    (tmp_path / "1.delta").write_bytes(content)
+    file = NeededFile("1.delta", StateFileKind.DELTA, len(content), "lz4", checksum=False, hidden_checksum=False)
+    verdict = check_file(open_storage(str(tmp_path)), file).verdict
+    assert (verdict and verdict.kind) == kind

@@ -1,0 +1,114 @@
+"""Inspections of every shape: of samples, and of samples with many more batches, partitions and operators."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import ckpt
+from ckpt import Inspection
+from ckpt.checkpoint.history import Batch
+from ckpt.checkpoint.sources.advance import Advance, Unit
+from ckpt.model import Json, QueryMetadata
+from tests.support.places import SAMPLES
+
+HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(1)>\"'&{{7*7}}{% x %}\x1b[2J\u202e"
+START_MS = 1_700_000_000_000
+
+
+def of_sample(name: str) -> Inspection:
+    return ckpt.inspect(ckpt.open_checkpoint(str(SAMPLES / name), batches=0), batches=0)
+
+
+def with_batches(count: int) -> Inspection:
+    """Batches a minute apart, a slow one and a gap in between, the last without a commit."""
+    found = of_sample("kafka-4.2")
+    gone = range(count // 2, count // 2 + count // 100)
+    batches = tuple(
+        Batch(
+            number,
+            START_MS + 60_000 * number + (3_600_000 if number > count // 3 else 0),
+            START_MS + 60_000 * number - 600_000,
+            number != count - 1,
+            None,
+            (Advance(1000 + number % 97 * 10, Unit.OFFSETS),),
+        )
+        for number in range(count)
+        if number not in gone
+    )
+    ids = tuple(batch.batch_id for batch in batches)
+    offsets = found.checkpoint.offsets
+    offsets = replace(offsets, names=replace(offsets.names, ids=ids))
+    checkpoint = replace(found.checkpoint, offsets=offsets)
+    return replace(found, checkpoint=checkpoint, batches=batches, uncommitted=(count - 1,))
+
+
+def with_partitions(count: int) -> Inspection:
+    """One store in so many partitions, one of them 40 times as large as the others."""
+    found = of_sample("aggregation-rocksdb-4.2")
+    state = found.checkpoint.state
+    assert state is not None
+    (operator,) = state.operators
+    (store, *_) = operator.stores
+    one = store.partitions[0]
+    partitions = tuple(
+        replace(one, partition=n, bytes=40_000_000 if n == 777 % count else 1_000_000 + n, replay_versions=n % 11)
+        for n in range(count)
+    )
+    operators = (replace(operator, stores=(replace(store, partitions=partitions),)),)
+    return replace(found, checkpoint=replace(found.checkpoint, state=replace(state, operators=operators)))
+
+
+def with_operators(count: int) -> Inspection:
+    found = of_sample("join-hdfs-3.5")
+    state = found.checkpoint.state
+    assert state is not None
+    operators = tuple(replace(state.operators[0], id=number) for number in range(count))
+    return replace(found, checkpoint=replace(found.checkpoint, state=replace(state, operators=operators)))
+
+
+def hostile(folder: Path) -> Inspection:
+    """Names that a browser, a template or a terminal could obey wherever a checkpoint can have them."""
+    found = of_sample("join-v4-changelog-4.3")
+    state = found.checkpoint.state
+    assert state is not None
+    (operator,) = state.operators
+    stores = tuple(replace(store, name=HOSTILE, key_schema=_schema()) for store in operator.stores)
+    operators = (replace(operator, name=HOSTILE, stores=stores),)
+    sources = tuple(replace(one, name=HOSTILE, offset={HOSTILE: HOSTILE}) for one in found.sources)
+    findings = tuple(
+        replace(
+            one,
+            meaning=HOSTILE,
+            remedy=f"`ckpt {HOSTILE}` {HOSTILE}",
+            finding=replace(one.finding, path=HOSTILE, detail=HOSTILE),
+        )
+        for one in found.findings
+    )
+    forecasts = tuple(replace(one, error=HOSTILE) for one in found.forecasts)
+    state = replace(state, operators=operators)
+    metadata = QueryMetadata(HOSTILE)
+    checkpoint = replace(found.checkpoint, uri=f"/ck/{HOSTILE}", metadata=metadata, state=state)
+    return replace(
+        found, checkpoint=checkpoint, sources=sources, findings=findings, forecasts=forecasts, verdict=HOSTILE
+    )
+
+
+def _schema() -> Json:
+    return {"type": "struct", "fields": [{"name": HOSTILE, "type": HOSTILE, "nullable": True, "metadata": {}}]}
+
+
+def empty(folder: Path) -> Inspection:
+    return ckpt.inspect(ckpt.open_checkpoint(str(folder)))
+
+
+SHAPES: dict[str, Callable[[Path], Inspection]] = {
+    "one-batch": lambda folder: with_batches(1),
+    "100000-batches": lambda folder: with_batches(100_000),
+    "1000-partitions": lambda folder: with_partitions(1_000),
+    "7-operators": lambda folder: with_operators(7),
+    "empty": empty,
+    "continuous": lambda folder: of_sample("continuous-4.2"),
+    "gapped": lambda folder: of_sample("async-kafka-4.2"),
+    "damaged": lambda folder: of_sample("damaged-missing-sst"),
+    "hostile": hostile,
+}

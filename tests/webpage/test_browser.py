@@ -1,0 +1,74 @@
+"""The page in a real browser: nothing runs, nothing is wider than the window, and it is dark where that is wanted."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckpt.webpage.parts import inspection_page
+from tests.conftest import Ckpt
+from tests.webpage.shapes import SHAPES
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+WIDTHS = (400, 800, 1280)
+MEASURE = """<script>onload = () => {
+  const said = [...document.querySelectorAll("iframe")].map(frame => {
+    const page = frame.contentDocument, body = page.body
+    return {width: page.documentElement.scrollWidth, paper: getComputedStyle(body).backgroundColor,
+      plots: page.querySelectorAll("svg").length, scripts: page.querySelectorAll("script,img").length, 
+      aside: Math.max(0, ...[...page.querySelectorAll(".wide")].map(e => e.scrollWidth - e.clientWidth)),
+      low: Math.min(99, ...[...page.querySelectorAll("p,td,dd,li")].map(e => parseFloat(getComputedStyle(e).fontSize)))}
+  })
+  document.body.textContent = "MEASURED" + JSON.stringify(said) + "END"
+}; window.alert = () => { document.title = "ALERT" }</script>"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here: apt install chromium"),
+]
+
+
+def measured(page: str, folder: Path, *, dark: bool) -> list[dict[str, Any]]:
+    """What the browser makes of a page in windows of several widths."""
+    frames = "".join(
+        f'<iframe srcdoc="{html.escape(page)}" style="border:0;width:{width}px;height:900px"></iframe>'
+        for width in WIDTHS
+    )
+    wrapper = folder / "frames.html"
+    wrapper.write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{frames}{MEASURE}")
+    scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
+    assert BROWSER
+    words = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", scheme, f"--user-data-dir={folder}/profile"]
+    done = subprocess.run(
+        [*words, "--dump-dom", wrapper.as_uri()], capture_output=True, text=True, timeout=120, check=True
+    )
+    said = re.search("MEASURED(.*)END", done.stdout)
+    assert said, done.stderr[-2000:]
+    assert "ALERT" not in done.stdout
+    found: list[dict[str, Any]] = json.loads(html.unescape(said[1]))
+    return found
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_page_fits_its_window(shape: str, tmp_path: Path) -> None:
+    (tmp_path / "ck").mkdir()
+    page = inspection_page(SHAPES[shape](tmp_path / "ck"))
+    for width, found in zip(WIDTHS, measured(page, tmp_path, dark=shape == "gapped"), strict=True):
+        assert found["width"] <= width, f"at {width}"
+        assert found["plots"] == page.count("<svg")
+        assert found["scripts"] == 0
+        assert found["low"] >= 12
+        assert (found["paper"] == "rgb(255, 255, 255)") != (shape == "gapped")
+
+
+def test_the_page_of_a_scan_shows_every_column_on_a_phone(tmp_path: Path, ckpt: Ckpt) -> None:
+    page = ckpt("scan", "sample_checkpoints", "-o", "html").stdout
+    found = measured(page, tmp_path, dark=False)
+    assert all(one["width"] <= width for one, width in zip(found, WIDTHS, strict=True))
+    assert found[0]["aside"] == 0
+    assert 'data-head="verdict"' in page

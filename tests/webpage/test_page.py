@@ -1,0 +1,186 @@
+"""The page of ``ckpt inspect -o html``: it says what the document says, needs nothing else, and obeys no checkpoint."""
+
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import ckpt
+from ckpt.webpage import templates
+from ckpt.webpage.charts import MOST_BARS
+from ckpt.webpage.parts import inspection_page
+from tests.conftest import Ckpt
+from tests.inspection import golden
+from tests.laws.hostile.test_secrets import HOLD_ONE, SECRET
+from tests.support.places import SAMPLE_NAMES
+from tests.webpage.shapes import SHAPES, of_sample, with_batches, with_operators, with_partitions
+
+VOID = {"meta", "rect", "br"}
+STRUCTURE = "html head title style body main h1 h2 h3 p dl dt dd div span strong code pre ul li details summary"
+TABLES = "table caption thead tbody tr th td"
+PLOTS = "figure figcaption svg g"
+TAGS = VOID | {*STRUCTURE.split(), *TABLES.split(), *PLOTS.split()}
+
+
+class Reader(HTMLParser):
+    """The tags and texts of a page; every tag is closed where it was opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] != ["style"]:
+            self.text += f" {data}"
+
+
+def read(page: str) -> Reader:
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_page_is_well_formed_and_needs_nothing_else(shape: str, tmp_path: Path) -> None:
+    page = inspection_page(SHAPES[shape](tmp_path))
+    reader = read(page)
+
+    assert {tag for tag, _ in reader.seen} <= TAGS
+    for tag, attributes in reader.seen:
+        assert not [name for name in attributes if name.startswith("on") or name in ("src", "href")], tag
+    assert "url(" not in page
+    assert "default-src 'none'" in page
+    assert len(page.encode()) < 500_000
+    assert all(line.isprintable() for line in page.split("\n"))
+
+
+@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+def test_a_page_says_what_the_document_says(sample: str, ckpt: Ckpt) -> None:
+    document = golden.recorded(sample)
+    run = ckpt("inspect", f"sample_checkpoints/{sample}", "-o", "html")
+    text = " ".join(read(run.stdout).text.split())
+
+    assert run.exit_code == document["exit_code"]
+    assert document["verdict"] in text
+    for finding in document["findings"]:
+        assert f"{finding['code']} {finding['name']}" in text
+        assert " ".join(finding["meaning"].split()) in text
+    assert all(one["error"] in text for one in document["restart"] if one["error"] and one["outcome"] != "refused")
+    for operator in (document["state"] or {"operators": []})["operators"]:
+        assert f"Operator {operator['id']}: {operator['name'] or 'name not recorded'}" in text
+
+
+def test_more_batches_are_read_than_for_a_terminal(ckpt: Ckpt) -> None:
+    def told(*words: str) -> str:
+        return " ".join(
+            read(ckpt("inspect", "sample_checkpoints/async-kafka-4.2", "-o", "html", *words).stdout).text.split()
+        )
+
+    assert "11 batches, 0 to 31." in told()
+    assert "10 batches, 1 to 31; 1 older batch not shown." in told("--batches", "10")
+
+
+def test_many_batches_are_binned_and_none_is_lost() -> None:
+    found = with_batches(100_000)
+    page = inspection_page(found)
+
+    assert len(page.encode()) < 2_000_000
+    assert page.count("<tr>") < MOST_BARS + 50
+    text = read(page).text
+    assert "99,000 batches" in text
+    assert "1 uncommitted" in text
+    assert "1,000 missing" in text
+    amounts = [int(number.replace(",", "")) for number in re.findall(r"<td>([\d,]+)</td><td>", page)]
+    assert sum(amounts) == sum(advance.amount or 0 for one in found.batches for advance in one.advanced if advance)
+
+
+def test_a_slow_batch_and_a_large_partition_are_named() -> None:
+    text = " ".join(read(inspection_page(with_batches(100))).text.split())
+    assert "The longest is 61 min" not in text
+    assert "The longest is 1 h 1 min, at batch 34." in text
+
+    text = " ".join(read(inspection_page(with_partitions(1_000))).text.split())
+    assert "The largest is partition 777: 38.1 MiB, 40.0 times the median." in text
+
+
+def test_each_operator_is_there_and_the_plots_are_limited() -> None:
+    page = inspection_page(with_operators(7))
+    assert [f"Operator {number}:" in page for number in range(7)] == [True] * 7
+    assert page.count("<svg") < 40
+
+
+@pytest.mark.parametrize("text", HOLD_ONE)
+def test_no_secret_is_on_a_page(text: str) -> None:
+    found = of_sample("two-sources-3.5")
+    findings = tuple(replace(one, meaning=text, remedy=f"run `ckpt inspect {text}`") for one in found.findings)
+    sources = tuple(replace(one, name=text, offset={"x": text}) for one in found.sources)
+    page = inspection_page(replace(found, verdict=text, findings=findings, sources=sources))
+    assert SECRET[:9] not in page
+    assert SECRET[9:] not in page
+    assert "***" in page
+
+
+def test_other_commands_have_a_page_too(ckpt: Ckpt) -> None:
+    place = "sample_checkpoints/kafka-4.2"
+    for words in (["handoff", place], ["explain", "batch 4 doesn't exist"], ["scan", place], ["state", "count", place]):
+        reader = read(ckpt(*words, "-o", "html").stdout)
+        assert {tag for tag, _ in reader.seen} <= TAGS
+        assert "<" not in reader.text
+
+
+def luminance(colour: str) -> float:
+    """Of a colour, as WCAG 2 defines it."""
+    full = colour if len(colour) == 6 else "".join(2 * digit for digit in colour)
+    parts = [int(full[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_texts_have_enough_contrast() -> None:
+    style = Path(templates.__file__).with_name("style.css").read_text()
+    schemes = [dict(re.findall(r"--(\w+):#(\w+)", line)) for line in style.splitlines() if "--ink:" in line]
+    assert len(schemes) == 3, "light, dark, print"
+    for scheme in schemes:
+        for ground in ("paper", "card"):
+            for ink in ("ink", "dim", "good", "note", "warning", "error"):
+                light, dark = sorted((luminance(scheme[ground]), luminance(scheme[ink])), reverse=True)
+                assert (light + 0.05) / (dark + 0.05) >= 4.5, f"{ink} on {ground}: {scheme}"
+
+
+def test_a_missing_package_is_one_line(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    templates._environment.cache_clear()
+    run = ckpt("inspect", "sample_checkpoints/kafka-4.2", "-o", "html")
+    assert (run.exit_code, run.stdout) == (3, "")
+    assert run.stderr == "ckpt: output as HTML needs the package jinja2: pip install 'spark-ckpt[html]'\n"
+    assert of_sample("kafka-4.2")._repr_html_() is None
+
+
+def test_a_notebook_shows_inspections_plans_and_units() -> None:
+    found = of_sample("async-kafka-4.2")
+    plan, _ = ckpt.repair_async(found.checkpoint.uri)
+    unit = ckpt.state_units(of_sample("aggregation-rocksdb-4.2").checkpoint)[0]
+    for value, says in ((found, found.verdict), (plan, "offsets/30"), (unit, "bigint")):
+        part = value._repr_html_()
+        assert part is not None
+        reader = read(part)
+        assert says in reader.text
+        assert "html" not in {tag for tag, _ in reader.seen}
