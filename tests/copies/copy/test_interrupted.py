@@ -143,7 +143,7 @@ def test_a_large_file_that_is_written_meanwhile_is_not_mixed(
 
 MEASURED = """
 from pathlib import Path
-from ckpt.copies.copy import copy_checkpoint
+from ckpt.copies.copy.copy import copy_checkpoint
 copy_checkpoint("{checkpoint}", "{to}")
 print(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")))
 """

@@ -289,10 +289,10 @@ def test_with_no_pyspark_or_one_that_is_too_old(version: str | None, says: str, 
         f"there = {version!r}\n"
         "importlib.util.find_spec = lambda n, p=None: None if n == 'pyspark' and there is None else found(n, p)\n"
         "metadata.version = lambda n: there if n == 'pyspark' and there else told(n)\n"
-        "from ckpt.spark import needs\n"
+        "from ckpt.spark import installed\n"
         "try:\n"
-        "    needs.pyspark_version()\n"
-        "except needs.SparkMissing as error:\n"
+        "    installed.pyspark_version()\n"
+        "except installed.SparkMissing as error:\n"
         "    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", hide], cwd=ROOT, capture_output=True, text=True, timeout=60)
