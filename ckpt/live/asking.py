@@ -15,7 +15,7 @@ from ckpt.live.iceberg import ask as iceberg
 from ckpt.live.kafka import ask as kafka
 from ckpt.live.kafka.options import SERVERS, librdkafka, plain
 from ckpt.live.options import lower, other_rules
-from ckpt.live.records import KafkaNow, LiveSource, Part, TopicNow
+from ckpt.live.records import Answer, KafkaNow, LiveSource, NotAsked, Part, TopicNow, Unreached
 from ckpt.model import Json, OffsetLog
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_kind
@@ -58,7 +58,10 @@ def ask_sources(
         what, option = _NEEDS[first.type]
         raise UsageError(f"`source_options`: name {what} of source {first.index}: {first.index}.{option}")
     return tuple(
-        _answer(checkpoint, view, options.get(view.index), storage_options or {}, partial=partial) for view in views
+        LiveSource(
+            view.index, _answer(checkpoint, view, options.get(view.index), storage_options or {}, partial=partial)
+        )
+        for view in views
     )
 
 
@@ -69,13 +72,13 @@ def _answer(
     storage_options: Mapping[str, str],
     *,
     partial: bool,
-) -> LiveSource:
+) -> Answer:
     try:
         return _asked(checkpoint, view, options, storage_options)
     except (SourceError, StorageError) as error:
         if not partial:
             raise
-        return LiveSource(view.index, unreached=str(error))
+        return Unreached(str(error))
 
 
 _NEEDS = {
@@ -105,12 +108,12 @@ def _looks_like(offset: Json) -> str | None:
 
 def _asked(
     checkpoint: Checkpoint, view: SourceView, options: Mapping[str, str] | None, storage_options: Mapping[str, str]
-) -> LiveSource:
+) -> Answer:
     if view.type not in _NEEDS:
-        return LiveSource(view.index, not_asked=_cannot(view))
+        return NotAsked(_cannot(view))
     if options is None:
         what, option = _NEEDS[view.type]
-        return LiveSource(view.index, not_asked=f"name {what}: {view.index}.{option}")
+        return NotAsked(f"name {what}: {view.index}.{option}")
     if view.type is SourceType.KAFKA:
         return _of_kafka(checkpoint, view, options)
     given = lower(options)
@@ -122,26 +125,25 @@ def _asked(
     if view.type is SourceType.ICEBERG:
         strange = other_rules(given, "Iceberg", iceberg.KNOWN, iceberg.OTHER_RULES)
         if strange is not None:
-            return _by_other_rules(view, "Iceberg", strange)
-        table = iceberg.ask_iceberg(checkpoint, view.index, given, storage_options, same=same)
-        return LiveSource(view.index, iceberg=table)
+            return _by_other_rules("Iceberg", strange)
+        return iceberg.ask_iceberg(checkpoint, view.index, given, storage_options, same=same)
     return _delta(checkpoint, view, given, storage_options if same else {})
 
 
 def _delta(
     checkpoint: Checkpoint, view: SourceView, given: Mapping[str, str], storage_options: Mapping[str, str]
-) -> LiveSource:
+) -> Answer:
     strange = other_rules(given, "Delta", delta_options.KNOWN, delta_options.OTHER_RULES)
     if strange is not None and strange not in delta_options.CHANGE_FEED:
-        return _by_other_rules(view, "Delta", strange)
+        return _by_other_rules("Delta", strange)
     now, read = ask_delta(checkpoint, view.index, given, storage_options), decode(view.offset)
     if strange is None or (isinstance(read, DeltaOffset) and now.table_id != read.table_id):  # which stops any start
-        return LiveSource(view.index, delta=now)
-    return _by_other_rules(view, "Delta", strange)
+        return now
+    return _by_other_rules("Delta", strange)
 
 
-def _by_other_rules(view: SourceView, source: str, option: str) -> LiveSource:
-    return LiveSource(view.index, not_asked=f"with the option {option} {source} has rules that ckpt does not know")
+def _by_other_rules(source: str, option: str) -> Answer:
+    return NotAsked(f"with the option {option} {source} has rules that ckpt does not know")
 
 
 def _of_files(
@@ -151,22 +153,21 @@ def _of_files(
     storage_options: Mapping[str, str],
     *,
     same: bool,
-) -> LiveSource:
+) -> Answer:
     why = other_files(given)
-    files = None if why is not None else ask_files(checkpoint, view.index, given, storage_options, same)
-    if files is None:
-        return LiveSource(view.index, not_asked=why or OUTPUT_OF_A_SINK)
-    return LiveSource(view.index, files=files)
+    if why is not None:
+        return NotAsked(why)
+    return ask_files(checkpoint, view.index, given, storage_options, same) or NotAsked(OUTPUT_OF_A_SINK)
 
 
-def _of_kafka(checkpoint: Checkpoint, view: SourceView, options: Mapping[str, str]) -> LiveSource:
+def _of_kafka(checkpoint: Checkpoint, view: SourceView, options: Mapping[str, str]) -> Answer:
     if plain(options, "assign") is not None:
         librdkafka(options)  # refuses what is no option
-        return LiveSource(view.index, not_asked="with the option assign ckpt cannot tell which partitions are read")
+        return NotAsked("with the option assign ckpt cannot tell which partitions are read")
     return _by_pattern(view, _kafka(checkpoint, view, options), plain(options, "subscribePattern"))
 
 
-def _by_pattern(view: SourceView, now: KafkaNow, pattern: str | None) -> LiveSource:
+def _by_pattern(view: SourceView, now: KafkaNow, pattern: str | None) -> Answer:
     """With a pattern a start takes a topic that is gone in ways of its own."""
     known = decode(view.offset)
     read = {topic for topic, _ in known.partitions} if isinstance(known, KafkaOffset) else set()
@@ -175,8 +176,8 @@ def _by_pattern(view: SourceView, now: KafkaNow, pattern: str | None) -> LiveSou
         why = (
             f"topic {one_line(gone[0])} is gone, or subscribePattern does not match it: what a start does is not known"
         )
-        return LiveSource(view.index, not_asked=why)
-    return LiveSource(view.index, now)
+        return NotAsked(why)
+    return now
 
 
 def _kafka(checkpoint: Checkpoint, view: SourceView, options: Mapping[str, str]) -> KafkaNow:

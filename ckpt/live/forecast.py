@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from ckpt.live.delta.outlook import delta_outlook
 from ckpt.live.files.outlook import file_outlook
 from ckpt.live.iceberg.outlook import iceberg_outlook
 from ckpt.live.kafka.outlook import kafka_outlook
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook
-from ckpt.live.records import LiveSource
+from ckpt.live.records import DeltaNow, FilesNow, IcebergNow, KafkaNow, LiveSource, NotAsked, Unreached
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.versions import Progress
 
@@ -40,29 +41,36 @@ def source_outlooks(
     start = next((one for one in reversed(running) if one.progress is Progress.SYNC), running[-1] if running else None)
     if start is None:
         said = "no start that is forecast reads it: repair the checkpoint first"
-        return tuple(_unanswered(source) or SourceOutlook(source, said=said) for source in live)
+        return tuple(
+            _unanswered(source, source.answer)
+            if isinstance(source.answer, NotAsked | Unreached)
+            else SourceOutlook(source, said=said)
+            for source in live
+        )
     return tuple(_seen(start, source, in_sink) for source in live)
 
 
 def _seen(start: Forecast, source: LiveSource, in_sink: int | None) -> SourceOutlook:
     passed = bool(start.reexecutes) and start.progress is Progress.SYNC and start.batch_id == in_sink
     reading = next((one for one in start.sources if one.index == source.index), None)
-    if (unanswered := _unanswered(source)) is not None:
-        return unanswered
+    if isinstance(source.answer, NotAsked | Unreached):
+        return _unanswered(source, source.answer)
     if reading is None:
         return SourceOutlook(source, said=NOT_IN_LOG)
-    if source.delta is not None:
-        return delta_outlook(start, source, reading, source.delta, passed=passed)
-    if source.iceberg is not None:
-        return iceberg_outlook(start, source, reading, source.iceberg)
-    if source.files is not None:
-        return file_outlook(start, source, reading, source.files, passed=passed)
-    if source.kafka is not None:
-        return kafka_outlook(start, source, reading, source.kafka, passed=passed)
-    return SourceOutlook(source)
+    match source.answer:
+        case DeltaNow() as now:
+            return delta_outlook(start, source, reading, now, passed=passed)
+        case IcebergNow() as now:
+            return iceberg_outlook(start, source, reading, now)
+        case FilesNow() as now:
+            return file_outlook(start, source, reading, now, passed=passed)
+        case KafkaNow() as now:
+            return kafka_outlook(start, source, reading, now, passed=passed)
+        case _:
+            assert_never(source.answer)
 
 
-def _unanswered(source: LiveSource) -> SourceOutlook | None:
-    if source.unreached is not None:
-        return SourceOutlook(source, SourceOutcome.UNREACHED, f"not reached: {source.unreached}")
-    return SourceOutlook(source, said=source.not_asked) if source.not_asked is not None else None
+def _unanswered(source: LiveSource, answer: NotAsked | Unreached) -> SourceOutlook:
+    if isinstance(answer, Unreached):
+        return SourceOutlook(source, SourceOutcome.UNREACHED, f"not reached: {answer.reason}")
+    return SourceOutlook(source, said=answer.reason)

@@ -150,13 +150,36 @@ class FilesNow:
 
 
 @dataclass(frozen=True, slots=True)
+class NotAsked:
+    """No answer, because ckpt did not ask the source."""
+
+    reason: str  # without a full stop
+
+
+@dataclass(frozen=True, slots=True)
+class Unreached:
+    """No answer, because ckpt asked the source and could not reach it."""
+
+    reason: str  # without a full stop
+
+
+Answer = KafkaNow | DeltaNow | IcebergNow | FilesNow | NotAsked | Unreached
+"""What a source has now, or why that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class LiveSource:
     """One source of a query, and what it answered."""
 
     index: int
-    kafka: KafkaNow | None = None
-    delta: DeltaNow | None = None
-    iceberg: IcebergNow | None = None
-    files: FilesNow | None = None
-    not_asked: str | None = None  # why there is no answer, without a full stop
-    unreached: str | None = None  # the same, where it was to be asked and could not be
+    answer: Answer
+
+    @property
+    def not_asked(self) -> str | None:
+        """Why ckpt did not ask the source, without a full stop; None where it did."""
+        return self.answer.reason if isinstance(self.answer, NotAsked) else None
+
+    @property
+    def unreached(self) -> str | None:
+        """Why ckpt could not reach the source, without a full stop; None where it could, or did not ask."""
+        return self.answer.reason if isinstance(self.answer, Unreached) else None

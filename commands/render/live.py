@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ckpt.live.outlook import SourceOutcome, SourceOutlook
+from ckpt.live.records import DeltaNow, IcebergNow, KafkaNow
 
 from .blocks import Block, Item
 from .text import plural
@@ -34,7 +35,10 @@ def live_entry(outlooks: Sequence[SourceOutlook], index: int) -> dict[str, Any] 
     seen = next((one for one in outlooks if one.live.index == index), None)
     if seen is None or seen.live.not_asked is not None:
         return None
-    kafka, table, iceberg = seen.live.kafka, seen.live.delta, seen.live.iceberg
+    answer = seen.live.answer
+    kafka = answer if isinstance(answer, KafkaNow) else None
+    table = answer if isinstance(answer, DeltaNow) else None
+    iceberg = answer if isinstance(answer, IcebergNow) else None
     of_either = table or iceberg
     return {
         "outcome": seen.outcome,

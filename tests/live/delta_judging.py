@@ -17,7 +17,7 @@ from tests.support.places import SAMPLES
 
 
 def inspected(checkpoint: Path, now: DeltaNow, version: str) -> Inspection:
-    return inspect(open_checkpoint(str(checkpoint)), [Spark(version)], live=[LiveSource(0, delta=now)])
+    return inspect(open_checkpoint(str(checkpoint)), [Spark(version)], live=[LiveSource(0, now)])
 
 
 def checkpoint_of(folder: Path, ends: list[Any], *, committed: bool) -> Path:

@@ -40,8 +40,8 @@ def ask(session: Worker | Here, case: Case, folder: Path) -> tuple[list[Any], De
 def asked(folder: Path, case: Case) -> DeltaNow:
     options = {0: {"path": str(folder / "table"), **case.reader}}
     (source,) = ask_sources(open_checkpoint(str(folder / "checkpoint")), options)
-    assert source.delta is not None
-    return source.delta
+    assert isinstance(source.answer, DeltaNow)
+    return source.answer
 
 
 def ends(checkpoint: Path) -> list[Any]:

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ckpt import ask_sources, open_checkpoint
-from ckpt.live.records import FilesNow
+from ckpt.live.records import Answer, FilesNow
 from tests.live.files import EVERY, INCIDENTS, LAST, Query
 from tests.restart.oracle.record import Worker
 
@@ -41,18 +41,18 @@ def record(minor: str, python: str) -> dict[str, Any]:
                 )
                 error = said["error"] and said["error"].splitlines()[0].partition("exception: ")[2]
                 said["error"] = error and error.replace(scratch, "")
-                answers[f"{name}, {last}"] = {"now": _now(source.files), "spark": said}
+                answers[f"{name}, {last}"] = {"now": _now(source.answer), "spark": said}
     return {"spark": session.spark, "answers": answers}
 
 
-def _now(files: FilesNow | None) -> dict[str, Any] | None:
+def _now(answer: Answer) -> dict[str, Any] | None:
     """What ckpt saw; None: it does not ask. The files without the place where they were recorded."""
-    if files is None:
+    if not isinstance(answer, FilesNow):
         return None
-    return asdict(files) | {
-        "gone": [Path(one).name for one in files.gone],
-        "refused": files.refused and f"file:///{Path(files.refused).name}",
-        "place": Path(files.place).name,
+    return asdict(answer) | {
+        "gone": [Path(one).name for one in answer.gone],
+        "refused": answer.refused and f"file:///{Path(answer.refused).name}",
+        "place": Path(answer.place).name,
     }
 
 

@@ -15,7 +15,7 @@ from tests.live.iceberg_cases import Case
 
 
 def inspected(checkpoint: Path, now: IcebergNow, version: str) -> Inspection:
-    return inspect(open_checkpoint(str(checkpoint)), [Spark(version)], live=[LiveSource(0, iceberg=now)])
+    return inspect(open_checkpoint(str(checkpoint)), [Spark(version)], live=[LiveSource(0, now)])
 
 
 def disagreements(case: Case, found: Inspection, said: dict[str, Any]) -> Iterator[str]:

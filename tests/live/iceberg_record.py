@@ -48,8 +48,8 @@ def ask(session: Worker | Here, case: Case, folder: Path) -> tuple[list[Any], Ic
 def asked(place: Path, case: Case) -> IcebergNow:
     options = {0: {"path": str(place / "db" / "t"), **case.reader}}
     (source,) = ask_sources(open_checkpoint(str(place / "checkpoint")), options)
-    assert source.iceberg is not None
-    return source.iceberg
+    assert isinstance(source.answer, IcebergNow)
+    return source.answer
 
 
 def to_json(now: IcebergNow) -> dict[str, Any]:

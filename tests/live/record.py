@@ -33,8 +33,8 @@ def ask(session: Worker | Here, broker: Broker, case: Case, folder: Path) -> tup
     subscribe, checkpoint = case.make(broker, folder)
     job = case.job(subscribe, checkpoint, broker.servers)
     (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: job["options"]})
-    assert source.kafka is not None
-    return source.kafka, session.ask(job)
+    assert isinstance(source.answer, KafkaNow)
+    return source.answer, session.ask(job)
 
 
 def to_json(now: KafkaNow, said: dict[str, Any]) -> dict[str, Any]:

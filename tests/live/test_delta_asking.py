@@ -44,8 +44,8 @@ def table(folder: Path, *versions: list[dict[str, Any]]) -> Path:
 
 def asked(checkpoint: Path, place: Path) -> DeltaNow:
     (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: {"Path": str(place)}})
-    assert source.delta is not None
-    return source.delta
+    assert isinstance(source.answer, DeltaNow)
+    return source.answer
 
 
 @pytest.fixture

@@ -64,4 +64,4 @@ def judged(version: str, name: str, tmp_path: Path) -> Inspection:
         shutil.copyfile(checkpoint / "commits" / "0", checkpoint / "commits" / str(latest))
 
     now = FilesNow(**answer["now"] | {"gone": tuple(answer["now"]["gone"])})
-    return inspect(open_checkpoint(str(checkpoint)), [Spark(version)], live=[LiveSource(0, files=now)])
+    return inspect(open_checkpoint(str(checkpoint)), [Spark(version)], live=[LiveSource(0, now)])

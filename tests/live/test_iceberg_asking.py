@@ -50,8 +50,8 @@ def chain(*operations: str) -> list[dict[str, Any]]:
 def asked(checkpoint: Path, place: Path, **options: str) -> IcebergNow:
     given = {"Path": str(place), **{key.replace("_", "-"): value for key, value in options.items()}}
     (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: given})
-    assert source.iceberg is not None
-    return source.iceberg
+    assert isinstance(source.answer, IcebergNow)
+    return source.answer
 
 
 @pytest.fixture

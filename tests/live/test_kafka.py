@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ckpt import ask_sources, open_checkpoint
+from ckpt.live.records import KafkaNow
 from tests.changes.async_gap.test_kafka_incident import pytestmark as of_the_connector
 from tests.commands import contract
 from tests.conftest import Ckpt
@@ -41,8 +42,8 @@ def test_what_is_said_is_what_happens(case: Case, broker: Broker, driver: Here, 
     subscribe, checkpoint = case.make(broker, tmp_path / "checkpoint")
     job = case.job(subscribe, checkpoint, broker.servers)
     (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: job["options"]})
-    assert source.kafka is not None
-    found = inspected(checkpoint, source.kafka, SPARK)
+    assert isinstance(source.answer, KafkaNow)
+    found = inspected(checkpoint, source.answer, SPARK)
     assert list(disagreements(case, found, driver.ask(job))) == []
 
 
@@ -97,8 +98,8 @@ def test_asking_about_a_topic_does_not_make_it(broker: Broker, ckpt: Ckpt, tmp_p
     options = {0: {"kafka.bootstrap.servers": broker.servers}}
     for _ in range(2):
         (source,) = ask_sources(open_checkpoint(str(checkpoint)), options)
-        assert source.kafka is not None
-        assert {topic.id for topic in source.kafka.topics.values()} == {None}
+        assert isinstance(source.answer, KafkaNow)
+        assert {topic.id for topic in source.answer.topics.values()} == {None}
 
 
 def test_a_login_that_a_broker_does_not_know_is_refused(broker: Broker, ckpt: Ckpt, tmp_path: Path) -> None:
@@ -117,8 +118,8 @@ def test_topics_by_a_pattern(broker: Broker, tmp_path: Path) -> None:
     broker.create(f"{topic}-more")
     options = {"kafka.bootstrap.servers": broker.servers, "subscribePattern": f"{topic}(-more)?"}
     (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: options})
-    assert source.kafka is not None
-    assert source.kafka.subscribed == frozenset({topic, f"{topic}-more"})
+    assert isinstance(source.answer, KafkaNow)
+    assert source.answer.subscribed == frozenset({topic, f"{topic}-more"})
     (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: {**options, "subscribePattern": "other.*"}})
     assert source.not_asked is not None
     assert "does not match it" in source.not_asked

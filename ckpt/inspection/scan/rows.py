@@ -8,6 +8,7 @@ from typing import Any
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.sources.offsets import KafkaOffset, decode
 from ckpt.inspection.inspection import Inspection
+from ckpt.live.records import KafkaNow
 from ckpt.model import Kind, Operator, Store
 from ckpt.restart.findings import Severity, worst
 from ckpt.restart.forecast import Outcome
@@ -146,10 +147,10 @@ def _positions(inspection: Inspection) -> dict[str, dict[str, int]]:
     views = sources(inspection.checkpoint)
     for live in (one.live for one in inspection.live):
         end = decode(views[live.index].offset)
-        if live.kafka is None or not isinstance(end, KafkaOffset):
+        if not isinstance(live.answer, KafkaNow) or not isinstance(end, KafkaOffset):
             continue
         for (topic, partition), offset in end.partitions.items():
-            if (topic, partition) in live.kafka.partitions:
+            if (topic, partition) in live.answer.partitions:
                 own = found.setdefault(topic, {})
                 own[str(partition)] = min(offset, own.get(str(partition), offset))
     return found

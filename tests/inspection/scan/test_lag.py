@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ckpt import ask_sources, open_checkpoint, scan
+from ckpt.live.records import KafkaNow
 from tests.conftest import Ckpt
 from tests.inspection.scan.test_scan import alone
 from tests.live.cases import SILENT, Broker, Case
@@ -31,8 +32,8 @@ def test_the_lag_is_what_the_topic_has_beyond_the_latest_batch(kafka: str, tmp_p
     lags = {one.path: one.lag for one in found.checkpoints}
     assert lags[str(SAMPLES / "stateless-4.2")] is None
     (live,) = ask_sources(open_checkpoint(str(checkpoint)), {0: given})
-    assert live.kafka is not None
-    ends = sum(one.latest for one in live.kafka.partitions.values())
+    assert isinstance(live.answer, KafkaNow)
+    ends = sum(one.latest for one in live.answer.partitions.values())
     assert lags[str(checkpoint)] == ends - sum(end[topic].values()) >= 10
     assert [one.sources_error for one in found.checkpoints] == [None, None]
 
