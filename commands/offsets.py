@@ -11,7 +11,7 @@ from ckpt.migrate.handoff.positions import show_offsets
 from ckpt.storage.argument_files import read_text
 
 from . import change_options, options
-from .render.offsets_change import ExportReport, OffsetsReport
+from .render.offsets_change import OffsetsExportReport, OffsetsReport
 from .render.positions import PositionsReport
 from .report import Output, emit
 
@@ -104,7 +104,7 @@ def export_command(
         raise CkptError(f"{checkpoint}: nothing to export: {found.refused}")
     for warning in found.warnings:
         typer.echo(f"ckpt: {warning}", err=True)
-    emit(ExportReport(found), output)
+    emit(OffsetsExportReport(found), output)
 
 
 @offsets.command(name="import")

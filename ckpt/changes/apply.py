@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from ckpt.changes.backup import Change, Manifest, ManifestEntry, fingerprint, load, must_be_whole, original, save
-from ckpt.changes.steps import Content, Step
+from ckpt.changes.backup import Manifest, ManifestEntry, PlannedChange, fingerprint, load, must_be_whole, original, save
+from ckpt.changes.steps import FileContent, Step
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.inspection.activity import Refused, must_be_quiet
@@ -33,7 +33,12 @@ class Receipt:
 
 
 def apply(
-    change: Change, storage: Storage, writer: Writer, backup: Writer, grace_s: float, check: Callable[[], str | None]
+    change: PlannedChange,
+    storage: Storage,
+    writer: Writer,
+    backup: Writer,
+    grace_s: float,
+    check: Callable[[], str | None],
 ) -> Receipt:
     """Perform a change.
 
@@ -90,7 +95,7 @@ def _perform(
 def _do(step: Step, entry: ManifestEntry, storage: Storage, writer: Writer, like: Attributes | None) -> None:
     """One step, if the file is as it was backed up. Raises StorageError."""
     found = _found(storage, step.path)
-    if Content.of(found) != entry.before:
+    if FileContent.of(found) != entry.before:
         raise StorageError(f"{step.path} changed since the plan was made: something else is writing here")
     after = step.after if isinstance(step.after, bytes) else None
     _write(writer, step.path, found, after, None if like is None else replace(like, mtime_ns=None))
@@ -141,7 +146,7 @@ def _must_be_untouched(manifest: Manifest, now: Listing, storage: Storage) -> No
         "a query has continued from here, or files were changed by hand; an undo now would mix old files "
         "with new batches"
     )
-    known: dict[str, set[Content | None]] = {}
+    known: dict[str, set[FileContent | None]] = {}
     for entry in manifest.entries:
         known.setdefault(entry.path, {None}).update((entry.before, entry.after))
     for path, contents in known.items():
@@ -178,7 +183,7 @@ def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, wri
     for entry in reversed(manifest.entries):
         writer.discard_temporary(entry.path)
         data = _found(storage, entry.path)
-        found = Content.of(data)
+        found = FileContent.of(data)
         if found == entry.before or found not in (entry.after, None):
             continue
         _write(writer, entry.path, data, original(backup, entry), entry.attributes)
@@ -190,8 +195,8 @@ def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, wri
     return tuple(done)
 
 
-def _content(storage: Storage, path: str) -> Content | None:
-    return Content.of(_found(storage, path))
+def _content(storage: Storage, path: str) -> FileContent | None:
+    return FileContent.of(_found(storage, path))
 
 
 def _found(storage: Storage, path: str) -> bytes | None:

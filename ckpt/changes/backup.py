@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from ckpt.changes.steps import Content, Step, sidecar
+from ckpt.changes.steps import FileContent, Step, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.storage import Listing, Storage
@@ -47,8 +47,8 @@ class ManifestEntry:
     """One step as the manifest records it."""
 
     path: str
-    before: Content | None
-    after: Content | None
+    before: FileContent | None
+    after: FileContent | None
     file: str | None  # the name in the backup of the file as it was
     attributes: Attributes | None
 
@@ -78,7 +78,7 @@ def fingerprint(listing: Listing, but: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlannedChange:
     """Steps for one checkpoint, and how it was when they were planned."""
 
     command: str  # that planned it, for the manifest
@@ -87,7 +87,7 @@ class Change:
     steps: tuple[Step, ...]
 
 
-def save(change: Change, storage: Storage, writer: Writer, backup: Writer) -> Manifest:
+def save(change: PlannedChange, storage: Storage, writer: Writer, backup: Writer) -> Manifest:
     """Back up every file that the steps touch, one at a time, the manifest last.
 
     Raises StorageError, also where a step is not possible, such as behind a symbolic link; nothing was changed then,
@@ -113,16 +113,16 @@ def _kept_as(number: int, step: Step) -> str:
     return f"{number:04}-{_UNUSUAL.sub('_', step.path)}"
 
 
-def _saved(change: Change, storage: Storage, backup: Writer, owned: Sequence[Attributes | None]) -> Manifest:
+def _saved(change: PlannedChange, storage: Storage, backup: Writer, owned: Sequence[Attributes | None]) -> Manifest:
     entries = []
     for number, (step, found) in enumerate(zip(change.steps, owned, strict=True), 1):
         file = before = attributes = None
         if step.before is not None:
             file, attributes = _kept_as(number, step), found
             data = _as_planned(step, storage)
-            before = Content.of(data)
+            before = FileContent.of(data)
             backup.create(file, data)
-        entries.append(ManifestEntry(step.path, before, Content.of(step.after), file, attributes))
+        entries.append(ManifestEntry(step.path, before, FileContent.of(step.after), file, attributes))
     touched = Manifest(change.command, change.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
     manifest = replace(touched, others=fingerprint(change.listing, touched.paths))
     recorded = {
@@ -209,8 +209,8 @@ def _attributes(mode: int, uid: int, gid: int, mtime_ns: int) -> Attributes:
     return Attributes(mode, uid, gid, mtime_ns)
 
 
-def _content(recorded: Mapping[str, Any] | None) -> Content | None:
-    return None if recorded is None else Content(int(recorded["bytes"]), str(recorded["sha256"]))
+def _content(recorded: Mapping[str, Any] | None) -> FileContent | None:
+    return None if recorded is None else FileContent(int(recorded["bytes"]), str(recorded["sha256"]))
 
 
 def must_be_whole(backup: Storage, manifest: Manifest) -> None:
@@ -230,7 +230,7 @@ def original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | None:
             f"{one_line(backup.uri)} is not whole: {entry.file}, which has {one_line(entry.path)} as it was, is not "
             "there; undo needs every file of the backup, so put it back first"
         ) from error
-    if Content.of(data) != entry.before:
+    if FileContent.of(data) != entry.before:
         raise BadBackup(f"{one_line(backup.uri)}/{entry.file} was changed since the backup: restore it by hand")
     return data
 

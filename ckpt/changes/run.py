@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict, TypeVar, Unpack
 
 from ckpt.changes.apply import Receipt, apply, undo
-from ckpt.changes.backup import Change
+from ckpt.changes.backup import PlannedChange
 from ckpt.changes.backup_location import backup_at, backup_to, must_keep
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import Changed
@@ -84,7 +84,7 @@ def _unaccepted(plan: ChangePlan, how: How) -> str | None:
 def apply_plan(plan: ChangePlan, storage: Storage, writer: Writer, backup: Writer, grace_s: float) -> Receipt:
     """Perform a plan that has steps; the forecasts that it promised are checked before ckpt says that it is done."""
     checkpoint = plan.inspection.checkpoint
-    change = Change(plan.command, checkpoint.query_id, checkpoint.listing, plan.steps)
+    change = PlannedChange(plan.command, checkpoint.query_id, checkpoint.listing, plan.steps)
 
     def check() -> str | None:
         here = plan.opened_as is None

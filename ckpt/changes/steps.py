@@ -16,7 +16,7 @@ from ckpt.storage import FileInfo, Folder, Listing, ReadRequest, Storage
 from ckpt.storage.base import one_line
 
 
-class Action(StrEnum):
+class FileAction(StrEnum):
     """What happens to one file."""
 
     CREATE = "create"
@@ -25,16 +25,16 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileContent:
     """What identifies the bytes of a file."""
 
     size: int  # bytes
     sha256: str | None  # None: it was listed, and not read
 
     @staticmethod
-    def of(data: "bytes | Content | None") -> "Content | None":
+    def of(data: "bytes | FileContent | None") -> "FileContent | None":
         """Of some bytes; None for a file that is not there."""
-        return Content(len(data), sha256(data).hexdigest()) if isinstance(data, bytes) else data
+        return FileContent(len(data), sha256(data).hexdigest()) if isinstance(data, bytes) else data
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +42,21 @@ class Step:
     """One file, before and after; None is a file that is not there.
 
     State may be of any size: a file that is only removed is not read by a plan, and a step that was taken back keeps no
-    bytes. A ``Content`` stands for it then.
+    bytes. A ``FileContent`` stands for it then.
     """
 
     path: str  # relative to the checkpoint
-    before: bytes | Content | None
-    after: bytes | Content | None
+    before: bytes | FileContent | None
+    after: bytes | FileContent | None
     source: str | None = None  # the file of this checkpoint whose content is written
     like: str | None = None  # the file whose owner and permissions are taken over
 
     @property
-    def action(self) -> Action:
+    def action(self) -> FileAction:
         """What this step does."""
         if self.before is None:
-            return Action.CREATE
-        return Action.REMOVE if self.after is None else Action.REPLACE
+            return FileAction.CREATE
+        return FileAction.REMOVE if self.after is None else FileAction.REPLACE
 
 
 def must_fit(listing: Listing, paths: Iterable[str]) -> None:
@@ -89,7 +89,7 @@ def unread_removals(listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
         for one in (sidecar(path), path):
             info = listing.info(one)
             if info is not None:
-                yield Step(one, Content(info.size, None), None)
+                yield Step(one, FileContent(info.size, None), None)
 
 
 def writing(storage: Storage, listing: Listing, path: str, data: bytes, source: str | None = None) -> Iterator[Step]:
@@ -177,7 +177,7 @@ class Changed:
 
 def _bytes_of(step: Step) -> bytes | None:
     """What a planned step writes."""
-    assert not isinstance(step.after, Content)
+    assert not isinstance(step.after, FileContent)
     return step.after
 
 

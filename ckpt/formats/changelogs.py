@@ -13,7 +13,7 @@ TYPED = (2, 4)
 """The versions whose records begin with their type."""
 
 
-class Action(IntEnum):
+class RecordType(IntEnum):
     """What a record does; the value is its type byte (Spark ``RecordType``)."""
 
     PUT = 1

@@ -24,8 +24,8 @@ _OF_GZIP = 31  # the wbits of zlib for data in gzip format
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One commit (Iceberg class ``Snapshot``)."""
+class IcebergSnapshot:
+    """One commit (Iceberg class ``IcebergSnapshot``)."""
 
     id: int
     parent: int | None  # None: it is the first
@@ -43,9 +43,9 @@ class IcebergTable:
 
     id: str  # table-uuid
     current: int | None  # None: it has no snapshot
-    snapshots: Mapping[int, Snapshot]  # also such as are no ancestor of the current one
+    snapshots: Mapping[int, IcebergSnapshot]  # also such as are no ancestor of the current one
 
-    def ancestors(self) -> Iterator[Snapshot]:
+    def ancestors(self) -> Iterator[IcebergSnapshot]:
         """The current snapshot and those before it, the newest first, as far back as they are there."""
         seen: set[int] = set()
         at = self.current
@@ -126,14 +126,14 @@ def _unzipped(raw: bytes) -> bytes:
     return raw
 
 
-def _snapshot(value: Json) -> Snapshot:
+def _snapshot(value: Json) -> IcebergSnapshot:
     fields = fields_of(value)
     number, written = _whole(fields.get("snapshot-id")), _whole(fields.get("timestamp-ms"))
     if number is None or written is None:
         raise Damaged(Fault.BAD_JSON, "a snapshot has no id, or no time")
     summary = fields_of(fields.get("summary") or {})
     batch, query, operation = _counted(summary.get(ICEBERG_BATCH)), summary.get(ICEBERG_QUERY), summary.get("operation")
-    return Snapshot(
+    return IcebergSnapshot(
         number,
         _whole(fields.get("parent-snapshot-id")),
         written,

@@ -8,11 +8,11 @@ record with its type, 0 at the end. v2 to v4 begin with their version, v3 and v4
 import re
 import struct
 
-from ckpt.formats.changelogs import TYPED, Action, beginning
+from ckpt.formats.changelogs import TYPED, RecordType, beginning
 
 _VERSION = re.compile(rb"\x00\x02v([2-4])")
 _LENGTH = struct.Struct(">i").unpack_from
-_TYPES = frozenset(Action)
+_TYPES = frozenset(RecordType)
 
 
 def last_bytes(head: bytes) -> bytes:

@@ -19,12 +19,12 @@ _NAME = re.compile(rb"metadata|CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d{6,}|\d{6,}
 _MANIFEST = re.compile(rb"MANIFEST-\d{6,}")
 
 
-class TooLarge(ValueError):
+class ZipTooLarge(ValueError):
     """Entries that are larger than ckpt unpacks; the text says so."""
 
 
 def read_zip(data: bytes) -> tuple[dict[str, bytes], int]:
-    """Every entry, compared with its CRC-32 and its sizes, and where the last one ends. Raises Corrupt or TooLarge."""
+    """Every entry, compared with CRC-32 and sizes, and where the last one ends. Raises Corrupt or ZipTooLarge."""
     at, found, unpacked = 0, dict[str, bytes](), 0
     try:
         while data[at : at + 4] == _LOCAL:
@@ -95,5 +95,5 @@ def _inflated(data: bytes, start: int, room: int, place: str) -> tuple[bytes, in
     return b"".join(pieces), at - len(inflater.unused_data)
 
 
-def _too_large(place: str) -> TooLarge:
-    return TooLarge(f"with {place} it unpacks to more than {LARGEST_ZIP:,} bytes")
+def _too_large(place: str) -> ZipTooLarge:
+    return ZipTooLarge(f"with {place} it unpacks to more than {LARGEST_ZIP:,} bytes")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection.activity import LOOKS_APART_S, age_s, changes
-from ckpt.inspection.checks.query import Compared, SparkAnswer, as_spark_says, operators_of
+from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, as_spark_says, operators_of
 from ckpt.inspection.checks.query_sources import sources_of
 from ckpt.inspection.checks.sink_outlook import SinkOutcome
 from ckpt.inspection.checks.starting import in_use, must_exist, state_format
@@ -95,7 +95,7 @@ def readiness(
 
     """
     spark = start.spark or (start.query.spark if start.query else None)
-    compared = _compared(checkpoint, start, spark) if start.query else Compared()
+    compared = _compared(checkpoint, start, spark) if start.query else QueryComparison()
     found: list[Finding] = [
         *in_use("the checkpoint" if changed is None and checkpoint.moving else changed),
         *(must_exist(checkpoint) if start.must_exist else ()),
@@ -121,14 +121,14 @@ def _versions(checkpoint: Checkpoint, spark: Spark | None) -> list[Spark]:
     return [spark] if spark else [one for one in Spark if oldest is None or one.at_least(oldest)]
 
 
-def _compared(checkpoint: Checkpoint, start: PlannedStart, spark: Spark | None) -> Compared:
+def _compared(checkpoint: Checkpoint, start: PlannedStart, spark: Spark | None) -> QueryComparison:
     query = start.query
     assert query is not None
     sources = sources_of(query, checkpoint)
     operators = operators_of(query, checkpoint, spark or query.spark)
     if start.answer is not None:
         operators = as_spark_says(operators, start.answer, query, checkpoint)
-    return Compared((*sources.findings, *operators.findings), (*sources.unknown, *operators.unknown))
+    return QueryComparison((*sources.findings, *operators.findings), (*sources.unknown, *operators.unknown))
 
 
 def _holds(seen: Inspection) -> tuple[RatedFinding, ...]:

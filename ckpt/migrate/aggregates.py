@@ -124,7 +124,7 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptAggregate:
     """An aggregate of a query: consecutive columns of its initial state."""
 
     aggregate: Aggregate
@@ -230,7 +230,7 @@ TABLE = (
 _UNKNOWN = Aggregate("", (("", ""),), "no aggregate that ckpt knows")
 
 
-def aggregates_of(initial: InitialPlan) -> tuple[Kept, ...]:
+def aggregates_of(initial: InitialPlan) -> tuple[KeptAggregate, ...]:
     """The aggregates of an aggregation, in the order of its buffers."""
     fields = fields_of(type_at(initial.readings[0].unit.schema, (1,))) or []
     never = [isinstance(field, dict) and field.get("nullable") is False for field in fields]
@@ -242,7 +242,7 @@ def aggregates_of(initial: InitialPlan) -> tuple[Kept, ...]:
     while at < len(columns):
         aggregate = next((one for one in TABLE if _matches(one, described, at)), _UNKNOWN)
         own = columns[at : at + len(aggregate.buffers)]
-        found.append(Kept(aggregate, names.free((aggregate.name or own[0].name,)), tuple(own)))
+        found.append(KeptAggregate(aggregate, names.free((aggregate.name or own[0].name,)), tuple(own)))
         at += len(own)
     return tuple(found)
 

@@ -44,7 +44,7 @@ class ComparisonVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class VersionComparison:
     """One version of one unit of state, in some partitions, read in two ways; rows are counted by key and value."""
 
     operator: int
@@ -78,7 +78,7 @@ class Comparison:
     """What Spark said of a switch."""
 
     ways: tuple[TwoWays, ...]
-    compared: tuple[Compared, ...] = ()
+    compared: tuple[VersionComparison, ...] = ()
     carried: tuple[Carried, ...] = ()
     spark: str | None = None  # the version that read
     failed: str | None = None  # what went wrong; what had been compared before is there

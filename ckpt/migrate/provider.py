@@ -16,10 +16,10 @@ from ckpt.checkpoint.state.rewritable import LAST_START, Form, why_not
 from ckpt.errors import CkptError
 from ckpt.inspection.checks.first_start import into_noop, sinks_have_it
 from ckpt.migrate.handoff.plan import Handoff, hand_off
-from ckpt.migrate.variables import Family, family_of
+from ckpt.migrate.variables import OperatorFamily, family_of
 from ckpt.model import Kind, Provider
 from ckpt.settings import PROVIDER_CLASS
-from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.confs import PROVIDER_CLASSES
 from ckpt.state.reading.initial import InitialShape, plan_initial_states
 from ckpt.state.reading.reading import Question
@@ -65,7 +65,7 @@ class OperatorMove:
 
     operator: int
     name: str | None  # Spark before 4.0 does not record it
-    family: Family | None  # None: the same query continues, whatever it is
+    family: OperatorFamily | None  # None: the same query continues, whatever it is
     carry: Carry
     why: str
 
@@ -118,33 +118,33 @@ class ProviderMove:
         return {PROVIDER_CLASS: PROVIDER_CLASSES[Provider(self.to)]}
 
 
-_CARRIES: dict[Family, tuple[Carry, str]] = {
-    Family.AGGREGATION: (
+_CARRIES: dict[OperatorFamily, tuple[Carry, str]] = {
+    OperatorFamily.AGGREGATION: (
         Carry.GOES_ON,
         "its buffers are loaded; you write what the aggregate functions did",
     ),
-    Family.WINDOWS: (Carry.GOES_ON, "its buffers are loaded; you write what the aggregate functions did"),
-    Family.GROUP_STATE: (
+    OperatorFamily.WINDOWS: (Carry.GOES_ON, "its buffers are loaded; you write what the aggregate functions did"),
+    OperatorFamily.GROUP_STATE: (
         Carry.GOES_ON,
         "state and timeouts are loaded; you move the body of the function",
     ),
-    Family.SESSIONS: (
+    OperatorFamily.SESSIONS: (
         Carry.STATE_ONLY,
         "its open sessions can be loaded; you write how they merge with new rows",
     ),
-    Family.DEDUPLICATION: (
+    OperatorFamily.DEDUPLICATION: (
         Carry.STATE_ONLY,
         "the keys seen can be loaded; you write how their rows are dropped",
     ),
-    Family.WITHIN_WATERMARK: (
+    OperatorFamily.WITHIN_WATERMARK: (
         Carry.STATE_ONLY,
         "the keys seen can be loaded; you write how their rows are dropped, and expiry",
     ),
-    Family.JOIN: (
+    OperatorFamily.JOIN: (
         Carry.NONE,
         "a join takes no initial state, and it is not proven that transformWithState can join as Spark's operator does",
     ),
-    Family.TRANSFORM: (Carry.NONE, "transformWithState keeps its state in RocksDB only"),
+    OperatorFamily.TRANSFORM: (Carry.NONE, "transformWithState keeps its state in RocksDB only"),
 }
 _ON_HDFS = "only transformWithState takes initial state from Python, and that runs on RocksDB only"
 
@@ -186,7 +186,7 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
             for shape in checkpoint.state.operators
         )
         return ProviderMove(handoff, to, MoveOutcome.POSSIBLE, same, rewritable=True)
-    question = Question(uri, Wanted(), all_units=True, batch=handoff.batch)
+    question = Question(uri, RequestedPart(), all_units=True, batch=handoff.batch)
     try:
         shapes = [plan.shape for plan in plan_initial_states(question, storage_options)]
     except CkptError as error:
@@ -229,7 +229,10 @@ def _moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]
                 "a new query takes initial state in one operator, and the others would start empty",
             )
         elif to is ToProvider.HDFS:
-            carry, why = Carry.NONE, _CARRIES[Family.TRANSFORM][1] if family is Family.TRANSFORM else _ON_HDFS
+            carry, why = (
+                Carry.NONE,
+                _CARRIES[OperatorFamily.TRANSFORM][1] if family is OperatorFamily.TRANSFORM else _ON_HDFS,
+            )
         elif carry is Carry.GOES_ON and not shape.keys:
             carry, why = Carry.STATE_ONLY, "it has no grouping key, and transformWithState needs one: choose a constant"
         yield OperatorMove(shape.operator, shape.operator_name, family, carry, why)
@@ -289,19 +292,19 @@ def _alternatives(move: ProviderMove) -> Iterator[Advice]:
     stays = PROVIDER_NAMES[move.provider or Provider.UNKNOWN]
     yield Advice(f"stay: the query continues with {stays} state in any session, without any setting")
     alone = [one.family for one in move.operators] if len(move.operators) == 1 else []
-    if Family.TRANSFORM not in alone:
+    if OperatorFamily.TRANSFORM not in alone:
         yield Advice(
             f"start over: the same query with {settings} in the session, a new checkpoint and an empty output, its "
             "sources from their beginning. The state is rebuilt from what the sources still have; ckpt cannot see "
             "how far back that goes"
         )
-    if Family.TRANSFORM not in alone and move.handoff.refused is None:
+    if OperatorFamily.TRANSFORM not in alone and move.handoff.refused is None:
         yield Advice(
             f"start without state after batch {move.handoff.batch}, with the same setting: counts start at zero, "
             "and open windows, sessions and waiting rows of joins are gone",
             f"ckpt handoff {path} --batch {move.handoff.batch} --snippet python",
         )
-    if move.to is ToProvider.HDFS and alone and Family.JOIN not in alone:
+    if move.to is ToProvider.HDFS and alone and OperatorFamily.JOIN not in alone:
         yield Advice(
             "rewrite it in Scala: mapGroupsWithState and flatMapGroupsWithState take initial state on any "
             "provider. ckpt writes no such query, and whether one would give the same results is unknown"

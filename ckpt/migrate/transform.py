@@ -11,13 +11,13 @@ from functools import cached_property
 
 from ckpt import settings
 from ckpt.errors import CkptError, UsageError, argument
-from ckpt.migrate.aggregates import Kept, aggregates_of
+from ckpt.migrate.aggregates import KeptAggregate, aggregates_of
 from ckpt.migrate.handoff.plan import Handoff, hand_off
-from ckpt.migrate.variables import WINDOW, Family, Variable, family_of, opaque, variables_of
+from ckpt.migrate.variables import WINDOW, OperatorFamily, Variable, family_of, opaque, variables_of
 from ckpt.model import Json, Operator
 from ckpt.restart.sinks import SINKS
 from ckpt.state.export.targets import ExportTarget, Format
-from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import BLURRED, Column, Holds, type_names
 from ckpt.state.reading.initial import InitialPlan, InitialShape, plan_initial_state
 from ckpt.state.reading.reading import Question
@@ -72,7 +72,7 @@ class TransformPlan:
         return self.initial.shape
 
     @property
-    def family(self) -> Family:
+    def family(self) -> OperatorFamily:
         """What kind of operator the state is of."""
         return family_of(self.shape)
 
@@ -96,9 +96,9 @@ class TransformPlan:
         return next(name for name in names if name not in taken)
 
     @cached_property
-    def aggregates(self) -> tuple[Kept, ...]:
+    def aggregates(self) -> tuple[KeptAggregate, ...]:
         """What wrote the buffers of an aggregation; of sessions only the user can merge them."""
-        grouped = self.family in (Family.AGGREGATION, Family.WINDOWS)
+        grouped = self.family in (OperatorFamily.AGGREGATION, OperatorFamily.WINDOWS)
         return aggregates_of(self.initial) if grouped else ()
 
     @property
@@ -121,10 +121,16 @@ class TransformPlan:
     def time_mode(self) -> TimeMode:
         """As recorded of transformWithState, and otherwise as the state suggests."""
         recorded = _property(self.operator, "timeMode")
-        if recorded is not None and self.family is Family.TRANSFORM:
+        if recorded is not None and self.family is OperatorFamily.TRANSFORM:
             found = {mode.lower(): mode for mode in TimeMode}.get(recorded.lower())
             return found or TimeMode.NONE
-        if self.family in (Family.WINDOWS, Family.SESSIONS, Family.WITHIN_WATERMARK, Family.DEDUPLICATION, Family.JOIN):
+        if self.family in (
+            OperatorFamily.WINDOWS,
+            OperatorFamily.SESSIONS,
+            OperatorFamily.WITHIN_WATERMARK,
+            OperatorFamily.DEDUPLICATION,
+            OperatorFamily.JOIN,
+        ):
             return TimeMode.EVENT_TIME if self.watermark_ms else TimeMode.NONE
         if any(column.holds is Holds.TIMEOUT for column in self.shape.state):
             return TimeMode.EVENT_TIME if self.watermark_ms else TimeMode.PROCESSING_TIME
@@ -134,9 +140,9 @@ class TransformPlan:
     def output_mode(self) -> str:
         """As recorded of transformWithState; no other operator says."""
         recorded = _property(self.operator, "outputMode")
-        if recorded is not None and self.family is Family.TRANSFORM:
+        if recorded is not None and self.family is OperatorFamily.TRANSFORM:
             return recorded
-        return "Update" if self.family is Family.AGGREGATION else "Append"
+        return "Update" if self.family is OperatorFamily.AGGREGATION else "Append"
 
     @property
     def operator(self) -> Operator:
@@ -154,7 +160,7 @@ class TransformPlan:
     @property
     def unsafe_keys(self) -> tuple[str, ...]:
         """Names of key columns whose NULLs pandas does not keep apart from other keys; a window is never NULL."""
-        never = WINDOW if self.family is Family.WINDOWS else ()
+        never = WINDOW if self.family is OperatorFamily.WINDOWS else ()
         unsafe = (key.name for key in self.shape.keys if not str(key.type).startswith(NULL_IS_SAFE))
         return tuple(name for name in unsafe if name not in never)
 
@@ -190,26 +196,28 @@ def warnings_of(plan: TransformPlan) -> Iterator[str]:
             f"The old query had more stateful operators: {listed}. Their state is not in here: generate each with "
             "`operator` into a folder of its own; combining them in one query is up to you, and not proven."
         )
-    if plan.family is Family.JOIN:
+    if plan.family is OperatorFamily.JOIN:
         yield (
             "transformWithState has one input: prepare() unites both sides, with a column side; you say which "
             "source is which. Joining and dropping old rows is up to update(), and not proven to give the results "
             "of Spark's operator."
         )
-    if plan.family in (Family.AGGREGATION, Family.WINDOWS, Family.SESSIONS) and (bytes_only := opaque(plan.variables)):
+    if plan.family in (OperatorFamily.AGGREGATION, OperatorFamily.WINDOWS, OperatorFamily.SESSIONS) and (
+        bytes_only := opaque(plan.variables)
+    ):
         yield (
             f"{' and '.join(bytes_only)} holds bytes in Spark's own serialization, as collect_list, collect_set and "
             "percentiles keep them; no schema says what is in them. They are loaded as bytes, and the new query cannot "
             "continue such an aggregate: begin it again, or keep the old query for it."
         )
-    if plan.family is Family.SESSIONS:
+    if plan.family is OperatorFamily.SESSIONS:
         yield "Merging rows into sessions, and removing those that have ended, is up to update() and expired()."
     if any(variable.ttl for variable in plan.variables):
         yield (
             "Loading restarts the time to live: the new query gives the results of the old one until the first "
             "value expires. Expired values are not loaded."
         )
-    if plan.family is not Family.TRANSFORM and plan.time_mode is not TimeMode.NONE:
+    if plan.family is not OperatorFamily.TRANSFORM and plan.time_mode is not TimeMode.NONE:
         yield (
             f"That time goes by {plan.time_mode} is inferred from the state: no checkpoint of {plan.family} says so."
         )
@@ -221,7 +229,7 @@ def warnings_of(plan: TransformPlan) -> Iterator[str]:
     dropping = [one.kind for one in SINKS if one.drops_new_query]
     yield from (f"Sink {one.kind}: {one.meaning}." for one in plan.handoff.sinks if one.kind in dropping)
     for dropped in plan.shape.dropped:
-        if plan.family is Family.GROUP_STATE and dropped.why == BLURRED and len(dropped.path) == 2:
+        if plan.family is OperatorFamily.GROUP_STATE and dropped.why == BLURRED and len(dropped.path) == 2:
             yield "A group state whose fields are all NULL is taken for none: their columns do not tell them apart."
             continue
         yield f"Not in the initial state: {'.'.join(dropped.path)}: {dropped.why}."
@@ -276,7 +284,7 @@ def plan_transform(
     if handoff.refused is not None:
         raise TransformRefused(handoff, f"{uri}: no new query can continue here: {handoff.refused}; see ckpt handoff")
     chosen = batch if handoff.batch is None else handoff.batch
-    initial = plan_initial_state(Question(uri, Wanted(operator), batch=chosen), storage_options, spark)
+    initial = plan_initial_state(Question(uri, RequestedPart(operator), batch=chosen), storage_options, spark)
     for column in (*initial.shape.keys, *initial.shape.state):
         if "`" in column.name:
             raise CkptError(f"{uri}: column {column.name}: ckpt writes no code for a name with a backquote")

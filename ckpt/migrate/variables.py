@@ -12,7 +12,7 @@ from ckpt.state.reading.initial import InitialShape
 from ckpt.state.reading.initial_columns import InitialColumn
 
 
-class Family(StrEnum):
+class OperatorFamily(StrEnum):
     """What kind of operator the state is of."""
 
     AGGREGATION = "aggregation"  # also limit, which counts
@@ -25,7 +25,7 @@ class Family(StrEnum):
     JOIN = "stream-stream join"
 
 
-class Form(StrEnum):
+class VariableForm(StrEnum):
     """The kind of a state variable."""
 
     VALUE = "value"
@@ -38,7 +38,7 @@ class Variable:
     """A state variable of the new query."""
 
     name: str
-    form: Form
+    form: VariableForm
     fields: tuple[tuple[str, Json], ...]  # of the value, or of an element
     columns: tuple[str, ...]  # of the frame: one for each field, or the one that holds it all
     spread: bool = False  # the fields of the value stand in columns of their own
@@ -51,24 +51,24 @@ WINDOW = ("window_start", "window_end")
 _OPAQUE = re.compile(r"buf(_[0-9]+)?")
 
 
-def family_of(shape: InitialShape) -> Family:
+def family_of(shape: InitialShape) -> OperatorFamily:
     """Told from what the columns hold; the name of the operator is not known of Spark before 4.0."""
     holds = {column.holds for column in shape.state}
     if any(column.variable is not None for column in shape.state) or Holds.TIMERS in holds:
-        return Family.TRANSFORM
+        return OperatorFamily.TRANSFORM
     for one, family in (
-        (Holds.ROWS, Family.JOIN),
-        (Holds.SESSIONS, Family.SESSIONS),
-        (Holds.STATE, Family.GROUP_STATE),
-        (Holds.TIMEOUT, Family.GROUP_STATE),
-        (Holds.EXPIRY, Family.WITHIN_WATERMARK),
+        (Holds.ROWS, OperatorFamily.JOIN),
+        (Holds.SESSIONS, OperatorFamily.SESSIONS),
+        (Holds.STATE, OperatorFamily.GROUP_STATE),
+        (Holds.TIMEOUT, OperatorFamily.GROUP_STATE),
+        (Holds.EXPIRY, OperatorFamily.WITHIN_WATERMARK),
     ):
         if one in holds:
             return family
     if Holds.BUFFER not in holds:
-        return Family.DEDUPLICATION
+        return OperatorFamily.DEDUPLICATION
     windowed = {key.name for key in shape.keys if key.type == "timestamp"} >= set(WINDOW)
-    return Family.WINDOWS if windowed else Family.AGGREGATION
+    return OperatorFamily.WINDOWS if windowed else OperatorFamily.AGGREGATION
 
 
 def opaque(variables: Iterable[Variable]) -> tuple[str, ...]:
@@ -80,15 +80,15 @@ def opaque(variables: Iterable[Variable]) -> tuple[str, ...]:
 def variables_of(shape: InitialShape) -> tuple[Variable, ...]:
     """The variables, in the order of the frame."""
     match family_of(shape):
-        case Family.TRANSFORM:
+        case OperatorFamily.TRANSFORM:
             return tuple(_own(shape))
-        case Family.DEDUPLICATION:
-            return (Variable("seen", Form.VALUE, (("seen", "boolean"),), (), spread=True),)
-        case Family.WITHIN_WATERMARK:
+        case OperatorFamily.DEDUPLICATION:
+            return (Variable("seen", VariableForm.VALUE, (("seen", "boolean"),), (), spread=True),)
+        case OperatorFamily.WITHIN_WATERMARK:
             return (_spread("seen", shape, Holds.EXPIRY),)
-        case Family.GROUP_STATE:
+        case OperatorFamily.GROUP_STATE:
             return (_spread("state", shape, Holds.STATE),)
-        case Family.SESSIONS | Family.JOIN:
+        case OperatorFamily.SESSIONS | OperatorFamily.JOIN:
             return tuple(_listed(column) for column in shape.state)
     return (_spread("buffers", shape, Holds.BUFFER),)
 
@@ -96,12 +96,12 @@ def variables_of(shape: InitialShape) -> tuple[Variable, ...]:
 def _spread(name: str, shape: InitialShape, holds: Holds) -> Variable:
     """One value whose fields are columns of the frame."""
     fields = tuple((column.name, column.type) for column in shape.state if column.holds is holds)
-    return Variable(name, Form.VALUE, fields, tuple(name for name, _ in fields), spread=True)
+    return Variable(name, VariableForm.VALUE, fields, tuple(name for name, _ in fields), spread=True)
 
 
 def _listed(column: InitialColumn) -> Variable:
     fields = tuple((inner.name, inner.type) for inner in column.inner)
-    return Variable(column.side or column.name, Form.LIST, fields, (column.name,))
+    return Variable(column.side or column.name, VariableForm.LIST, fields, (column.name,))
 
 
 def _own(shape: InitialShape) -> Iterator[Variable]:
@@ -113,7 +113,7 @@ def _own(shape: InitialShape) -> Iterator[Variable]:
             case Holds.VALUE:
                 yield Variable(
                     name,
-                    Form.VALUE,
+                    VariableForm.VALUE,
                     tuple(named_fields(column.type)),
                     (column.name,),
                     ttl=column.ttl,
@@ -122,12 +122,12 @@ def _own(shape: InitialShape) -> Iterator[Variable]:
             case Holds.LIST:
                 inner = column.inner[:-1] if column.ttl else column.inner
                 fields = tuple((one.name, one.type) for one in inner)
-                yield Variable(name, Form.LIST, fields, (column.name,), ttl=column.ttl)
+                yield Variable(name, VariableForm.LIST, fields, (column.name,), ttl=column.ttl)
             case Holds.MAP:
                 key, value = column.inner[:2]
                 yield Variable(
                     name,
-                    Form.MAP,
+                    VariableForm.MAP,
                     tuple(named_fields(value.type)),
                     (column.name,),
                     key=tuple(named_fields(key.type)),

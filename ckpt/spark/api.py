@@ -9,7 +9,7 @@ from ckpt.errors import UsageError
 from ckpt.spark.export import shaped
 from ckpt.spark.initial import initial_frame
 from ckpt.spark.installed import pyspark_version
-from ckpt.state.reading.choose import Part, Wanted
+from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.initial import plan_initial_state
 from ckpt.state.reading.reading import Question, Reading, plan_readings
@@ -50,7 +50,7 @@ def read_state(
     ['key_key', 'value_count', 'value_sum']
 
     """
-    wanted = Wanted(**part)
+    wanted = RequestedPart(**part)
     reading = _planned(Question(path, wanted, batch=batch), storage_options)
     return shaped(spark, reading, _shape(shape), partition_id=partition_id).frame
 
@@ -96,7 +96,7 @@ def read_changes(
     ['batch_id', 'change_type']
 
     """
-    wanted = Wanted(operator, store, None, variable)
+    wanted = RequestedPart(operator, store, None, variable)
     reading = _planned(Question(path, wanted, batch=last, changes_from=first), storage_options)
     return shaped(spark, reading, _shape(shape), partition_id=partition_id).frame
 
@@ -133,7 +133,7 @@ def read_initial_state(
     ['key', 'count', 'sum']
 
     """
-    question = Question(path, Wanted(operator), batch=batch)
+    question = Question(path, RequestedPart(operator), batch=batch)
     return initial_frame(spark, plan_initial_state(question, storage_options, pyspark_version()))
 
 

@@ -11,12 +11,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.migrate.comparison import Carried, Compared, TwoWays
+from ckpt.migrate.comparison import Carried, TwoWays, VersionComparison
 from ckpt.spark.errors import spark_failures
 from ckpt.spark.installed import pyspark_version
 from ckpt.spark.progress import Watcher, watched
 from ckpt.spark.reading import raw_frame
-from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Question, Reading, plan_readings
 from ckpt.state.reading.units import UnitKind, state_units
 
@@ -32,7 +32,7 @@ class Comparing:
     storage_options: Mapping[str, str] | None = None
     watcher: Watcher | None = None
 
-    def compared(self, ways: Iterable[TwoWays]) -> Iterator[Compared]:
+    def compared(self, ways: Iterable[TwoWays]) -> Iterator[VersionComparison]:
         """Each version that can be read in two ways: key and value of every row.
 
         A job for each unit of state, of which only counts come to the driver, one row for each partition. Raises
@@ -42,7 +42,7 @@ class Comparing:
             for reading in self._readings(operator, store, version):
                 longer = (raw_frame(self.spark, _from(reading, older, place)) for place in places)
                 counts = self._counts(reading, self._frame(reading, places), reduce(DataFrame.union, longer))
-                yield Compared(
+                yield VersionComparison(
                     operator, reading.unit.label, version, older, places, *_totals(counts), _differing(counts)
                 )
 
@@ -59,7 +59,7 @@ class Comparing:
         """All units of an operator, or those of one of its stores where it has several."""
         units = [unit for unit in state_units(self.checkpoint) if unit.operator == operator and store in unit.stores]
         apart = any(unit.kind is UnitKind.STORE for unit in units)
-        wanted = Wanted(operator, store if apart else None)
+        wanted = RequestedPart(operator, store if apart else None)
         question = Question(self.checkpoint.uri, wanted, all_units=True, batch=version - 1)
         return plan_readings(question, self.storage_options, pyspark_version())
 

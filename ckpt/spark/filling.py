@@ -28,8 +28,8 @@ from ckpt.copies.rewrite.writing import NewState
 from ckpt.errors import CkptError
 from ckpt.model import Operator, Provider, Store
 from ckpt.spark.calls import Session
-from ckpt.spark.tasks import Outcome, absolute, left, raise_refused, refused, written
-from ckpt.state.reading.choose import Wanted
+from ckpt.spark.tasks import TaskOutcome, absolute, left, raise_refused, refused, written
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.state.reading.units import StateUnit
 
@@ -48,7 +48,7 @@ class Share(NamedTuple):
     partition: int
 
 
-Divided = Iterator[tuple[int, Parcel | Outcome]]
+Divided = Iterator[tuple[int, Parcel | TaskOutcome]]
 """Parcels by the number of their share; or, for the first share, why rows were refused."""
 
 
@@ -71,7 +71,7 @@ class Workplace:
     def opened(cls, text: str) -> Self:
         """That of an executor. Raises CkptError."""
         place = json.loads(text)
-        question = Question(place["like"], Wanted(), all_units=True, batch=place["batch"])
+        question = Question(place["like"], RequestedPart(), all_units=True, batch=place["batch"])
         chosen = choose(question, place["like_options"])
         selection = select(chosen.storage, place["into"], chosen.moment.batch)
         found = planned(chosen, selection, place["into"], *place["form"], new_id=False, of_values=True)
@@ -97,7 +97,7 @@ class Workplace:
                 yield from self.divided(rows, (order, first))
                 first += len(rows)
 
-    def made(self, share: Share, given: Mapping[str, list[bytes]]) -> Outcome:
+    def made(self, share: Share, given: Mapping[str, list[bytes]]) -> TaskOutcome:
         """All stores of an operator in one partition. Raises CkptError."""
 
         def rows(unit: StateUnit) -> Taken:
@@ -115,7 +115,7 @@ class Workplace:
             for operator, store in self.operators[share.operator]
         }
         sizes = written(self.place["into"], self.place["into_options"], files) if new else {}
-        return Outcome(sizes, [*filling.counts.items()])
+        return TaskOutcome(sizes, [*filling.counts.items()])
 
 
 def filled(
@@ -236,17 +236,17 @@ def _part_there(text: str, label: str, batches: Iterable[Any]) -> Iterator[Any]:
         first += batch.num_rows
 
 
-def _parcel(row: Any) -> tuple[int, Parcel | Outcome]:
+def _parcel(row: Any) -> tuple[int, Parcel | TaskOutcome]:
     """A row of what ``_part_there`` gives."""
     data = bytes(row.data)
-    return row.share, Parcel(row.label, data) if row.label is not None else Outcome({}, [], tuple(json.loads(data)))
+    return row.share, Parcel(row.label, data) if row.label is not None else TaskOutcome({}, [], tuple(json.loads(data)))
 
 
-def _filled_there(text: str, number: int, parts: Iterable[tuple[int, Parcel | Outcome]]) -> Iterator[Outcome]:
+def _filled_there(text: str, number: int, parts: Iterable[tuple[int, Parcel | TaskOutcome]]) -> Iterator[TaskOutcome]:
     """A task of the second step: one operator in one partition."""
     given: dict[str, list[bytes]] = {}
     for _, one in parts:
-        if isinstance(one, Outcome):
+        if isinstance(one, TaskOutcome):
             yield one
             return
         given.setdefault(one.label, []).append(one.data)

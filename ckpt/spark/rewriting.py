@@ -16,9 +16,9 @@ from ckpt.copies.rewrite.moving import Move, Task
 from ckpt.copies.rewrite.stored_rows import Stored
 from ckpt.errors import CkptError
 from ckpt.spark.calls import Session
-from ckpt.spark.tasks import Outcome, absolute, left, raise_refused, refused, written
+from ckpt.spark.tasks import TaskOutcome, absolute, left, raise_refused, refused, written
 
-_Part: TypeAlias = tuple[Outcome | None, bytes | None]
+_Part: TypeAlias = tuple[TaskOutcome | None, bytes | None]
 """What came of an old partition, or None; and its rows for a new one, as Arrow's stream, or None."""
 
 
@@ -56,11 +56,11 @@ def moved(session: Session, move: Move, old: list[Task], new: list[Task]) -> Ite
         yield outcome.sizes
 
 
-def moved_there(place: str, task: Task) -> Outcome:
+def moved_there(place: str, task: Task) -> TaskOutcome:
     """What a task of Spark does for a store whose rows stay in their partitions."""
     move = _there(place)
     try:
-        return Outcome(written(move.into, move.given, {task: move.made(task)}), [(task, move.said(task))])
+        return TaskOutcome(written(move.into, move.given, {task: move.made(task)}), [(task, move.said(task))])
     except CkptError as error:
         return refused(error)
 
@@ -73,13 +73,13 @@ def parts_there(place: str, numbers: Mapping[Task, int], task: Task) -> Iterator
     except CkptError as error:
         yield first, (refused(error), None)
         return
-    yield first, (Outcome({}, [(task, move.said(task))]), None)
+    yield first, (TaskOutcome({}, [(task, move.said(task))]), None)
     for partition, (start, end) in enumerate(pairwise(starts)):
         if end > start:
             yield first + partition, (None, _packed(rows.part(start, end)))
 
 
-def made_there(place: str, tasks: list[Task], number: int, parts: Iterable[tuple[int, _Part]]) -> Iterator[Outcome]:
+def made_there(place: str, tasks: list[Task], number: int, parts: Iterable[tuple[int, _Part]]) -> Iterator[TaskOutcome]:
     """What a task of Spark does for a new partition."""
     move, task = _there(place), tasks[number]
     rows: list[Stored] = []
@@ -89,7 +89,7 @@ def made_there(place: str, tasks: list[Task], number: int, parts: Iterable[tuple
         if data is not None:
             rows.append(_unpacked(data))
     try:
-        yield Outcome(written(move.into, move.given, {task: move.filled(task, rows)}), [])
+        yield TaskOutcome(written(move.into, move.given, {task: move.filled(task, rows)}), [])
     except CkptError as error:
         yield refused(error)
 

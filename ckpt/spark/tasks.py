@@ -16,7 +16,7 @@ from ckpt.errors import CkptError
 from ckpt.storage.locations import local_path
 
 
-class Outcome(NamedTuple):
+class TaskOutcome(NamedTuple):
     """What came of a task: the bytes of each file that it has written, what it counted, and why it was refused."""
 
     sizes: dict[str, int]
@@ -24,12 +24,12 @@ class Outcome(NamedTuple):
     refused: tuple[str, str, str] | None = None  # module, name and text of an exception
 
 
-def refused(error: CkptError) -> Outcome:
+def refused(error: CkptError) -> TaskOutcome:
     """The outcome of a task that raised this."""
-    return Outcome({}, [], (type(error).__module__, type(error).__qualname__, str(error)))
+    return TaskOutcome({}, [], (type(error).__module__, type(error).__qualname__, str(error)))
 
 
-def raise_refused(outcomes: Iterable[Outcome]) -> None:
+def raise_refused(outcomes: Iterable[TaskOutcome]) -> None:
     """Raise CkptError as the first task did that was refused, if any was."""
     for outcome in outcomes:
         if outcome.refused is not None:

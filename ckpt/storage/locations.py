@@ -17,7 +17,7 @@ from ckpt.errors import UsageError
 from ckpt.storage.base import one_line
 
 
-class Family(StrEnum):
+class SchemeFamily(StrEnum):
     """Schemes that name the same files."""
 
     FILE = "file"
@@ -28,31 +28,31 @@ class Family(StrEnum):
     DBFS = "dbfs"
 
 
-OBJECT_STORES = frozenset({Family.S3, Family.GCS, Family.AZURE})
+OBJECT_STORES = frozenset({SchemeFamily.S3, SchemeFamily.GCS, SchemeFamily.AZURE})
 
 
 class Scheme(NamedTuple):
     """What one scheme means."""
 
-    family: Family
+    family: SchemeFamily
     hadoop: str  # what Hadoop, and so Spark, calls it
 
 
 SCHEMES: Mapping[str, Scheme] = {
-    "file": Scheme(Family.FILE, "file"),
-    "s3": Scheme(Family.S3, "s3a"),
-    "s3a": Scheme(Family.S3, "s3a"),
-    "s3n": Scheme(Family.S3, "s3a"),
-    "gs": Scheme(Family.GCS, "gs"),
-    "gcs": Scheme(Family.GCS, "gs"),
-    "abfs": Scheme(Family.AZURE, "abfs"),
-    "abfss": Scheme(Family.AZURE, "abfss"),
-    "wasb": Scheme(Family.AZURE, "wasb"),
-    "wasbs": Scheme(Family.AZURE, "wasbs"),
-    "az": Scheme(Family.AZURE, "abfs"),
-    "hdfs": Scheme(Family.HDFS, "hdfs"),
-    "viewfs": Scheme(Family.HDFS, "viewfs"),
-    "dbfs": Scheme(Family.DBFS, "dbfs"),
+    "file": Scheme(SchemeFamily.FILE, "file"),
+    "s3": Scheme(SchemeFamily.S3, "s3a"),
+    "s3a": Scheme(SchemeFamily.S3, "s3a"),
+    "s3n": Scheme(SchemeFamily.S3, "s3a"),
+    "gs": Scheme(SchemeFamily.GCS, "gs"),
+    "gcs": Scheme(SchemeFamily.GCS, "gs"),
+    "abfs": Scheme(SchemeFamily.AZURE, "abfs"),
+    "abfss": Scheme(SchemeFamily.AZURE, "abfss"),
+    "wasb": Scheme(SchemeFamily.AZURE, "wasb"),
+    "wasbs": Scheme(SchemeFamily.AZURE, "wasbs"),
+    "az": Scheme(SchemeFamily.AZURE, "abfs"),
+    "hdfs": Scheme(SchemeFamily.HDFS, "hdfs"),
+    "viewfs": Scheme(SchemeFamily.HDFS, "viewfs"),
+    "dbfs": Scheme(SchemeFamily.DBFS, "dbfs"),
 }
 
 DBFS_MOUNTS = (("/Volumes/", "/Volumes/"), ("/", "/dbfs/"))
@@ -109,7 +109,7 @@ def spark_uri(uri: str) -> str:
         return "file:" + os.path.abspath(unquote(re.sub("^//[^/]*", "", rest)))
     if not (colon and (rest.startswith("//") or scheme == "dbfs")):
         return "file:" + os.path.abspath(uri)
-    if family(scheme) in (Family.S3, Family.GCS):
+    if family(scheme) in (SchemeFamily.S3, SchemeFamily.GCS):
         rest = without_keys(rest)
     scheme = SCHEMES[scheme].hadoop if scheme in SCHEMES else scheme
     return f"{scheme}:{_OPTIONS.sub('', rest)}".rstrip("/")
@@ -135,7 +135,7 @@ def is_same_place(recorded: str, uri: str, *, links: bool = True) -> bool:
     ``links``: also behind symbolic links.
     """
     for one, other in product(_readings(recorded), _meant(uri) if links else _readings(uri)):
-        any_cluster = one.family == other.family == Family.HDFS
+        any_cluster = one.family == other.family == SchemeFamily.HDFS
         if one.names == other.names and (any_cluster or _may_be_one_root(one, other)):
             return True
     return False
@@ -169,7 +169,7 @@ def _may_be_one_root(one: _Place, other: _Place) -> bool:
         return False
     if one.host == other.host or not (one.host and other.host):
         return True
-    return one.family == Family.HDFS and (":" in one.host) != (":" in other.host)
+    return one.family == SchemeFamily.HDFS and (":" in one.host) != (":" in other.host)
 
 
 def _meant(uri: str) -> Iterator[_Place]:
@@ -187,7 +187,7 @@ def _readings(uri: str) -> Iterator[_Place]:
     if colon and scheme == "file":
         yield _local(re.sub("^//(localhost)?(?=/)", "", rest, flags=re.I))
     elif colon and scheme == "dbfs":
-        yield _place(Family.DBFS, "", "", posixpath.normpath(rest))
+        yield _place(SchemeFamily.DBFS, "", "", posixpath.normpath(rest))
     elif remote := _URI.fullmatch(uri):
         root, path = _root(scheme, remote[2]), _OPTIONS.sub("", remote[3])
         if scheme not in SCHEMES:  # whether such a file system has hosts or buckets, only fsspec knows
@@ -200,17 +200,17 @@ def _readings(uri: str) -> Iterator[_Place]:
 def _root(scheme: str, authority: str) -> tuple[str, str, str]:
     """The family, bucket and host of a remote URI."""
     kind, (user, at, host) = family(scheme), authority.lower().rpartition("@")
-    if kind == Family.AZURE:
+    if kind == SchemeFamily.AZURE:
         return (kind, user, host.replace(".blob.", ".dfs.")) if at else (kind, host, "")
-    return (kind, "", host) if kind == Family.HDFS else (kind, host, "")
+    return (kind, "", host) if kind == SchemeFamily.HDFS else (kind, host, "")
 
 
 def _local(path: str) -> _Place:
     """A local path, or what it shows of Databricks' file system."""
     path = posixpath.normpath(path)
     if path.startswith(("/dbfs/", "/Volumes/")):
-        return _place(Family.DBFS, "", "", path.removeprefix("/dbfs"))
-    return _place(Family.FILE, "", "", path)
+        return _place(SchemeFamily.DBFS, "", "", path.removeprefix("/dbfs"))
+    return _place(SchemeFamily.FILE, "", "", path)
 
 
 def _place(kind: str, bucket: str, host: str, path: str) -> _Place:

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote
 from ckpt.errors import StorageError, UsageError
 from ckpt.storage.base import Root, one_line
 from ckpt.storage.local import LocalStorage
-from ckpt.storage.locations import OBJECT_STORES, Family, family, local_path
+from ckpt.storage.locations import OBJECT_STORES, SchemeFamily, family, local_path
 from ckpt.texts import masked
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _backend(remote: _Remote, options: Mapping[str, str]) -> "Backend":
     """The kind of remote storage of a scheme."""
     if remote.family in OBJECT_STORES:
         return _object_store(remote, options)
-    if remote.family == Family.HDFS:
+    if remote.family == SchemeFamily.HDFS:
         return _hdfs(remote, options)
     if not _installed("fsspec"):
         raise UsageError(f"{remote.scheme}:// is unknown to ckpt itself: check it, or pip install fsspec")
@@ -133,11 +133,11 @@ def _object_store(remote: _Remote, options: Mapping[str, str]) -> "Backend":
 
     if not remote.host:
         raise UsageError(f"{remote.shown} names no bucket: write {remote.scheme}://bucket/folder")
-    if remote.family == Family.S3:
+    if remote.family == SchemeFamily.S3:
         key, _, secret = remote.user.partition(":")
         given = {"access_key": unquote(key), "secret_key": unquote(secret)} if secret else {}
         return arrow.s3(remote.host, remote.path, {**given, **options})
-    if remote.family == Family.GCS:
+    if remote.family == SchemeFamily.GCS:
         given = {"anonymous": "true"} if remote.user == "anonymous" else {}
         return arrow.gcs(remote.host, remote.path, {**given, **options})
     container, account = (remote.user, remote.host) if remote.user else (remote.host, "")

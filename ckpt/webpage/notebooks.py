@@ -3,7 +3,7 @@
 from functools import singledispatch
 
 from ckpt.changes.plan import ChangePlan
-from ckpt.changes.steps import Content
+from ckpt.changes.steps import FileContent
 from ckpt.formats.sqltypes import type_name
 from ckpt.inspection.inspection import Inspection
 from ckpt.state.reading.units import StateUnit
@@ -51,11 +51,11 @@ def _(value: StateUnit) -> str:
     return filled("notebook.html", part="unit", title=value.label, unit=value, columns=columns, ranges=ranges)
 
 
-def _bytes(content: bytes | Content | None) -> str:
+def _bytes(content: bytes | FileContent | None) -> str:
     match content:
         case None:
             return ""
-        case Content(count):
+        case FileContent(count):
             return size(count)
         case bytes():
             return size(len(content))

@@ -13,7 +13,7 @@ _UNITS = 3  # plots of how far the sources advanced
 
 
 @dataclass(slots=True)
-class Step:
+class TimelineStep:
     """Batches with neighbouring ids, of which some may be missing."""
 
     first: int
@@ -50,7 +50,7 @@ class Step:
 class Timeline:
     """The batches that were read."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[TimelineStep, ...]
     charts: tuple[Chart, ...]
     units: tuple[str, ...]
     batches: int
@@ -69,13 +69,13 @@ def timeline(checkpoint: Checkpoint, batches: Sequence[Batch]) -> Timeline | Non
     return Timeline(tuple(steps), charts, units, len(batches), len(checkpoint.offsets.ids) - len(batches))
 
 
-def _steps(batches: Sequence[Batch]) -> list[Step]:
+def _steps(batches: Sequence[Batch]) -> list[TimelineStep]:
     first, last = batches[0].batch_id, batches[-1].batch_id
     width = max(1, -(-(last - first + 1) // MOST_BARS))
-    return [Step(begin, min(begin + width - 1, last)) for begin in range(first, last + 1, width)]
+    return [TimelineStep(begin, min(begin + width - 1, last)) for begin in range(first, last + 1, width)]
 
 
-def _count(steps: Sequence[Step], batches: Iterable[Batch]) -> None:
+def _count(steps: Sequence[TimelineStep], batches: Iterable[Batch]) -> None:
     width = steps[0].last - steps[0].first + 1
     before: int | None = None
     for batch in batches:
@@ -96,7 +96,7 @@ def _count(steps: Sequence[Step], batches: Iterable[Batch]) -> None:
                 step.lag = max(0, batch.timestamp_ms - batch.watermark_ms) / 1000
 
 
-def _gaps(steps: Sequence[Step], missing: Iterable[tuple[int, int]]) -> None:
+def _gaps(steps: Sequence[TimelineStep], missing: Iterable[tuple[int, int]]) -> None:
     first, width = steps[0].first, steps[0].last - steps[0].first + 1
     for begin, end in missing:
         if end < first:
@@ -105,7 +105,7 @@ def _gaps(steps: Sequence[Step], missing: Iterable[tuple[int, int]]) -> None:
             step.missing += min(end, step.last) - max(begin, step.first) + 1
 
 
-def _charts(steps: Sequence[Step], units: Iterable[str]) -> Iterator[Chart]:
+def _charts(steps: Sequence[TimelineStep], units: Iterable[str]) -> Iterator[Chart]:
     slowest = [max(step.seconds) if step.seconds else None for step in steps]
     yield from _chart("Time since the batch before in the log", "the longest", steps, slowest, duration)
     for unit in units:
@@ -119,7 +119,11 @@ def _charts(steps: Sequence[Step], units: Iterable[str]) -> Iterator[Chart]:
 
 
 def _chart(
-    name: str, compared: str, steps: Sequence[Step], values: Sequence[float | None], shown: Callable[[float], str]
+    name: str,
+    compared: str,
+    steps: Sequence[TimelineStep],
+    values: Sequence[float | None],
+    shown: Callable[[float], str],
 ) -> Iterator[Chart]:
     known = [value for value in values if value is not None]
     highest = max(known, default=0)
@@ -136,7 +140,7 @@ def _chart(
     yield Chart(name, bars, shown(highest), str(steps[0].first), str(steps[-1].last), note)
 
 
-def _statuses(steps: Sequence[Step]) -> Chart:
+def _statuses(steps: Sequence[TimelineStep]) -> Chart:
     """Bars of three heights: committed low, gaps in the middle, and what is to be looked at high."""
     bars = []
     for step in steps:
@@ -162,6 +166,6 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes % 60} min" if hours < 48 else f"{days:,} d {hours % 24} h"
 
 
-def planned(step: Step) -> str:
+def planned(step: TimelineStep) -> str:
     """When its last batch was planned."""
     return instant(step.planned_ms) if step.planned_ms is not None else ""

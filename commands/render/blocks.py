@@ -110,7 +110,7 @@ class Cases:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FindingHead:
     """The first line of a finding."""
 
     severity: Severity
@@ -118,7 +118,7 @@ class Found:
     path: str = ""
 
 
-Block = Title | Headline | Heading | Item | Line | Command | Code | Table | Cases | Found
+Block = Title | Headline | Heading | Item | Line | Command | Code | Table | Cases | FindingHead
 Part = tuple[Block, ...]
 Page = tuple[Part, ...]
 

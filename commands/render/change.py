@@ -7,7 +7,7 @@ from typing import ClassVar, Generic, TypeVar, assert_never
 
 from ckpt.changes.apply import Receipt
 from ckpt.changes.plan import ChangePlan, First, Replay
-from ckpt.changes.steps import Content, Step
+from ckpt.changes.steps import FileContent, Step
 from ckpt.errors import DISK_FULL
 from ckpt.model import Json
 from ckpt.restart.forecast import Forecast
@@ -277,13 +277,13 @@ def next_command(text: str, command: str) -> Iterator[Block]:
 
 
 def _step_row(step: Step) -> tuple[str, ...]:
-    after = Content.of(step.after)
+    after = FileContent.of(step.after)
     size = "" if after is None else plural(after.size, "byte")
     return step.action, step.path, size, f"a copy of {step.source}" if step.source else ""
 
 
 def _step_entry(step: Step) -> dict[str, Json]:
-    before, after = Content.of(step.before), Content.of(step.after)
+    before, after = FileContent.of(step.before), FileContent.of(step.after)
     moved = after or before
     return {
         "action": step.action,
@@ -295,7 +295,7 @@ def _step_entry(step: Step) -> dict[str, Json]:
     }
 
 
-def _content_entry(content: Content | None) -> Json:
+def _content_entry(content: FileContent | None) -> Json:
     return None if content is None else {"bytes": content.size, "sha256": content.sha256}
 
 

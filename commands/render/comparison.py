@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from ckpt.migrate.comparison import Carried, Compared, Comparison, ComparisonVerdict, TwoWays
+from ckpt.migrate.comparison import Carried, Comparison, ComparisonVerdict, TwoWays, VersionComparison
 
 from ..arguments import as_options
 from .blocks import Block, Heading, Item, Line
@@ -29,7 +29,7 @@ def comparison_entry(found: Comparison | None) -> dict[str, object] | None:
     }
 
 
-def _compared_entry(one: Compared) -> dict[str, object]:
+def _compared_entry(one: VersionComparison) -> dict[str, object]:
     return {
         "operator": one.operator,
         "unit": one.unit,
@@ -86,11 +86,11 @@ def comparison_section(found: Comparison) -> Iterator[Block]:
         yield Item(f"not compared: {as_options(found.failed)}", 4, "  ")
 
 
-def _where(one: Compared | Carried) -> str:
+def _where(one: VersionComparison | Carried) -> str:
     return f"{one.unit} ({plural(len(one.partitions), 'partition')})"
 
 
-def _two_ways(one: Compared) -> str:
+def _two_ways(one: VersionComparison) -> str:
     logs = f"{one.older}.zip and changelogs {one.older + 1} to {one.version}"
     ways = f"{_where(one)}, batch {one.version - 1}, from {one.version}.zip and from {logs}"
     if not one.different:

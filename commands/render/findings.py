@@ -11,7 +11,7 @@ from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from ckpt.restart.findings import Asked, Severity
 from ckpt.texts import quoted_path
 
-from .blocks import Block, Found, Heading, Item, Line
+from .blocks import Block, FindingHead, Heading, Item, Line
 
 _PLACES = 3  # how many places of one finding are named
 _INDENT = 11
@@ -99,5 +99,5 @@ def _note(same: list[RatedFinding]) -> Iterator[Block]:
         yield Line(" " * _INDENT + f"and {len(same) - _PLACES} more: see -o json")
 
 
-def _found(judged: RatedFinding, path: str = "") -> Found:
-    return Found(judged.severity, f"{judged.finding.diagnosis.code} {judged.finding.diagnosis.name}", path)
+def _found(judged: RatedFinding, path: str = "") -> FindingHead:
+    return FindingHead(judged.severity, f"{judged.finding.diagnosis.code} {judged.finding.diagnosis.name}", path)

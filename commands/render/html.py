@@ -6,7 +6,7 @@ from ckpt.inspection.inspection import Inspection
 from ckpt.webpage.parts import inspection_page
 from ckpt.webpage.templates import document_page
 
-from .blocks import Block, Cases, Code, Command, Found, Heading, Headline, Item, Line, Page, Table, Title, Tone
+from .blocks import Block, Cases, Code, Command, FindingHead, Heading, Headline, Item, Line, Page, Table, Title, Tone
 from .text import printable
 
 _TONES = {Tone.GOOD: "good", Tone.NOTE: "note", Tone.WARNING: "warning", Tone.ERROR: "error", Tone.PLAIN: "note"}
@@ -44,7 +44,7 @@ def _described(block: Block) -> dict[str, Any]:
             return {"kind": "table", "rows": rows, "heads": heads}
         case Cases(rows):
             return {"kind": "table", "rows": rows, "heads": ()}
-        case Found(severity, name, path):
+        case FindingHead(severity, name, path):
             return {"kind": "found", "severity": severity.value, "name": name, "path": path}
         case _:
             assert_never(block)

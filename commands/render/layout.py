@@ -14,7 +14,7 @@ from .blocks import (
     Cases,
     Code,
     Command,
-    Found,
+    FindingHead,
     Heading,
     Headline,
     Item,
@@ -34,7 +34,7 @@ _KEPT = 3  # columns that a table keeps, however narrow the page is
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PageLayout:
     """How wide a page is, and whether it may be coloured."""
 
     width: int = 80
@@ -69,7 +69,7 @@ class Layout:
                 return self._table(block)
             case Cases(rows):
                 return "\n".join(self._cases(rows))
-            case Found():
+            case FindingHead():
                 return self._found(block)
             case _:
                 assert_never(block)
@@ -106,7 +106,7 @@ class Layout:
         name = len(printable(title.name))
         return "\n".join([self._paint(lines[0][:name], _BOLD) + lines[0][name:], *lines[1:]])
 
-    def _found(self, found: Found) -> str:
+    def _found(self, found: FindingHead) -> str:
         severity, path = f"{found.severity:8}", printable(found.path)
         after = f" {printable(found.name)}"
         label = f"  {self._paint(severity, _COLOURS[TONES[found.severity]])}{after}"
@@ -156,7 +156,7 @@ def _columns(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
     return textwrap.indent(tabulate(rows, headers=heads, tablefmt="plain", disable_numparse=True), "  ")
 
 
-def for_standard_output() -> Layout:
+def for_standard_output() -> PageLayout:
     """As wide as the terminal, up to 110 columns, and 80 where there is none."""
     width = min(shutil.get_terminal_size((80, 24)).columns, 110) if sys.stdout.isatty() else 80
-    return Layout(width, coloured())
+    return PageLayout(width, coloured())

@@ -73,7 +73,7 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
 
 
 @dataclass(frozen=True, slots=True)
-class ExportReport:
+class OffsetsExportReport:
     """What ``ckpt offsets export`` prints: the document, or for people what is in it."""
 
     found: Positions

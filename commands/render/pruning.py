@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckpt.changes.prune.plan import PrunePlan
-from ckpt.changes.prune.unneeded import Kind, Pruned
-from ckpt.changes.steps import Content, Step, sidecar
+from ckpt.changes.prune.unneeded import Pruned, PruneReason
+from ckpt.changes.steps import FileContent, Step, sidecar
 
 from .blocks import Block, Heading, Table
 from .change import ChangeReport
@@ -13,10 +13,10 @@ from .document import Document
 from .text import plural, size
 
 _WORDS = {
-    Kind.OLD_VERSION: "state of versions that no start needs",
-    Kind.KILLED_TASK: "state that a task wrote and no commit names",
-    Kind.ORPHAN: "SST files that no snapshot names",
-    Kind.TEMPORARY: "temporary files of interrupted writes",
+    PruneReason.OLD_VERSION: "state of versions that no start needs",
+    PruneReason.KILLED_TASK: "state that a task wrote and no commit names",
+    PruneReason.ORPHAN: "SST files that no snapshot names",
+    PruneReason.TEMPORARY: "temporary files of interrupted writes",
 }
 
 
@@ -86,5 +86,5 @@ class PruneReport(ChangeReport[PrunePlan]):
 
 
 def _size(step: Step) -> int:
-    content = Content.of(step.before)
+    content = FileContent.of(step.before)
     return content.size if content else 0

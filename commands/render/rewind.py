@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ckpt.changes.rewind.plan import Replayed, RewindPlan
-from ckpt.changes.steps import Content
+from ckpt.changes.steps import FileContent
 
 from .change import ChangeReport, start_anew
 from .document import Document
@@ -38,7 +38,7 @@ class RewindReport(ChangeReport[RewindPlan]):
         """What goes, and how much of it."""
         if self.plan.to_batch is None:
             return ""
-        gone = [content.size for step in self.plan.steps if (content := Content.of(step.before)) is not None]
+        gone = [content.size for step in self.plan.steps if (content := FileContent.of(step.before)) is not None]
         return f"{plural(len(gone), 'file')}, {size(sum(gone))}: {self.plan.why}"
 
     def options(self) -> str:

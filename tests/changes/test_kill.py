@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from ckpt.changes.plan import ChangePlan
-from ckpt.changes.steps import Action, Step
+from ckpt.changes.steps import FileAction, Step
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import inspect
 from ckpt.storage import open_storage
@@ -182,7 +182,7 @@ def test_an_undo_killed_anywhere_is_finished_by_another(pattern: str, scene: Mak
 
 def missing(step: Step, scene: Scene) -> bool:
     """Whether a file that is replaced is not there."""
-    return step.action is Action.REPLACE and not (scene.checkpoint / step.path).exists()
+    return step.action is FileAction.REPLACE and not (scene.checkpoint / step.path).exists()
 
 
 def performed(scene: Scene) -> None:

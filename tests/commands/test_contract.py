@@ -17,7 +17,7 @@ from ckpt.live.outlook import Fate, SourceOutcome
 from ckpt.migrate import changelog, comparison, provider
 from ckpt.migrate.handoff.starts import Begin
 from ckpt.migrate.transform import Api, TimeMode
-from ckpt.migrate.variables import Form
+from ckpt.migrate.variables import VariableForm
 from ckpt.model import Kind, Provider
 from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Outcome
@@ -164,7 +164,7 @@ def test_published_words_of_a_hand_over_and_a_switch_are_all_there_are() -> None
     written = contract.shapes("migrate transform-with-state")
     assert written["api"].words == {str(word) for word in Api}
     assert written["time_mode"].words == {str(word) for word in TimeMode}
-    assert written["variables[].form"].words == {str(word) for word in Form}
+    assert written["variables[].form"].words == {str(word) for word in VariableForm}
 
 
 NARROWER = ("migrate transform-with-state", "`--format`")  # the command itself refuses the other formats of an export

@@ -18,7 +18,7 @@ from commands.exits import Exit
 from commands.main import MODULES
 from commands.render import blocks
 from commands.render.blocks import Block, Page, TooWide
-from commands.render.layout import Layout
+from commands.render.layout import PageLayout
 from commands.report import Output, emit
 from tests.conftest import commands_of
 from tests.laws.hostile.test_secrets import HOLD_ONE, SECRET
@@ -76,7 +76,7 @@ def every_block(text: str) -> list[Block]:
         blocks.Code(text),
         *(blocks.Table(((text,) * 4,), (text,) * 4, wide) for wide in TooWide),
         blocks.Cases(((text, text),)),
-        blocks.Found(Severity.ERROR, text, text),
+        blocks.FindingHead(Severity.ERROR, text, text),
     ]
 
 
@@ -91,7 +91,7 @@ def test_there_is_a_block_of_each_kind() -> None:
 )
 @pytest.mark.parametrize("width", [20, 80])
 def test_text_of_a_page_is_escaped(block: Block, width: int) -> None:
-    text = Layout(width).text(((block,),))
+    text = PageLayout(width).text(((block,),))
 
     assert "b\\x07" in text or text == ""
     assert all(line.isprintable() for line in text.splitlines())

@@ -20,7 +20,7 @@ from ckpt.errors import CkptError
 from ckpt.migrate.generate.processor import processor_code
 from ckpt.migrate.generate.start import start_code
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform
-from ckpt.migrate.variables import Form, Variable
+from ckpt.migrate.variables import Variable, VariableForm
 from ckpt.spark.installed import pyspark_version
 from ckpt.spark.transform import write_transform
 from ckpt.versions import Spark
@@ -168,11 +168,11 @@ def held_by(variable: Variable, row: Any) -> Iterator[list[Any]]:
     else:
         held = row[variable.columns[0]]
         match variable.form:
-            case Form.VALUE if held is not None:
+            case VariableForm.VALUE if held is not None:
                 yield from [flat(held)] * (not variable.ttl or row[variable.expires] == _LATER)
-            case Form.LIST | Form.MAP if variable.ttl:
+            case VariableForm.LIST | VariableForm.MAP if variable.ttl:
                 yield from (flat(one)[:-1] for one in held if one["expires_at_ms"] == _LATER)
-            case Form.LIST | Form.MAP:
+            case VariableForm.LIST | VariableForm.MAP:
                 yield from map(flat, held)
 
 

@@ -18,7 +18,7 @@ from ckpt.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class StrategyDraft:
     """One strategy, not yet checked against a forecast."""
 
     strategy: Strategy
@@ -29,7 +29,7 @@ class Draft:
     why: str
 
 
-def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
+def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[StrategyDraft]:
     """Give the latest batch the predecessor that a synchronous start looks for.
 
     If that has to run, these are the offsets of the newest earlier batch that is committed and readable, so that no
@@ -57,7 +57,9 @@ def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
     steps = [*removals(storage, checkpoint.listing, between), *_above(checkpoint, storage, latest)]
     steps += _predecessor(checkpoint, storage, latest, latest if origin is None else origin)
     replay, why = _after_fill(checkpoint, latest, origin, above=above)
-    yield Draft(Strategy.FILL, tuple(steps), latest if committed else _or_minus_one(origin), latest, replay, why)
+    yield StrategyDraft(
+        Strategy.FILL, tuple(steps), latest if committed else _or_minus_one(origin), latest, replay, why
+    )
 
 
 def _newest_readable(checkpoint: Checkpoint) -> int:
@@ -126,7 +128,7 @@ def _after_fill(
     return tuple(replay), why
 
 
-def rewinds(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
+def rewinds(checkpoint: Checkpoint, storage: Storage) -> Iterator[StrategyDraft]:
     """Go back to a pair of consecutive batches, newest pair first.
 
     Raises NoWay, or StorageError where a file cannot be read.
@@ -143,7 +145,7 @@ def rewinds(checkpoint: Checkpoint, storage: Storage) -> Iterator[Draft]:
         steps = tuple(_above(checkpoint, storage, batch_id))
         replay = (Replay(first, source_ranges(offsets.readable(begin), end), finished=True),)
         pair = f"batches {batch_id - 1} and {batch_id} are" if batch_id else "batch 0 is"
-        yield Draft(Strategy.REWIND, steps, begin, logged, replay, f"{pair} the newest to go back to")
+        yield StrategyDraft(Strategy.REWIND, steps, begin, logged, replay, f"{pair} the newest to go back to")
 
 
 def _above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> Iterator[Step]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from ckpt.changes.async_gap.drafts import Draft, fills, rewinds
+from ckpt.changes.async_gap.drafts import StrategyDraft, fills, rewinds
 from ckpt.changes.async_gap.plan import RepairPlan, Strategy
 from ckpt.changes.async_gap.warnings import warnings
 from ckpt.changes.plan import FINISHED_AGAIN, NoWay, inspect_changed
@@ -20,7 +20,7 @@ from ckpt.restart.remedies import pair_below
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
-_DRAFTS: Mapping[Strategy, Callable[[Checkpoint, Storage], Iterator[Draft]]] = {
+_DRAFTS: Mapping[Strategy, Callable[[Checkpoint, Storage], Iterator[StrategyDraft]]] = {
     Strategy.FILL: fills,
     Strategy.REWIND: rewinds,
 }
@@ -86,7 +86,7 @@ def _first_that_runs(way: Strategy, found: Inspection, storage: Storage, version
     return RepairPlan(inspection=found, needed=True, strategy=way, refused=reason)
 
 
-def _checked(draft: Draft, found: Inspection, storage: Storage, versions: Sequence[Spark]) -> RepairPlan:
+def _checked(draft: StrategyDraft, found: Inspection, storage: Storage, versions: Sequence[Spark]) -> RepairPlan:
     """A draft checked against what Spark would do after it."""
     finished = any(one.finished for one in draft.replay)
     plan = RepairPlan(

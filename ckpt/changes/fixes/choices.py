@@ -49,7 +49,7 @@ class Cost(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class FixDraft:
     """One way, not yet checked."""
 
     name: WayName
@@ -62,14 +62,14 @@ class Draft:
     first: First = First.NOTHING
 
 
-def tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | None:
+def tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> FixDraft | None:
     """What costs no batch; None if there is nothing of it."""
     if not tidied:
         return None
     steps = tuple(step for one in tidied for step in one.steps)
     does = "; ".join(f"{one.what} ({len(one.steps)} {'file' if len(one.steps) == 1 else 'files'})" for one in tidied)
     if not any(one.of_later_batches for one in tidied):
-        return Draft(WayName.TIDY, does, Cost.NOTHING, steps)
+        return FixDraft(WayName.TIDY, does, Cost.NOTHING, steps)
     latest = checkpoint.offsets.latest
     assert latest is not None  # or nothing would be later
     ranges = source_ranges(checkpoint.offsets.readable(latest), None)
@@ -79,14 +79,14 @@ def tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | None:
         "then no row is read again."
     )
     replay = Replay(latest + 1, ranges, finished=True)
-    return Draft(WayName.TIDY, does, Cost.MAY_LOSE, steps, 1, (replay,), (END_FIRST, seen, copied), First.SINK)
+    return FixDraft(WayName.TIDY, does, Cost.MAY_LOSE, steps, 1, (replay,), (END_FIRST, seen, copied), First.SINK)
 
 
-Drafter = Callable[[Storage, Inspection, Sequence[Spark]], Draft | None]
+Drafter = Callable[[Storage, Inspection, Sequence[Spark]], FixDraft | None]
 """Drafts a way for what was read; None where it is not for such a checkpoint. Raises NoWay, StorageError."""
 
 
-def _fill(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> Draft | None:
+def _fill(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> FixDraft | None:
     plan = plan_repair(storage, Strategy.FILL, versions)
     if not plan.needed:
         return None
@@ -94,29 +94,29 @@ def _fill(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> Dra
         raise NoWay(plan.refused.removeprefix(f"{Strategy.FILL}: "))
     replay = plan.replay or ()
     cost = Cost.FINISHED_AGAIN if any(one.finished for one in replay) else Cost.UNFINISHED_AGAIN
-    return Draft(
+    return FixDraft(
         WayName.FILL, plan.why, cost if replay else Cost.NOTHING, plan.steps, len(replay), replay, plan.warnings
     )
 
 
-def _write_commit(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> Draft | None:
+def _write_commit(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> FixDraft | None:
     known = commit_again(found.checkpoint, storage)
     if known is None:
         return None
     batch, data = known
     path = f"{COMMITS}/{batch}"
     steps = tuple(writing(storage, found.checkpoint.listing, path, data))
-    return Draft(WayName.WRITE_COMMIT, f"{path} is written as its checksums say that it was", Cost.NOTHING, steps)
+    return FixDraft(WayName.WRITE_COMMIT, f"{path} is written as its checksums say that it was", Cost.NOTHING, steps)
 
 
-def _write_offsets(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> Draft | None:
+def _write_offsets(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> FixDraft | None:
     checkpoint = found.checkpoint
     way = offsets_again.offsets_again(checkpoint, storage)
     if way is None:
         return None
     first, last, end = way.batches[0], way.batches[-1], way.entry + len(way.batches)
     which = f"{OFFSETS}/{first}" if first == last else f"{OFFSETS}/{first} to {OFFSETS}/{last}"
-    draft = Draft(
+    draft = FixDraft(
         WayName.WRITE_OFFSETS,
         f"{which} as the log of the file source tells: each batch of this query reads one entry",
         Cost.NOTHING,
@@ -135,7 +135,7 @@ def _write_offsets(storage: Storage, found: Inspection, versions: Sequence[Spark
     )
 
 
-def _read_again(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> Draft | None:
+def _read_again(storage: Storage, found: Inspection, versions: Sequence[Spark]) -> FixDraft | None:
     checkpoint = found.checkpoint
     if checkpoint.stateful:
         return None
@@ -146,7 +146,7 @@ def _read_again(storage: Storage, found: Inspection, versions: Sequence[Spark]) 
     newest = offsets.readable(way.batches[-1])
     finished = len(way.batches) > 1 or way.batches[0] in commits  # a batch is planned when the one before is finished
     again = span("batch", way.batches[0], way.batches[-1])
-    return Draft(
+    return FixDraft(
         WayName.READ_AGAIN,
         f"{again} {'becomes' if len(way.batches) == 1 else 'become'} empty, and the rows after batch {way.origin} are "
         f"read again in batch {way.new}",
@@ -162,7 +162,7 @@ def _read_again(storage: Storage, found: Inspection, versions: Sequence[Spark]) 
     )
 
 
-def _back(replayed: Replayed, storage: Storage, found: Inspection, versions: Sequence[Spark]) -> Draft | None:
+def _back(replayed: Replayed, storage: Storage, found: Inspection, versions: Sequence[Spark]) -> FixDraft | None:
     """Go back by as few batches as there is a start after."""
     reason = "there is no batch to go back to"
     for batch in islice(_newest_first(found.checkpoint), _TRIES):
@@ -179,14 +179,14 @@ def _newest_first(checkpoint: Checkpoint) -> Iterator[int]:
     return (i for i in reversed(checkpoint.commits.ids) if i in checkpoint.offsets)
 
 
-def _as_draft(plan: RewindPlan, replayed: Replayed) -> Draft:
+def _as_draft(plan: RewindPlan, replayed: Replayed) -> FixDraft:
     again = plan.again
     assert again is not None
     how = "runs again over its range" if again.same else "is planned anew"
     cost = Cost.UNFINISHED_AGAIN
     if again.repeats:
         cost = Cost.MAY_LOSE if again.loses else Cost.FINISHED_AGAIN
-    return Draft(
+    return FixDraft(
         WayName.RUN_AGAIN if replayed is Replayed.SAME else WayName.PLAN_AGAIN,
         f"back to batch {again.kept}: batch {again.kept + 1} {how}",
         cost,

@@ -10,7 +10,7 @@ from typing import ClassVar, Unpack
 
 from ckpt.changes.apply import Receipt
 from ckpt.changes.check_fix import fails_on, runs_on, still_failing, trouble_left, why_not
-from ckpt.changes.fixes.choices import DRAFTERS, Cost, Draft, WayName, tidying
+from ckpt.changes.fixes.choices import DRAFTERS, Cost, FixDraft, WayName, tidying
 from ckpt.changes.fixes.tidy import Tidied, tidy
 from ckpt.changes.marking import marked
 from ckpt.changes.plan import FINISHED_AGAIN, NEVER_FINISHED, SINK_DROPS, ChangePlan, First, NoWay, inspect_changed
@@ -177,7 +177,7 @@ def _ways(storage: Storage, found: Inspection, tidied: tuple[Tidied, ...], versi
             yield _checked(storage, found, replace(draft, steps=(*done, *draft.steps), cost=cost), versions)
 
 
-def _checked(storage: Storage, found: Inspection, draft: Draft, versions: Sequence[Spark]) -> Way:
+def _checked(storage: Storage, found: Inspection, draft: FixDraft, versions: Sequence[Spark]) -> Way:
     """A way with the forecast of what it leads to; refused unless more starts run than now, and lose no batch."""
     after = inspect_changed(storage, found, draft.steps, versions)
     problem = why_not(after)

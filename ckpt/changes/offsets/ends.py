@@ -8,7 +8,7 @@ though its rows are thrown away, so that the end of L must not be before its sta
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ckpt.changes.offsets.requested import Wanted, as_json, names
+from ckpt.changes.offsets.requested import RequestedEnd, as_json, names
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.sources.offsets import (
     DeltaOffset,
@@ -50,16 +50,16 @@ class Moved:
     """One source with a new end."""
 
     place: Place
-    new: Wanted
+    new: RequestedEnd
     ahead: tuple[SourceRange, ...] = ()  # from the old end to the new one, where that is later
     back: tuple[SourceRange, ...] = ()  # from the new end to the old one, where that is earlier
     warnings: tuple[str, ...] = ()
 
 
-Rule = Callable[[Place, Wanted], Moved]
+Rule = Callable[[Place, RequestedEnd], Moved]
 
 
-def moved(place: Place, new: Wanted) -> Moved:
+def moved(place: Place, new: RequestedEnd) -> Moved:
     """What the new end of a source leads to. Raises NoWay."""
     if not place.committed and not place.start_known:
         raise NoWay(f"where batch {place.batch} begins is not in the log, so that nothing can be said of another end")
@@ -81,7 +81,7 @@ def rule_of(view: SourceView) -> Rule:
     return rule
 
 
-def _kafka(place: Place, new: Wanted) -> Moved:
+def _kafka(place: Place, new: RequestedEnd) -> Moved:
     was, to = _partitions(place.view.offset), _partitions(new.value)
     start = _partitions(place.start)
     old = {(new.renamed.get(topic, topic), partition): offset for (topic, partition), offset in was.items()}
@@ -123,7 +123,9 @@ def _must_name_all(
         raise NoWay("no partition is left: the source would be read again from its beginning")
 
 
-def _about_kafka(old: Mapping[tuple[str, int], int], to: Mapping[tuple[str, int], int], new: Wanted) -> Iterator[str]:
+def _about_kafka(
+    old: Mapping[tuple[str, int], int], to: Mapping[tuple[str, int], int], new: RequestedEnd
+) -> Iterator[str]:
     yield _UNSEEN
     for topic, name in new.renamed.items():
         yield (
@@ -147,14 +149,14 @@ def _about_kafka(old: Mapping[tuple[str, int], int], to: Mapping[tuple[str, int]
         yield f"The query must no longer subscribe to {one_line(', '.join(gone))}, or it reads that from its beginning."
 
 
-def _rate_micro_batch(place: Place, new: Wanted) -> Moved:
+def _rate_micro_batch(place: Place, new: RequestedEnd) -> Moved:
     old, to = _rows(place.view.offset), _rows(new.value)
     if not place.committed and to < _rows(place.start):
         raise NoWay(f"batch {place.batch} is planned and not committed, and begins at row {_rows(place.start)}")
     return _along(place, new, old, to)
 
 
-def _file(place: Place, new: Wanted) -> Moved:
+def _file(place: Place, new: RequestedEnd) -> Moved:
     """Spark class ``FileStreamSource``; the next batch takes every entry after the end at once."""
     old, to, start = (_entry(value) for value in (place.view.offset, new.value, place.start))
     newest = place.log.latest if place.log is not None else None
@@ -170,7 +172,7 @@ def _file(place: Place, new: Wanted) -> Moved:
     return _along(place, new, old, to)
 
 
-def _delta(place: Place, new: Wanted) -> Moved:
+def _delta(place: Place, new: RequestedEnd) -> Moved:
     """Spark class ``DeltaSource``."""
     old, to, start = decode(place.view.offset), decode(new.value), decode(place.start)
     assert isinstance(old, DeltaOffset)
@@ -191,7 +193,7 @@ def _delta(place: Place, new: Wanted) -> Moved:
     return Moved(place, new, found.ahead, found.back, (warning,))
 
 
-def _iceberg(place: Place, new: Wanted) -> Moved:
+def _iceberg(place: Place, new: RequestedEnd) -> Moved:
     """Iceberg class ``SparkMicroBatchStream``: the ids of snapshots say nothing of their order."""
     old, to = decode(place.view.offset), decode(new.value)
     assert isinstance(old, IcebergOffset)
@@ -233,7 +235,7 @@ def _must_fit(place: Place, old: DeltaOffset, to: DeltaOffset, value: Json) -> N
         raise NoWay(f"index {to.index} is inside a version, and ckpt cannot see its files: write {base}, its beginning")
 
 
-def _along(place: Place, new: Wanted, old: int, to: int) -> Moved:
+def _along(place: Place, new: RequestedEnd, old: int, to: int) -> Moved:
     """A source that goes along one line: ahead, rows are skipped; back, they are read again."""
     if to >= old:
         return Moved(place, new, ahead=(SourceRange(place.index, place.view.offset, new.value),) if to > old else ())

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Unpack
 from ckpt.changes.apply import Receipt
 from ckpt.changes.offsets.ends import rule_of
 from ckpt.changes.offsets.plan import OffsetsPlan, plan_offsets
-from ckpt.changes.offsets.requested import Wanted, parse_json, wanted
+from ckpt.changes.offsets.requested import RequestedEnd, parse_json, wanted
 from ckpt.changes.plan import NoWay
 from ckpt.changes.run import How, perform
 from ckpt.checkpoint.sources.offsets import KafkaOffset, SourceType, SourceView, decode
@@ -124,7 +124,7 @@ def import_offsets(
         raise UsageError("name the file that ckpt offsets export wrote")
     offsets = {} if document is None else _renamed(_parsed(document), topics or {})
 
-    def ask(views: Sequence[SourceView]) -> dict[int, Wanted]:
+    def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         return {view.index: _wanted(view, offsets, topics or {}) for view in _matched(views, offsets)}
 
     planner = partial(plan_offsets, ImportPlan, ask=ask, batch=batch, versions=versions)
@@ -202,7 +202,7 @@ def _matched(views: Sequence[SourceView], offsets: Mapping[int, _Imported]) -> S
     return [view for view in views if offsets[view.index].offset != view.offset]
 
 
-def _wanted(view: SourceView, offsets: Mapping[int, _Imported], topics: Mapping[str, str]) -> Wanted:
+def _wanted(view: SourceView, offsets: Mapping[int, _Imported], topics: Mapping[str, str]) -> RequestedEnd:
     rule_of(view)
     old = decode(view.offset)
     assert old is not None

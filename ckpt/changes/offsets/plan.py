@@ -10,7 +10,7 @@ from typing import ClassVar, TypeVar
 
 from ckpt.changes.check_fix import END_FIRST
 from ckpt.changes.offsets.ends import Moved, Place, moved, rule_of
-from ckpt.changes.offsets.requested import Wanted
+from ckpt.changes.offsets.requested import RequestedEnd
 from ckpt.changes.plan import FINISHED_AGAIN, STOP_FIRST, ChangePlan, NoWay, Replay, inspect_changed
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, unread_removals, writing
@@ -29,7 +29,7 @@ from ckpt.restart.sinks import DROPS, AboutSinks
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
-Ask = Callable[[Sequence[SourceView]], Mapping[int, Wanted]]
+Ask = Callable[[Sequence[SourceView]], Mapping[int, RequestedEnd]]
 """Which sources get which end; raises UsageError, or NoWay."""
 
 

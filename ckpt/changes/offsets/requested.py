@@ -28,7 +28,7 @@ _KEPT_FOR_READERS = {-1: "the end (latest)", -2: "the beginning (earliest)"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedEnd:
     """The new end of one source; of Kafka without the partitions that are to be left out."""
 
     value: Json
@@ -63,7 +63,7 @@ def parse_json(text: str, what: str) -> Json:
     return value
 
 
-def wanted(value: Json, like: Offset, what: str = "`to`") -> Wanted:
+def wanted(value: Json, like: Offset, what: str = "`to`") -> RequestedEnd:
     """A new end for a source that is at ``like``.
 
     Raises UsageError, which begins with ``what``, where it is no offset of that kind of source.
@@ -71,10 +71,10 @@ def wanted(value: Json, like: Offset, what: str = "`to`") -> Wanted:
     if isinstance(like, KafkaOffset):
         return _kafka(value, what)
     _must_be(like, value, what)
-    return Wanted(value)
+    return RequestedEnd(value)
 
 
-def shifted(like: Offset, shifts: Sequence[str]) -> Wanted:
+def shifted(like: Offset, shifts: Sequence[str]) -> RequestedEnd:
     """The end of a Kafka source, with some partitions moved: ``topic/partition=+n`` or ``-n``. Raises UsageError."""
     if not isinstance(like, KafkaOffset):
         raise UsageError("`shift` moves partitions of Kafka, and this source is not Kafka: give its offset with `to`")
@@ -93,7 +93,7 @@ def shifted(like: Offset, shifts: Sequence[str]) -> Wanted:
             raise UsageError(
                 f"`shift` {one_line(word)} leads to {moved[part]}: the partition is at {like.partitions[part]}"
             )
-    return Wanted(as_json(moved))
+    return RequestedEnd(as_json(moved))
 
 
 def as_json(partitions: Mapping[tuple[str, int], int]) -> dict[str, Json]:
@@ -111,7 +111,7 @@ def names(parts: Sequence[tuple[str, int]] | Mapping[tuple[str, int], int], most
     return one_line(", ".join(shown[:most]) + more)
 
 
-def _kafka(value: Json, what: str) -> Wanted:
+def _kafka(value: Json, what: str) -> RequestedEnd:
     if not isinstance(value, dict) or not value:
         raise UsageError(f'{what} is not offsets of Kafka, such as {{"topic":{{"0":12}}}}: {_shown(value)}')
     kept: dict[tuple[str, int], int] = {}
@@ -126,7 +126,7 @@ def _kafka(value: Json, what: str) -> Wanted:
                 left_out.add((topic, int(key)))
             else:
                 kept[topic, int(key)] = _kafka_offset(f"{one_line(topic)}/{key}", offset, what)
-    return Wanted(as_json(kept), frozenset(left_out))
+    return RequestedEnd(as_json(kept), frozenset(left_out))
 
 
 def _kafka_offset(where: str, offset: Json, what: str) -> int:

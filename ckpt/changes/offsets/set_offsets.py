@@ -5,7 +5,7 @@ from typing import Unpack
 
 from ckpt.changes.apply import Receipt
 from ckpt.changes.offsets.plan import OffsetsPlan, chosen, plan_offsets
-from ckpt.changes.offsets.requested import Wanted, parse_json, shifted, wanted
+from ckpt.changes.offsets.requested import RequestedEnd, parse_json, shifted, wanted
 from ckpt.changes.run import How, perform
 from ckpt.changes.sink import for_sink
 from ckpt.checkpoint.sources.offsets import SourceView, decode
@@ -54,7 +54,7 @@ def set_offsets(
         raise UsageError("say where the next batch begins: give `to` or `shift`, one of the two")
     value = None if to is None else parse_json(to, "`to`")
 
-    def ask(views: Sequence[SourceView]) -> dict[int, Wanted]:
+    def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         view = chosen(views, source)
         old = decode(view.offset)
         assert old is not None

@@ -24,7 +24,7 @@ from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.storage import Listing
 
 
-class Kind(StrEnum):
+class PruneReason(StrEnum):
     """Why nothing needs a file."""
 
     OLD_VERSION = "old-version"  # state before any version that a restart can load
@@ -37,7 +37,7 @@ class Kind(StrEnum):
 class Pruned:
     """Files of one kind that may go."""
 
-    kind: Kind
+    kind: PruneReason
     paths: tuple[str, ...]  # without their hidden checksum files; in the order in which they may go
 
 
@@ -71,10 +71,12 @@ def unneeded_files(checkpoint: Checkpoint, oldest: int) -> Step[tuple[Pruned, ..
         for path in orphans(checkpoint.listing, place, {*old[place], *strays[place]}, seen.snapshots) or ()
     ]
     found = (
-        Pruned(Kind.OLD_VERSION, tuple(f"{place.folder}/{name}" for place, names in old.items() for name in names)),
-        Pruned(Kind.KILLED_TASK, tuple(f"{place.folder}/{name}" for place in kept for name in strays[place])),
-        Pruned(Kind.ORPHAN, tuple(path for path in loose if not path.endswith(".tmp"))),
-        Pruned(Kind.TEMPORARY, tuple(temporary_files(checkpoint.listing))),
+        Pruned(
+            PruneReason.OLD_VERSION, tuple(f"{place.folder}/{name}" for place, names in old.items() for name in names)
+        ),
+        Pruned(PruneReason.KILLED_TASK, tuple(f"{place.folder}/{name}" for place in kept for name in strays[place])),
+        Pruned(PruneReason.ORPHAN, tuple(path for path in loose if not path.endswith(".tmp"))),
+        Pruned(PruneReason.TEMPORARY, tuple(temporary_files(checkpoint.listing))),
     )
     return tuple(one for one in found if one.paths)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from ckpt.errors import UsageError
 from ckpt.storage.base import one_line
-from ckpt.storage.locations import SCHEMES, Family, family, local_path, without_keys
+from ckpt.storage.locations import SCHEMES, SchemeFamily, family, local_path, without_keys
 from ckpt.texts import masked
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//[^/]*)?(/.*)?", re.S)
@@ -59,9 +59,9 @@ def default_root(uri: str, recorded: Iterable[str]) -> str:
     like = next((one for one in spelled if family(one) == family(scheme)), scheme)
     authority = rest.removeprefix("//").partition("/")[0]
     known = like in SCHEMES and SCHEMES[like].hadoop == like
-    if not known or (family(like) == Family.AZURE and "@" not in authority):
+    if not known or (family(like) == SchemeFamily.AZURE and "@" not in authority):
         raise UsageError(f"{one_line(uri)} is how ckpt opens it: {_NAME_IT} (such as s3a://bucket/path)")
-    if family(like) == Family.S3:
+    if family(like) == SchemeFamily.S3:
         rest = without_keys(rest)
     return root_of(f"{like}:{rest}")
 

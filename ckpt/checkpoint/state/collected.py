@@ -12,7 +12,7 @@ from ckpt.storage.base import Listing
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CollectedState:
     """What the listing, the logs and the small files say, and what came of checking the files to be loaded."""
 
     listing: Listing

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from ckpt.checkpoint.state.collected import Found
+from ckpt.checkpoint.state.collected import CollectedState
 from ckpt.checkpoint.state.folders import STATE, OperatorFolder, lies_elsewhere
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.model import DamageKind, Operator, OperatorMetadata, StateDamage, Unreadable
@@ -13,7 +13,7 @@ _NAMED = 1000  # operators, and partitions of a store, that are named where they
 _METADATA_GONE = "STDS_FAILED_TO_READ_OPERATOR_METADATA"
 
 
-def find_damages(found: Found, operators: tuple[Operator, ...]) -> Iterator[StateDamage]:
+def find_damages(found: CollectedState, operators: tuple[Operator, ...]) -> Iterator[StateDamage]:
     """What is wrong with the needed version, in the order in which Spark comes to it."""
     context = found.context
     version = context.needed_version
@@ -57,7 +57,7 @@ def find_damages(found: Found, operators: tuple[Operator, ...]) -> Iterator[Stat
         yield from sorted(damages, key=lambda damage: (damage.partition or 0, damage.store or ""))
 
 
-def _lost_metadata(found: Found, operator: Operator, version: int) -> Iterator[StateDamage]:
+def _lost_metadata(found: CollectedState, operator: Operator, version: int) -> Iterator[StateDamage]:
     """Only operator metadata leads transformWithState to its schemas (``OperatorStateMetadataV2Reader``)."""
     folder = f"{STATE}/{operator.id}"
     metadata = found.described[operator.id].metadata
@@ -70,7 +70,7 @@ def _lost_metadata(found: Found, operator: Operator, version: int) -> Iterator[S
         yield replace(damage, detail="the operator metadata is missing", says=_METADATA_GONE)
 
 
-def _lost_schemas(found: Found, operator: Operator, version: int) -> Iterator[StateDamage]:
+def _lost_schemas(found: CollectedState, operator: Operator, version: int) -> Iterator[StateDamage]:
     """Schema files that operator metadata names in this checkpoint, and that are not there (transformWithState)."""
     for recorded in operator.schema_paths:
         path = f"{STATE}/{operator.id}/" + recorded.rpartition(f"/{STATE}/{operator.id}/")[2]

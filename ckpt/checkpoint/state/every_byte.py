@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ckpt.checkpoint.state.collected import Found
+from ckpt.checkpoint.state.collected import CollectedState
 from ckpt.checkpoint.state.file_ends import Verdict
 from ckpt.checkpoint.state.folders import SSTS, StoreNames, StorePartition
 from ckpt.checkpoint.state.load import Load, is_serious, sst_verdicts
@@ -11,7 +11,7 @@ from ckpt.model import DamageKind, EveryByte, FileDamage, StateDamage, StateFile
 _AS_WRITTEN = (DamageKind.VERSION_1, DamageKind.VERSION_2, DamageKind.BLOCKED)  # the bytes are what they were
 
 
-def usable_names(found: Found, place: StorePartition, load: Load | None) -> StoreNames:
+def usable_names(found: CollectedState, place: StorePartition, load: Load | None) -> StoreNames:
     """The names in a store's folder, without those of files that were seen to be damaged."""
     names = place.names if load is None else load.usable
     if not found.seen.files:
@@ -29,7 +29,7 @@ def usable_names(found: Found, place: StorePartition, load: Load | None) -> Stor
     return names.without(bad) if bad else names
 
 
-def every_byte(found: Found, damages: tuple[StateDamage, ...]) -> EveryByte | None:
+def every_byte(found: CollectedState, damages: tuple[StateDamage, ...]) -> EveryByte | None:
     """All that is damaged, where every byte was read."""
     seen = found.seen
     if not seen.files:
@@ -51,7 +51,7 @@ def every_byte(found: Found, damages: tuple[StateDamage, ...]) -> EveryByte | No
     )
 
 
-def _others(found: Found) -> Iterator[tuple[str, Verdict]]:
+def _others(found: CollectedState) -> Iterator[tuple[str, Verdict]]:
     """What is wrong with files, whether the next start loads them or not."""
     yield from ((path, verdict) for path, verdict in found.seen.wrong.items() if found.listing.info(path))
     for folder in found.folders:
@@ -64,7 +64,7 @@ def _others(found: Found) -> Iterator[tuple[str, Verdict]]:
             yield file.path, Verdict(DamageKind.UNREADABLE, file.reason)
 
 
-def _ssts(found: Found, place: StorePartition, name: str) -> Iterator[tuple[str, Verdict]]:
+def _ssts(found: CollectedState, place: StorePartition, name: str) -> Iterator[tuple[str, Verdict]]:
     """What is wrong with the SST files that a zip names."""
     recorded = found.seen.snapshots.get(f"{place.folder}/{name}")
     if recorded is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ckpt.checkpoint.state.collected import Found
+from ckpt.checkpoint.state.collected import CollectedState
 from ckpt.checkpoint.state.context import Context
 from ckpt.checkpoint.state.damages import find_damages
 from ckpt.checkpoint.state.descriptions import Description
@@ -30,7 +30,7 @@ from ckpt.model import (
 from ckpt.storage.base import Listing
 
 
-def assemble(found: Found) -> StateInventory:
+def assemble(found: CollectedState) -> StateInventory:
     """Build the inventory."""
     context = found.context
     by_place = {load.place: load for load in found.loads.all}
@@ -77,7 +77,7 @@ def _provider(context: Context, places: list[StorePartition]) -> Provider:
     return Provider.ROCKSDB if StateFileKind.CHANGELOG in kinds else Provider.HDFS
 
 
-def _operator(found: Found, folder: OperatorFolder, loads: Mapping[StorePartition, Load]) -> Operator:
+def _operator(found: CollectedState, folder: OperatorFolder, loads: Mapping[StorePartition, Load]) -> Operator:
     description = found.described[folder.id]
     metadata = description.known
     expected = _expected_partitions(folder, description, found.context)
@@ -131,7 +131,7 @@ def _has_no_key(schema: Json) -> bool:
 
 
 def _store(
-    found: Found, folder: OperatorFolder, name: str, expected: int | None, loads: Mapping[StorePartition, Load]
+    found: CollectedState, folder: OperatorFolder, name: str, expected: int | None, loads: Mapping[StorePartition, Load]
 ) -> Store:
     listing, context = found.listing, found.context
     metadata = found.described[folder.id].known

@@ -5,7 +5,7 @@ handful of rounds of requests: metadata, schemas and tails at once, and more onl
 """
 
 from ckpt.checkpoint.checkpoint import Log
-from ckpt.checkpoint.state.collected import Found
+from ckpt.checkpoint.state.collected import CollectedState
 from ckpt.checkpoint.state.context import context_of
 from ckpt.checkpoint.state.descriptions import describe
 from ckpt.checkpoint.state.file_ends import NOTHING, Verified
@@ -62,4 +62,4 @@ def read_state(
         load_stores(listing, targets, context.codec or LZ4, most_tails, seen, whole_files=whole_files),
         read_oldest_zips(targets, most_tails // _TAILS_FOR_EACH_ZIP),
     )
-    return assemble(Found(listing, context, operators, described, loads, oldest, uri, seen))
+    return assemble(CollectedState(listing, context, operators, described, loads, oldest, uri, seen))

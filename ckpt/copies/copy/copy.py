@@ -9,7 +9,7 @@ from functools import partial
 from ckpt.changes.steps import Changed, sidecar
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.copies.copy.pieces import Pieces, is_large
+from ckpt.copies.copy.pieces import FilePieces, is_large
 from ckpt.copies.copy.placing import AT_ONCE, Placing, check_apart, incomplete, open_new, options_for
 from ckpt.copies.copy.selection import Selection, select
 from ckpt.errors import NotFound, StorageError
@@ -165,16 +165,16 @@ def _small(selection: Selection, storage: Storage, *, sidecars: bool) -> dict[st
     return {path: data for path, data in found.items() if (old := selection.old_batch(path)) is None or old > lost}
 
 
-def _read(storage: Storage, listing: Listing, paths: Sequence[str]) -> dict[str, bytes | Pieces]:
+def _read(storage: Storage, listing: Listing, paths: Sequence[str]) -> dict[str, bytes | FilePieces]:
     """Whole files, and large ones as they can be read. Raises NotFound, or StorageError."""
-    found: dict[str, bytes | Pieces] = {}
+    found: dict[str, bytes | FilePieces] = {}
     large = {path: info for path in paths if (info := listing.info(path)) and is_large(info)}
     whole = [path for path in paths if path not in large]
     for path, answer in zip(whole, storage.read_many([ReadRequest(path) for path in whole]), strict=True):
         if isinstance(answer, StorageError):
             raise answer
         found[path] = answer
-    return found | {path: Pieces(storage, path, info) for path, info in large.items()}
+    return found | {path: FilePieces(storage, path, info) for path, info in large.items()}
 
 
 def _with_new_id() -> dict[str, bytes]:

@@ -9,7 +9,7 @@ from ckpt.storage.base import PIECE, one_line
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class FilePieces:
     """The content of a file, as it was listed; each iteration reads it anew."""
 
     storage: Storage

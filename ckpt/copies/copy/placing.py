@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from ckpt.copies.copy.pieces import Pieces
+from ckpt.copies.copy.pieces import FilePieces
 from ckpt.errors import CkptError, StorageError, UsageError
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.storage import Storage, open_storage
@@ -54,7 +54,7 @@ class Placing:
         self.writer.replace(self._newest, data, UNFINISHED, self.attributes(self._newest))
         self.sizes[self._newest], self._finished = len(data), data
 
-    def put(self, files: Mapping[str, bytes | Pieces]) -> None:
+    def put(self, files: Mapping[str, bytes | FilePieces]) -> None:
         """Write files, and the folders that they are in; several at a time. Raises StorageError."""
         for path, data in files.items():
             self._make_folder(path.rpartition("/")[0])
@@ -93,9 +93,9 @@ class Placing:
         wrong = sorted(path for path in there.keys() | self.sizes if there.get(path) != self.sizes.get(path))
         return f"{wrong[0]} is not as it was written: something else is writing there" if wrong else None
 
-    def _create(self, path: str, data: bytes | Pieces) -> None:
+    def _create(self, path: str, data: bytes | FilePieces) -> None:
         try:
-            if isinstance(data, Pieces):
+            if isinstance(data, FilePieces):
                 self.writer.create_from(path, data, self.attributes(path))
             else:
                 self.writer.create(path, data, self.attributes(path))

@@ -25,7 +25,7 @@ _LENGTH = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class StoreContent:
     """What one store or column family holds."""
 
     name: str
@@ -35,7 +35,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class UnitRows:
     """The rows of a unit, as ``ckpt.copies.fill.frames`` gives them."""
 
     unit: StateUnit
@@ -44,8 +44,8 @@ class Rows:
 
 
 def contents_of(
-    rows: Rows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows = versioned
-) -> Iterator[Content]:
+    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows = versioned
+) -> Iterator[StoreContent]:
     """Everything that is stored for a unit. Raises Misfit.
 
     Args:
@@ -66,18 +66,18 @@ def contents_of(
             key, own, value = rows.columns
             name = rows.unit.variable or ""
             both = struct(schemas[name][0], [key, own], _all(len(key)))
-            yield Content(name, both, value, unique=True)
+            yield StoreContent(name, both, value, unique=True)
             if rows.unit.ttl:
                 yield _index(name, schemas, both, _times(name, value))
         case UnitKind.VALUE:
             key, value = rows.columns
             name = rows.unit.variable or ""
-            yield Content(name, key, value, unique=True)
+            yield StoreContent(name, key, value, unique=True)
             if rows.unit.ttl:
                 yield _index(name, schemas, key, _times(name, value))
         case _:
             key, value = rows.columns
-            yield Content(rows.unit.stores[0], key, value, unique=True)
+            yield StoreContent(rows.unit.stores[0], key, value, unique=True)
 
 
 def _all(count: int) -> Any:
@@ -98,23 +98,25 @@ def _times(variable: str, values: Any) -> Any:
     return found
 
 
-def _index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: Any, times: Any) -> Content:
+def _index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: Any, times: Any) -> StoreContent:
     """What expires, by time."""
     name = f"$ttl_{variable}"
     key, value = schemas[name]
-    return Content(name, struct(key, [times, keys], _all(len(keys))), _nothing(value, len(keys)))
+    return StoreContent(name, struct(key, [times, keys], _all(len(keys))), _nothing(value, len(keys)))
 
 
-def _timers(rows: Rows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[Content]:
+def _timers(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
     key, times = rows.columns
     name = next((one for one in schemas if one.endswith("_keyToTimestamp")), "_keyToTimestamp")
     index = name.replace("_keyToTimestamp", "_timestampToKey")
     for own, columns in ((name, [key, times]), (index, [times, key])):
         kind, value = schemas[own]
-        yield Content(own, struct(kind, columns, _all(len(key))), _nothing(value, len(key)), unique=True)
+        yield StoreContent(own, struct(kind, columns, _all(len(key))), _nothing(value, len(key)), unique=True)
 
 
-def _list(rows: Rows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows) -> Iterator[Content]:
+def _list(
+    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
+) -> Iterator[StoreContent]:
     """A list is one value, its elements in the order of the rows; also how many it has, and when the first expires."""
     name = rows.unit.variable or ""
     keys, elements = rows.columns
@@ -123,18 +125,18 @@ def _list(rows: Rows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes
     found: list[list[bytes]] = [[] for _ in first]
     for group, row in zip(groups.tolist(), make(schemas[name][1], elements, True), strict=True):
         found[group].append(len(row).to_bytes(_LENGTH, "little") + row)
-    yield Content(name, own, [delimiter.join(parts) for parts in found])
+    yield StoreContent(name, own, [delimiter.join(parts) for parts in found])
     counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
     counter = f"$count_{name}" if f"$count_{name}" in schemas else f"$rowCounter_{name}"
     if counter in schemas:
-        yield Content(counter, own, struct(schemas[counter][1], [counts], _all(len(own))))
+        yield StoreContent(counter, own, struct(schemas[counter][1], [counts], _all(len(own))))
     if rows.unit.ttl:
         times: Any = np.full(len(first), np.iinfo(np.int64).max)
         np.minimum.at(times, groups, np.asarray(_times(name, elements)))
         least = whole(pa.int64(), times)
         yield _index(name, schemas, own, least)
         kind = schemas[f"$min_{name}"][1]
-        yield Content(f"$min_{name}", own, struct(kind, [least], _all(len(own))))
+        yield StoreContent(f"$min_{name}", own, struct(kind, [least], _all(len(own))))
 
 
 def _grouped(keys: Any) -> tuple[Any, Any]:
@@ -147,7 +149,7 @@ def _grouped(keys: Any) -> tuple[Any, Any]:
     return place[inverse] if len(keys) else inverse, first[order]
 
 
-def _side(rows: Rows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[Content]:
+def _side(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
     """The rows of a key have numbers from 0 on, and how many there are is kept beside them."""
     keys, values = rows.columns
     name = rows.unit.buffer.name if rows.unit.buffer else ""
@@ -156,8 +158,8 @@ def _side(rows: Rows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[Cont
     kind, value = schemas[name]
     indexed = struct(kind, [*keys.flatten(), numbers], _all(len(keys)))
     own = values if rows.matched is None else struct(value, [*values.flatten(), rows.matched], _all(len(keys)))
-    yield Content(name, indexed, own)
+    yield StoreContent(name, indexed, own)
     counter = f"{rows.unit.side}-keyToNumValues"
     counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
     there = keys.take(whole(pa.int64(), first))
-    yield Content(counter, there, struct(schemas[counter][1], [counts], _all(len(there))))
+    yield StoreContent(counter, there, struct(schemas[counter][1], [counts], _all(len(there))))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt import settings
-from ckpt.copies.fill.contents import Content, Rows, contents_of
+from ckpt.copies.fill.contents import StoreContent, UnitRows, contents_of
 from ckpt.copies.fill.errors import Misfit
 from ckpt.copies.fill.fitting import lists_of, struct
 from ckpt.copies.fill.join_matches import matched_of
@@ -69,7 +69,9 @@ class Filling:
     only: int | None = None  # the partition that has all of these rows
     counts: dict[str, int] = field(default_factory=dict)  # rows of each unit that was filled, by label
     numbers: dict[tuple[int, str], Families] = field(default_factory=dict)  # of column families, by store
-    _filled: dict[int, dict[str, list[tuple[Taken, Content]]]] = field(default_factory=dict)  # of the operator at hand
+    _filled: dict[int, dict[str, list[tuple[Taken, StoreContent]]]] = field(
+        default_factory=dict
+    )  # of the operator at hand
 
     def files(self, state: NewState) -> Iterator[Mapping[str, bytes]]:
         """The files of each store in each partition. Raises CkptError."""
@@ -106,7 +108,7 @@ class Filling:
         order, starts = division(np.concatenate(places), count)
         return together(found).take(order), starts, families
 
-    def _of(self, operator: Operator) -> dict[str, list[tuple[Taken, Content]]]:
+    def _of(self, operator: Operator) -> dict[str, list[tuple[Taken, StoreContent]]]:
         """What is stored for an operator, by store or family."""
         if operator.id not in self._filled:
             self._filled.clear()
@@ -119,13 +121,13 @@ class Filling:
                         found.setdefault(content.name, []).append((rows, content))
         return self._filled[operator.id]
 
-    def _listed(self, operator: Operator, rows: Taken) -> list[Content]:
+    def _listed(self, operator: Operator, rows: Taken) -> list[StoreContent]:
         try:
             return list(self._contents(operator, rows))
         except KeyError as missing:
             raise Undecodable(f"{rows.unit.label}: no state schema describes {missing.args[0]}") from None
 
-    def _contents(self, operator: Operator, rows: Taken) -> Iterator[Content]:
+    def _contents(self, operator: Operator, rows: Taken) -> Iterator[StoreContent]:
         schemas = {name: (one.key, one.value) for store in operator.stores for name, one in _stored(store).items()}
         columns = _as_keys(operator, rows)
         must_agree(operator, self.chosen.recorded, rows.unit, columns)
@@ -134,7 +136,7 @@ class Filling:
             same = self.found.old.partitions == self.found.new.partitions
             matched = matched_of(self.chosen, rows.unit, columns, rows.matched, self.only if same else None)
         delimiter = delimiter_of(self.chosen.recorded)
-        yield from contents_of(Rows(rows.unit, columns, matched), schemas, delimiter, self._makes(operator))
+        yield from contents_of(UnitRows(rows.unit, columns, matched), schemas, delimiter, self._makes(operator))
 
     def _makes(self, operator: Operator, how: _Stored | None = None) -> MakeRows:
         """What makes rows for RocksDB. Raises Undecodable."""
@@ -144,7 +146,9 @@ class Filling:
             raise Undecodable(f"operator {operator.id}: its state schema has changed, and is encoded as Avro")
         return avro_writer.rows
 
-    def _pairs(self, how: _Stored, rows: Taken, content: Content, make: MakeRows) -> tuple[list[bytes], list[bytes]]:
+    def _pairs(
+        self, how: _Stored, rows: Taken, content: StoreContent, make: MakeRows
+    ) -> tuple[list[bytes], list[bytes]]:
         """Keys without the number of their family, and values."""
         bare = self.found.new.provider is Provider.HDFS
         own = content.keys
@@ -156,7 +160,7 @@ class Filling:
             values = rows_from(how.value, values).to_list() if bare else make(how.value, values, True)
         return keys, values
 
-    def _places(self, operator: Operator, store: Store, how: _Stored, content: Content, count: int) -> Any:
+    def _places(self, operator: Operator, store: Store, how: _Stored, content: StoreContent, count: int) -> Any:
         """The partition of each row, as an int64 array."""
         if is_single(operator, store):
             return np.zeros(len(content.keys), np.int64)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ckpt.copies.fill.errors import Misfit
 from ckpt.formats.rows.arrow import validity
-from ckpt.formats.rows.types import Shape, arrow_type, own_type, shape_of
+from ckpt.formats.rows.types import TypeShape, arrow_type, own_type, shape_of
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.state.reading.columns import type_names
@@ -39,7 +39,7 @@ def fitted(kind: Json, array: Any, rows: Any, name: str) -> Any:
         array = array.dictionary_decode()
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), arrow_type(kind))
-    if shape_of(kind) is Shape.NESTED and isinstance(kind, dict):
+    if shape_of(kind) is TypeShape.NESTED and isinstance(kind, dict):
         return _nested(kind, array, rows, name)
     return _simple(kind, array, rows, name)
 

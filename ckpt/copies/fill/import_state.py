@@ -19,7 +19,7 @@ from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, planned, stores_of
 from ckpt.copies.rewrite.writing import Making, NewState, Watcher, check_form
 from ckpt.errors import CkptError
 from ckpt.state.native.show import count_state
-from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.storage.base import one_line
 
@@ -161,7 +161,7 @@ class _New:
         form, into = self.form, self.into
         check_apart(self.like, into)
         check_form(form.provider, form.partitions, form.format_version)
-        chosen = choose(Question(self.like, Wanted(), all_units=True), options_for(self.like, self.options))
+        chosen = choose(Question(self.like, RequestedPart(), all_units=True), options_for(self.like, self.options))
         selection = select(chosen.storage, into, chosen.moment.batch)
         kept = (form.provider, form.partitions, form.format_version)
         found = planned(chosen, selection, into, *kept, new_id=form.new_id, of_values=True)

@@ -23,7 +23,7 @@ from ckpt.formats.types import struct_of
 from ckpt.model import Operator
 from ckpt.state.native.batches import columns_of as columns_of_unit
 from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries
-from ckpt.state.native.layout import Layout, layout_of
+from ckpt.state.native.layout import UnitLayout, layout_of
 from ckpt.state.native.shapes import flat, flat_schema, raw
 from ckpt.state.reading.columns import Column as FlatColumn
 from ckpt.state.reading.columns import Columns, flat_columns
@@ -36,7 +36,7 @@ class Encoded(Protocol):
 
     def __len__(self) -> int: ...
 
-    def entries(self, layout: Layout, partition: int) -> Entries:
+    def entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Keys and values, decoded."""
 
 
@@ -48,7 +48,7 @@ class Filter:
     columns: Columns  # that it uses
     missing: tuple[str, ...]  # that it uses, and the operator does not have: then all rows are kept
     unit: StateUnit | None  # whose rows are judged one by one; None: keys are, with all they have
-    layout: Layout | None  # of the unit
+    layout: UnitLayout | None  # of the unit
 
     @property
     def applies(self) -> bool:

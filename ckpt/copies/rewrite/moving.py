@@ -33,7 +33,7 @@ from ckpt.state.native.layout import delimiter_of
 from ckpt.state.native.partitions import processes_for
 from ckpt.state.native.store_files import StoreFiles, files_of
 from ckpt.state.native.temporary import no_room, temporary
-from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 
 _HEAD = struct.Struct(">BI")  # of a message: what it is, and the bytes of a path
@@ -71,7 +71,7 @@ class Move:
     @classmethod
     def opened(cls, place: Any) -> Self:
         """The same in another process; ``place`` is what ``place`` gives."""
-        question = Question(place["uri"], Wanted(), all_units=True, batch=place["batch"])
+        question = Question(place["uri"], RequestedPart(), all_units=True, batch=place["batch"])
         chosen = choose(question, place["options"])
         keys, ids = tuple(place["keys"]), {int(one): of for one, of in place["ids"].items()}
         state = NewState(Provider(place["provider"]), place["partitions"], place["batch"], ids)

@@ -17,7 +17,7 @@ from ckpt.copies.rewrite.stores import Tally
 from ckpt.copies.rewrite.writing import Making, Watcher, check_form
 from ckpt.errors import UsageError
 from ckpt.state.native.layout import layout_of
-from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 
 
@@ -80,7 +80,7 @@ def rewrite_checkpoint(
     if where is not None and drop_keys:
         raise UsageError("`where` or `drop_keys`: not both")
     keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
-    chosen = choose(Question(uri, Wanted(), all_units=True), options_for(uri, options))
+    chosen = choose(Question(uri, RequestedPart(), all_units=True), options_for(uri, options))
     selection = select(chosen.storage, into, chosen.moment.batch)
     found = planned(chosen, selection, into, provider, partitions, format_version, keys, where, new_id=new_id)
     if plan or found.refused:

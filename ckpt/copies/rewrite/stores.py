@@ -28,7 +28,7 @@ from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.state.native import hdfs, rocksdb
 from ckpt.state.native.entries import Entries, decoded_bytes, decoded_rows, elements
-from ckpt.state.native.layout import Layout
+from ckpt.state.native.layout import UnitLayout
 from ckpt.state.native.store_files import StoreFiles
 
 Family: TypeAlias = tuple[int, str, str | None]
@@ -68,7 +68,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptColumns:
     """What the rows of a family are, in the old store and the new one."""
 
     key: Json  # a StructType in Spark's JSON
@@ -98,15 +98,15 @@ class Moving:
     families: Families  # of the new store
     tally: Tally
 
-    def kept(self, family: str | None) -> Kept:
+    def kept(self, family: str | None) -> KeptColumns:
         """What a family holds. Raises Undecodable where the state schema does not describe it."""
         if family is None:
             columns = self.store.prefix_columns or 0
-            return Kept(self.store.key_schema, prefix(columns) if columns else no_prefix(), columns, avro=False)
+            return KeptColumns(self.store.key_schema, prefix(columns) if columns else no_prefix(), columns, avro=False)
         found = {one.name: one for one in self.store.column_families}.get(family)
         if found is None:
             raise Undecodable(f"no state schema describes the column family {family}")
-        return Kept(found.key_schema, found.key_encoder, 0, self.avro)
+        return KeptColumns(found.key_schema, found.key_encoder, 0, self.avro)
 
     def moved(self, files: StoreFiles) -> Iterator[tuple[Any, Stored]]:
         """The rows of an old partition, some at a time: their new partitions as an int64 array, and what is stored.
@@ -182,12 +182,12 @@ def families_of(files: Iterable[StoreFiles]) -> Families:
     return found
 
 
-def _to_rocksdb(kept: Kept, key: bytes) -> bytes:
+def _to_rocksdb(kept: KeptColumns, key: bytes) -> bytes:
     first, rest = cells.split(key, kept.kinds, kept.prefix)
     return _INT.pack(len(VERSION + first)) + VERSION + first + VERSION + rest
 
 
-def _to_hdfs(kept: Kept, key: bytes) -> bytes:
+def _to_hdfs(kept: KeptColumns, key: bytes) -> bytes:
     end = _INT.size + _INT.unpack_from(key)[0]
     first, rest = key[_INT.size + len(VERSION) : end], key[end + len(VERSION) :]
     return cells.joined(first, rest, kept.kinds, kept.prefix)
@@ -212,11 +212,11 @@ class _HdfsRows:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def structs(self, kept: Kept) -> Any:
+    def structs(self, kept: KeptColumns) -> Any:
         """The keys as an array of structs. Raises Undecodable."""
         return structs_of(kept.key, self.keys, "key")
 
-    def entries(self, layout: Layout, partition: int) -> Entries:
+    def entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Keys and values, decoded."""
         return decoded_rows(partition, layout, self.keys, self.values)
 
@@ -236,11 +236,11 @@ class _RocksDBRows:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def structs(self, kept: Kept) -> Any:
+    def structs(self, kept: KeptColumns) -> Any:
         """The keys as an array of structs. Raises Undecodable."""
         return keys_of(kept.key, kept.encoder, self._keys(), avro.key_columns if kept.avro else None)
 
-    def entries(self, layout: Layout, partition: int) -> Entries:
+    def entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Keys and values, decoded."""
         return decoded_bytes(partition, layout, self._keys(), [value for _, value in self.pairs])
 

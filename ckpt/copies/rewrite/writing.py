@@ -23,7 +23,7 @@ from ckpt.errors import StorageError, UsageError
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.inspection import inspect
 from ckpt.model import Operator, Provider, Store
-from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.storage.locations import spark_uri
 
@@ -96,7 +96,7 @@ class Making:
         try:
             self._write(SmallFiles(self.chosen, self.selection, found), placing)
             _check(found, placing)
-            choose(Question(found.into, Wanted(), all_units=True), options_for(found.into, self.options))
+            choose(Question(found.into, RequestedPart(), all_units=True), options_for(found.into, self.options))
             _check_at_rest(self.chosen)
         except BaseException:
             placing.discard()

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ckpt.formats.rows.errors import Undecodable
-from ckpt.formats.rows.types import Shape, shape_of
+from ckpt.formats.rows.types import TypeShape, shape_of
 from ckpt.model import Json
 
 _WORD = 8
 _KEPT = 16  # bytes for a value that may grow or become NULL
 _SLOT = struct.Struct("<Q")
 _LENGTH = (1 << 32) - 1
-_IN_THE_SLOT = (Shape.NULL, Shape.BOOLEAN, Shape.FIXED, Shape.SMALL_DECIMAL)
+_IN_THE_SLOT = (TypeShape.NULL, TypeShape.BOOLEAN, TypeShape.FIXED, TypeShape.SMALL_DECIMAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def _cell(row: bytes, place: int, at: int, kind: Json) -> Cell:
     shape = shape_of(kind)
     if shape in _IN_THE_SLOT:
         return Cell(null, slot, None, keeps=False)
-    keeps = shape is Shape.LARGE_DECIMAL or kind == "interval"
+    keeps = shape is TypeShape.LARGE_DECIMAL or kind == "interval"
     if null:
         return Cell(null, bytes(_WORD), None, keeps)
     (pointer,) = _SLOT.unpack(slot)

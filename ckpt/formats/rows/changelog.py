@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from ckpt.formats.changelogs import TYPED, Action, UnknownVersion, beginning
+from ckpt.formats.changelogs import TYPED, RecordType, UnknownVersion, beginning
 from ckpt.formats.javautf import EndsEarly
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable
 
@@ -14,15 +14,15 @@ _LENGTH = struct.Struct(">i")
 _END = 0
 
 
-class Change(NamedTuple):
+class ChangelogRecord(NamedTuple):
     """One record."""
 
-    action: Action
+    action: RecordType
     key: bytes
     value: bytes  # of a range its end, which is not in it; empty where a key is removed
 
 
-def changes_of(data: bytes) -> Iterator[Change]:
+def changes_of(data: bytes) -> Iterator[ChangelogRecord]:
     """The records of a changelog that is decompressed. Raises Undecodable where they do not lead to its end mark."""
     try:
         version, _, at = beginning(data)
@@ -33,28 +33,28 @@ def changes_of(data: bytes) -> Iterator[Change]:
         raise Undecodable("it ends in the middle of a record") from None
 
 
-def _plain(data: bytes, at: int) -> Iterator[Change]:
+def _plain(data: bytes, at: int) -> Iterator[ChangelogRecord]:
     while (length := _LENGTH.unpack_from(data, at)[0]) != -1:
         key, at = _bytes(data, at + 4, length)
         (length,) = _LENGTH.unpack_from(data, at)
         if length == -1:
-            yield Change(Action.DELETE, key, b"")
+            yield ChangelogRecord(RecordType.DELETE, key, b"")
             at += 4
         else:
             value, at = _bytes(data, at + 4, length)
-            yield Change(Action.PUT, key, value)
+            yield ChangelogRecord(RecordType.PUT, key, value)
 
 
-def _typed(data: bytes, at: int) -> Iterator[Change]:
+def _typed(data: bytes, at: int) -> Iterator[ChangelogRecord]:
     while (kind := data[at]) != _END:
         try:
-            action = Action(kind)
+            action = RecordType(kind)
         except ValueError:
             raise LeftToSpark(f"ckpt does not know records of type {kind} in a changelog") from None
         key, at = _bytes(data, at + 5, _LENGTH.unpack_from(data, at + 1)[0])
         (length,) = _LENGTH.unpack_from(data, at)
-        value, at = (b"", at + 4) if action is Action.DELETE else _bytes(data, at + 4, length)
-        yield Change(action, key, value)
+        value, at = (b"", at + 4) if action is RecordType.DELETE else _bytes(data, at + 4, length)
+        yield ChangelogRecord(action, key, value)
 
 
 def _bytes(data: bytes, at: int, length: int) -> tuple[bytes, int]:
@@ -104,17 +104,17 @@ class Overlay:
     said: dict[bytes, _Said] = field(default_factory=dict)
     removed: Removed = field(default_factory=Removed)
 
-    def apply(self, changes: Iterable[Change]) -> None:
+    def apply(self, changes: Iterable[ChangelogRecord]) -> None:
         """Take the records of the next changelog."""
         for action, key, value in changes:
             match action:
-                case Action.PUT:
+                case RecordType.PUT:
                     self.said[key] = _Said(self.removed.count, value)
-                case Action.DELETE:
+                case RecordType.DELETE:
                     self.said[key] = _Said(self.removed.count, None)
-                case Action.MERGE:
+                case RecordType.MERGE:
                     self._append(key, value)
-                case Action.DELETE_RANGE:
+                case RecordType.DELETE_RANGE:
                     self.removed.add(key, value)
 
     def _append(self, key: bytes, value: bytes) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from ckpt.formats.rows.types import Shape, shape_of, unscaled
+from ckpt.formats.rows.types import TypeShape, shape_of, unscaled
 from ckpt.model import Json
 
 WORD = 8
@@ -43,12 +43,12 @@ def _content(kind: Json, value: Any) -> tuple[bytes, bytes | None] | None:
         own = encoded(value) if kind.get("type") == "struct" and value is not None else None
         return None if own is None else (own, own)
     shape, name = shape_of(kind), str(kind)
-    if shape is Shape.LARGE_DECIMAL:  # space is kept for it also where it is NULL
+    if shape is TypeShape.LARGE_DECIMAL:  # space is kept for it also where it is NULL
         own = b"" if value is None else shortest(name, value)
         return own, own.ljust(2 * WORD, b"\0")
     if value is None:
         return b"", None
-    if shape is Shape.SMALL_DECIMAL:
+    if shape is TypeShape.SMALL_DECIMAL:
         return struct.pack("<q", unscaled(name, value)), None
     if name in ("string", "binary"):
         own = value.encode() if isinstance(value, str) else value

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ckpt.formats.rows.key_bytes import shortest
-from ckpt.formats.rows.types import Shape, shape_of, unscaled
+from ckpt.formats.rows.types import TypeShape, shape_of, unscaled
 from ckpt.model import Json
 
 SEED = 42
@@ -19,7 +19,7 @@ def can_hash(kind: Json) -> bool:
     if not isinstance(kind, str):
         return False
     shape = shape_of(kind)
-    decimal = shape in (Shape.SMALL_DECIMAL, Shape.LARGE_DECIMAL)
+    decimal = shape in (TypeShape.SMALL_DECIMAL, TypeShape.LARGE_DECIMAL)
     return decimal or kind in ("boolean", "string", "binary", "float", "double") or kind in _INTS or kind in _LONGS
 
 
@@ -44,7 +44,7 @@ def _hash(kind: Json, value: Any, seed: int) -> int:
         return _floating(name, float(value), seed)
     if name in ("string", "binary"):
         return hash_bytes(value.encode() if isinstance(value, str) else value, seed)
-    if shape_of(kind) is Shape.SMALL_DECIMAL:
+    if shape_of(kind) is TypeShape.SMALL_DECIMAL:
         return _long(unscaled(name, value), seed)
     return hash_bytes(shortest(name, value), seed)
 

@@ -13,7 +13,7 @@ from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.key_bytes import shortest
 from ckpt.formats.rows.murmur3 import SEED, hash_bytes
-from ckpt.formats.rows.types import FIXED, Shape, own_type, shape_of
+from ckpt.formats.rows.types import FIXED, TypeShape, own_type, shape_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 
@@ -59,19 +59,19 @@ def _elements(kind: Json, column: Any, seeds: Any) -> Any:
 def _of_values(kind: Json, column: Any, seeds: Any) -> Any:
     shape = shape_of(kind)
     match shape:
-        case Shape.NULL:
+        case TypeShape.NULL:
             return seeds
-        case Shape.BOOLEAN:
+        case TypeShape.BOOLEAN:
             return _int(np.asarray(column.fill_null(False)).astype(np.int32), seeds)
-        case Shape.FIXED:
+        case TypeShape.FIXED:
             return _number(str(kind), column, seeds)
-        case Shape.SMALL_DECIMAL:
+        case TypeShape.SMALL_DECIMAL:
             words = np.frombuffer(column.buffers()[1], "<i8").reshape(-1, 2)
             return _long(words[column.offset : column.offset + len(column), 0], seeds)
-        case Shape.LARGE_DECIMAL:
+        case TypeShape.LARGE_DECIMAL:
             values = (b"" if one is None else shortest(str(kind), one) for one in column.to_pylist())
             return _one_by_one(values, seeds)
-        case Shape.TEXT if kind in ("string", "binary") or not str(kind).startswith("string"):
+        case TypeShape.TEXT if kind in ("string", "binary") or not str(kind).startswith("string"):
             return _texts(column, seeds)
     name = kind.get("type") if isinstance(kind, dict) else kind
     raise Undecodable(f"ckpt does not know in which partition Spark keeps a key of type {name}")

@@ -31,14 +31,14 @@ CURRENT = "CURRENT"
 
 
 @contextmanager
-def opened(folder: Path, delimiter: bytes) -> Iterator["Snapshot"]:
+def opened(folder: Path, delimiter: bytes) -> Iterator["OpenSnapshot"]:
     """Open a folder that has MANIFEST, CURRENT, OPTIONS and the SST files; without CURRENT it is an empty store.
 
     ``delimiter`` is what the merge operator puts between two values, of which the options say nothing.
     Raises Undecodable where RocksDB cannot open it, or with another merge operator than Spark's.
     """
     if not (folder / CURRENT).exists():
-        yield Snapshot(None)
+        yield OpenSnapshot(None)
         return
     rocksdict = library()
     for path in folder.glob("OPTIONS-*"):
@@ -49,7 +49,7 @@ def opened(folder: Path, delimiter: bytes) -> Iterator["Snapshot"]:
     except Exception as error:  # rocksdict raises nothing more special
         raise Undecodable(f"RocksDB cannot open it: {_line(error)}") from None
     try:
-        yield Snapshot(database)
+        yield OpenSnapshot(database)
     finally:
         database.close()
 
@@ -96,7 +96,7 @@ def _without_collector(pairs: Iterator[tuple[bytes, bytes]], size: int) -> list[
             gc.enable()
 
 
-class Snapshot:
+class OpenSnapshot:
     """An open snapshot, or an empty one."""
 
     def __init__(self, database: Any) -> None:

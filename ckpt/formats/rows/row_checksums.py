@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ckpt.formats.changelogs import Action
+from ckpt.formats.changelogs import RecordType
 from ckpt.formats.checksums import crc32c
-from ckpt.formats.rows.changelog import Change
+from ckpt.formats.rows.changelog import ChangelogRecord
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable
 from ckpt.formats.rows.hdfs import lengths_of
 
@@ -51,12 +51,12 @@ def _compare(data: bytes, starts: Any, key_size: Any, values: Any, value_size: A
             raise _damaged()
 
 
-def plain_changes(changes: Iterable[Change]) -> Iterator[Change]:
+def plain_changes(changes: Iterable[ChangelogRecord]) -> Iterator[ChangelogRecord]:
     """The records of a changelog, with removed keys as they are in the store; values keep their checksums."""
     for change in changes:
-        if change.action is Action.DELETE_RANGE:
+        if change.action is RecordType.DELETE_RANGE:
             raise LeftToSpark("ckpt does not read changelogs with checksums of rows that remove ranges of keys")
-        yield change._replace(key=_plain_key(change.key)) if change.action is Action.DELETE else change
+        yield change._replace(key=_plain_key(change.key)) if change.action is RecordType.DELETE else change
 
 
 def _plain_key(key: bytes) -> bytes:

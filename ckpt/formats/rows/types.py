@@ -41,7 +41,7 @@ _MOST_DIGITS = 38
 _MOST_DIGITS_OF_A_LONG = 18
 
 
-class Shape(Enum):
+class TypeShape(Enum):
     """How an UnsafeRow stores a value."""
 
     NULL = auto()
@@ -54,30 +54,30 @@ class Shape(Enum):
     NESTED = auto()
 
 
-def shape_of(kind: Json) -> Shape:
+def shape_of(kind: Json) -> TypeShape:
     """How values of a type are stored. Raises LeftToSpark for a type that ckpt does not decode."""
     if isinstance(kind, dict):
-        return shape_of(kind.get("sqlType")) if kind.get("type") == "udt" else Shape.NESTED
-    simple = {"void": Shape.NULL, "null": Shape.NULL, "boolean": Shape.BOOLEAN, "binary": Shape.TEXT}
-    simple |= {"variant": Shape.VARIANT, "interval": Shape.NESTED}
+        return shape_of(kind.get("sqlType")) if kind.get("type") == "udt" else TypeShape.NESTED
+    simple = {"void": TypeShape.NULL, "null": TypeShape.NULL, "boolean": TypeShape.BOOLEAN, "binary": TypeShape.TEXT}
+    simple |= {"variant": TypeShape.VARIANT, "interval": TypeShape.NESTED}
     name = str(kind)
     if name in simple:
         return simple[name]
     if name in FIXED:
-        return Shape.FIXED
+        return TypeShape.FIXED
     if _TEXT.fullmatch(name):
-        return Shape.TEXT
+        return TypeShape.TEXT
     if _DECIMAL.fullmatch(name) and 0 < precision(name)[0] <= _MOST_DIGITS:
-        return Shape.SMALL_DECIMAL if precision(name)[0] <= _MOST_DIGITS_OF_A_LONG else Shape.LARGE_DECIMAL
+        return TypeShape.SMALL_DECIMAL if precision(name)[0] <= _MOST_DIGITS_OF_A_LONG else TypeShape.LARGE_DECIMAL
     raise LeftToSpark(f"ckpt does not decode the type {name}")
 
 
 def width_of(kind: Json) -> int:
     """Bytes of an element of an array."""
     match shape_of(kind):
-        case Shape.BOOLEAN:
+        case TypeShape.BOOLEAN:
             return 1
-        case Shape.FIXED:
+        case TypeShape.FIXED:
             return FIXED[str(own_type(kind))][0].itemsize
     return 8
 
@@ -126,17 +126,17 @@ def arrow_type(kind: Json) -> pa.DataType:
         case {"type": "udt", "sqlType": own}:
             return arrow_type(own)
     match shape_of(kind):
-        case Shape.NULL:
+        case TypeShape.NULL:
             return pa.null()
-        case Shape.BOOLEAN:
+        case TypeShape.BOOLEAN:
             return pa.bool_()
-        case Shape.FIXED:
+        case TypeShape.FIXED:
             return FIXED[str(kind)][1]
-        case Shape.TEXT:
+        case TypeShape.TEXT:
             return pa.binary() if kind == "binary" else pa.string()
-        case Shape.VARIANT:
+        case TypeShape.VARIANT:
             return pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary())])
-        case Shape.SMALL_DECIMAL | Shape.LARGE_DECIMAL:
+        case TypeShape.SMALL_DECIMAL | TypeShape.LARGE_DECIMAL:
             return pa.decimal128(*precision(str(kind)))
     if kind == "interval":
         return pa.month_day_nano_interval()

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ckpt.formats.rows.arrow import booleans, fixed, lists, offsets, spread, structs, texts
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable, Unfit
 from ckpt.formats.rows.rows import WORD, Rows
-from ckpt.formats.rows.types import FIXED, Shape, arrow_type, own_type, shape_of, width_of
+from ckpt.formats.rows.types import FIXED, TypeShape, arrow_type, own_type, shape_of, width_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 
@@ -48,11 +48,11 @@ def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> lis
 def _must_be_built(kind: Json, slots: Any, fixed_part: int, what: str) -> None:
     """Raise Unfit where words have bits that their type does not use, or point into the words themselves."""
     match shape_of(kind):
-        case Shape.NULL | Shape.SMALL_DECIMAL:
+        case TypeShape.NULL | TypeShape.SMALL_DECIMAL:
             return
-        case Shape.BOOLEAN:
+        case TypeShape.BOOLEAN:
             used = 8
-        case Shape.FIXED:
+        case TypeShape.FIXED:
             used = 8 * FIXED[str(kind)][0].itemsize
         case _:
             if (((slots >> 32) & _LOW) < fixed_part).any():
@@ -70,14 +70,14 @@ def column_of(kind: Json, rows: Rows, slots: Any, nulls: Any, what: str) -> Any:
     """One column from the words of its values, which point into ``rows``."""
     kind = own_type(kind)
     match shape_of(kind):
-        case Shape.NULL:
+        case TypeShape.NULL:
             return pa.nulls(len(slots))
-        case Shape.BOOLEAN:
+        case TypeShape.BOOLEAN:
             return booleans((slots & 0xFF) != 0, nulls)
-        case Shape.FIXED:
+        case TypeShape.FIXED:
             dtype = FIXED[str(kind)][0]
             return fixed(arrow_type(kind), slots.view(dtype)[:: WORD // dtype.itemsize], nulls)
-        case Shape.SMALL_DECIMAL:
+        case TypeShape.SMALL_DECIMAL:
             return fixed(arrow_type(kind), np.stack([slots, slots >> 63], axis=1), nulls)
     there = ~nulls
     own = rows.take(there) if nulls.any() else rows
@@ -91,11 +91,11 @@ def column_of(kind: Json, rows: Rows, slots: Any, nulls: Any, what: str) -> Any:
 def _pointed(kind: Json, rows: Rows, places: Any, sizes: Any, what: str) -> Any:
     """A column without NULL whose values are somewhere in the rows."""
     starts, shape = rows.at * WORD + places, shape_of(kind)
-    if shape is Shape.TEXT:
+    if shape is TypeShape.TEXT:
         return texts(arrow_type(kind), rows.raw, starts, sizes, np.zeros(len(rows), bool), what)
-    if shape is Shape.LARGE_DECIMAL:
+    if shape is TypeShape.LARGE_DECIMAL:
         return _large_decimals(kind, rows.raw, starts, sizes, what)
-    if shape is Shape.VARIANT:
+    if shape is TypeShape.VARIANT:
         return _variants(rows.raw, starts, sizes, what)
     if (places % WORD).any():
         raise Unfit(f"{what} does not begin at a word")
@@ -169,7 +169,7 @@ def _elements(kind: Json, rows: Rows, what: str) -> tuple[Any, Any]:
     starts = base.at + headers[owner]
     if width == WORD:
         return column_of(kind, base, rows.words[starts + places], nulls, what), counts
-    if shape_of(kind) is Shape.BOOLEAN:
+    if shape_of(kind) is TypeShape.BOOLEAN:
         return booleans(rows.raw[starts * WORD + places] != 0, nulls), counts
     dtype = FIXED[str(kind)][0]
     return fixed(arrow_type(kind), rows.words.view(dtype)[starts * (WORD // width) + places], nulls), counts

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.formats.rows.errors import Undecodable
-from ckpt.formats.rows.types import FIXED, Shape, own_type, shape_of, width_of
+from ckpt.formats.rows.types import FIXED, TypeShape, own_type, shape_of, width_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
 
@@ -88,22 +88,22 @@ def _column(kind: Json, array: Any) -> _Column:
     kind = own_type(kind)
     nulls = ~np.asarray(array.is_valid())
     shape = shape_of(kind)
-    if shape is Shape.NULL:
+    if shape is TypeShape.NULL:
         return _Column(np.ones(len(array), bool), np.zeros(len(array), np.int64))
-    if shape in (Shape.BOOLEAN, Shape.FIXED, Shape.SMALL_DECIMAL):
+    if shape in (TypeShape.BOOLEAN, TypeShape.FIXED, TypeShape.SMALL_DECIMAL):
         return _Column(nulls, _words(kind, shape, array))
     there = array.filter(array.is_valid())
     blobs = _blobs(kind, shape, there)
     sizes: Any = np.zeros(len(array), np.int64)
     sizes[~nulls] = blobs.sizes
-    return _Column(nulls, None, Blobs(blobs.data, _bounds(sizes)), shape is Shape.LARGE_DECIMAL)
+    return _Column(nulls, None, Blobs(blobs.data, _bounds(sizes)), shape is TypeShape.LARGE_DECIMAL)
 
 
-def _words(kind: Json, shape: Shape, array: Any) -> Any:
+def _words(kind: Json, shape: TypeShape, array: Any) -> Any:
     """Values in their slots; what a value does not use is zero."""
-    if shape is Shape.BOOLEAN:
+    if shape is TypeShape.BOOLEAN:
         return np.asarray(array.fill_null(False)).astype(np.int64)
-    if shape is Shape.SMALL_DECIMAL:
+    if shape is TypeShape.SMALL_DECIMAL:
         return memory(array, np.dtype("<i8"), 2)[:, 0]
     dtype = FIXED[str(kind)][0]
     return memory(array, dtype).view(f"<u{dtype.itemsize}").astype(np.uint64).view(np.int64)
@@ -119,13 +119,13 @@ def memory(array: Any, dtype: Any, width: int = 1) -> Any:
     return found if width == 1 else found.reshape(-1, width)
 
 
-def _blobs(kind: Json, shape: Shape, array: Any) -> Blobs:
+def _blobs(kind: Json, shape: TypeShape, array: Any) -> Blobs:
     """Values without NULL that have no fixed length."""
-    if shape is Shape.TEXT:
+    if shape is TypeShape.TEXT:
         return _texts(array)
-    if shape is Shape.LARGE_DECIMAL:
+    if shape is TypeShape.LARGE_DECIMAL:
         return _decimals(array)
-    if shape is Shape.VARIANT:
+    if shape is TypeShape.VARIANT:
         return _joined(_texts(array.field(0)), _texts(array.field(1)), np.dtype("<i4"))
     match kind:
         case {"type": "struct"}:

@@ -40,33 +40,33 @@ class SparkAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class QueryComparison:
     """What came of comparing a query with a checkpoint."""
 
     findings: tuple[Finding, ...] = ()
     unknown: tuple[str, ...] = ()  # what could not be compared, a sentence each
 
 
-def operators_of(query: QueryDescription, checkpoint: Checkpoint, spark: Spark) -> Compared:
+def operators_of(query: QueryDescription, checkpoint: Checkpoint, spark: Spark) -> QueryComparison:
     """The stateful operators and their state."""
     if query.unsupported is not None:
-        return Compared((Finding(diagnoses.starting.NOT_SUPPORTED, "", query.unsupported),))
+        return QueryComparison((Finding(diagnoses.starting.NOT_SUPPORTED, "", query.unsupported),))
     if checkpoint.offsets.latest is None:
-        return Compared()
+        return QueryComparison()
     if query.operators is None:
-        return Compared((), (f"Spark could not plan the query where it was described: {query.unplanned}",))
+        return QueryComparison((), (f"Spark could not plan the query where it was described: {query.unplanned}",))
     there = checkpoint.state.operators if checkpoint.state else ()
     names = tuple(_operators(query.operators, there, checkpoint))
     if names:
-        return Compared(names)
+        return QueryComparison(names)
     unknown = tuple(_incomparable(query, there, checkpoint, spark))
     if unknown:
-        return Compared((), unknown)
+        return QueryComparison((), unknown)
     found: list[Finding] = []
     for has, wants in zip(there, query.operators, strict=False):
         found += _modes(has, wants)
         found += _families(has, wants)
-    return Compared(_worst_first(found))
+    return QueryComparison(_worst_first(found))
 
 
 def _operators(
@@ -247,7 +247,9 @@ _CONDITIONS: Mapping[str, Diagnosis] = {
 }
 
 
-def as_spark_says(compared: Compared, answer: SparkAnswer, query: QueryDescription, checkpoint: Checkpoint) -> Compared:
+def as_spark_says(
+    compared: QueryComparison, answer: SparkAnswer, query: QueryDescription, checkpoint: Checkpoint
+) -> QueryComparison:
     """The same with Spark's own answer, which decides: where ckpt found the reason, its words name more.
 
     A plan says nothing of an operator without any state: before Spark 4.2 its first batch finds that out.
@@ -261,13 +263,15 @@ def as_spark_says(compared: Compared, answer: SparkAnswer, query: QueryDescripti
             for one in compared.findings
             if one.diagnosis.severity is not Severity.ERROR or one.diagnosis not in _CONDITIONS.values()
         )
-        return Compared(kept)
+        return QueryComparison(kept)
     known = next((found for name, found in _CONDITIONS.items() if (answer.condition or "").startswith(name)), None)
     diagnosis = known or diagnoses.starting.REFUSED
     same = [one for one in compared.findings if one.diagnosis is diagnosis]
     others = [one for one in compared.findings if one.diagnosis is not diagnosis]
     said = Finding(diagnosis, "state" if known else "", answer.words)
-    return Compared((*(same or [said]), *(one for one in others if one.diagnosis.severity is not Severity.ERROR)))
+    return QueryComparison(
+        (*(same or [said]), *(one for one in others if one.diagnosis.severity is not Severity.ERROR))
+    )
 
 
 def _worst_first(found: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -7,7 +7,7 @@ from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.file_logs import refused
 from ckpt.checkpoint.sources.offsets import KafkaOffset, SourceType, SourceView, decode
-from ckpt.inspection.checks.query import Compared
+from ckpt.inspection.checks.query import QueryComparison
 from ckpt.inspection.query import DescribedSource, QueryDescription
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
@@ -17,24 +17,24 @@ from ckpt.storage.locations import is_inside
 _KNOWN = frozenset(SourceType) - {SourceType.UNKNOWN}
 
 
-def sources_of(query: QueryDescription, checkpoint: Checkpoint) -> Compared:
+def sources_of(query: QueryDescription, checkpoint: Checkpoint) -> QueryComparison:
     """What differs, and which sources could not be compared."""
     there = history.sources(checkpoint)
     if checkpoint.offsets.latest is None or not there:
-        return Compared()
+        return QueryComparison()
     if len(there) != len(query.sources):
         detail = f"the query has {len(query.sources)}, the checkpoint {len(there)}"
-        return Compared((Finding(diagnoses.starting.NUMBER_OF_SOURCES, "sources", detail),))
+        return QueryComparison((Finding(diagnoses.starting.NUMBER_OF_SOURCES, "sources", detail),))
     moved = [*_moved(query.sources, there)]
     if moved:
-        return Compared(tuple(moved))
+        return QueryComparison(tuple(moved))
     found = [one for wants, has in zip(query.sources, there, strict=True) for one in _source(wants, has, checkpoint)]
     unknown = tuple(
         f"source {has.index}: whether a source of type {wants.kind} continues from its offset"
         for wants, has in zip(query.sources, there, strict=True)
         if wants.kind not in _KNOWN or has.type is SourceType.UNKNOWN
     )
-    return Compared(tuple(found), unknown)
+    return QueryComparison(tuple(found), unknown)
 
 
 def _moved(wanted: Sequence[DescribedSource], there: Sequence[SourceView]) -> Iterator[Finding]:

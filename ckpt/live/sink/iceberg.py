@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ckpt.formats.iceberg import Snapshot
+from ckpt.formats.iceberg import IcebergSnapshot
 from ckpt.formats.text import Damaged
 from ckpt.live.sink.iceberg_files import ASK_THE_CATALOG, ReadTable
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
@@ -21,7 +21,7 @@ def iceberg_sink(uri: str, read: Callable[[], ReadTable]) -> SinkLog:
 
 def _writers(found: ReadTable) -> tuple[SinkWriter, ...]:
     """Each query with its newest batch among the ancestors of the current snapshot (``findLastCommittedEpochId``)."""
-    batches: dict[str, list[tuple[int, Snapshot]]] = {}
+    batches: dict[str, list[tuple[int, IcebergSnapshot]]] = {}
     for one in found.table.ancestors():
         if one.query_id is not None and one.batch is not None:
             batches.setdefault(one.query_id, []).append((one.batch, one))

@@ -5,7 +5,7 @@ from textwrap import indent
 
 from ckpt.migrate.generate.text import plain
 from ckpt.migrate.transform import Api, TransformPlan
-from ckpt.migrate.variables import Family
+from ckpt.migrate.variables import OperatorFamily
 
 _COUNTED = """\
 count = (self.buffers.get() or (0,))[0]
@@ -50,14 +50,14 @@ for frame in rows:
         yield from (pd.DataFrame([(*key, *other)]) for other in others.get())"""
 
 _PANDAS = {
-    Family.AGGREGATION: _COUNTED,
-    Family.WINDOWS: _COUNTED,
-    Family.SESSIONS: _SESSIONS,
-    Family.DEDUPLICATION: _SEEN,
-    Family.WITHIN_WATERMARK: _SEEN_UNTIL,
-    Family.GROUP_STATE: _STATE,
-    Family.TRANSFORM: _OWN,
-    Family.JOIN: _JOINED,
+    OperatorFamily.AGGREGATION: _COUNTED,
+    OperatorFamily.WINDOWS: _COUNTED,
+    OperatorFamily.SESSIONS: _SESSIONS,
+    OperatorFamily.DEDUPLICATION: _SEEN,
+    OperatorFamily.WITHIN_WATERMARK: _SEEN_UNTIL,
+    OperatorFamily.GROUP_STATE: _STATE,
+    OperatorFamily.TRANSFORM: _OWN,
+    OperatorFamily.JOIN: _JOINED,
 }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ckpt.migrate import aggregates
-from ckpt.migrate.aggregates import Kept
+from ckpt.migrate.aggregates import KeptAggregate
 from ckpt.migrate.generate.text import exploded, literal, plain
 from ckpt.migrate.transform import Api, TransformPlan
 
@@ -187,11 +187,11 @@ def _functions(plan: TransformPlan) -> list[Callable[..., Any]]:
     return list(dict.fromkeys(needed))
 
 
-def _choosing(plan: TransformPlan) -> list[Kept]:
+def _choosing(plan: TransformPlan) -> list[KeptAggregate]:
     return [kept for kept in plan.aggregates if plan.folds and kept.aggregate.chooses]
 
 
-def _placed(plan: TransformPlan) -> Iterator[tuple[Kept, int, int]]:
+def _placed(plan: TransformPlan) -> Iterator[tuple[KeptAggregate, int, int]]:
     """Each with its place among the buffers."""
     begin = 0
     for kept in plan.aggregates:

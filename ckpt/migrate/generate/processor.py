@@ -6,14 +6,14 @@ from ckpt.migrate.generate import folding, helpers
 from ckpt.migrate.generate.examples import shown
 from ckpt.migrate.generate.text import Identifiers, columns, exploded, literal, plain
 from ckpt.migrate.transform import Api, TimeMode, TransformPlan
-from ckpt.migrate.variables import Family, Form, Variable
+from ckpt.migrate.variables import OperatorFamily, Variable, VariableForm
 from ckpt.state.reading.columns import Holds
 
 _TAKEN = ("handle", "init", "update", "expired", "close", "handleInitialState", "handleInputRows", "handleExpiredTimer")
-_GETTERS = {Form.VALUE: "getValueState", Form.LIST: "getListState", Form.MAP: "getMapState"}
+_GETTERS = {VariableForm.VALUE: "getValueState", VariableForm.LIST: "getListState", VariableForm.MAP: "getMapState"}
 _CLOSED = {  # families whose operator removed state by the watermark, and the variable that it removed
-    Family.WINDOWS: "buffers",
-    Family.WITHIN_WATERMARK: "seen",
+    OperatorFamily.WINDOWS: "buffers",
+    OperatorFamily.WITHIN_WATERMARK: "seen",
 }
 
 
@@ -88,7 +88,7 @@ class _Writing:
         emitted = [(key.name, key.type) for key in shape.keys]
         if self.plan.folds:
             emitted += [(kept.name, kept.type) for kept in self.plan.aggregates]
-        elif self.plan.family in (Family.AGGREGATION, Family.WINDOWS):
+        elif self.plan.family in (OperatorFamily.AGGREGATION, OperatorFamily.WINDOWS):
             emitted += self.variables[0].fields
         yield ""
         yield "# What update and expired emit: change it as you like."
@@ -97,7 +97,7 @@ class _Writing:
             yield ""
             yield "# From start.py, which sets it before the query starts."
             yield "DELAY_MS = 0  # of the watermark"
-            if self.plan.family is Family.SESSIONS:
+            if self.plan.family is OperatorFamily.SESSIONS:
                 yield "GAP_MS = 0  # after which a session ends"
         yield from folding.from_start(self.plan, closes=self.closes is not None)
         if self.ttl:
@@ -123,7 +123,7 @@ class _Writing:
         yield "        self.handle = handle"
         for variable in self.variables:
             words = [literal(variable.name)]
-            words += [literal(columns(variable.key))] if variable.form is Form.MAP else []
+            words += [literal(columns(variable.key))] if variable.form is VariableForm.MAP else []
             words.append(literal(columns(variable.fields)))
             words += [f"TTL_MS[{literal(variable.name)}]"] if variable.ttl else []
             opening = f"self.{self.attributes[variable.name]} = handle.{_GETTERS[variable.form]}("
@@ -176,12 +176,12 @@ class _Writing:
             return
         held = f"row[{literal(variable.columns[0])}]"
         match variable.form:
-            case Form.VALUE:
+            case VariableForm.VALUE:
                 alive = f" and row[{literal(variable.expires)}] > now" if variable.expires else ""
                 yield f"        value = {held}"
                 yield f"        if value is not None{alive}:"
                 yield f"            {target}.update(tuple(value.values()))"
-            case Form.LIST:
+            case VariableForm.LIST:
                 cut = "[:-1]" if variable.ttl else ""
                 alive = " if one[-1] > now" if variable.ttl else ""
                 yield f"        elements = [tuple(one.values()) for one in {held}]"
@@ -189,7 +189,7 @@ class _Writing:
                     yield f"        elements = [one{cut} for one in elements{alive}]"
                 yield "        if elements:"
                 yield f"            {target}.put(elements)"
-            case Form.MAP:
+            case VariableForm.MAP:
                 yield f"        for one in {held}:"
                 deeper = ""
                 if variable.ttl:
@@ -199,12 +199,12 @@ class _Writing:
                 yield f"            {deeper}{target}.updateValue(*entry)"
 
     def _load_spread(self, variable: Variable, target: str) -> Iterator[str]:
-        if self.plan.family is Family.DEDUPLICATION:
+        if self.plan.family is OperatorFamily.DEDUPLICATION:
             yield f"        {target}.update((True,))"
             return
         values = [f"row[{literal(column)}]" for column in variable.columns]
         yield from exploded("value = [", values, "]", 8)
-        if self.plan.family is Family.GROUP_STATE:
+        if self.plan.family is OperatorFamily.GROUP_STATE:
             yield "        if any(one is not None for one in value):"
             yield f"            {target}.update(tuple(value))"
         else:
@@ -221,7 +221,7 @@ class _Writing:
             yield f"            self.handle.registerTimer(row[{columns[Holds.TIMEOUT]}])"
         if self.closes is not None:
             yield "        self._close_in_time(key)"
-        if self.plan.family is Family.SESSIONS and self.timed:
+        if self.plan.family is OperatorFamily.SESSIONS and self.timed:
             yield '        for session in row["sessions"]:'
             yield "            # a timer fires when it is before the watermark, a session ends at the watermark"
             yield '            self.handle.registerTimer(milliseconds(session["end"]) - 1)'
@@ -235,7 +235,7 @@ class _Writing:
             yield "        yield from self.update(key, rows, timerValues)"
             yield "        self._close_in_time(key)"
         else:
-            if self.plan.family is Family.GROUP_STATE and self.plan.time_mode is not TimeMode.NONE:
+            if self.plan.family is OperatorFamily.GROUP_STATE and self.plan.time_mode is not TimeMode.NONE:
                 yield "        # every call cleared the timeout of a key, and could set another"
                 yield "        for moment in list(self.handle.listTimers()):"
                 yield "            self.handle.deleteTimer(moment)"
@@ -263,7 +263,7 @@ class _Writing:
         yield ""
         yield "        That is when the watermark reaches it; a timer fires when the watermark has passed it."
         yield '        """'
-        if self.plan.family is Family.WINDOWS:
+        if self.plan.family is OperatorFamily.WINDOWS:
             place = [key.name for key in self.plan.shape.keys].index("window_end")
             yield f"        self.handle.registerTimer(milliseconds(key[{place}]) - 1)"
         else:
@@ -273,8 +273,8 @@ class _Writing:
 
     @property
     def _milliseconds(self) -> bool:
-        sessions = self.plan.family is Family.SESSIONS and self.timed
-        return sessions or (self.closes is not None and self.plan.family is Family.WINDOWS)
+        sessions = self.plan.family is OperatorFamily.SESSIONS and self.timed
+        return sessions or (self.closes is not None and self.plan.family is OperatorFamily.WINDOWS)
 
     def _helpers(self) -> Iterator[str]:
         if self.plan.shape.state:

@@ -9,7 +9,7 @@ from ckpt.migrate.generate.files_read import MOST_IN_CODE, UNREAD
 from ckpt.migrate.generate.text import literal, plain, simple
 from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.migrate.transform import INITIAL_STATE, NULL_IS_SAFE, Api, TimeMode, TransformPlan
-from ckpt.migrate.variables import WINDOW, Family
+from ckpt.migrate.variables import WINDOW, OperatorFamily
 
 _ALL = "everything"  # the key of an operator that has none
 
@@ -24,10 +24,10 @@ def start_code(plan: TransformPlan, place: str | None) -> str:
 
 def to_fill_in(plan: TransformPlan) -> tuple[str, ...]:
     """The names of constants in the file that may not stay empty."""
-    timed, windows = plan.time_mode is TimeMode.EVENT_TIME, plan.family is Family.WINDOWS
+    timed, windows = plan.time_mode is TimeMode.EVENT_TIME, plan.family is OperatorFamily.WINDOWS
     names = ["CHECKPOINT", *(name for start in plan.handoff.sources for name in sources.to_fill_in(start))]
     names += ["EVENT_TIME"] * (timed or windows) + ["DELAY"] * timed + ["WINDOW"] * windows
-    names += ["GAP"] * (timed and plan.family is Family.SESSIONS)
+    names += ["GAP"] * (timed and plan.family is OperatorFamily.SESSIONS)
     return (*names, *folding.blanks(plan))
 
 
@@ -45,8 +45,8 @@ class _Writing:
         self.starts = plan.handoff.sources
         self.filters = any(start.seen for start in self.starts)
         self.timed = plan.time_mode is TimeMode.EVENT_TIME
-        self.windows = plan.family is Family.WINDOWS
-        self.sessions = plan.family is Family.SESSIONS and self.timed
+        self.windows = plan.family is OperatorFamily.WINDOWS
+        self.sessions = plan.family is OperatorFamily.SESSIONS and self.timed
         self.keys = [(key.name, simple(key.type)) for key in plan.shape.keys] or [(_ALL, "int")]
 
     def lines(self) -> Iterator[str]:
@@ -56,7 +56,7 @@ class _Writing:
         for start in self.starts:
             yield from sources.reader(start)
         given = [key for key in self.keys if not (self.windows and key[0] in WINDOW) and key[0] != _ALL]
-        join = self.plan.family is Family.JOIN
+        join = self.plan.family is OperatorFamily.JOIN
         yield from sources.prepare(self.starts, given, join=join, event_time=self.timed or self.windows)
         yield guards.SINK
         yield guards.START_ERROR
@@ -183,7 +183,7 @@ class _Writing:
 
     def _time_mode(self) -> Iterator[str]:
         plan = self.plan
-        recorded = plan.family is Family.TRANSFORM
+        recorded = plan.family is OperatorFamily.TRANSFORM
         why = "as recorded" if recorded else "a guess: None, ProcessingTime or EventTime"
         yield f'TIME_MODE = "{plan.time_mode}"  # {why}'
         if self.timed:
@@ -193,7 +193,10 @@ class _Writing:
         if not (self.timed or self.windows):
             return
         yield from ("", "", "def in_time(rows: DataFrame) -> DataFrame:")
-        what = {Family.WINDOWS: "the end of their window", Family.SESSIONS: "the end of a session of their own"}
+        what = {
+            OperatorFamily.WINDOWS: "the end of their window",
+            OperatorFamily.SESSIONS: "the end of a session of their own",
+        }
         by = what.get(self.plan.family, "their event time")
         if not self.timed:
             yield '    """Give rows the window that the old query grouped them by."""'

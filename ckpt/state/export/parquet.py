@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ckpt.formats.rows.errors import Undecodable
-from ckpt.formats.rows.types import Shape, arrow_type, shape_of
+from ckpt.formats.rows.types import TypeShape, arrow_type, shape_of
 from ckpt.formats.types import fields_of
 from ckpt.model import Json
 from ckpt.state.reading.columns import Columns, type_names
@@ -53,7 +53,7 @@ def why_not(schema: Json) -> str | None:
 
 
 def _is_decimal(name: str) -> bool:
-    return name.startswith("decimal") and shape_of(name) in (Shape.SMALL_DECIMAL, Shape.LARGE_DECIMAL)
+    return name.startswith("decimal") and shape_of(name) in (TypeShape.SMALL_DECIMAL, TypeShape.LARGE_DECIMAL)
 
 
 class ParquetFile:

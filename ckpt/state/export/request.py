@@ -8,7 +8,7 @@ from typing import Any
 from ckpt.errors import UsageError
 from ckpt.state.export.obstacles import check_export, promised
 from ckpt.state.export.targets import ExportTarget, Format, Mode, target
-from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import Column, Columns, Shape
 from ckpt.state.reading.initial import InitialPlan, plan_initial_states
 from ckpt.state.reading.reading import Question, Reading, plan_readings
@@ -61,9 +61,9 @@ class ExportRequest:
     jobs: int | None = None  # processes of the engine native at a time; None is one for each core
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> RequestedPart:
         """The unit that is asked for."""
-        return Wanted(self.operator, self.store, self.side, self.variable, self.timers)
+        return RequestedPart(self.operator, self.store, self.side, self.variable, self.timers)
 
     @property
     def question(self) -> Question:
@@ -169,7 +169,7 @@ def _check(request: ExportRequest, to: ExportTarget) -> None:
             "`all_units` is the state of every part, a folder for each: it goes neither with `table` nor with "
             "`changes_from`"
         )
-    if request.wanted != Wanted(request.operator):
+    if request.wanted != RequestedPart(request.operator):
         raise UsageError("`all_units` is every part of the state: leave out `store`, `side`, `variable` and `timers`")
 
 

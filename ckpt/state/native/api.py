@@ -12,7 +12,7 @@ from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of
 from ckpt.state.native.initial import initial_table
 from ckpt.state.native.partitions import batches_of
-from ckpt.state.reading.choose import Part, Wanted
+from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.initial import check_question, initial_shape, which_one
 from ckpt.state.reading.reading import Question, choose
@@ -54,7 +54,7 @@ def read_state_arrow(
     ['key_key', 'value_count', 'value_sum']
 
     """
-    wanted = Wanted(**part)
+    wanted = RequestedPart(**part)
     with _reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options) as reader:
         return reader.read_all()
 
@@ -91,7 +91,7 @@ def read_state_batches(
     7
 
     """
-    wanted = Wanted(**part)
+    wanted = RequestedPart(**part)
     return _reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options)
 
 

@@ -15,7 +15,7 @@ from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of, raw_batches
 from ckpt.state.native.groups import groups_of, occurrences
 from ckpt.state.native.json_values import plain
-from ckpt.state.reading.choose import Part, Wanted
+from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Columns
 from ckpt.state.reading.moment import Moment
 from ckpt.state.reading.reading import Chosen, Question, choose
@@ -100,7 +100,7 @@ def diff_state(
         raise UsageError("`from_batch`: which batch is it to be compared with?")
     if limit < 0:
         raise UsageError("`limit`: 0 or more")
-    wanted = Wanted(**part)
+    wanted = RequestedPart(**part)
     before = choose(Question(path, wanted, all_units=True, batch=from_batch), storage_options)
     after = choose(Question(other or path, wanted, all_units=True, batch=to_batch), storage_options)
     units = [_unit(before, one, after, two, limit) for one, two in _matched(before, after)]

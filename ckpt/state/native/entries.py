@@ -15,7 +15,7 @@ from ckpt.formats.rows.rows import VERSION, Rows, rows_of
 from ckpt.formats.rows.unsafe import structs_of
 from ckpt.model import Provider
 from ckpt.state.native import hdfs, rocksdb
-from ckpt.state.native.layout import Layout
+from ckpt.state.native.layout import UnitLayout
 from ckpt.state.native.store_files import StoreFiles, fitting
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
@@ -37,19 +37,19 @@ class Entries:
 
 
 def entries_of(
-    chosen: Chosen, unit: StateUnit, layout: Layout, only: int | None = None
+    chosen: Chosen, unit: StateUnit, layout: UnitLayout, only: int | None = None
 ) -> Generator[Entries, None, None]:
     """Everything that is stored for a unit, or in one partition. Raises Undecodable, StateDamaged and StorageError."""
     for files in fitting(chosen, unit.operator, layout.store, only):
         yield from entries_in(files, unit, layout)
 
 
-def entries_in(files: StoreFiles, unit: StateUnit, layout: Layout) -> Generator[Entries, None, None]:
+def entries_in(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> Generator[Entries, None, None]:
     """What is stored for a unit in some files of one partition. Raises Undecodable and StorageError."""
     yield from _of_hdfs(files, layout) if unit.provider is Provider.HDFS else _of_rocksdb(files, layout)
 
 
-def entry_of(chosen: Chosen, unit: StateUnit, layout: Layout, only: int, key: bytes) -> Iterator[Entries]:
+def entry_of(chosen: Chosen, unit: StateUnit, layout: UnitLayout, only: int, key: bytes) -> Iterator[Entries]:
     """What is stored for one key, in the one partition where it can be; ``key`` is the bytes of its row."""
     for files in fitting(chosen, unit.operator, layout.store, only):
         if unit.provider is Provider.HDFS:
@@ -64,25 +64,25 @@ def entry_of(chosen: Chosen, unit: StateUnit, layout: Layout, only: int, key: by
                 yield _from_bytes(files, layout, [stored], [value])
 
 
-def _of_hdfs(files: StoreFiles, layout: Layout) -> Iterator[Entries]:
+def _of_hdfs(files: StoreFiles, layout: UnitLayout) -> Iterator[Entries]:
     for keys, values in hdfs.rows_in(files):
         yield _from_rows(files, layout, keys, values)
 
 
-def _from_rows(files: StoreFiles, layout: Layout, keys: Rows, values: Rows) -> Entries:
+def _from_rows(files: StoreFiles, layout: UnitLayout, keys: Rows, values: Rows) -> Entries:
     try:
         return decoded_rows(files.place.partition, layout, keys, values)
     except NOT_AS_WRITTEN as error:
         raise files.refused(files.place.folder, error) from None
 
 
-def decoded_rows(partition: int, layout: Layout, keys: Rows, values: Rows) -> Entries:
+def decoded_rows(partition: int, layout: UnitLayout, keys: Rows, values: Rows) -> Entries:
     """Rows of an HDFS-backed store. Raises what is in ``NOT_AS_WRITTEN``."""
     found = structs_of(layout.key, keys, "key"), structs_of(layout.value, values, "value")
     return Entries(partition, *found, values.size)
 
 
-def _of_rocksdb(files: StoreFiles, layout: Layout) -> Iterator[Entries]:
+def _of_rocksdb(files: StoreFiles, layout: UnitLayout) -> Iterator[Entries]:
     with rocksdb.store(files, layout.delimiter) as store:
         number = store.number(layout.family)
         for some in store.batches(number):
@@ -90,14 +90,14 @@ def _of_rocksdb(files: StoreFiles, layout: Layout) -> Iterator[Entries]:
             yield _from_bytes(files, layout, keys, [value for _, value in some])
 
 
-def _from_bytes(files: StoreFiles, layout: Layout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
+def _from_bytes(files: StoreFiles, layout: UnitLayout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
     try:
         return decoded_bytes(files.place.partition, layout, keys, values)
     except NOT_AS_WRITTEN as error:
         raise files.refused(files.place.folder, error) from None
 
 
-def decoded_bytes(partition: int, layout: Layout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
+def decoded_bytes(partition: int, layout: UnitLayout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
     """Those of a family of a RocksDB store, without the number of the family. Raises what is in ``NOT_AS_WRITTEN``."""
     found = keys_of(layout.key, layout.encoder, keys, avro.key_columns if layout.avro else None)
     if layout.several:

@@ -18,7 +18,7 @@ from ckpt.state.native.entries import Entries, entries_of
 from ckpt.state.native.groups import groups_of
 from ckpt.state.native.json_values import plain
 from ckpt.state.native.layout import layout_of
-from ckpt.state.reading.choose import Part, Wanted
+from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Column, Columns
 from ckpt.state.reading.moment import Moment
 from ckpt.state.reading.reading import Question, choose
@@ -87,7 +87,7 @@ def measure_state(
     """
     if limit < 1:
         raise UsageError("`limit`: at least one key")
-    chosen = choose(Question(path, Wanted(**part), batch=batch), storage_options)
+    chosen = choose(Question(path, RequestedPart(**part), batch=batch), storage_options)
     (unit,) = chosen.units
     own = Columns(tuple(column for column in columns_of(unit).kept if column.path[0] == "key"), ())
     keys: list[HeavyKey] = []

@@ -17,7 +17,7 @@ _MERGED = "keyWithTsToValues"  # join state format 4: the rows of a key and time
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class UnitLayout:
     """What is stored for a unit."""
 
     store: str
@@ -35,7 +35,7 @@ class Layout:
         return not self.avro and self.encoder in (None, no_prefix())
 
 
-def layout_of(chosen: Chosen, unit: StateUnit) -> Layout:
+def layout_of(chosen: Chosen, unit: StateUnit) -> UnitLayout:
     """The layout of a unit. Raises Undecodable where the files do not say enough to be sure."""
     if unit.schema is None:
         raise Undecodable(f"{chosen.checkpoint.uri}: {unit.label}: its state schema does not say what its rows are")
@@ -47,7 +47,7 @@ def layout_of(chosen: Chosen, unit: StateUnit) -> Layout:
     families = {family.name: family for family in store.column_families}
     if not families:
         encoder = _encoder(unit, store)
-        return Layout(
+        return UnitLayout(
             store.name, None, store.key_schema, store.value_schema, encoder, False, False, delimiter_of(chosen.recorded)
         )
     if name not in families:
@@ -55,7 +55,7 @@ def layout_of(chosen: Chosen, unit: StateUnit) -> Layout:
     return _of_family(chosen, operators[unit.operator], store, families[name])
 
 
-def layouts_of(chosen: Chosen, operator: Operator) -> Iterator[Layout]:
+def layouts_of(chosen: Chosen, operator: Operator) -> Iterator[UnitLayout]:
     """The layout of every column family of an operator, those included that only Spark reads.
 
     Left out are those of which the files do not say enough to be sure.
@@ -68,7 +68,7 @@ def layouts_of(chosen: Chosen, operator: Operator) -> Iterator[Layout]:
                 continue
 
 
-def _of_family(chosen: Chosen, operator: Operator, store: Store, family: ColumnFamily) -> Layout:
+def _of_family(chosen: Chosen, operator: Operator, store: Store, family: ColumnFamily) -> UnitLayout:
     uri, name = chosen.checkpoint.uri, family.name
     if family.key_encoder is None:
         raise Undecodable(f"{uri}: its state schema does not say how keys of {name} are encoded")
@@ -76,7 +76,7 @@ def _of_family(chosen: Chosen, operator: Operator, store: Store, family: ColumnF
     if avro and family.evolved:
         raise LeftToSpark(f"{uri}: the schema of {name} has changed, and ckpt does not read Avro rows of older ones")
     lists = (variable.name for variable in operator.variables if variable.kind == "ListState")
-    return Layout(
+    return UnitLayout(
         store=store.name,
         family=name,
         key=family.key_schema,

@@ -18,7 +18,7 @@ from ckpt.state.native.batches import columns_of, raw_batches, shaped
 from ckpt.state.native.layout import layout_of
 from ckpt.state.native.store_files import StoreFiles, fitting
 from ckpt.state.native.temporary import temporary
-from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import PARTITION, Columns
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.state.reading.units import StateUnit
@@ -120,6 +120,6 @@ def _size(chosen: Chosen, files: StoreFiles) -> int:
 
 def opened(place: Any) -> tuple[Chosen, StateUnit]:
     """The unit of a place, in the process that reads it."""
-    question = Question(place["uri"], Wanted(**place["wanted"]), all_units=True, batch=place["batch"])
+    question = Question(place["uri"], RequestedPart(**place["wanted"]), all_units=True, batch=place["batch"])
     chosen = choose(question, place["options"])
     return chosen, next(unit for unit in chosen.units if unit.label == place["unit"])

@@ -14,7 +14,7 @@ from ckpt.formats.rocksdb import parse_metadata
 from ckpt.formats.rows.changelog import Overlay, Pairs, changes_of
 from ckpt.formats.rows.codecs import decompressed
 from ckpt.formats.rows.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
-from ckpt.formats.rows.rocksdb import CURRENT, Snapshot, opened
+from ckpt.formats.rows.rocksdb import CURRENT, OpenSnapshot, opened
 from ckpt.formats.rows.row_checksums import plain_changes, plain_value
 from ckpt.model import RocksDBSnapshot, Unreadable
 from ckpt.state.native.store_files import MOST_ROWS, StoreFiles
@@ -30,7 +30,7 @@ def store(files: StoreFiles, delimiter: bytes) -> Iterator["RocksDBStore"]:
     """Open a store: its snapshot in a temporary folder, its changelogs in memory. Raises what reading raises."""
     with ExitStack() as stack:
         path = files.snapshot
-        recorded, snapshot = None, Snapshot(None)
+        recorded, snapshot = None, OpenSnapshot(None)
         if path is not None:
             try:
                 folder = Path(stack.enter_context(temporary()))
@@ -64,7 +64,7 @@ class RocksDBStore:
         self,
         files: StoreFiles,
         delimiter: bytes,
-        snapshot: Snapshot,
+        snapshot: OpenSnapshot,
         families: Mapping[str, int],
         internal: frozenset[str],
     ) -> None:
@@ -163,7 +163,7 @@ def _entries(files: StoreFiles, path: str) -> dict[str, bytes]:
         raise LeftToSpark(f"it has more than {LARGEST_ZIP:,} bytes")
     try:
         return zipentries.read_zip(data)[0]
-    except zipentries.TooLarge as error:
+    except zipentries.ZipTooLarge as error:
         raise LeftToSpark(str(error)) from None
     except Corrupt as error:
         raise Undecodable(str(error)) from None

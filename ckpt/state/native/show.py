@@ -14,7 +14,7 @@ from ckpt.state.native.json_values import plain
 from ckpt.state.native.layout import layout_of
 from ckpt.state.native.lookup import KeyPart, key_parts, key_row, matching, partition_for, spread_over
 from ckpt.state.native.partitions import rows_in
-from ckpt.state.reading.choose import Part, Wanted
+from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Column, Columns
 from ckpt.state.reading.moment import Moment
 from ckpt.state.reading.reading import Chosen, Question, choose
@@ -83,7 +83,7 @@ def show_state(
     """
     if limit < 1:
         raise UsageError("`limit`: at least one row")
-    chosen = choose(Question(path, Wanted(**part), batch=batch), storage_options)
+    chosen = choose(Question(path, RequestedPart(**part), batch=batch), storage_options)
     (unit,) = chosen.units
     columns = columns_of(unit)
     parts = key_parts(columns, key or {})
@@ -125,7 +125,7 @@ def count_state(
     [30, 15]
 
     """
-    wanted = Wanted(**part)
+    wanted = RequestedPart(**part)
     chosen = choose(Question(path, wanted, all_units=True, batch=batch), storage_options)
     found = []
     for unit in chosen.units:

@@ -28,7 +28,7 @@ class Part(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedPart:
     """A ``Part`` that was asked for; None and False leave a choice open."""
 
     operator: int | None = None
@@ -52,7 +52,9 @@ class Wanted:
         )
 
 
-def choose_units(checkpoint: Checkpoint, wanted: Wanted, *, all_of_them: bool | None = None) -> tuple[StateUnit, ...]:
+def choose_units(
+    checkpoint: Checkpoint, wanted: RequestedPart, *, all_of_them: bool | None = None
+) -> tuple[StateUnit, ...]:
     """The units that were asked for: exactly one, unless all are; None where the caller cannot take all.
 
     Raises UsageError, naming those there are.
@@ -87,7 +89,7 @@ def _operators(checkpoint: Checkpoint) -> list[int]:
     return sorted({unit.operator for unit in state_units(checkpoint)})
 
 
-def _no_such(wanted: Wanted, units: Sequence[StateUnit]) -> str:
+def _no_such(wanted: RequestedPart, units: Sequence[StateUnit]) -> str:
     """Which part of the request does not exist, and what exists instead."""
     within = [unit for unit in units if wanted.operator in (None, unit.operator)]
     stores = [store for unit in within if unit.kind is not UnitKind.SIDE for store in unit.stores]

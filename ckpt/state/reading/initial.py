@@ -12,7 +12,7 @@ from itertools import groupby
 from ckpt.checkpoint.state.ranges import common
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.formats.types import array_of, fields_of, map_of, struct_of, type_at
-from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import Columns, Dropped, Holds, Names
 from ckpt.state.reading.initial_columns import InitialColumn, keys_of, state_of
 from ckpt.state.reading.moment import Moment
@@ -119,7 +119,7 @@ def plan_initial_states(
 def check_question(question: Question) -> None:
     """Raise UsageError for a question that initial state does not answer."""
     wanted = question.wanted
-    if wanted != Wanted(wanted.operator) or question.changes_from is not None:
+    if wanted != RequestedPart(wanted.operator) or question.changes_from is not None:
         raise UsageError(
             "initial state is all state of an operator: leave out `store`, `side`, `variable`, `timers` "
             'and `changes_from`, or use `shape="flat"`'

@@ -8,7 +8,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.model import Json, Provider
-from ckpt.state.reading.choose import Wanted, check_operators, choose_batch, choose_units
+from ckpt.state.reading.choose import RequestedPart, check_operators, choose_batch, choose_units
 from ckpt.state.reading.columns import Columns, flat_columns
 from ckpt.state.reading.confs import Conf, Situation, confs_for
 from ckpt.state.reading.moment import Moment, moment_of
@@ -27,7 +27,7 @@ class Question:
     """What is to be read: which units of which checkpoint, and the state or the changes of which batches."""
 
     checkpoint: str
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: RequestedPart = field(default_factory=RequestedPart)
     all_units: bool | None = None  # None: the caller has no such option, so no message names it
     batch: int | None = None  # None: the newest committed
     changes_from: int | None = None  # a change feed from this batch up to ``batch``
@@ -115,7 +115,7 @@ def choose(
     """
     options = storage_options or {}
     checkpoint = _open_at(question.checkpoint, options, question.batch)
-    if question.all_units and question.wanted == Wanted() and not what_is_left:
+    if question.all_units and question.wanted == RequestedPart() and not what_is_left:
         check_operators(checkpoint)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
     batch = choose_batch(checkpoint, units, question.batch)

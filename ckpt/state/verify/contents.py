@@ -20,7 +20,7 @@ from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
 from ckpt.state.native.contradictions import Held, contradictions, missing_rows
 from ckpt.state.native.entries import entries_in
-from ckpt.state.native.layout import Layout, layout_of, layouts_of
+from ckpt.state.native.layout import UnitLayout, layout_of, layouts_of
 from ckpt.state.native.store_files import StoreFiles, files_of
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
@@ -99,7 +99,7 @@ class _Operator:
             damages.append(FileDamage(f"{self._folder}/{partition}", kind, "; ".join(missing + others)))
         return damages
 
-    def _held(self, files: StoreFiles, layout: Layout) -> Held:
+    def _held(self, files: StoreFiles, layout: UnitLayout) -> Held:
         """All rows of one partition; none where nothing is to be compared with them.
 
         Raises Unfit, TooLarge, and CkptError for what is not decoded.
@@ -121,7 +121,7 @@ class _Operator:
         kinds = [kind for _, kind in named_fields(layout.value)][-1:]
         return Held(_all(layout.key, keys), _all(kinds[0], last) if kinds == ["long"] else None)
 
-    def _decode(self, files: StoreFiles, layout: Layout) -> None:
+    def _decode(self, files: StoreFiles, layout: UnitLayout) -> None:
         for _ in entries_in(files, self._units[0], layout):
             pass
 
@@ -134,7 +134,7 @@ def _one_by_one(files: StoreFiles) -> Iterator[StoreFiles]:
         yield replace(files, chain=Chain(None, (log,)))
 
 
-def _layouts(chosen: Chosen, operator: Operator, units: list[StateUnit]) -> Iterator[tuple[str, Layout]]:
+def _layouts(chosen: Chosen, operator: Operator, units: list[StateUnit]) -> Iterator[tuple[str, UnitLayout]]:
     """What an operator stores, by the name of its column family or store."""
     yield from ((layout.family or layout.store, layout) for layout in layouts_of(chosen, operator))
     for unit in units:

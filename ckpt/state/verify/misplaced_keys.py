@@ -17,7 +17,7 @@ from ckpt.model import DamageKind, FileDamage, StateFileKind
 from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of
 from ckpt.state.native.entries import entries_in
-from ckpt.state.native.layout import Layout, layout_of
+from ckpt.state.native.layout import UnitLayout, layout_of
 from ckpt.state.native.lookup import KeyPart, partition_for, spread_over
 from ckpt.state.native.store_files import StoreFiles, files_of
 from ckpt.state.reading.columns import Columns
@@ -53,7 +53,7 @@ def _of_unit(chosen: Chosen, unit: StateUnit) -> Iterator[FileDamage]:
             yield FileDamage(place.folder, DamageKind.WRONG_PARTITION, f"{detail}, such as {wrong[0]}")
 
 
-def _keys(files: StoreFiles, unit: StateUnit, layout: Layout, columns: Columns) -> list[list[KeyPart]]:
+def _keys(files: StoreFiles, unit: StateUnit, layout: UnitLayout, columns: Columns) -> list[list[KeyPart]]:
     """The first keys in one file of a partition: the newest changes that have any, or its snapshot."""
     kept = [(place, column) for place, column in enumerate(columns.kept) if column.path[0] in _OF_KEYS]
     for part in _one_by_one(files, layout):
@@ -70,7 +70,7 @@ def _keys(files: StoreFiles, unit: StateUnit, layout: Layout, columns: Columns) 
     return []
 
 
-def _one_by_one(files: StoreFiles, layout: Layout) -> Iterator[StoreFiles]:
+def _one_by_one(files: StoreFiles, layout: UnitLayout) -> Iterator[StoreFiles]:
     """The files of a version, each as if it were alone: a key is in its partition in every one of them.
 
     Only snapshots have the numbers of column families.

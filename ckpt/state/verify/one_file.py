@@ -23,7 +23,7 @@ from ckpt.formats.sidecars import (
 from ckpt.formats.sidecars import parse_spark_sidecar as parse_spark
 from ckpt.formats.sst import FOOTER, CorruptData, UnknownTable, check_footer, check_sst
 from ckpt.formats.statefiles import CHECKSUM, LZ4
-from ckpt.formats.zipentries import TooLarge, read_zip
+from ckpt.formats.zipentries import ZipTooLarge, read_zip
 from ckpt.model import DamageKind, StateFileKind
 from ckpt.storage import Storage
 
@@ -37,19 +37,19 @@ _NO_CHECKSUM = "its codec has no checksums, and no checksum file is beside it"
 _BY_HADOOP = "Checksum error"  # the ChecksumException of Hadoop's LocalFileSystem
 
 
-class Outcome(NamedTuple):
+class FileOutcome(NamedTuple):
     """What came of one file; neither a verdict nor unknown: it is as it was written."""
 
     verdict: Verdict | None = None
     unknown: str | None = None  # why nothing is known of it
 
 
-def check_file(storage: Storage, file: NeededFile) -> Outcome:
+def check_file(storage: Storage, file: NeededFile) -> FileOutcome:
     """Compare every byte of a file. Never raises for what is in it."""
     try:
         return _File(storage, file).outcome()
     except StorageError as error:
-        return Outcome(unknown=str(error))
+        return FileOutcome(unknown=str(error))
 
 
 class _File:
@@ -64,12 +64,12 @@ class _File:
         self._hidden_wrong: int | None = None  # the first byte of the first piece that is not of its checksum
         self._compared_by_hadoop = 0  # how many bytes Hadoop compares where Spark reads the file: not those of streams
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> FileOutcome:
         """The worst that is found: by the file itself, by Spark's checksum of it, by Hadoop's."""
         kind = self._file.kind
         if self._file.size == 0 and kind is not None:
-            return Outcome(Verdict(DamageKind.EMPTY, "the file is empty"))
-        itself = Outcome(unknown=None if kind is None else _NO_CHECKSUM)
+            return FileOutcome(Verdict(DamageKind.EMPTY, "the file is empty"))
+        itself = FileOutcome(unknown=None if kind is None else _NO_CHECKSUM)
         if kind is StateFileKind.SST:
             itself = self._sst()
         elif kind is StateFileKind.ZIP:
@@ -80,67 +80,69 @@ class _File:
             self._to_the_end(self._pieces())
         return itself if itself.verdict else self._by_checksums(itself)
 
-    def _by_checksums(self, itself: Outcome) -> Outcome:
+    def _by_checksums(self, itself: FileOutcome) -> FileOutcome:
         recorded = self._spark_checksum()
         if isinstance(recorded, Verdict):
-            return Outcome(recorded)
+            return FileOutcome(recorded)
         known = recorded is not None or self._hidden is not None
         if self._hidden_wrong is None:
-            return Outcome(unknown=None if known else itself.unknown)
+            return FileOutcome(unknown=None if known else itself.unknown)
         name = hadoop_sidecar_name(self._file.path.rpartition("/")[2])
         detail = f"the bytes from {self._hidden_wrong:,} on do not match its hidden checksum file {name}"
         if self._hidden_wrong < self._compared_by_hadoop or itself.unknown:
-            return Outcome(Verdict(DamageKind.UNREADABLE, detail, _BY_HADOOP))
+            return FileOutcome(Verdict(DamageKind.UNREADABLE, detail, _BY_HADOOP))
         of_state = self._file.kind is not None
-        return Outcome(Verdict(DamageKind.CHECKSUM_DIFFERS if of_state else DamageKind.CHANGED, detail))
+        return FileOutcome(Verdict(DamageKind.CHECKSUM_DIFFERS if of_state else DamageKind.CHANGED, detail))
 
-    def _sst(self) -> Outcome:
+    def _sst(self) -> FileOutcome:
         self._compared_by_hadoop = self._file.size
         end = self._storage.read_range(self._file.path, max(self._file.size - FOOTER, 0), FOOTER)
         try:
             check_footer(end)  # what does not end as an SST file is not held in memory
         except Corrupt as error:
             self._to_the_end(self._pieces())
-            return Outcome(Verdict(DamageKind.UNREADABLE, str(error), self._by_hadoop()))
+            return FileOutcome(Verdict(DamageKind.UNREADABLE, str(error), self._by_hadoop()))
         except UnknownTable as error:
             self._to_the_end(self._pieces())
-            return Outcome(unknown=str(error))
+            return FileOutcome(unknown=str(error))
         return self._whole(check_sst)
 
-    def _zip(self) -> Outcome:
+    def _zip(self) -> FileOutcome:
         if self._file.size > LARGEST_ZIP:
             self._to_the_end(self._pieces())
-            return Outcome(unknown=f"a zip of more than {LARGEST_ZIP:,} bytes")
+            return FileOutcome(unknown=f"a zip of more than {LARGEST_ZIP:,} bytes")
 
         def check(data: bytes) -> None:
             self._compared_by_hadoop = read_zip(data)[1]
 
         return self._whole(check)
 
-    def _whole(self, check: Callable[[bytes], None]) -> Outcome:
+    def _whole(self, check: Callable[[bytes], None]) -> FileOutcome:
         """A file that is looked at as a whole."""
         if self._file.size > _LARGEST_WHOLE:
             self._to_the_end(self._pieces())
-            return Outcome(unknown=f"an SST file of more than {_LARGEST_WHOLE:,} bytes")
+            return FileOutcome(unknown=f"an SST file of more than {_LARGEST_WHOLE:,} bytes")
         data = self._storage.read(self._file.path)
         for at in range(0, len(data), _PIECE):
             self._note(memoryview(data)[at : at + _PIECE])
         by_hadoop = self._by_hadoop()
         try:
             check(data)
-        except (UnknownTable, TooLarge) as error:
-            return Outcome(unknown=str(error))
+        except (UnknownTable, ZipTooLarge) as error:
+            return FileOutcome(unknown=str(error))
         except CorruptData as error:
-            return Outcome(Verdict(DamageKind.UNREADABLE if by_hadoop else DamageKind.BAD_BLOCK, str(error), by_hadoop))
+            return FileOutcome(
+                Verdict(DamageKind.UNREADABLE if by_hadoop else DamageKind.BAD_BLOCK, str(error), by_hadoop)
+            )
         except Corrupt as error:
-            return Outcome(Verdict(DamageKind.UNREADABLE, str(error), by_hadoop))
-        return Outcome()
+            return FileOutcome(Verdict(DamageKind.UNREADABLE, str(error), by_hadoop))
+        return FileOutcome()
 
     def _by_hadoop(self) -> str | None:
         """The error of a file whose hidden checksums Hadoop has compared before anything else."""
         return _BY_HADOOP if self._hidden_wrong is not None else None
 
-    def _stream(self) -> Outcome:
+    def _stream(self) -> FileOutcome:
         """A delta, changelog or HDFS-backed snapshot."""
         stream, head = Stream(), b""
         pieces = self._pieces()
@@ -148,21 +150,21 @@ class _File:
             for block in stream.blocks(Pieces(pieces)):
                 head = head or block[:_HEAD]
         except LeadsOutside as error:
-            return Outcome(Verdict(DamageKind.LEADS_OUTSIDE, str(error)))
+            return FileOutcome(Verdict(DamageKind.LEADS_OUTSIDE, str(error)))
         except Corrupt as error:
-            return Outcome(Verdict(DamageKind.UNREADABLE, str(error)))
+            return FileOutcome(Verdict(DamageKind.UNREADABLE, str(error)))
         self._to_the_end(pieces)
         complete = bool(head) and stream.tail.endswith(last_bytes(head))
         if stream.wrong is None and stream.marked and complete:
-            return Outcome()
+            return FileOutcome()
         if complete and stream.wrong and not stream.cut and self._is_empty_changelog(stream):
-            return Outcome(Verdict(DamageKind.BAD_END, f"it has no records, and {stream.wrong}"))
+            return FileOutcome(Verdict(DamageKind.BAD_END, f"it has no records, and {stream.wrong}"))
         if complete and self._has_last_record(stream):
             detail = "its end is not that of a complete file, but all its data is there"
-            return Outcome(Verdict(DamageKind.ODD_END, detail))
+            return FileOutcome(Verdict(DamageKind.ODD_END, detail))
         if stream.wrong is None or stream.cut:
-            return Outcome(Verdict(DamageKind.TRUNCATED, stream.wrong or "its last record is not there"))
-        return Outcome(Verdict(DamageKind.UNREADABLE, stream.wrong))
+            return FileOutcome(Verdict(DamageKind.TRUNCATED, stream.wrong or "its last record is not there"))
+        return FileOutcome(Verdict(DamageKind.UNREADABLE, stream.wrong))
 
     def _is_empty_changelog(self, stream: Stream) -> bool:
         """Since 4.0 Spark takes -1, the only record, for the length of a version, and reads on behind it."""

@@ -9,7 +9,7 @@ from ckpt.checkpoint.state.file_ends import Verdict
 from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.model import DamageKind, StateFileKind
 from ckpt.processes import can_share, in_any_order
-from ckpt.state.verify.one_file import Outcome, check_file
+from ckpt.state.verify.one_file import FileOutcome, check_file
 from ckpt.storage import open_storage
 
 _WORTH_A_PROCESS = 48 << 20  # bytes: what takes as long to verify as a process to start
@@ -17,7 +17,7 @@ _WORTH_A_PROCESS = 48 << 20  # bytes: what takes as long to verify as a process 
 
 def outcomes(
     uri: str, options: Mapping[str, str], files: Sequence[NeededFile], jobs: int
-) -> Iterator[tuple[NeededFile, Outcome]]:
+) -> Iterator[tuple[NeededFile, FileOutcome]]:
     """What comes of each file, in the order in which they are done.
 
     Raises CkptError where a process ends before its work is done.
@@ -32,7 +32,7 @@ def outcomes(
     for file, answer in in_any_order(checker, {"uri": uri, "options": dict(options)}, shares):
         if answer is not None:
             verdict, unknown = json.loads(answer)
-            found = Outcome(verdict and Verdict(DamageKind(verdict[0]), *verdict[1:]), unknown)
+            found = FileOutcome(verdict and Verdict(DamageKind(verdict[0]), *verdict[1:]), unknown)
             yield _file(file), found
 
 

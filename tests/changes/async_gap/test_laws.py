@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 from ckpt.changes.async_gap.plan import RepairPlan, Strategy
 from ckpt.changes.async_gap.planner import plan_repair
-from ckpt.changes.steps import Action, Changed, Step
+from ckpt.changes.steps import Changed, FileAction, Step
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.findings import Severity
@@ -163,7 +163,7 @@ def moments(steps: tuple[Step, ...]) -> Iterable[tuple[Step, ...]]:
     """Every state that a crash may leave: after each step, and within one that replaces a file."""
     for count, step in enumerate(steps):
         yield steps[:count]
-        if step.action is Action.REPLACE:
+        if step.action is FileAction.REPLACE:
             yield (*steps[:count], Step(step.path, step.before, None))
     yield steps
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.changes.prune.unneeded import Kind
+from ckpt.changes.prune.unneeded import PruneReason
 from ckpt.changes.rewind.plan import Replayed
 from tests.changes.prune.aged import purge, state_files
 from tests.copies.copy.test_live import BUSY, continues, newest, running, wait_for
@@ -44,7 +44,7 @@ def test_a_pruned_checkpoint_continues_exactly(store: str, spark: Any, tmp_path:
 
     assert receipt.problem is None
     assert plan.refused is None, plan.why
-    assert Kind.OLD_VERSION in {one.kind for one in plan.pruned}
+    assert PruneReason.OLD_VERSION in {one.kind for one in plan.pruned}
     assert len(before - state_files(checkpoint)) >= 10
     shutil.copytree(checkpoint, rewound)
     continues(spark, checkpoint, store, starts=2)

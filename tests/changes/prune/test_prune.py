@@ -9,7 +9,7 @@ import pytest
 
 import ckpt
 from ckpt.changes.prune.plan import PrunePlan, plan_prune
-from ckpt.changes.prune.unneeded import Kind
+from ckpt.changes.prune.unneeded import PruneReason
 from ckpt.changes.rewind.targets import Replayed, possible
 from ckpt.changes.steps import sidecar
 from ckpt.checkpoint.reader import read_checkpoint
@@ -35,7 +35,7 @@ def targets(checkpoint: Path) -> list[Any]:
     return [possible(found, way) for way in Replayed]
 
 
-def kinds(plan: PrunePlan) -> dict[Kind, set[str]]:
+def kinds(plan: PrunePlan) -> dict[PruneReason, set[str]]:
     return {one.kind: set(one.paths) for one in plan.pruned}
 
 
@@ -78,7 +78,7 @@ def test_rows_of_every_batch_that_is_kept_are_the_same(sample: str, keep: int, t
 @pytest.mark.parametrize("sample", some_quick(STATEFUL, 4))
 def test_nothing_goes_where_the_logs_hold_every_batch(sample: str) -> None:
     plan = plan_prune(open_storage(str(SAMPLES / sample)))
-    assert {one.kind for one in plan.pruned} <= {Kind.ORPHAN, Kind.TEMPORARY, Kind.KILLED_TASK}
+    assert {one.kind for one in plan.pruned} <= {PruneReason.ORPHAN, PruneReason.TEMPORARY, PruneReason.KILLED_TASK}
     assert plan.oldest_version in (0, 1)
 
 
@@ -118,7 +118,7 @@ def test_ssts_of_versions_that_stay_stay(tmp_path: Path) -> None:
     plan, _ = ckpt.prune_checkpoint(str(checkpoint), **NOW)
 
     gone = before - state_files(checkpoint)
-    assert gone == kinds(plan)[Kind.ORPHAN]
+    assert gone == kinds(plan)[PruneReason.ORPHAN]
     assert "state/0/0/SSTs/000099-0f0e0d0c-0000-4000-8000-000000000000.sst" in gone
     assert 0 < len(gone) < len(before)
     assert ckpt.verify_state(str(checkpoint), jobs=1).damages == ()
@@ -128,8 +128,8 @@ def test_an_sst_is_left_where_a_zip_that_stays_cannot_be_read(tmp_path: Path) ->
     checkpoint = aged(ROCKSDB, tmp_path / "checkpoint", 3)
     (checkpoint / "state/0/0/5.zip").write_bytes(b"no zip")
     plan = plan_prune(open_storage(str(checkpoint)))
-    assert not any(path.startswith("state/0/0/SSTs") for path in kinds(plan)[Kind.ORPHAN])
-    assert any(path.startswith("state/0/1/SSTs") for path in kinds(plan)[Kind.ORPHAN])
+    assert not any(path.startswith("state/0/0/SSTs") for path in kinds(plan)[PruneReason.ORPHAN])
+    assert any(path.startswith("state/0/1/SSTs") for path in kinds(plan)[PruneReason.ORPHAN])
 
 
 @pytest.mark.parametrize(("sample", "snapshot"), [(HDFS, "8.snapshot"), (ROCKSDB, "5.zip")])
@@ -157,10 +157,10 @@ def test_a_lineage_is_followed_and_not_the_newest_zip(tmp_path: Path) -> None:
 
     plan = plan_prune(open_storage(str(checkpoint)))
 
-    assert kinds(plan)[Kind.KILLED_TASK] == {
+    assert kinds(plan)[PruneReason.KILLED_TASK] == {
         "state/0/0/5_00000000-0000-4000-8000-000000000000.changelog",
     }
-    old = kinds(plan)[Kind.OLD_VERSION]
+    old = kinds(plan)[PruneReason.OLD_VERSION]
     assert not any(path.startswith(("state/0/0/3_", "state/0/0/4_")) for path in old)
     assert any(path.startswith("state/0/0/1_") for path in old)
 
@@ -221,7 +221,7 @@ def test_inspect_says_as_much_as_names_do(tmp_path: Path) -> None:
         checkpoint = aged(sample, tmp_path / sample, 2)
         space = ckpt.inspect(ckpt.open_checkpoint(str(checkpoint))).space
         plan = plan_prune(open_storage(str(checkpoint)))
-        old = kinds(plan)[Kind.OLD_VERSION]
+        old = kinds(plan)[PruneReason.OLD_VERSION]
         files = {step.path: step for step in plan.steps}
         hidden = {sidecar(path) for path in old}
         sizes = [(checkpoint / path).stat().st_size for path in files if path in old | hidden]

@@ -10,7 +10,7 @@ import pytest
 
 from ckpt.changes.plan import ChangePlan, inspect_changed
 from ckpt.changes.rewind.files_after import beyond
-from ckpt.changes.steps import Changed, Content, unread_removals
+from ckpt.changes.steps import Changed, FileContent, unread_removals
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.offsets import FileOffset, decode
@@ -147,7 +147,7 @@ def test_a_large_removal_is_planned_unread_and_never_held_in_memory(copy_of: Cop
     tracemalloc.start()
     plan = removal(top, last)
     planned = tracemalloc.get_traced_memory()[1]
-    assert {step.before for step in plan.steps} == {Content(SIZE, None)}
+    assert {step.before for step in plan.steps} == {FileContent(SIZE, None)}
     assert planned < SIZE
     tracemalloc.reset_peak()
     receipt = apply(plan, top, tmp_path / "backup")

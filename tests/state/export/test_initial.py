@@ -11,7 +11,7 @@ import pytest
 
 import ckpt
 from ckpt.errors import CkptError
-from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.initial import plan_initial_state
 from ckpt.state.reading.reading import Question
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
@@ -49,7 +49,7 @@ def test_every_key_has_all_its_state_and_nothing_else(sample: str, operator: int
     frame = ckpt.read_initial_state(spark, str(path), operator=operator)
 
     assert grouped.found_in(frame) == grouped.wanted_of(sample, units)
-    plan = plan_initial_state(Question(str(path), Wanted(operator)))
+    plan = plan_initial_state(Question(str(path), RequestedPart(operator)))
     columns = [*plan.shape.keys, *plan.shape.state]
     assert frame.columns == [column.name for column in columns]
     types = [field["type"] for field in json.loads(frame.schema.json())["fields"]]

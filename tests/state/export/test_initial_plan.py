@@ -8,7 +8,7 @@ import pytest
 
 from ckpt.errors import UsageError
 from ckpt.formats.types import struct_of
-from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import Dropped, Names
 from ckpt.state.reading.initial import Holds, InitialColumn, plan_initial_state, plan_initial_states
 from ckpt.state.reading.initial_columns import keys_of, state_of
@@ -173,9 +173,15 @@ def test_an_expiry_beside_a_field_of_that_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "wanted", [Wanted(store="default"), Wanted(side="left"), Wanted(variable="rows"), Wanted(timers=True)]
+    "wanted",
+    [
+        RequestedPart(store="default"),
+        RequestedPart(side="left"),
+        RequestedPart(variable="rows"),
+        RequestedPart(timers=True),
+    ],
 )
-def test_parts_are_refused(wanted: Wanted) -> None:
+def test_parts_are_refused(wanted: RequestedPart) -> None:
     with pytest.raises(UsageError, match="all state of an operator: leave out `store`"):
         plan("tws-rocksdb-4.2", wanted=wanted)
 
@@ -183,7 +189,7 @@ def test_parts_are_refused(wanted: Wanted) -> None:
 def test_one_operator_at_a_time() -> None:
     with pytest.raises(UsageError, match=r"`operator=0` \(stateStoreSave\), `operator=1` \(dedupe\)$"):
         plan("dedup-aggregation-hdfs-4.2")
-    assert plan("dedup-aggregation-hdfs-4.2", wanted=Wanted(operator=1)).shape.operator_name == "dedupe"
+    assert plan("dedup-aggregation-hdfs-4.2", wanted=RequestedPart(operator=1)).shape.operator_name == "dedupe"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.state.reading.choose import Wanted
+from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import flat_columns
 from ckpt.state.reading.mount import is_plain
 from ckpt.state.reading.reading import Question, plan_readings
@@ -231,7 +231,7 @@ def test_offsets_that_are_gone_are_named(copy_of: CopyOf, ckpt: Ckpt) -> None:
 
 
 def confs(sample: str, **wanted: Any) -> dict[str, str]:
-    (reading,) = plan_readings(Question(str(SAMPLES / sample), Wanted(**wanted)))
+    (reading,) = plan_readings(Question(str(SAMPLES / sample), RequestedPart(**wanted)))
     return {conf.name.removeprefix("spark.sql.streaming."): conf.value for conf in reading.confs}
 
 
@@ -242,7 +242,9 @@ def test_the_format_of_state_files_is_said() -> None:
 
 def test_the_file_manager_goes_with_the_version_of_spark() -> None:
     for spark, package in ((Spark.V4_0, "streaming.File"), (Spark.V4_1, "streaming.checkpointing.File")):
-        (reading,) = plan_readings(Question(str(SAMPLES / "tws-changelog-4.0"), Wanted(variable="rows")), {}, spark)
+        (reading,) = plan_readings(
+            Question(str(SAMPLES / "tws-changelog-4.0"), RequestedPart(variable="rows")), {}, spark
+        )
         (manager,) = [conf.value for conf in reading.confs if "FileManager" in conf.name]
         assert package in manager
 

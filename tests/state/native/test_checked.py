@@ -7,8 +7,8 @@ import struct
 import google_crc32c
 import pytest
 
-from ckpt.formats.changelogs import Action
-from ckpt.formats.rows.changelog import Change
+from ckpt.formats.changelogs import RecordType
+from ckpt.formats.rows.changelog import ChangelogRecord
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable
 from ckpt.formats.rows.hdfs import records_of
 from ckpt.formats.rows.row_checksums import plain_changes, plain_file, plain_value
@@ -40,14 +40,14 @@ def test_values(delimiter: bytes) -> None:
 
 
 def test_changelogs() -> None:
-    put = Change(Action.PUT, KEY, stored(ROW))
-    gone = Change(Action.DELETE, checksum(KEY) + KEY, b"")
-    assert list(plain_changes([put, gone])) == [put, Change(Action.DELETE, KEY, b"")]
+    put = ChangelogRecord(RecordType.PUT, KEY, stored(ROW))
+    gone = ChangelogRecord(RecordType.DELETE, checksum(KEY) + KEY, b"")
+    assert list(plain_changes([put, gone])) == [put, ChangelogRecord(RecordType.DELETE, KEY, b"")]
     for damaged in flips(gone.key):
         with pytest.raises(Undecodable, match="does not match its checksum"):
             list(plain_changes([gone._replace(key=damaged)]))
     with pytest.raises(LeftToSpark, match="remove ranges"):
-        list(plain_changes([Change(Action.DELETE_RANGE, KEY, KEY)]))
+        list(plain_changes([ChangelogRecord(RecordType.DELETE_RANGE, KEY, KEY)]))
 
 
 def delta(*records: tuple[bytes, bytes | None]) -> bytes:

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckpt.formats.changelogs import Action
+from ckpt.formats.changelogs import RecordType
 from ckpt.formats.lz4 import stored
 from ckpt.formats.rows import avro
-from ckpt.formats.rows.changelog import Change, Overlay, changes_of
+from ckpt.formats.rows.changelog import ChangelogRecord, Overlay, changes_of
 from ckpt.formats.rows.codecs import decompressed
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable
 from ckpt.formats.rows.hdfs import newest, records_of, with_key
@@ -97,11 +97,11 @@ def test_a_delta_that_ends_early_is_refused(records: list[tuple[bytes, bytes | N
 NAMES = st.sampled_from([b"a", b"b", b"bb", b"c", b"d"])
 CHANGES = st.lists(
     st.one_of(
-        st.tuples(st.just(Action.PUT), NAMES, st.sampled_from([b"1", b"2"])),
-        st.tuples(st.just(Action.DELETE), NAMES, st.just(b"")),
-        st.tuples(st.just(Action.MERGE), NAMES, st.sampled_from([b"x", b"y"])),
-        st.tuples(st.just(Action.DELETE_RANGE), NAMES, NAMES),
-    ).map(lambda found: Change(*found)),
+        st.tuples(st.just(RecordType.PUT), NAMES, st.sampled_from([b"1", b"2"])),
+        st.tuples(st.just(RecordType.DELETE), NAMES, st.just(b"")),
+        st.tuples(st.just(RecordType.MERGE), NAMES, st.sampled_from([b"x", b"y"])),
+        st.tuples(st.just(RecordType.DELETE_RANGE), NAMES, NAMES),
+    ).map(lambda found: ChangelogRecord(*found)),
     max_size=10,
 )
 
@@ -113,18 +113,18 @@ CHANGES = st.lists(
     st.sampled_from([b"", b"b"]),
 )
 def test_changes_over_a_snapshot_are_those_of_a_plain_store(
-    snapshot: dict[bytes, bytes], changes: list[Change], delimiter: bytes, prefix: bytes
+    snapshot: dict[bytes, bytes], changes: list[ChangelogRecord], delimiter: bytes, prefix: bytes
 ) -> None:
     expected = dict(snapshot)
     for action, key, value in changes:
         match action:
-            case Action.PUT:
+            case RecordType.PUT:
                 expected[key] = value
-            case Action.DELETE:
+            case RecordType.DELETE:
                 expected.pop(key, None)
-            case Action.MERGE:
+            case RecordType.MERGE:
                 expected[key] = expected[key] + delimiter + value if key in expected else value
-            case Action.DELETE_RANGE:
+            case RecordType.DELETE_RANGE:
                 expected = {one: held for one, held in expected.items() if not key <= one < value}
     overlay = Overlay(delimiter)
     overlay.apply(changes)
@@ -138,13 +138,15 @@ def test_many_ranges_take_no_longer_than_as_many_keys() -> None:
     keys, began = [b"%06d" % number for number in range(30_000)], time.process_time()
     overlay = Overlay(b",")
     for key in keys:
-        overlay.apply([Change(Action.PUT, key, b"1"), Change(Action.DELETE_RANGE, key, key + b"\0")])
+        overlay.apply(
+            [ChangelogRecord(RecordType.PUT, key, b"1"), ChangelogRecord(RecordType.DELETE_RANGE, key, key + b"\0")]
+        )
     snapshot = [[(key, b"2") for key in keys], [(b"~", b"2")]]
     assert [pair for some in overlay.over(snapshot, b"") for pair in some] == [(b"~", b"2")]
     assert time.process_time() - began < 5
 
 
-def changelog(version: int, changes: Sequence[Change]) -> bytes:
+def changelog(version: int, changes: Sequence[ChangelogRecord]) -> bytes:
     """A changelog as Spark writes it, not compressed."""
     parts = []
     if version > 1:
@@ -155,14 +157,14 @@ def changelog(version: int, changes: Sequence[Change]) -> bytes:
     for action, key, value in changes:
         parts.append(bytes([action]) if version in (2, 4) else b"")
         parts.append(struct.pack(">i", len(key)) + key)
-        parts.append(struct.pack(">i", -1) if action is Action.DELETE else struct.pack(">i", len(value)) + value)
+        parts.append(struct.pack(">i", -1) if action is RecordType.DELETE else struct.pack(">i", len(value)) + value)
     return b"".join(parts) + (b"\0" if version in (2, 4) else struct.pack(">i", -1))
 
 
 @given(CHANGES, st.sampled_from([1, 2, 3, 4]), st.data())
-def test_a_changelog_of_every_version_is_read(changes: list[Change], version: int, data: Any) -> None:
+def test_a_changelog_of_every_version_is_read(changes: list[ChangelogRecord], version: int, data: Any) -> None:
     if version in (1, 3):
-        changes = [one for one in changes if one.action in (Action.PUT, Action.DELETE)]
+        changes = [one for one in changes if one.action in (RecordType.PUT, RecordType.DELETE)]
     whole = changelog(version, changes)
     assert list(changes_of(whole)) == changes
     with pytest.raises(Undecodable):

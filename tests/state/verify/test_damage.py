@@ -8,7 +8,7 @@ import pytest
 
 from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.model import StateFileKind
-from ckpt.state.verify.one_file import Outcome, check_file
+from ckpt.state.verify.one_file import FileOutcome, check_file
 from ckpt.state.verify.verify import verify_state
 from ckpt.storage import open_storage
 from tests.state.verify import judge
@@ -26,7 +26,7 @@ def test_no_sample_is_damaged(name: str) -> None:
     assert found.loadable
 
 
-def _checked(damage: Damage, folder: Path) -> Outcome:
+def _checked(damage: Damage, folder: Path) -> FileOutcome:
     """What is seen of a damaged file that has no checksum beside it."""
     (folder / "file").write_bytes(damage.apply())
     kind = StateFileKind(damage.path.suffix[1:])
@@ -39,7 +39,7 @@ def _missed(count: int, folder: Path) -> list[tuple[Damage, bool]]:
     """Damages that are not seen, and whether they can do harm."""
     missed = []
     for damage in damages(count):
-        if _checked(damage, folder) == Outcome():
+        if _checked(damage, folder) == FileOutcome():
             data, kind = damage.path.read_bytes(), damage.path.suffix[1:]
             touched = set(range(damage.at, damage.at + len(damage.pattern)))
             harmless = touched <= uncovered(data, kind) or same_content(data, damage.apply(), kind)
@@ -69,7 +69,7 @@ def test_what_makes_spark_fail_or_read_otherwise_is_seen(tmp_path: Path) -> None
     assert len(answers) == judge.COUNT
     harmful = [damage for damage, answer in zip(damages(judge.COUNT), answers, strict=True) if answer in judge.HARMFUL]
     assert len(harmful) > judge.COUNT // 2
-    missed = [damage for damage in harmful if _checked(damage, tmp_path) == Outcome()]
+    missed = [damage for damage in harmful if _checked(damage, tmp_path) == FileOutcome()]
     assert len(missed) <= len(harmful) // 100, missed
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ckpt.changes.async_gap.plan import RepairPlan, Strategy
 from ckpt.changes.async_gap.planner import plan_repair
 from ckpt.changes.async_gap.repair_async import repair_async
-from ckpt.changes.steps import Content
+from ckpt.changes.steps import FileContent
 from ckpt.storage import open_storage
 from tests.restart.oracle import answers as oracle
 from tests.restart.oracle.cases import SAMPLES, Case
@@ -42,7 +42,7 @@ def repaired(checkpoint: Path, strategy: Strategy) -> RepairPlan:
 
 def fingerprint(case: Case, plan: RepairPlan) -> str:
     """What an answer is an answer to: the damaged sample, the bytes that the repair leaves, and the query."""
-    after = {step.path: Content.of(step.after) for step in plan.steps}
+    after = {step.path: FileContent.of(step.after) for step in plan.steps}
     left = {path: None if content is None else content.sha256 for path, content in after.items()}
     told: list[Any] = [oracle.fingerprint(case), left]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
