@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
-from ckpt.checkpoint.sources.advance import Advance, advances
 from ckpt.checkpoint.sources.file_logs import source_folder
-from ckpt.checkpoint.sources.offsets import FileOffset, SourceView, decode, source_views, value_of
+from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.kind import Advance
+from ckpt.checkpoint.sources.registry import SourceView, advances, decode, source_views, value_of
 from ckpt.model import OffsetLog, Unreadable
 
 

@@ -8,7 +8,8 @@ from typing import TypeAlias, TypeVar
 
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, JUDGED, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.checkpoint.sources import file_logs
-from ckpt.checkpoint.sources.offsets import in_order, is_kafka
+from ckpt.checkpoint.sources.kafka import is_kafka
+from ckpt.checkpoint.sources.registry import in_order
 from ckpt.checkpoint.state.file_ends import NOTHING, Verified
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_state

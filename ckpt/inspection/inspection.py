@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.sources.offsets import SourceView
+from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import size_of, temporary_files
 from ckpt.inspection.checks import check
 from ckpt.inspection.checks.first_start import into_noop

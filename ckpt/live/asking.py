@@ -6,7 +6,10 @@ from dataclasses import replace
 
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.sources.offsets import DeltaOffset, KafkaOffset, SourceType, SourceView, decode, value_of
+from ckpt.checkpoint.sources.delta import DeltaOffset
+from ckpt.checkpoint.sources.kafka import KafkaOffset
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import SourceView, decode, value_of
 from ckpt.errors import SourceError, StorageError, UsageError
 from ckpt.live.delta import options as delta_options
 from ckpt.live.delta.ask import ask_delta

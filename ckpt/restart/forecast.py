@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.checkpoint.sources.offsets import in_order
+from ckpt.checkpoint.sources.registry import in_order
 from ckpt.model import Json, OffsetLog
 from ckpt.restart.findings import Finding
 from ckpt.versions import Progress, Spark

@@ -3,18 +3,12 @@
 from collections.abc import Mapping
 
 from ckpt.checkpoint.checkpoint import OFFSETS
-from ckpt.checkpoint.sources.advance import Advance, advance
 from ckpt.checkpoint.sources.file_logs import file_source_logs
-from ckpt.checkpoint.sources.offsets import (
-    NO_TOPIC_YET,
-    FileOffset,
-    KafkaOffset,
-    RateMicroBatchOffset,
-    decode,
-    in_order,
-    is_kafka,
-    value_of,
-)
+from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset, is_kafka
+from ckpt.checkpoint.sources.kind import Advance
+from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
+from ckpt.checkpoint.sources.registry import advance, decode, in_order, value_of
 from ckpt.model import Json, SourceOffset
 from ckpt.restart import diagnoses, messages, remedies
 from ckpt.restart.findings import Diagnosis, Finding

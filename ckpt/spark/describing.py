@@ -8,7 +8,7 @@ from typing import Any
 
 from ckpt.checkpoint.checkpoint import OFFSETS, STATE
 from ckpt.checkpoint.reader import open_checkpoint
-from ckpt.checkpoint.sources.offsets import SourceType
+from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.inspection.checks.query import described_families
 from ckpt.inspection.query import DescribedOperator, DescribedSource, DescribedStore, QueryDescription
 from ckpt.model import Operator

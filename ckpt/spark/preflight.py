@@ -10,7 +10,7 @@ from ckpt import settings
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
-from ckpt.checkpoint.sources.offsets import SourceType
+from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.formats.operators import parse_operator_metadata, with_schema_paths
 from ckpt.inspection.checks.query import SparkAnswer
 from ckpt.inspection.preflight import PlannedStart, Readiness, changed_meanwhile, readiness

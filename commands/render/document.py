@@ -5,8 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ckpt.checkpoint.checkpoint import Checkpoint, Log
-from ckpt.checkpoint.sources.advance import advance
-from ckpt.checkpoint.sources.offsets import SourceView
+from ckpt.checkpoint.sources.registry import SourceView, advance
 from ckpt.inspection.inspection import Inspection, RatedFinding
 from ckpt.live.outlook import SourceOutlook
 from ckpt.model import Operator, StateInventory, Store, Unreadable

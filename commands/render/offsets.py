@@ -2,24 +2,13 @@
 
 import json
 
-from ckpt.checkpoint.sources.advance import Unit, advance
-from ckpt.checkpoint.sources.offsets import (
-    DeltaOffset,
-    FileOffset,
-    IcebergOffset,
-    KafkaOffset,
-    NumberOffset,
-    RateMicroBatchOffset,
-    decode,
-)
+from ckpt.checkpoint.sources.kind import Unit
+from ckpt.checkpoint.sources.registry import advance, decode, kind_of
 from ckpt.model import Json
 from ckpt.restart.forecast import SourceRange
 from ckpt.texts import masked_json
 
-from .text import plural_of
-
 _LONGEST = 500  # characters of an offset of unknown kind
-_PARTITIONS = 4  # how many partitions of a topic are named
 
 
 def counted(amount: int, unit: Unit, sign: str = "") -> str:
@@ -30,24 +19,9 @@ def counted(amount: int, unit: Unit, sign: str = "") -> str:
 
 def offset(value: Json) -> str:
     """What an offset says: ``orders/0=310 orders/1=295``, ``version 12``, ``row 60``; unknown kinds as they are."""
-    match decode(value):
-        case KafkaOffset(partitions):
-            named = [f"{topic}/{p}={number}" for (topic, p), number in list(partitions.items())[:_PARTITIONS]]
-            more = len(partitions) - len(named)
-            return " ".join(named) + (f" and {more} more {plural_of(more, 'partition')}" if more > 0 else "")
-        case DeltaOffset() as place:
-            inside = "" if place.at_boundary else f", file {place.index} in it"
-            return f"table version {place.version}{inside}" + (", initial snapshot" if place.initial_snapshot else "")
-        case IcebergOffset(None, _, _):
-            return "no snapshot yet"
-        case IcebergOffset(snapshot, position, all_files):
-            return f"snapshot {snapshot}, file {position} of {'the table' if all_files else 'what it added'}"
-        case FileOffset(entry):
-            return f"entry {entry} of its log"
-        case RateMicroBatchOffset(rows, _):
-            return f"row {rows}"
-        case NumberOffset(number, _):
-            return str(number)
+    decoded = decode(value)
+    if decoded is not None:
+        return kind_of(decoded).to_text(decoded)
     text = "its beginning" if value is None else masked_json(json.dumps(value))  # before it is cut
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ckpt.checkpoint.history import Pattern
-from ckpt.checkpoint.sources.advance import Advance, advance
-from ckpt.checkpoint.sources.offsets import SourceType, SourceView
+from ckpt.checkpoint.sources.kind import Advance, SourceType
+from ckpt.checkpoint.sources.registry import SourceView, advance
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.verdict import outcome_words, spell
 from ckpt.model import Kind

@@ -11,7 +11,7 @@ import typer.main
 from ckpt import __version__
 from ckpt.checkpoint import reader
 from ckpt.checkpoint.history import Pattern
-from ckpt.checkpoint.sources.offsets import SourceType
+from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.inspection import inspection
 from ckpt.live.outlook import Fate, SourceOutcome
 from ckpt.migrate import changelog, comparison, provider

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ckpt.checkpoint.sources.advance import advance, advances
-from ckpt.checkpoint.sources.offsets import decode, source_views
+from ckpt.checkpoint.sources.registry import advance, advances, decode, source_views
 from ckpt.formats.commits import format_commit_log, parse_commit_log
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.metadata import parse_metadata

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ckpt.checkpoint.sources.offsets import SourceType, decode, source_type, source_views
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import decode, source_type, source_views
 from ckpt.formats.commits import format_commit_log, parse_commit_log
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.metadata import parse_metadata

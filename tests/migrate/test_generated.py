@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from ckpt.checkpoint.sources.offsets import SourceType, SourceView
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import CkptError, UsageError
 from ckpt.migrate.generate.processor import processor_code
 from ckpt.migrate.generate.start import start_code, to_fill_in

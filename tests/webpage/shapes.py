@@ -7,7 +7,7 @@ from pathlib import Path
 import ckpt
 from ckpt import Inspection
 from ckpt.checkpoint.history import Batch
-from ckpt.checkpoint.sources.advance import Advance, Unit
+from ckpt.checkpoint.sources.kind import Advance, Unit
 from ckpt.model import Json, QueryMetadata
 from tests.support.places import SAMPLES
 

@@ -14,7 +14,8 @@ from ckpt.changes.plan import NoWay
 from ckpt.changes.steps import Step, writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs, files_between
-from ckpt.checkpoint.sources.offsets import FileOffset, decode
+from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.registry import decode
 from ckpt.model import OffsetLog
 from ckpt.storage import Storage
 

@@ -10,17 +10,12 @@ from dataclasses import dataclass
 
 from ckpt.changes.offsets.requested import RequestedEnd, as_json, names
 from ckpt.changes.plan import NoWay
-from ckpt.checkpoint.sources.offsets import (
-    DeltaOffset,
-    FileOffset,
-    IcebergOffset,
-    KafkaOffset,
-    Offset,
-    RateMicroBatchOffset,
-    SourceView,
-    base_index,
-    decode,
-)
+from ckpt.checkpoint.sources.delta import DeltaOffset, base_index
+from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.iceberg import IcebergOffset
+from ckpt.checkpoint.sources.kafka import KafkaOffset
+from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
+from ckpt.checkpoint.sources.registry import Offset, SourceView, decode
 from ckpt.formats.compaction import CompactibleLog
 from ckpt.migrate.handoff.starts import NOT_READ
 from ckpt.model import Json

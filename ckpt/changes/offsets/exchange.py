@@ -19,7 +19,9 @@ from ckpt.changes.offsets.plan import OffsetsPlan, plan_offsets
 from ckpt.changes.offsets.requested import RequestedEnd, parse_json, wanted
 from ckpt.changes.plan import NoWay
 from ckpt.changes.run import How, perform
-from ckpt.checkpoint.sources.offsets import KafkaOffset, SourceType, SourceView, decode
+from ckpt.checkpoint.sources.kafka import KafkaOffset
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import SourceView, decode
 from ckpt.errors import UsageError
 from ckpt.migrate.handoff.positions import Positions, positions
 from ckpt.model import Json

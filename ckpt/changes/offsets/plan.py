@@ -18,7 +18,8 @@ from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
-from ckpt.checkpoint.sources.offsets import SourceType, SourceView, in_order, source_views
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import SourceView, in_order, source_views
 from ckpt.errors import UsageError
 from ckpt.formats.offsets import format_offset_log
 from ckpt.inspection.inspection import Inspection, inspect

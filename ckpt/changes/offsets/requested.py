@@ -9,15 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from ckpt.checkpoint.sources.offsets import (
-    DeltaOffset,
-    FileOffset,
-    IcebergOffset,
-    KafkaOffset,
-    Offset,
-    RateMicroBatchOffset,
-    decode,
-)
+from ckpt.checkpoint.sources.delta import DeltaOffset
+from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.iceberg import IcebergOffset
+from ckpt.checkpoint.sources.kafka import KafkaOffset
+from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
+from ckpt.checkpoint.sources.registry import Offset, decode
 from ckpt.errors import UsageError
 from ckpt.model import Json
 from ckpt.storage.base import one_line

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint, Log
 from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
-from ckpt.checkpoint.sources.offsets import FileOffset, decode, value_of
+from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.registry import decode, value_of
 from ckpt.checkpoint.state.folders import numbered, stores_of
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.names import compactible_id, java_long

@@ -7,7 +7,7 @@ from ckpt.changes.check_fix import END_FIRST
 from ckpt.changes.plan import STOP_FIRST, First
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
-from ckpt.checkpoint.sources.offsets import is_kafka
+from ckpt.checkpoint.sources.kafka import is_kafka
 from ckpt.restart.sinks import DROPS, REMEMBERING, SINKS, AboutSinks
 from ckpt.texts import quoted_path
 

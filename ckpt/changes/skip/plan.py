@@ -15,7 +15,9 @@ from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import files_between, source_folder
-from ckpt.checkpoint.sources.offsets import FileOffset, SourceType, decode, in_order, source_views
+from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import decode, in_order, source_views
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.compaction import DEFAULT_INTERVAL
 from ckpt.formats.names import COMPACT

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from ckpt.checkpoint.sources.offsets import FileOffset, decode, in_order
+from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.registry import decode, in_order
 from ckpt.errors import StorageError
 from ckpt.formats.compaction import CompactibleLog, compactible_log
 from ckpt.formats.names import compactible_id

@@ -6,7 +6,9 @@ from urllib.parse import unquote
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.file_logs import refused
-from ckpt.checkpoint.sources.offsets import KafkaOffset, SourceType, SourceView, decode
+from ckpt.checkpoint.sources.kafka import KafkaOffset
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import SourceView, decode
 from ckpt.inspection.checks.query import QueryComparison
 from ckpt.inspection.query import DescribedSource, QueryDescription
 from ckpt.restart import diagnoses

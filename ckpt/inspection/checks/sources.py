@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.sources.advance import advances
+from ckpt.checkpoint.sources.registry import advances
 from ckpt.formats.compaction import compactible_log
 from ckpt.model import OffsetLog
 from ckpt.restart import diagnoses

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ckpt.checkpoint.history import sources
-from ckpt.checkpoint.sources.offsets import KafkaOffset, decode
+from ckpt.checkpoint.sources.kafka import KafkaOffset
+from ckpt.checkpoint.sources.registry import decode
 from ckpt.inspection.inspection import Inspection
 from ckpt.live.records import KafkaNow
 from ckpt.model import Kind, Operator, Store

@@ -8,7 +8,7 @@ from typing import Any
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.offsets import SourceType
+from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.errors import CkptError, NotFound, SourceError
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.scan.rows import ScannedCheckpoint, row, unreadable

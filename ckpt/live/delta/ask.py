@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.sources.offsets import DeltaOffset, decode, value_of
+from ckpt.checkpoint.sources.delta import DeltaOffset
+from ckpt.checkpoint.sources.registry import decode, value_of
 from ckpt.errors import NotFound, SourceError, StorageError
 from ckpt.formats.deltalog import segment
 from ckpt.formats.text import Damaged

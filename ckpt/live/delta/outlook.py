@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ckpt.checkpoint.sources.offsets import DeltaOffset, base_index, decode
+from ckpt.checkpoint.sources.delta import DeltaOffset, base_index
+from ckpt.checkpoint.sources.registry import decode
 from ckpt.live.delta import remedies
 from ckpt.live.delta.unread import after, between, count_of, place
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from ckpt.checkpoint.sources.offsets import DeltaOffset, decode
+from ckpt.checkpoint.sources.delta import DeltaOffset
+from ckpt.checkpoint.sources.registry import decode
 from ckpt.live.outlook import counted
 from ckpt.live.records import DeltaNow, FileNow, VersionNow
 from ckpt.model import Json

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.sources.offsets import IcebergOffset, decode, value_of
+from ckpt.checkpoint.sources.iceberg import IcebergOffset
+from ckpt.checkpoint.sources.registry import decode, value_of
 from ckpt.errors import NotFound, SourceError, StorageError
 from ckpt.formats.iceberg import IcebergTable, is_metadata
 from ckpt.formats.limits import LARGEST_RECORD

@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ckpt.checkpoint.sources.offsets import IcebergOffset, decode
+from ckpt.checkpoint.sources.iceberg import IcebergOffset
+from ckpt.checkpoint.sources.registry import decode
 from ckpt.live.iceberg.unread import count_of, rest, total
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
 from ckpt.live.records import IcebergNow, IcebergOption, LiveSource, SnapshotNow

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ckpt.checkpoint.sources.offsets import IcebergOffset
+from ckpt.checkpoint.sources.iceberg import IcebergOffset
 from ckpt.live.outlook import counted
 from ckpt.live.records import SnapshotNow
 

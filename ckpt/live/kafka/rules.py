@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from itertools import takewhile
 
-from ckpt.checkpoint.sources.offsets import NO_TOPIC_YET, KafkaOffset, decode
+from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset
+from ckpt.checkpoint.sources.registry import decode
 from ckpt.live.outlook import RECREATED, Fate, PartOutlook
 from ckpt.live.records import KafkaNow, Part, PartitionNow
 from ckpt.model import Json

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from textwrap import wrap
 
-from ckpt.checkpoint.sources.offsets import KafkaOffset, SourceType, decode
+from ckpt.checkpoint.sources.kafka import KafkaOffset
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import decode
 from ckpt.migrate.generate.files_read import MOST_IN_CODE, format_of
 from ckpt.migrate.generate.text import exploded, literal, plain
 from ckpt.migrate.handoff.starts import Begin, SourceStart

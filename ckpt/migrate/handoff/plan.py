@@ -8,9 +8,9 @@ from itertools import pairwise
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.advance import advances
 from ckpt.checkpoint.sources.file_logs import source_folder
-from ckpt.checkpoint.sources.offsets import FileOffset, decode, source_views
+from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.registry import advances, decode, source_views
 from ckpt.checkpoint.state.ranges import Ranges, common, ranges_of
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.migrate.handoff.caveats import SinkMeaning, doubts, sinks, skipped, warnings

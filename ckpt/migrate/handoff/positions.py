@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.offsets import RateMicroBatchOffset, SourceType, SourceView, decode, source_views
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
+from ckpt.checkpoint.sources.registry import SourceView, decode, source_views
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.migrate.handoff.plan import recreated_topics
 from ckpt.migrate.handoff.starts import NOT_READ, source_start

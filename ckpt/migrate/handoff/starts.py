@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from ckpt.checkpoint.sources.offsets import DeltaOffset, IcebergOffset, KafkaOffset, SourceType, SourceView, decode
+from ckpt.checkpoint.sources.delta import DeltaOffset
+from ckpt.checkpoint.sources.iceberg import IcebergOffset
+from ckpt.checkpoint.sources.kafka import KafkaOffset
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import SourceView, decode
 from ckpt.model import Json
 
 

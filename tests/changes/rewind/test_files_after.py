@@ -13,7 +13,8 @@ from ckpt.changes.rewind.files_after import beyond
 from ckpt.changes.steps import Changed, FileContent, unread_removals
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.offsets import FileOffset, decode
+from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.registry import decode
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.storage import open_storage

@@ -4,19 +4,14 @@ import json
 
 import pytest
 
-from ckpt.checkpoint.sources.advance import Advance, Unit, advance, advances
-from ckpt.checkpoint.sources.offsets import (
-    DeltaOffset,
-    FileOffset,
-    IcebergOffset,
-    KafkaOffset,
-    NumberOffset,
-    RateMicroBatchOffset,
-    SourceType,
-    decode,
-    source_type,
-    source_views,
-)
+from ckpt.checkpoint.sources.delta import DeltaOffset
+from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.iceberg import IcebergOffset
+from ckpt.checkpoint.sources.kafka import KafkaOffset
+from ckpt.checkpoint.sources.kind import Advance, SourceType, Unit
+from ckpt.checkpoint.sources.numbers import NumberOffset
+from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
+from ckpt.checkpoint.sources.registry import advance, advances, decode, source_type, source_views
 from ckpt.formats.offsets import parse_offset_log
 from ckpt.model import Json, OffsetLog
 

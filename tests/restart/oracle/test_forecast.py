@@ -10,7 +10,8 @@ import pytest
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
-from ckpt.checkpoint.sources.offsets import KafkaOffset, decode
+from ckpt.checkpoint.sources.kafka import KafkaOffset
+from ckpt.checkpoint.sources.registry import decode
 from ckpt.model import DamageKind
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
