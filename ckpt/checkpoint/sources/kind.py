@@ -1,4 +1,4 @@
-"""What every kind of source provides, and how far a source went from one of its offsets to a later one."""
+"""The interface of a kind of source, and how far a source went from one of its offsets to a later one."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class SourceType(StrEnum):
 
 
 class Unit(StrEnum):
-    """What an advance is counted in."""
+    """The unit in which an advance is counted."""
 
     OFFSETS = "offsets"  # Kafka: records, and the gaps that compaction and transaction marks leave
     VERSIONS = "versions"  # Delta: table versions
