@@ -105,7 +105,7 @@ def sources(checkpoint: Checkpoint) -> tuple[SourceView, ...]:
     latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
     found = []
     for view in source_views(latest, rate_sources(checkpoint)) if latest else ():
-        offset = decode(view.offset)
+        offset = view.record
         if isinstance(offset, FileOffset):
             folder = source_folder(checkpoint.listing, latest, view.index)
             named = [

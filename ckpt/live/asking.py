@@ -139,7 +139,7 @@ def _delta(
     strange = other_rules(given, "Delta", delta_options.KNOWN, delta_options.OTHER_RULES)
     if strange is not None and strange not in delta_options.CHANGE_FEED:
         return _by_other_rules("Delta", strange)
-    now, read = ask_delta(checkpoint, view.index, given, storage_options), decode(view.offset)
+    now, read = ask_delta(checkpoint, view.index, given, storage_options), view.record
     if strange is None or (isinstance(read, DeltaOffset) and now.table_id != read.table_id):  # which stops any start
         return now
     return _by_other_rules("Delta", strange)
@@ -172,7 +172,7 @@ def _of_kafka(checkpoint: Checkpoint, view: SourceView, options: Mapping[str, st
 
 def _by_pattern(view: SourceView, now: KafkaNow, pattern: str | None) -> Answer:
     """With a pattern a start takes a topic that is gone in ways of its own."""
-    known = decode(view.offset)
+    known = view.record
     read = {topic for topic, _ in known.partitions} if isinstance(known, KafkaOffset) else set()
     gone = sorted(read - (now.subscribed or set())) if pattern is not None else []
     if gone:
@@ -190,7 +190,7 @@ def _kafka(checkpoint: Checkpoint, view: SourceView, options: Mapping[str, str])
     loss = plain(options, "failOnDataLoss") or "true"
     if loss.lower() not in ("true", "false"):
         raise UsageError("`source_options`: failOnDataLoss is true or false")
-    known = decode(view.offset)
+    known = view.record
     topics = {topic for topic, _ in known.partitions} if isinstance(known, KafkaOffset) else set()
     named = topics | (subscribed or set())
     strange = [name for name in named if not _TOPIC.fullmatch(name)]

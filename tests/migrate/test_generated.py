@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import CkptError, UsageError
@@ -55,7 +56,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def from_files(*seen: str) -> TransformPlan:
     """A plan whose one source is a file source that has read these files."""
     found = plan("aggregation-hdfs-4.2")
-    view = SourceView(0, None, SourceType.FILE, {"logOffset": 3}, {})
+    view = SourceView(0, None, SourceType.FILE, {"logOffset": 3}, {}, record=FileOffset(3))
     return replace(found, handoff=replace(found.handoff, sources=(source_start(view, seen, {}),)))
 
 

@@ -63,7 +63,7 @@ def moved(place: Place, new: RequestedEnd) -> Moved:
 
 def rule_of(view: SourceView) -> Rule:
     """The rule for a source. Raises NoWay where there is none."""
-    rule = _RULES.get(type(decode(view.offset)))
+    rule = _RULES.get(type(view.record))
     if rule is None:
         if not view.well_formed:
             raise NoWay(f"source {view.index}: {NOT_READ}")
@@ -169,7 +169,7 @@ def _file(place: Place, new: RequestedEnd) -> Moved:
 
 def _delta(place: Place, new: RequestedEnd) -> Moved:
     """Spark class ``DeltaSource``."""
-    old, to, start = decode(place.view.offset), decode(new.value), decode(place.start)
+    old, to, start = place.view.record, decode(new.value), decode(place.start)
     assert isinstance(old, DeltaOffset)
     assert isinstance(to, DeltaOffset)
     _must_fit(place, old, to, new.value)
@@ -190,7 +190,7 @@ def _delta(place: Place, new: RequestedEnd) -> Moved:
 
 def _iceberg(place: Place, new: RequestedEnd) -> Moved:
     """Iceberg class ``SparkMicroBatchStream``: the ids of snapshots say nothing of their order."""
-    old, to = decode(place.view.offset), decode(new.value)
+    old, to = place.view.record, decode(new.value)
     assert isinstance(old, IcebergOffset)
     assert isinstance(to, IcebergOffset)
     if not place.committed:

@@ -21,7 +21,7 @@ from ckpt.changes.plan import NoWay
 from ckpt.changes.run import How, perform
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.checkpoint.sources.registry import SourceView, decode
+from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import UsageError
 from ckpt.migrate.handoff.positions import Positions, positions
 from ckpt.model import Json
@@ -206,7 +206,7 @@ def _matched(views: Sequence[SourceView], offsets: Mapping[int, _Imported]) -> S
 
 def _wanted(view: SourceView, offsets: Mapping[int, _Imported], topics: Mapping[str, str]) -> RequestedEnd:
     rule_of(view)
-    old = decode(view.offset)
+    old = view.record
     assert old is not None
     new = wanted(offsets[view.index].offset, old, f"source {view.index} of the document")
     if not isinstance(old, KafkaOffset):

@@ -8,7 +8,7 @@ from ckpt.changes.offsets.plan import OffsetsPlan, chosen, plan_offsets
 from ckpt.changes.offsets.requested import RequestedEnd, parse_json, shifted, wanted
 from ckpt.changes.run import How, perform
 from ckpt.changes.sink import for_sink
-from ckpt.checkpoint.sources.registry import SourceView, decode
+from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import UsageError
 from ckpt.live.sink.reader import sink_of
 from ckpt.storage import Storage
@@ -56,7 +56,7 @@ def set_offsets(
 
     def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         view = chosen(views, source)
-        old = decode(view.offset)
+        old = view.record
         assert old is not None
         return {view.index: shifted(old, shift) if shift else wanted(value, old)}
 

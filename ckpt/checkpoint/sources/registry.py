@@ -40,6 +40,7 @@ class SourceView:
     offset: Json
     decoded: dict[str, Json]  # empty where the type is unknown
     well_formed: bool = True  # the offset could be read
+    record: Offset | None = None  # None: there is no offset, or its kind is unknown
 
 
 def decode(value: Json, *, rate: bool = False) -> Offset | None:
@@ -88,7 +89,8 @@ def source_views(log: OffsetLog, rate_sources: Collection[int] = ()) -> tuple[So
     for index, source in indexed(log.sources):
         offset = decode(source.value, rate=index in rate_sources)
         shown = {} if offset is None else kind_of(offset).to_json(offset)
-        views.append(SourceView(index, source.name, source_type(offset), source.value, shown, source.well_formed))
+        kind = source_type(offset)
+        views.append(SourceView(index, source.name, kind, source.value, shown, source.well_formed, offset))
     return tuple(views)
 
 

@@ -8,7 +8,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.file_logs import refused
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.checkpoint.sources.registry import SourceView, decode
+from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.inspection.checks.query import QueryComparison
 from ckpt.inspection.query import DescribedSource, QueryDescription
 from ckpt.restart import diagnoses
@@ -97,7 +97,7 @@ def _fits(wants: DescribedSource, has: SourceView) -> bool:
 
 def _lacks(wants: DescribedSource, has: SourceView) -> set[str]:
     """Topics that a source of the checkpoint has read, and one of the query will not."""
-    offset = decode(has.offset)
+    offset = has.record
     if not isinstance(offset, KafkaOffset) or wants.kind != SourceType.KAFKA or wants.topics is None:
         return set()
     return {topic for topic, _ in offset.partitions} - set(wants.topics)

@@ -7,7 +7,6 @@ from typing import Any
 
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.sources.kafka import KafkaOffset
-from ckpt.checkpoint.sources.registry import decode
 from ckpt.inspection.inspection import Inspection
 from ckpt.live.records import KafkaNow
 from ckpt.model import Kind, Operator, Store
@@ -147,7 +146,7 @@ def _positions(inspection: Inspection) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     views = sources(inspection.checkpoint)
     for live in (one.live for one in inspection.live):
-        end = decode(views[live.index].offset)
+        end = views[live.index].record
         if not isinstance(live.answer, KafkaNow) or not isinstance(end, KafkaOffset):
             continue
         for (topic, partition), offset in end.partitions.items():

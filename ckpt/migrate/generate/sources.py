@@ -5,7 +5,6 @@ from textwrap import wrap
 
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.checkpoint.sources.registry import decode
 from ckpt.migrate.generate.files_read import MOST_IN_CODE, format_of
 from ckpt.migrate.generate.text import exploded, literal, plain
 from ckpt.migrate.handoff.starts import Begin, SourceStart
@@ -62,7 +61,7 @@ def to_fill_in(start: SourceStart) -> Iterator[str]:
 
 
 def _options(start: SourceStart) -> Iterator[str]:
-    offset = decode(start.view.offset)
+    offset = start.view.record
     if start.view.type is SourceType.KAFKA:
         topics = sorted({topic for topic, _ in offset.partitions}) if isinstance(offset, KafkaOffset) else []
         yield '"kafka.bootstrap.servers": ""'

@@ -10,7 +10,7 @@ from ckpt.checkpoint.history import rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import source_folder
 from ckpt.checkpoint.sources.files import FileOffset
-from ckpt.checkpoint.sources.registry import advances, decode, source_views
+from ckpt.checkpoint.sources.registry import advances, source_views
 from ckpt.checkpoint.state.ranges import Ranges, common, ranges_of
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.migrate.handoff.caveats import SinkMeaning, doubts, sinks, skipped, warnings
@@ -170,7 +170,7 @@ def _can_be(possible: Ranges) -> str:
 def _starts(storage: Storage, checkpoint: Checkpoint, batch: int) -> Iterator[SourceStart]:
     log = checkpoint.offsets.readable(batch)
     for place, view in enumerate(source_views(log, rate_sources(checkpoint)) if log else ()):
-        offset = decode(view.offset)
+        offset = view.record
         seen = None
         if isinstance(offset, FileOffset):
             folder = source_folder(checkpoint.listing, log, view.index)

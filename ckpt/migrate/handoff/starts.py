@@ -10,7 +10,7 @@ from ckpt.checkpoint.sources.delta import DeltaOffset
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.checkpoint.sources.registry import SourceView, decode
+from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.model import Json
 
 
@@ -62,7 +62,7 @@ def source_start(
         recreated: Of a Kafka source, topics that were recreated after the batch, and the partitions that they have.
 
     """
-    offset = decode(view.offset)
+    offset = view.record
     if not view.well_formed:
         return SourceStart(view, Begin.REFUSED, refused=NOT_READ)
     if view.offset is None:
