@@ -35,7 +35,7 @@ class DeltaOffset:
         return self.version - 1 if self.at_boundary else self.version
 
 
-class Delta(SourceKind[DeltaOffset]):
+class DeltaKind(SourceKind[DeltaOffset]):
     """Delta tables."""
 
     record = DeltaOffset

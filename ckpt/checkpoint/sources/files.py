@@ -13,7 +13,7 @@ class FileOffset:
     log_offset: int
 
 
-class Files(SourceKind[FileOffset]):
+class FilesKind(SourceKind[FileOffset]):
     """Folders of files."""
 
     record = FileOffset

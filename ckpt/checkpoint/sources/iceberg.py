@@ -15,7 +15,7 @@ class IcebergOffset:
     all_files: bool  # scan_all_files: of the table as of the snapshot, not only of those that it added
 
 
-class Iceberg(SourceKind[IcebergOffset]):
+class IcebergKind(SourceKind[IcebergOffset]):
     """Iceberg tables."""
 
     record = IcebergOffset

@@ -22,7 +22,7 @@ NO_TOPIC_YET: dict[str, Json] = {}
 """The offset of a Kafka source whose subscription matched no topic yet (``KafkaSourceOffset`` without partitions)."""
 
 
-class Kafka(SourceKind[KafkaOffset]):
+class KafkaKind(SourceKind[KafkaOffset]):
     """Kafka, and whatever writes offsets of its shape."""
 
     record = KafkaOffset
@@ -63,7 +63,7 @@ class Kafka(SourceKind[KafkaOffset]):
 
 def is_kafka(value: Json) -> bool:
     """Whether an offset has the shape of Kafka's; it may name no partition yet."""
-    return value == NO_TOPIC_YET or Kafka().decode(value) is not None
+    return value == NO_TOPIC_YET or KafkaKind().decode(value) is not None
 
 
 def _advance(old: Mapping[tuple[str, int], int], new: Mapping[tuple[str, int], int]) -> Advance:

@@ -14,7 +14,7 @@ class NumberOffset:
     rate: bool  # a rate source, which alone of these keeps ``sources/<k>/0``
 
 
-class Numbers(SourceKind[NumberOffset]):
+class NumbersKind(SourceKind[NumberOffset]):
     """Sources whose offset is a number; whether it is a rate source's, the number does not say."""
 
     record = NumberOffset

@@ -14,7 +14,7 @@ class RateMicroBatchOffset:
     timestamp_ms: int
 
 
-class RateMicroBatch(SourceKind[RateMicroBatchOffset]):
+class RateMicroBatchKind(SourceKind[RateMicroBatchOffset]):
     """Generated rows, a fixed number for each batch."""
 
     record = RateMicroBatchOffset

@@ -8,24 +8,24 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from ckpt.checkpoint.sources.delta import Delta, DeltaOffset
-from ckpt.checkpoint.sources.files import FileOffset, Files
-from ckpt.checkpoint.sources.iceberg import Iceberg, IcebergOffset
-from ckpt.checkpoint.sources.kafka import Kafka, KafkaOffset
+from ckpt.checkpoint.sources.delta import DeltaKind, DeltaOffset
+from ckpt.checkpoint.sources.files import FileOffset, FilesKind
+from ckpt.checkpoint.sources.iceberg import IcebergKind, IcebergOffset
+from ckpt.checkpoint.sources.kafka import KafkaKind, KafkaOffset
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType
-from ckpt.checkpoint.sources.numbers import NumberOffset, Numbers
-from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatch, RateMicroBatchOffset
+from ckpt.checkpoint.sources.numbers import NumberOffset, NumbersKind
+from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchKind, RateMicroBatchOffset
 from ckpt.model import Json, OffsetLog, SourceOffset
 
 Offset: TypeAlias = KafkaOffset | DeltaOffset | IcebergOffset | FileOffset | RateMicroBatchOffset | NumberOffset
 
 _KINDS: tuple[SourceKind[Any], ...] = (
-    Delta(),
-    Iceberg(),
-    Files(),
-    RateMicroBatch(),
-    Kafka(),
-    Numbers(),
+    DeltaKind(),
+    IcebergKind(),
+    FilesKind(),
+    RateMicroBatchKind(),
+    KafkaKind(),
+    NumbersKind(),
 )
 _KIND_OF = {kind.record: kind for kind in _KINDS}
 
