@@ -25,6 +25,19 @@ class Sink:
     drops_new_query: bool  # the same from a new checkpoint, which has another query id
     new_checkpoint: str  # what a new checkpoint means to it
     taken_back: str | None = None  # what makes it accept rows under ids that it has seen; None: it accepts them
+    record: str = "batch"  # what its log keeps of a batch
+    computes_first: bool = False  # tasks read the rows of a batch, and write its state, before the sink passes it over
+    unbroken_log: str | None = None  # the folder of its log, if that breaks where batches are missing
+
+    @property
+    def is_by_query(self) -> bool:
+        """Whether it knows batches by the query id too."""
+        return self.drops_same_query and not self.drops_new_query
+
+    @property
+    def needs_snapshot(self) -> bool:
+        """Whether only an older snapshot makes it accept rows under ids that it has seen."""
+        return self.taken_back is not None and "{snapshot}" in self.taken_back
 
 
 SINKS = (
@@ -37,6 +50,7 @@ SINKS = (
         "or higher",
         taken_back="RESTORE the table to its version after batch {kept}, and start from `ckpt copy {checkpoint} NEW "
         "--batch {kept} --new-id` instead; RESTORE alone is not enough, it keeps the transaction ids",
+        record="transaction",
     ),
     Sink(
         "iceberg",  # SparkWrite.BaseStreamingWrite.commit: by query id and batch id, in the summaries of its snapshots
@@ -46,6 +60,8 @@ SINKS = (
         "old query was written if the summary of a snapshot has {query} as queryId, and {next} or higher as epochId",
         taken_back="`CALL CATALOG.system.rollback_to_snapshot('TABLE', {snapshot})`, the one before batch {next} "
         "(also undoes others' commits)",
+        record="snapshot",
+        computes_first=True,
     ),
     Sink(
         "file",  # FileStreamSink.addBatch: by batch id, in _spark_metadata of the output folder
@@ -56,6 +72,7 @@ SINKS = (
         "same ids",
         taken_back="before the start, move _spark_metadata/{next} and everything above it out of the "
         "output folder (not where one of them is a .compact file and the plain files below that are gone)",
+        unbroken_log="_spark_metadata",
     ),
     Sink(
         "foreachBatch with txnAppId",  # options of a Delta write: by txnAppId and txnVersion, as txn in _delta_log

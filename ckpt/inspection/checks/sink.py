@@ -10,16 +10,13 @@ from dataclasses import dataclass, replace
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.inspection.checks.sink_outlook import Batches, SinkOutcome, SinkOutlook
-from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
+from ckpt.live.sink.records import SinkLog, SinkWriter
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast
-from ckpt.restart.sinks import SINKS, Sink
+from ckpt.restart.sinks import Sink
 from ckpt.texts import quoted_path, span
 from ckpt.versions import Progress
-
-_BY_QUERY = (SinkKind.DELTA, SinkKind.ICEBERG)
-"""Kinds that know batches by the query id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +39,11 @@ def outlook(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: SinkLog)
     if log.unknown is not None:
         return SinkOutlook(log, SinkOutcome.UNREACHED if log.unreached else SinkOutcome.UNKNOWN, log.unknown)
     start = _start(forecasts)
-    nameless = log.kind in _BY_QUERY and checkpoint.query_id is None
+    nameless = log.sink.is_by_query and checkpoint.query_id is None
     if nameless and checkpoint.offsets.latest is not None:
         return _nameless(log)
     writer = log.writer(checkpoint.query_id)
-    last = log.last_batch if log.kind is SinkKind.FILE else writer.last_batch if writer else None
+    last = writer.last_batch if writer else log.last_batch
     if start is None:
         has = f"it has batch {last} last" if last is not None else "it has no batch of this query"
         said = f"{has}; no start that is forecast runs a batch, so the checkpoint has to be repaired first"
@@ -106,7 +103,7 @@ def _compared(
     checkpoint: Checkpoint, log: SinkLog, start: _Start, last: int | None, writer: SinkWriter | None
 ) -> SinkOutlook:
     batch = start.batch
-    if last is None and (batch == 0 or log.kind in _BY_QUERY):
+    if last is None and (batch == 0 or log.sink.is_by_query):
         return _never_seen(log, start)
     newest = -1 if last is None else last
     seen = SinkOutlook(log, SinkOutcome.CONTINUES, "", batch, last)
@@ -137,8 +134,7 @@ def _never_seen(log: SinkLog, start: _Start) -> SinkOutlook:
     seen = replace(seen, next_batch=start.batch)
     if start.batch == 0:
         return replace(seen, said=seen.said + _of_others(log))
-    has = "transaction" if log.kind is SinkKind.DELTA else "snapshot"
-    detail = f"{log.uri} has no {has} of this query, and batch {start.batch} runs next{_of_others(log)}"
+    detail = f"{log.uri} has no {log.sink.record} of this query, and batch {start.batch} runs next{_of_others(log)}"
     if log.cut:
         detail += "; its first snapshots have expired, and with them what it knew of their batches"
     return replace(
@@ -193,13 +189,12 @@ def _forget(checkpoint: Checkpoint, seen: SinkOutlook) -> str:
 
 def cure(checkpoint: Checkpoint, seen: SinkOutlook) -> str:
     """What makes a sink that drops rows accept them: a sentence without its first capital and its full stop."""
-    (kind,) = (one for one in SINKS if one.kind == seen.log.kind)
     batch = seen.next_batch or 0
     place = quoted_path(checkpoint.uri)
     last, query = seen.last_batch, checkpoint.query_id
     snapshot = _before(checkpoint, seen)
-    possible = batch > 0 and (snapshot is not None or seen.log.kind is not SinkKind.ICEBERG)
-    words = _words(kind, possible=possible)
+    possible = batch > 0 and (snapshot is not None or not seen.log.sink.needs_snapshot)
+    words = _words(seen.log.sink, possible=possible)
     return words.format(checkpoint=place, kept=batch - 1, next=batch, last=last, query=query, snapshot=snapshot)
 
 
@@ -219,7 +214,7 @@ def _words(kind: Sink, *, possible: bool) -> str:
 def _passes_over(checkpoint: Checkpoint, seen: SinkOutlook) -> SinkOutlook:
     batch = seen.next_batch or 0
     said = f"it has batch {batch} already: run again, that is passed over, and batch {batch + 1} is written"
-    lost = None if seen.log.kind is SinkKind.ICEBERG else _state_lost(checkpoint, batch)
+    lost = None if seen.log.sink.computes_first else _state_lost(checkpoint, batch)
     if lost is not None:
         finding = Finding(diagnoses.sinks.SINK_PASSES_OVER_STATE, "", f"{seen.log.uri} has batch {batch}, and {lost}")
         said = f"it has batch {batch} already: run again, that is passed over, and the query fails"
@@ -251,11 +246,11 @@ def _lacks(seen: SinkOutlook, first: int) -> SinkOutlook:
     if first:
         remedy = f"`ckpt rewind {{checkpoint}} --to-batch {first - 1} --replay new` writes them again, if the sources "
         remedy += "still have the rows."
-    diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK if log.kind is SinkKind.FILE else diagnoses.sinks.SINK_LACKS
-    if remedy is not None and log.kind in _BY_QUERY:
+    diagnosis = diagnoses.sinks.SINK_LOG_WILL_BREAK if log.sink.unbroken_log else diagnoses.sinks.SINK_LACKS
+    if remedy is not None and log.sink.unbroken_log is None:
         remedy = f"Check whether their rows are in the table. If they are not, {remedy}"
     elif remedy is not None:
-        remedy = f"Put _spark_metadata back from a copy. Or {remedy}"
+        remedy = f"Put {log.sink.unbroken_log} back from a copy. Or {remedy}"
     detail = f"{log.uri} has no {missing}, though committed here"
     return replace(
         seen,

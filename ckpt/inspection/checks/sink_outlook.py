@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.live.sink.records import SinkKind, SinkLog
+from ckpt.live.sink.records import SinkLog
 from ckpt.restart.findings import Finding
 
 Batches = tuple[int, int]
@@ -45,7 +45,7 @@ class SinkOutlook:
     def unread_batch(self) -> int | None:
         """The batch that runs again and that the sink passes over before a task reads it, as Delta and files do."""
         passes = self.outcome is SinkOutcome.PASSES_OVER and not self.needs_noop
-        return self.next_batch if passes and self.log.kind is not SinkKind.ICEBERG else None
+        return self.next_batch if passes and not self.log.sink.computes_first else None
 
     @property
     def certain(self) -> bool:

@@ -1,15 +1,17 @@
 """Which sink there is at a place, and what its log says."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from ckpt.errors import NotFound, StorageError
-from ckpt.formats.compaction import compactible_log
+from ckpt.errors import NotFound, StorageError, UsageError
 from ckpt.formats.iceberg import is_metadata
 from ckpt.live.sink.delta import delta_table
 from ckpt.live.sink.delta_files import DELTA_LOG
+from ckpt.live.sink.file import file_sink
 from ckpt.live.sink.iceberg import iceberg_sink
 from ckpt.live.sink.iceberg_files import METADATA, of_metadata_file, read_metadata_file, read_table
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
+from ckpt.plugins import ask_plugins
 from ckpt.storage import Folder, Storage, open_storage
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_kind
@@ -25,6 +27,14 @@ _NONE = (
     "output of a file sink, or its log is gone, so what it has cannot be known"
 )
 _HUDI = "a Hudi table, whose log ckpt does not read: what it has cannot be known from here"
+_READERS: Mapping[str, Callable[[str, Storage], SinkLog]] = {
+    DELTA_LOG: delta_table,
+    FILE_LOG: file_sink,
+    METADATA: lambda uri, storage: iceberg_sink(uri, lambda: read_table(storage)),
+}
+"""The reader of each kind of sink, by the folder of its log."""
+PLUGINS = "ckpt.sinks"
+"""Entry points of functions ``(uri, storage_options) -> SinkLog | None``; None: the place is no sink of theirs."""
 
 
 def read_sink(uri: str, storage_options: Mapping[str, str] | None = None) -> SinkLog:
@@ -32,7 +42,7 @@ def read_sink(uri: str, storage_options: Mapping[str, str] | None = None) -> Sin
 
     Args:
         uri: A Delta or Iceberg table, a metadata file of Iceberg, the output folder of a file sink, or ``kafka://...``,
-            which is not opened.
+            which is not opened. A place of another kind is read by a plugin, if one recognizes it.
         storage_options: For the file system of the URI.
 
     Raises:
@@ -44,12 +54,36 @@ def read_sink(uri: str, storage_options: Mapping[str, str] | None = None) -> Sin
     ('unknown', None)
 
     """
+    options = storage_options or {}
+    try:
+        log = _read_built_in(uri, options)
+    except (NotFound, UsageError):
+        plugged = _ask_plugins(uri, options)
+        if plugged is None:
+            raise
+        return plugged
+    return (_ask_plugins(uri, options) or log) if log.unknown in (_NONE, _HUDI) else log
+
+
+def _ask_plugins(uri: str, storage_options: Mapping[str, str]) -> SinkLog | None:
+    """Read a sink that no built-in kind recognizes by the first plugin that does."""
+
+    def ask(read: Any) -> SinkLog | None:
+        log = read(uri, storage_options)
+        if log is not None and not (isinstance(log, SinkLog) and (log.rules or log.unknown is not None)):
+            raise TypeError("it has to return None, or a SinkLog with rules or with unknown")
+        return log
+
+    return next(ask_plugins(PLUGINS, ask), None)
+
+
+def _read_built_in(uri: str, storage_options: Mapping[str, str]) -> SinkLog:
     if uri.lower().startswith(("kafka:", "kafka+")):
         return SinkLog(uri, SinkKind.KAFKA, unknown=_TOPIC)
     file = of_metadata_file(uri)
     if file is not None:
-        return iceberg_sink(uri, lambda: read_metadata_file(*file, storage_options or {}))
-    storage = open_storage(uri, storage_options or {})
+        return iceberg_sink(uri, lambda: read_metadata_file(*file, storage_options))
+    storage = open_storage(uri, storage_options)
     try:
         top = storage.list_level()
     except NotFound as error:
@@ -72,12 +106,8 @@ def _found(uri: str, storage: Storage, top: Folder) -> SinkLog:
     match logs:
         case ["_delta_log", "metadata"]:
             return _of_both(delta_table(uri, storage), iceberg_sink(uri, lambda: read_table(storage)))
-        case ["_delta_log"]:
-            return delta_table(uri, storage)
-        case ["_spark_metadata"]:
-            return _files(uri, storage)
-        case ["metadata"]:
-            return iceberg_sink(uri, lambda: read_table(storage))
+        case [log]:
+            return _READERS[log](uri, storage)
     why = _SEVERAL.format(" and ".join(logs)) if logs else _HUDI if ".hoodie" in top.folders else _NONE
     return SinkLog(uri, SinkKind.UNKNOWN, unknown=why)
 
@@ -108,11 +138,3 @@ def sink_of(
             raise
         return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"not reached: {error}", unreached=True)
     return log
-
-
-def _files(uri: str, storage: Storage) -> SinkLog:
-    """A file sink, by the names in its log, which is all that ``FileStreamSink.addBatch`` looks at."""
-    log = compactible_log(storage.list_level(FILE_LOG).files)
-    if log.latest is not None and log.interval <= 0:
-        return SinkLog(uri, SinkKind.UNKNOWN, unknown=f"the names in its {FILE_LOG} contradict one another")
-    return SinkLog(uri, SinkKind.FILE, last_batch=log.latest, hole=log.first_missing)

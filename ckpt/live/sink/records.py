@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ckpt.restart.sinks import SINKS, Sink
+
 FILE_LOG = "_spark_metadata"
 """The folder in which a file sink keeps its log, and by which Spark knows the output of one."""
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -44,7 +46,7 @@ class SinkLog:
     """What a sink remembers of the batches that it has."""
 
     uri: str  # as given
-    kind: SinkKind
+    kind: str  # a SinkKind, or the name that a plugin gives
     last_batch: int | None = None  # of a file sink: the newest in its log, whoever wrote it
     hole: str | None = None  # of a file sink: the first file that its log lacks
     writers: tuple[SinkWriter, ...] = ()  # of a table, the latest first
@@ -53,6 +55,12 @@ class SinkLog:
     cut: bool = False  # of an Iceberg table: its first snapshots have expired
     unknown: str | None = None  # why nothing can be known, a sentence without its full stop
     unreached: bool = False  # that is why: it was to be read and could not be
+    rules: Sink | None = None  # of a sink that a plugin reads: what it does with a batch id
+
+    @property
+    def sink(self) -> Sink:
+        """What this kind of sink does with a batch id; only where ``unknown`` is None."""
+        return self.rules or next(sink for sink in SINKS if sink.kind == self.kind)
 
     def writer(self, app_id: str | None) -> SinkWriter | None:
         """The writer with this id."""

@@ -1,0 +1,40 @@
+"""Plugins: functions that other distributions register as entry points, loaded only when somebody needs them."""
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from ckpt.errors import CkptError
+from ckpt.texts import masked
+
+Answer = TypeVar("Answer")
+
+
+def ask_plugins(group: str, ask: Callable[[Any], Answer | None]) -> Iterator[Answer]:
+    """Ask each plugin of a group, in the order of their names, and yield every answer but None.
+
+    A plugin that cannot be loaded, or that raises anything but a CkptError, is left out with a warning of one line.
+    Python prints that on standard error unless the program has set up logging.
+
+    Args:
+        group: The name of the entry points, such as ``ckpt.sinks``.
+        ask: Asks a loaded plugin; whatever it raises is blamed on the plugin.
+
+    Raises:
+        CkptError: A plugin raised it.
+
+    """
+    from importlib.metadata import entry_points
+
+    for entry in sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value)):
+        try:
+            answer = ask(entry.load())
+        except CkptError:
+            raise
+        except Exception as error:
+            reason = ascii(masked(str(error)))[1:-1]
+            line = f"ckpt: plugin {entry.name} of {group}: {type(error).__name__}: {reason}"
+            logging.getLogger("ckpt").warning("%s", line)
+            continue
+        if answer is not None:
+            yield answer

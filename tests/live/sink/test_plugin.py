@@ -1,0 +1,110 @@
+"""A distribution of somebody else teaches ckpt a sink; a faulty one is one line on standard error."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CopyOf
+
+SOURCE = Path(__file__).parent / "plugin"
+Inspect = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def install(folder: Path, code: str) -> Path:
+    """Install the distribution, with this code as its module, into a folder, as pip installs any wheel."""
+    project = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]
+    name = f"{project['name'].replace('-', '_')}-{project['version']}"
+    metadata = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    entries = [line for group, points in project["entry-points"].items() for line in (f"[{group}]", *_lines(points))]
+    files = {
+        "ckpt_ledger.py": code,
+        f"{name}.dist-info/METADATA": metadata,
+        f"{name}.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{name}.dist-info/entry_points.txt": "\n".join(entries),
+    }
+    wheel = folder / f"{name}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+        archive.writestr(f"{name}.dist-info/RECORD", "".join(f"{path},,\n" for path in files))
+    site = folder / "site"
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        str(site),
+        str(wheel),
+    ]
+    subprocess.run(pip, check=True, capture_output=True)
+    return site
+
+
+def _lines(points: dict[str, str]) -> list[str]:
+    return [f"{name} = {function}" for name, function in points.items()]
+
+
+@pytest.fixture
+def inspect(copy_of: CopyOf, tmp_path: Path) -> Inspect:
+    """Install a module and run `ckpt inspect` with a sink."""
+
+    def run(sink: str, code: str = (SOURCE / "ckpt_ledger.py").read_text()) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "ckpt", "inspect", str(copy_of("kafka-4.2")), "--sink", sink, "-o", "json"]
+        environment = {**os.environ, "PYTHONPATH": str(install(tmp_path, code))}
+        return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+    return run
+
+
+@pytest.mark.parametrize(("last", "outcome", "dropped"), [(5, "continues", None), (8, "drops", [6, 8])])
+def test_a_sink_of_a_plugin(
+    last: int, outcome: str, dropped: list[int] | None, inspect: Inspect, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "ledger"
+    ledger.write_text(str(last))
+    run = inspect(f"ledger:{ledger}")
+    document = json.loads(run.stdout)
+    sink = document["sink"]
+    assert (sink["kind"], sink["last_batch"], sink["outcome"], sink["dropped"]) == ("ledger", last, outcome, dropped)
+    assert run.stderr == ""
+    remedies = [finding["remedy"] for finding in document["findings"] if finding["code"] == "CKPT411"]
+    assert ["write 5 into the ledger" in remedy for remedy in remedies] == [True] * (dropped is not None)
+
+
+def test_an_error_of_ckpt_is_the_answer(inspect: Inspect) -> None:
+    run = inspect("ledger:/nowhere/at/all")
+    assert run.returncode == 3
+    assert json.loads(run.stdout)["sink"]["outcome"] == "unreached"
+    assert "the ledger cannot be read: No such file or directory" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("raise RuntimeError('broken\\nin two')", r"RuntimeError: broken\nin two"),
+        ("", "AttributeError: module 'ckpt_ledger' has no attribute 'read_ledger'"),
+        ("def read_ledger(uri, options): return 5", "TypeError: it has to return None, or a SinkLog"),
+    ],
+)
+def test_a_faulty_plugin_is_one_line(code: str, line: str, inspect: Inspect, tmp_path: Path) -> None:
+    run = inspect(str(tmp_path), code)
+    assert json.loads(run.stdout)["sink"]["outcome"] == "unknown"
+    (said,) = run.stderr.splitlines()
+    assert said.startswith(f"ckpt: plugin ledger of ckpt.sinks: {line}")
+
+
+def test_a_sink_that_ckpt_knows_loads_no_plugin(inspect: Inspect, tmp_path: Path) -> None:
+    (tmp_path / "out" / "_spark_metadata").mkdir(parents=True)
+    run = inspect(str(tmp_path / "out"), "raise RuntimeError")
+    assert (json.loads(run.stdout)["sink"]["kind"], run.stderr) == ("file", "")
