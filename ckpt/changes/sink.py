@@ -70,14 +70,14 @@ def _sentence(plan: ChangePlan, seen: SinkOutlook) -> str:
 
 
 def _skips(plan: ChangePlan, seen: SinkOutlook) -> str | None:
-    """What is left out, or dropped by this sink."""
+    """Describe the rows that are left out, or dropped by this sink."""
     others = None if plan.skips == SINK_DROPS else plan.skips
     drops = f"the sink would drop new rows of {span('batch', *seen.dropped)}" if seen.dropped else None
     return "; ".join(filter(None, (others, drops))) or None
 
 
 def _first(seen: SinkOutlook) -> First:
-    """What comes before the usual start."""
+    """Choose the step before the usual start."""
     if seen.outcome is SinkOutcome.DROPS:
         return First.SINK
     return First.NOOP if seen.needs_noop else First.NOTHING

@@ -29,7 +29,7 @@ def informed(forecast: Forecast, live: Sequence[LiveSource], in_sink: int | None
 def source_outlooks(
     forecasts: Sequence[Forecast], live: Sequence[LiveSource], in_sink: int | None = None
 ) -> tuple[SourceOutlook, ...]:
-    """What the next start makes of each source that was asked about; pure.
+    """Forecast the next start for each source that was asked; pure.
 
     Args:
         forecasts: Of the starts that somebody may try, as they are without an answer.

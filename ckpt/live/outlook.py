@@ -1,4 +1,4 @@
-"""What the next start makes of a source that was asked."""
+"""Outlooks of the next start for sources that were asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ NOT_IN_LOG = "where the next batch starts is not in the log"
 
 
 class Fate(StrEnum):
-    """What the next start makes of a partition with ``failOnDataLoss``, worst last."""
+    """The outcome of the next start for a partition with ``failOnDataLoss``, worst last."""
 
     CONTINUES = "continues"
     ADDED = "added"  # read from its beginning
@@ -29,7 +29,7 @@ class Fate(StrEnum):
 
     @property
     def fails(self) -> bool:
-        """Whether a start fails because of it."""
+        """True if a start fails because of the partition."""
         return self not in (Fate.CONTINUES, Fate.ADDED, Fate.LOOKS_RECREATED)
 
 
@@ -82,7 +82,7 @@ class PartOutlook:
 
 
 class SourceOutcome(StrEnum):
-    """What the next start makes of a source that was asked."""
+    """The outcome of the next start for a source that was asked."""
 
     CONTINUES = "continues"
     FAILS = "fails"  # also one that waits first

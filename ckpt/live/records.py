@@ -1,4 +1,4 @@
-"""What a source answered, as facts; ``ckpt.live.forecast`` says what follows from them."""
+"""Answers of sources, as facts; ``ckpt.live.forecast`` says what follows from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class PartitionNow:
 
 @dataclass(frozen=True, slots=True)
 class KafkaNow:
-    """What a Kafka cluster has of the topics of a source."""
+    """The topics of a source, as the Kafka cluster has them."""
 
     topics: Mapping[str, TopicNow]  # of the checkpoint, and those subscribed to, as far as they were named
     partitions: Mapping[Part, PartitionNow]
@@ -55,7 +55,7 @@ class FileNow:
 
 @dataclass(frozen=True, slots=True)
 class VersionNow:
-    """What a version of a Delta table is to a streaming query."""
+    """A version of a Delta table, as a streaming query sees it."""
 
     version: int
     files: tuple[FileNow, ...] = ()  # that it added, in the order in which they are read
@@ -74,7 +74,7 @@ class DeltaOption(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeltaNow:
-    """What a Delta table has for a streaming query."""
+    """A Delta table, as a streaming query sees it."""
 
     table_id: str
     first: int  # the first version that is there as changes; the log may know older ones by their outcome only
@@ -102,7 +102,7 @@ class IcebergOption(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotNow:
-    """What a snapshot of an Iceberg table is to a streaming query."""
+    """A snapshot of an Iceberg table, as a streaming query sees it."""
 
     id: int
     operation: str | None  # append, replace, overwrite, delete
@@ -112,7 +112,7 @@ class SnapshotNow:
 
 @dataclass(frozen=True, slots=True)
 class IcebergNow:
-    """What an Iceberg table has for a streaming query."""
+    """An Iceberg table, as a streaming query sees it."""
 
     table_id: str
     read_from: str  # the metadata file
@@ -131,7 +131,7 @@ class IcebergNow:
 
 @dataclass(frozen=True, slots=True)
 class FilesNow:
-    """What the folder of a file source has, beside the log of the source."""
+    """The folder of a file source, compared with the log of the source."""
 
     files: int  # that Spark lists
     seen: int  # that the log of the source names

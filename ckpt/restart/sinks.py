@@ -31,12 +31,12 @@ class Sink:
 
     @property
     def is_by_query(self) -> bool:
-        """Whether it knows batches by the query id too."""
+        """True if the sink knows batches by query id too."""
         return self.drops_same_query and not self.drops_new_query
 
     @property
     def needs_snapshot(self) -> bool:
-        """Whether only an older snapshot makes it accept rows under ids that it has seen."""
+        """True if only an older snapshot makes the sink accept rows under ids that it has seen."""
         return self.taken_back is not None and "{snapshot}" in self.taken_back
 
 
@@ -114,7 +114,7 @@ NEW_CHECKPOINT = (
 
 
 def shared_with_a_copy(*, new_id: bool) -> dict[str, str]:
-    """What each kind of sink does if a query and a copy of its checkpoint both write to it."""
+    """Describe for each kind of sink the result if a query and a copy of its checkpoint both write to it."""
     drops = "drops every batch of one of the two whose id the other has written, without an error"
     twice = "has rows twice that both have read"
     found = {}

@@ -1,4 +1,4 @@
-"""What the next start's batches become in a sink, by what the sink remembers (``ckpt.live.sink``).
+"""Compares the next start's batches with those that the sink has (``ckpt.live.sink``).
 
 Delta skips a batch if ``txnVersion(query id) >= batchId`` (``DeltaSink.addBatch``), the file sink if ``batchId <=
 getLatestBatchId()`` (``FileStreamSink.addBatch``), Iceberg if the newest ancestor snapshot of the query has that batch
@@ -188,7 +188,7 @@ def _forget(checkpoint: Checkpoint, seen: SinkOutlook) -> str:
 
 
 def cure(checkpoint: Checkpoint, seen: SinkOutlook) -> str:
-    """What makes a sink that drops rows accept them: a sentence without its first capital and its full stop."""
+    """Say how to make a sink accept the rows that it drops: a sentence without its capital and full stop."""
     batch = seen.next_batch or 0
     place = quoted_path(checkpoint.uri)
     last, query = seen.last_batch, checkpoint.query_id
@@ -262,6 +262,6 @@ def _lacks(seen: SinkOutlook, first: int) -> SinkOutlook:
 
 
 def findings_of(seen: SinkOutlook | None) -> Iterator[Finding]:
-    """What was found in the sink, if one was asked about."""
+    """List the findings of the sink, if one was asked about."""
     if seen is not None:
         yield from seen.findings

@@ -1,4 +1,4 @@
-"""What becomes of the next start's batches in a sink, as a record; ``checks.sink`` says how that is known."""
+"""Records of the next start's batches in a sink; ``checks.sink`` says how that is known."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +11,7 @@ Batches = tuple[int, int]
 
 
 class SinkOutcome(StrEnum):
-    """What becomes of the batches of the next start."""
+    """The outcome of the next start's batches in a sink."""
 
     CONTINUES = "continues"  # its first batch follows the newest one of the sink, and is written
     PASSES_OVER = "passes-over"  # its first batch runs again and is in the sink already; the next one is written
@@ -49,5 +49,5 @@ class SinkOutlook:
 
     @property
     def certain(self) -> bool:
-        """Whether that is known well enough to say nothing of other sinks."""
+        """True if the outcome is certain enough to say nothing of other sinks."""
         return self.outcome in _CERTAIN

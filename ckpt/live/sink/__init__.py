@@ -1,1 +1,1 @@
-"""What the log of a sink remembers of batches (``--sink``): Delta, Iceberg and file sinks. Reads that one place."""
+"""Reads which batches a sink has (``--sink``): Delta, Iceberg, file sinks, and those of plugins."""

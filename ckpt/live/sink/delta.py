@@ -27,7 +27,7 @@ _LOOKS = 3  # how often a log is listed again, of which files were deleted meanw
 
 
 def delta_table(uri: str, storage: Storage) -> SinkLog:
-    """What a table remembers. Raises StorageError where it cannot be read."""
+    """Read which batches a Delta table has. Raises StorageError where it cannot be read."""
     for look in range(_LOOKS):
         try:
             return _table(uri, storage)
@@ -96,7 +96,7 @@ def _taken_back(history: Iterable[tuple[int, Action]]) -> dict[str, set[int]]:
 
 
 def _actions(storage: Storage, found: Segment, files: Mapping[str, FileInfo]) -> Iterator[tuple[int, Action]]:
-    """Those of the checkpoint, as if of a version before all, then those of the versions after it with theirs."""
+    """Read the actions of the checkpoint as version -1, then those of later versions."""
     for name in found.checkpoint:
         if name.endswith(".parquet"):
             for action in _of_checkpoint(storage, f"{DELTA_LOG}/{name}", files[name].size):
@@ -107,7 +107,7 @@ def _actions(storage: Storage, found: Segment, files: Mapping[str, FileInfo]) ->
 
 
 def _of_versions(storage: Storage, names: Sequence[str], files: Mapping[str, FileInfo]) -> Iterator[tuple[int, Action]]:
-    """Those of files in JSON, each with the version that begins the file's name."""
+    """Read the actions of JSON files, each with the version that begins the file's name."""
     for name, line in log_lines(storage, [(name, files[name].size) for name in names]):
         action = parse_action(line)
         if action is not None:

@@ -65,11 +65,11 @@ class _Ranges(io.RawIOBase):
         self._storage, self._path, self._size, self._at = storage, path, size, 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def tell(self) -> int:

@@ -10,7 +10,7 @@ from ckpt.storage.base import one_line
 
 
 def iceberg_sink(uri: str, read: Callable[[], ReadTable]) -> SinkLog:
-    """What a table remembers. Raises StorageError where it cannot be read."""
+    """Read which batches an Iceberg table has. Raises StorageError where it cannot be read."""
     try:
         found = read()
     except Damaged as damage:

@@ -1,4 +1,4 @@
-"""Which sink there is at a place, and what its log says."""
+"""Recognizes the sink at a location and reads its log."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the log of a sink says: records without a judgement."""
+"""Records of the log of a sink, without a judgement."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class SinkKind(StrEnum):
-    """What was found at the place of a sink; all but the last are kinds of ``ckpt.restart.sinks.SINKS``."""
+    """The kind of a sink; all but the last are kinds of ``ckpt.restart.sinks.SINKS``."""
 
     DELTA = "delta"
     ICEBERG = "iceberg"
@@ -37,13 +37,13 @@ class SinkWriter:
 
     @property
     def may_be_query(self) -> bool:
-        """Whether it has the form of a query id."""
+        """True if the id has the form of a query id."""
         return _UUID.fullmatch(self.app_id) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class SinkLog:
-    """What a sink remembers of the batches that it has."""
+    """The batches that a sink remembers."""
 
     uri: str  # as given
     kind: str  # a SinkKind, or the name that a plugin gives
@@ -59,7 +59,7 @@ class SinkLog:
 
     @property
     def sink(self) -> Sink:
-        """What this kind of sink does with a batch id; only where ``unknown`` is None."""
+        """The row of this kind of sink in the table of rules; only where ``unknown`` is None."""
         return self.rules or next(sink for sink in SINKS if sink.kind == self.kind)
 
     def writer(self, app_id: str | None) -> SinkWriter | None:
