@@ -1,12 +1,12 @@
-"""Work done side by side, in processes of their own: ``python -m ckpt.processes``.
+"""Runs a function over tasks in processes of this machine: ``python -m ckpt.processes``.
 
-A worker reads what it is to do from its standard input, as JSON, and answers with messages. It starts no Python of the
-caller again, as ``multiprocessing`` would, and it ends with whoever started it.
+A worker reads its tasks from its standard input, as a pickle, and answers with pickled results. It starts no Python of
+the caller again, as ``multiprocessing`` would, and it ends with whoever started it.
 """
 
 import gc
-import json
 import os
+import pickle
 import signal
 import struct
 import subprocess
@@ -14,20 +14,56 @@ import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import chain, zip_longest
 from selectors import EVENT_READ, DefaultSelector
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ckpt.errors import CkptError
 
 Work: TypeAlias = Callable[[Any], Callable[[Any], Iterable[Any]]]
-"""A function of a module: from what all tasks share to what does one of them, and gives messages (bytes)."""
+"""A function of a module: from what all tasks share to a function of one task, which gives results."""
 
-_HEAD = struct.Struct(">Bq")  # what follows, and its bytes
-_MESSAGE, _DONE, _REFUSED = range(3)
+_HEAD = struct.Struct(">Bq")  # the kind of a message, and its bytes
+_RESULT, _DONE, _REFUSED = range(3)
 _PIECE = 1 << 20
-_AHEAD = 64 << 20  # bytes of messages that wait for their turn, of one worker
+_AHEAD = 64 << 20  # bytes of results that wait for their turn, of one worker
+
+
+class Runner(Protocol):
+    """Runs work over tasks. Tasks, their results and what tasks share can be pickled."""
+
+    def run(
+        self, work: Work, shared: Any, tasks: Sequence[Any], *, ordered: bool = False
+    ) -> Generator[tuple[Any, Any], None, None]:
+        """Each result with its task; ``ordered`` keeps the order of tasks.
+
+        Raises what the work raises, and CkptError where a worker ends before its work is done.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Runs tasks in ``count`` processes of this machine; 1 is this process."""
+
+    count: int
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    def run(
+        self, work: Work, shared: Any, tasks: Sequence[Any], *, ordered: bool = False
+    ) -> Generator[tuple[Any, Any], None, None]:
+        """As of ``Runner``; results that wait for their turn are bounded."""
+        count = min(self.count, len(tasks))
+        if count <= 1:
+            do = work(shared)
+            yield from ((task, result) for task in tasks for result in do(task))
+            return
+        shares = [tasks[first::count] for first in range(count)]
+        with _started(work, shared, shares, self.environment) as workers:
+            messages = _ordered(workers) if ordered else _in_any_order(workers)
+            yield from ((task, pickle.loads(message)) for task, message in messages if message is not None)
 
 
 def can_share(uri: str) -> bool:
@@ -35,38 +71,27 @@ def can_share(uri: str) -> bool:
     return not uri.startswith("memory:")
 
 
-def in_any_order(work: Work, place: Any, shares: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, bytes | None]]:
-    """Have each share of tasks done by a process of its own: the messages of each task, and None once it is done.
-
-    Raises what the work raises, and CkptError where a process ends before its work is done. Tasks and what they share
-    (``place``) are what JSON can hold.
-    """
-    with _started(work, place, shares, os.environ) as workers:
-        while any(worker.tasks or worker.messages for worker in workers):
-            _receive([worker for worker in workers if worker.tasks])
-            for worker in workers:
-                while worker.messages:
-                    yield worker.next()
+def _in_any_order(workers: list["_Worker"]) -> Iterator[tuple[Any, bytes | None]]:
+    while any(worker.tasks or worker.messages for worker in workers):
+        _receive([worker for worker in workers if worker.tasks])
+        for worker in workers:
+            while worker.messages:
+                yield worker.next()
 
 
-def in_order(
-    work: Work, place: Any, tasks: Sequence[Any], count: int, environment: Mapping[str, str] = os.environ
-) -> Generator[tuple[Any, bytes | None], None, None]:
-    """The same with so many processes, and messages in the order of tasks; what waits for its turn is bounded."""
-    shares = [tasks[first::count] for first in range(count)]
-    with _started(work, place, shares, environment) as workers:
-        turns = chain.from_iterable(zip_longest(*([worker] * len(worker.tasks) for worker in workers)))
-        for worker in filter(None, turns):
-            message: bytes | None = b""
-            while message is not None:
-                while not worker.messages:
-                    _receive([one for one in workers if one is worker or (one.tasks and one.waiting < _AHEAD)])
-                task, message = worker.next()
-                yield task, message
+def _ordered(workers: list["_Worker"]) -> Iterator[tuple[Any, bytes | None]]:
+    turns = chain.from_iterable(zip_longest(*([worker] * len(worker.tasks) for worker in workers)))
+    for worker in filter(None, turns):
+        message: bytes | None = b""
+        while message is not None:
+            while not worker.messages:
+                _receive([other for other in workers if other is worker or (other.tasks and other.waiting < _AHEAD)])
+            task, message = worker.next()
+            yield task, message
 
 
 class _Worker:
-    """A process, and what it has said."""
+    """A process, and the messages it has sent."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", tasks: Iterable[Any]) -> None:
         self.process = process
@@ -99,16 +124,16 @@ class _Worker:
 
     def _note(self, kind: int, message: bytes) -> None:
         if kind == _REFUSED:
-            module, name, text = json.loads(message)
+            module, name, text = pickle.loads(message)
             raise getattr(import_module(module), name)(text)
-        self.messages.append((self.tasks[0], message if kind == _MESSAGE else None))
+        self.messages.append((self.tasks[0], message if kind == _RESULT else None))
         self.waiting += len(message)
         if kind == _DONE:
             self.tasks.popleft()
 
 
 def _receive(workers: Iterable[_Worker]) -> None:
-    """Wait until one of some workers has said something."""
+    """Wait until a worker has sent something."""
     with DefaultSelector() as selector:
         for worker in workers:
             assert worker.process.stdout is not None
@@ -119,22 +144,22 @@ def _receive(workers: Iterable[_Worker]) -> None:
 
 @contextmanager
 def _started(
-    work: Work, place: Any, shares: Iterable[Sequence[Any]], environment: Mapping[str, str]
+    work: Work, shared: Any, shares: Iterable[Sequence[Any]], environment: Mapping[str, str]
 ) -> Iterator[list[_Worker]]:
     """A worker for each share; all are gone afterwards."""
     command = [sys.executable, "-P", "-m", __name__]  # -P: no module is taken from the folder that it is run in
     path = os.pathsep.join(filter(None, sys.path))
-    given = {"OPENBLAS_NUM_THREADS": "1", **environment, "PYTHONPATH": path}
+    variables = {"OPENBLAS_NUM_THREADS": "1", **environment, "PYTHONPATH": path}
     workers: list[_Worker] = []
     with ExitStack() as stack:
         for share in shares:
             pipe = subprocess.PIPE
             with _without_interrupts():
-                process = stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, env=given))
+                process = stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, env=variables))
             stack.callback(process.kill)
             workers.append(_Worker(process, share))
         for worker in workers:
-            _tell(worker, {"work": [work.__module__, work.__qualname__], "place": place, "tasks": list(worker.tasks)})
+            _send_tasks(worker, pickle.dumps((work, shared, list(worker.tasks))))
         yield workers
 
 
@@ -148,39 +173,37 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _tell(worker: _Worker, what: Any) -> None:
+def _send_tasks(worker: _Worker, tasks: bytes) -> None:
     assert worker.process.stdin is not None
     try:
-        worker.process.stdin.write(json.dumps(what).encode())
+        worker.process.stdin.write(tasks)
         worker.process.stdin.close()
     except BrokenPipeError:
         raise CkptError("a process that was to do a part of the work ended before it began: try fewer `jobs`") from None
 
 
 def _serve() -> None:
-    """What a worker does. Ctrl-C is for whoever started it, and without whom it ends."""
+    """Do the tasks of a worker. Ctrl-C is for whoever started it, and without whom it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     gc.set_threshold(100_000)  # imports make many objects, and nothing to collect
     try:
-        given = json.load(sys.stdin)
-    except ValueError:
-        return  # whoever started it was interrupted before all was said
-    module, name = given["work"]
-    try:
-        do = getattr(import_module(module), name)(given["place"])
-        for task in given["tasks"]:
-            for message in do(task):
-                _say(_MESSAGE, message)
-            _say(_DONE, b"")
+        try:
+            work, shared, tasks = pickle.load(sys.stdin.buffer)
+        except (EOFError, pickle.UnpicklingError):
+            return  # whoever started it was interrupted before all was sent
+        do = work(shared)
+        for task in tasks:
+            for result in do(task):
+                _send(_RESULT, pickle.dumps(result, pickle.HIGHEST_PROTOCOL))
+            _send(_DONE, b"")
     except CkptError as error:
-        _say(_REFUSED, json.dumps([type(error).__module__, type(error).__qualname__, str(error)]).encode())
+        _send(_REFUSED, pickle.dumps([type(error).__module__, type(error).__qualname__, str(error)]))
 
 
-def _say(kind: int, message: Any) -> None:
-    content = memoryview(message)
-    sys.stdout.buffer.write(_HEAD.pack(kind, content.nbytes))
-    sys.stdout.buffer.write(content)
+def _send(kind: int, message: bytes) -> None:
+    sys.stdout.buffer.write(_HEAD.pack(kind, len(message)))
+    sys.stdout.buffer.write(message)
     sys.stdout.buffer.flush()
 
 

@@ -156,13 +156,14 @@ def keys(
     """
     if largest and skew:
         raise UsageError("--largest and --skew: one of them")
-    found = ckpt.measure_state(
-        checkpoint,
-        options.pairs("--storage-option", storage_option),
-        batch=batch,
-        limit=limit,
-        **asdict(unit),
-    )
+    with interruptible():
+        found = ckpt.measure_state(
+            checkpoint,
+            options.pairs("--storage-option", storage_option),
+            batch=batch,
+            limit=limit,
+            **asdict(unit),
+        )
     emit(SizesReport(found, skew), output)
 
 

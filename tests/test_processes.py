@@ -6,19 +6,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
-from ckpt.processes import in_any_order
+from ckpt.processes import Processes
 from tests.support.places import ROOT
 
 
-def echo(place: str) -> Callable[[str], Iterator[bytes]]:
+def echo(place: str) -> Callable[[str], Iterator[str]]:
     """Work that gives its tasks back."""
-    return lambda task: iter([f"{place}{task}".encode()])
+    return lambda task: iter([f"{place}{task}"])
 
 
 def interrupted() -> None:
     """Ctrl-C in a terminal, which reaches every process, before any worker was told its work."""
     signal.signal(signal.SIGINT, lambda *_: None)
-    answers = in_any_order(echo, "did ", [["a"], ["b"]])
+    answers = Processes(2).run(echo, "did ", ["a", "b"])
     started = subprocess.Popen.__init__
 
     def starting(*given: object, **named: object) -> None:
@@ -26,7 +26,7 @@ def interrupted() -> None:
         os.killpg(0, signal.SIGINT)
 
     subprocess.Popen.__init__ = starting  # type: ignore[method-assign]
-    sys.stdout.write(str(sorted(message.decode() for _, message in answers if message)))
+    sys.stdout.write(str(sorted(answer for _, answer in answers)))
 
 
 def test_an_interrupt_reaches_no_worker_while_its_python_starts() -> None:

@@ -6,7 +6,6 @@ process has more than the rows of one partition in memory.
 """
 
 import json
-import struct
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
@@ -28,7 +27,7 @@ from ckpt.copies.rewrite.stored_rows import Stored, division, together
 from ckpt.copies.rewrite.stores import Families, Moving, Tally, families_of
 from ckpt.copies.rewrite.writing import NewState
 from ckpt.model import Operator, Provider, Store
-from ckpt.processes import in_any_order
+from ckpt.processes import Processes
 from ckpt.state.native.layout import delimiter_of
 from ckpt.state.native.partitions import processes_for
 from ckpt.state.native.store_files import StoreFiles, files_of
@@ -36,8 +35,6 @@ from ckpt.state.native.temporary import no_room, temporary
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 
-_HEAD = struct.Struct(">BI")  # of a message: what it is, and the bytes of a path
-_FILE, _SAID = range(2)
 _OPEN = 256  # files for rows on their way that are open at a time
 _WORTH_A_PROCESS = 2 << 20  # bytes of files: what takes twice as long to write anew as a process to start
 
@@ -235,8 +232,8 @@ class Moves(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Processes:
-    """Those of this machine, so many at a time; None is as many as are worth it."""
+class MovesHere:
+    """Moves rows in so many processes of this machine; None is as many as are worth it."""
 
     jobs: int | None
 
@@ -271,33 +268,23 @@ def moved(
 
 
 def _done(move: Move, tasks: list[Task], count: int, *, makes: bool) -> Iterator[Mapping[str, bytes]]:
-    """What comes of each task, in any order."""
-    count = min(count, len(tasks))
-    if count <= 1:
+    """The files that come of each task, in any order."""
+    if min(count, len(tasks)) <= 1:
         yield from map(move.made if makes else move.divided, tasks)
         return
-    shares = [tasks[first::count] for first in range(count)]
-    waiting: dict[Task, dict[str, bytes]] = {}
-    for given, message in in_any_order(doer, {**move.place(), "makes": makes}, shares):
-        task = Task(*given)
-        if message is None:
-            yield waiting.pop(task, {})
-        elif message[0] == _FILE:
-            end = _HEAD.size + _HEAD.unpack_from(message)[1]
-            waiting.setdefault(task, {})[message[_HEAD.size : end].decode()] = message[end:]
-        else:
-            move.take(task, json.loads(message[1:]))
+    for task, (files, said) in Processes(count).run(do_moves, (move.place(), makes), tasks):
+        move.take(task, said)
+        yield files
 
 
-def doer(place: Any) -> Callable[[Any], Iterator[bytes]]:
-    """What a process does with each of its tasks: says which files come of it, counts, and keys left out."""
+def do_moves(shared: tuple[Any, bool]) -> Callable[[Task], Iterator[tuple[Mapping[str, bytes], list[Any]]]]:
+    """Divide or make partitions in another process: the files of each, what was counted, and keys left out."""
+    place, makes = shared
     move = Move.opened(place)
 
-    def do(given: Any) -> Iterator[bytes]:
-        task = Task(*given)
+    def do(task: Task) -> Iterator[tuple[Mapping[str, bytes], list[Any]]]:
         move.forget()
-        for path, data in (move.made if place["makes"] else move.divided)(task).items():
-            yield _HEAD.pack(_FILE, len(path.encode())) + path.encode() + data
-        yield bytes([_SAID]) + json.dumps(move.said(task)).encode()
+        files = (move.made if makes else move.divided)(task)
+        yield files, move.said(task)
 
     return do

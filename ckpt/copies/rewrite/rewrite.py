@@ -11,7 +11,7 @@ from functools import partial
 from ckpt.copies.copy.placing import check_apart, options_for
 from ckpt.copies.copy.selection import select
 from ckpt.copies.rewrite.dropping import NOTHING, Key, read_keys
-from ckpt.copies.rewrite.moving import Moves, Processes, moved
+from ckpt.copies.rewrite.moving import Moves, MovesHere, moved
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, planned
 from ckpt.copies.rewrite.stores import Tally
 from ckpt.copies.rewrite.writing import Making, Watcher, check_form
@@ -86,7 +86,7 @@ def rewrite_checkpoint(
     if plan or found.refused:
         return found
     tally = Tally()
-    fill = partial(moved, chosen, found, options, tally, by or Processes(jobs))
+    fill = partial(moved, chosen, found, options, tally, by or MovesHere(jobs))
     counted = partial(_counted, chosen, found, tally)
     return Making(chosen, selection, found, options, fill, counted, watcher).made()
 

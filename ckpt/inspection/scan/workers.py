@@ -13,7 +13,7 @@ from ckpt.errors import CkptError, NotFound, SourceError
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.scan.rows import ScannedCheckpoint, row, unreadable
 from ckpt.live.asking import ask_sources
-from ckpt.processes import can_share, in_any_order
+from ckpt.processes import Processes, can_share
 from ckpt.storage import Root, open_storage
 
 _WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
@@ -37,15 +37,8 @@ def look(
     count = min(jobs, len(paths) // _WORTH_A_PROCESS) if can_share(uri) else 1
     size = 1 if open_storage(uri, options).local else _AT_ONCE
     tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
-    answers: Iterator[bytes | None]
-    if count <= 1:
-        answers = (answer for do in [looker(place)] for task in tasks for answer in do(task))
-    else:
-        shares = [tasks[first::count] for first in range(count)]
-        answers = (answer for _, answer in in_any_order(looker, place, shares))
-    for answer in answers:
-        if answer is not None:
-            yield None if answer == UNCHANGED else ScannedCheckpoint.from_json(answer)
+    for _, answer in Processes(count).run(looker, place, tasks):
+        yield None if answer == UNCHANGED else ScannedCheckpoint.from_json(answer)
 
 
 def looker(place: Any) -> Callable[[Sequence[str]], Iterator[bytes]]:

@@ -21,8 +21,8 @@ from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of, raw_batches, shaped
 from ckpt.state.native.json_values import plain
 from ckpt.state.native.layout import layout_of
-from ckpt.state.native.partitions import opened, rows_in, side_by_side
-from ckpt.state.native.store_files import files_of, fitting
+from ckpt.state.native.partitions import Place, count_rows, map_partitions
+from ckpt.state.native.store_files import fitting
 from ckpt.state.reading.columns import Columns
 from ckpt.state.reading.reading import Chosen, Reading
 from ckpt.state.reading.units import StateUnit
@@ -80,7 +80,7 @@ def _parts(plan: ExportPlan, chosen: Chosen) -> list[_Part]:
 
 
 def _counted(chosen: Chosen, part: _Part, jobs: int | None) -> ExportPart:
-    return ExportPart(part.reading, part.columns, rows_in(chosen, part.unit, jobs))
+    return ExportPart(part.reading, part.columns, count_rows(chosen, part.unit, jobs))
 
 
 def _shown(chosen: Chosen, part: _Part, number: int) -> ExportPart:
@@ -124,22 +124,17 @@ def _written(chosen: Chosen, part: _Part, folder: Path, request: ExportRequest) 
         "schema": part.schema,
         "partition_id": request.partition_id,
     }
-    messages = side_by_side(chosen, part.unit, files_of_rows, what, request.jobs)
-    if messages is None:
-        found = files_of(chosen, part.unit.operator, layout_of(chosen, part.unit).store)
-        total = sum(_write(chosen, part.unit, what, files.place.partition) for files in found)
-    else:
-        total = sum(map(int, messages))
+    total: int = sum(map_partitions(chosen, part.unit, write_partitions, what, request.jobs))
     if not total:
         with ParquetFile(_file(what, 0), part.schema):
             pass  # a reader learns the columns from it
     return total
 
 
-def files_of_rows(place: Any) -> Callable[[Any], Iterator[bytes]]:
-    """What a process does with each of its partitions: writes its rows, and says how many there are."""
-    chosen, unit = opened(place)
-    return lambda partition: iter([b"%d" % _write(chosen, unit, place, partition)])
+def write_partitions(shared: tuple[Place, Mapping[str, Any]]) -> Callable[[int], Iterator[int]]:
+    """Write the rows of partitions and count them, in any process."""
+    place, what = shared
+    return lambda partition: iter([_write(place.chosen, place.unit, what, partition)])
 
 
 def _write(chosen: Chosen, unit: StateUnit, what: Mapping[str, Any], partition: int) -> int:

@@ -1,9 +1,8 @@
 """Which keys of the state are heavy, and how it is spread over its partitions. Read without Spark."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Unpack
 
 import numpy as np
@@ -18,6 +17,7 @@ from ckpt.state.native.entries import Entries, entries_of
 from ckpt.state.native.groups import groups_of
 from ckpt.state.native.json_values import plain
 from ckpt.state.native.layout import layout_of
+from ckpt.state.native.partitions import Place, map_partitions
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Column, Columns
 from ckpt.state.reading.moment import Moment
@@ -92,14 +92,27 @@ def measure_state(
     own = Columns(tuple(column for column in columns_of(unit).kept if column.path[0] == "key"), ())
     keys: list[HeavyKey] = []
     partitions = []
-    with closing(entries_of(chosen, unit, layout_of(chosen, unit))) as found:
-        for partition, entries in groupby(found, key=lambda one: one.partition):
-            table, sizes = _rows(unit, own, entries)
-            if len(sizes):
-                size, heavy = _measured(partition, table, sizes, limit)
-                partitions.append(size)
-                keys = sorted([*keys, *heavy], key=lambda one: (-one.bytes, -one.rows))[:limit]
+    with closing(map_partitions(chosen, unit, measure_partitions, (own, limit), None)) as measured:
+        for size, heaviest in measured:
+            partitions.append(size)
+            keys = sorted([*keys, *heaviest], key=lambda key: (-key.bytes, -key.rows))[:limit]
     return StateSizes(path, unit, chosen.moment, own.kept, tuple(keys), tuple(partitions))
+
+
+def measure_partitions(
+    shared: tuple[Place, tuple[Columns, int]],
+) -> Callable[[int], Iterator[tuple[PartitionSize, list[HeavyKey]]]]:
+    """Measure partitions that hold rows, in any process: the size and the heaviest keys of each."""
+    place, (own, limit) = shared
+    layout = layout_of(place.chosen, place.unit)
+
+    def measure(partition: int) -> Iterator[tuple[PartitionSize, list[HeavyKey]]]:
+        with closing(entries_of(place.chosen, place.unit, layout, partition)) as entries:
+            table, sizes = _rows(place.unit, own, entries)
+        if len(sizes):
+            yield _measured(partition, table, sizes, limit)
+
+    return measure
 
 
 def _rows(unit: StateUnit, own: Columns, entries: Iterator[Entries]) -> tuple[Any, Any]:
@@ -112,7 +125,7 @@ def _rows(unit: StateUnit, own: Columns, entries: Iterator[Entries]) -> tuple[An
     return pa.Table.from_batches(keys, shapes.flat_schema(own)), np.concatenate(sizes)
 
 
-def _measured(partition: int, table: Any, sizes: Any, limit: int) -> tuple[PartitionSize, Iterator[HeavyKey]]:
+def _measured(partition: int, table: Any, sizes: Any, limit: int) -> tuple[PartitionSize, list[HeavyKey]]:
     rows = len(sizes)
     groups = groups_of((column.combine_chunks() for column in table.columns), rows)
     counts = np.bincount(groups)
@@ -126,7 +139,7 @@ def _measured(partition: int, table: Any, sizes: Any, limit: int) -> tuple[Parti
     cells = [plain(column.combine_chunks().take(places)) for column in table.columns]
     rows_of_keys = zip(*cells, strict=True) if cells else ((),) * len(heaviest)
     shown = [dict(zip(table.column_names, row, strict=True)) for row in rows_of_keys]
-    return size, (
+    return size, [
         HeavyKey(key, int(counts[group]), int(totals[group]), partition)
         for key, group in zip(shown, heaviest.tolist(), strict=True)
-    )
+    ]

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -11,15 +10,13 @@ import pyarrow as pa
 from ckpt.checkpoint.state.folders import SSTS
 from ckpt.errors import UsageError
 from ckpt.formats.rows.codecs import MOST_BYTES
-from ckpt.model import Json, Provider
-from ckpt.processes import Work, can_share, in_order
-from ckpt.state.native import shapes
-from ckpt.state.native.batches import columns_of, raw_batches, shaped
+from ckpt.model import Provider
+from ckpt.processes import Processes, Work, can_share
+from ckpt.state.native.batches import raw_batches, shaped
 from ckpt.state.native.layout import layout_of
 from ckpt.state.native.store_files import StoreFiles, fitting
 from ckpt.state.native.temporary import temporary
-from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.columns import PARTITION, Columns
+from ckpt.state.reading.columns import Columns
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.state.reading.units import StateUnit
 
@@ -27,72 +24,78 @@ _WORTH_A_PROCESS = 16 << 20  # bytes of files: what takes twice as long to decod
 _UNPACKED = 10  # times the bytes of its files: what HDFS-backed state takes as rows
 
 
+class Place:
+    """A unit of a checkpoint; a process that gets it pickled opens it anew."""
+
+    def __init__(self, chosen: Chosen, unit: StateUnit) -> None:
+        self.chosen, self.unit = chosen, unit
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        question, batch = self.chosen.question, self.chosen.moment.batch
+        whole = Question(question.checkpoint, question.wanted, all_units=True, batch=batch)
+        return _reopen, (whole, dict(self.chosen.options), self.unit.label)
+
+
+def _reopen(question: Question, options: Mapping[str, str], label: str) -> Place:
+    chosen = choose(question, options)
+    return Place(chosen, next(unit for unit in chosen.units if unit.label == label))
+
+
+class _Batch:
+    """A record batch, pickled without what is outside of its slice."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read_batch, (self.rows.schema, self.rows.serialize())
+
+
+def _read_batch(schema: Any, data: Any) -> _Batch:
+    return _Batch(pa.ipc.read_record_batch(data, schema))
+
+
 def batches_of(
     chosen: Chosen, unit: StateUnit, columns: Columns | None, jobs: int | None = None
 ) -> Generator[Any, None, None]:
     """All rows of a unit, flat if columns are given, in the order of the partitions. Raises what reading raises."""
-    partition_id = columns is not None and any(column.path == (PARTITION,) for column in columns.kept)
-    what = {"flat": columns is not None, "partition_id": partition_id}
-    messages = side_by_side(chosen, unit, rows_of, what, jobs)
-    if messages is None:
-        yield from (shaped(columns, raw) for raw in raw_batches(chosen, unit))
-        return
-    schema = shapes.raw_schema(unit) if columns is None else shapes.flat_schema(columns)
-    with closing(messages):
-        for message in messages:
-            yield pa.ipc.read_record_batch(pa.py_buffer(message), schema)
+    with closing(map_partitions(chosen, unit, read_rows, columns, jobs)) as batches:
+        yield from (batch.rows for batch in batches)
 
 
-def rows_of(place: Any) -> Callable[[Any], Iterator[Any]]:
-    """What a process does with each of its partitions: its rows, in Arrow's form for messages."""
-    chosen, unit = opened(place)
-    columns = columns_of(unit, partition_id=place["partition_id"]) if place["flat"] else None
-    return lambda partition: (shaped(columns, raw).serialize() for raw in raw_batches(chosen, unit, partition))
+def read_rows(shared: tuple[Place, Columns | None]) -> Callable[[int], Iterator[_Batch]]:
+    """Read the rows of partitions, in any process."""
+    place, columns = shared
+    return lambda partition: (_Batch(shaped(columns, raw)) for raw in raw_batches(place.chosen, place.unit, partition))
 
 
-def rows_in(chosen: Chosen, unit: StateUnit, jobs: int | None = None) -> int:
+def count_rows(chosen: Chosen, unit: StateUnit, jobs: int | None = None) -> int:
     """How many rows a unit has. Raises what reading raises."""
-    messages = side_by_side(chosen, unit, numbers_of, {}, jobs)
-    if messages is None:
-        return sum(raw.num_rows for raw in raw_batches(chosen, unit))
-    return sum(map(int, messages))
+    return sum(map_partitions(chosen, unit, count_batches, None, jobs))
 
 
-def numbers_of(place: Any) -> Callable[[Any], Iterator[bytes]]:
-    """What a process does with each of its partitions: the number of its rows."""
-    chosen, unit = opened(place)
-    return lambda partition: (b"%d" % raw.num_rows for raw in raw_batches(chosen, unit, partition))
+def count_batches(shared: tuple[Place, None]) -> Callable[[int], Iterator[int]]:
+    """Count the rows of partitions, in any process."""
+    place, _ = shared
+    return lambda partition: (raw.num_rows for raw in raw_batches(place.chosen, place.unit, partition))
 
 
-def side_by_side(
-    chosen: Chosen, unit: StateUnit, work: Work, what: Mapping[str, Json], jobs: int | None
-) -> Generator[bytes, None, None] | None:
-    """What processes say of each partition, in the order of partitions; None where there is too little to share.
+def map_partitions(
+    chosen: Chosen, unit: StateUnit, work: Work, what: Any, jobs: int | None
+) -> Generator[Any, None, None]:
+    """The results of each partition of a unit, in the order of partitions; ``work`` gets a ``Place`` and ``what``.
 
-    ``work`` opens its place by ``opened``, which also has ``what``. Raises UsageError for an impossible ``jobs``.
+    Work is done in this process where there is too little to share. Raises UsageError for an impossible ``jobs``.
     """
-    found = list(fitting(chosen, unit.operator, layout_of(chosen, unit).store))
-    count = processes_for(chosen, found, jobs)
-    if count == 1:
-        return None
-    place = {
-        "uri": chosen.question.checkpoint,
-        "options": dict(chosen.options),
-        "wanted": asdict(chosen.question.wanted),
-        "batch": chosen.moment.batch,
-        "unit": unit.label,
-        **what,
-    }
-    return _messages(work, place, [files.place.partition for files in found], count)
-
-
-def _messages(work: Work, place: Any, partitions: list[int], count: int) -> Generator[bytes, None, None]:
+    files = list(fitting(chosen, unit.operator, layout_of(chosen, unit).store))
+    count = processes_for(chosen, files, jobs)
     with ExitStack() as stack:
-        folder = stack.enter_context(temporary())  # of the processes: nothing of them stays if they are killed
-        found = in_order(work, place, partitions, count, {**os.environ, "TMPDIR": folder})
-        for _, message in stack.enter_context(closing(found)):
-            if message is not None:
-                yield message
+        environment: Mapping[str, str] = os.environ
+        if count > 1:  # nothing of the processes stays if they are killed
+            environment = {**os.environ, "TMPDIR": stack.enter_context(temporary())}
+        partitions = [own.place.partition for own in files]
+        results = Processes(count, environment).run(work, (Place(chosen, unit), what), partitions, ordered=True)
+        yield from (result for _, result in stack.enter_context(closing(results)))
 
 
 def processes_for(chosen: Chosen, found: Sequence[StoreFiles], jobs: int | None, worth: int | None = None) -> int:
@@ -116,10 +119,3 @@ def _size(chosen: Chosen, files: StoreFiles) -> int:
     """Bytes of the files of a version; of SST files of all that are there."""
     ssts = chosen.checkpoint.listing.in_folder(f"{files.place.folder}/{SSTS}") if files.snapshot else {}
     return files.size + sum(info.size for info in ssts.values())
-
-
-def opened(place: Any) -> tuple[Chosen, StateUnit]:
-    """The unit of a place, in the process that reads it."""
-    question = Question(place["uri"], RequestedPart(**place["wanted"]), all_units=True, batch=place["batch"])
-    chosen = choose(question, place["options"])
-    return chosen, next(unit for unit in chosen.units if unit.label == place["unit"])

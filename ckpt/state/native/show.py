@@ -13,7 +13,7 @@ from ckpt.state.native.entries import entry_of
 from ckpt.state.native.json_values import plain
 from ckpt.state.native.layout import layout_of
 from ckpt.state.native.lookup import KeyPart, key_parts, key_row, matching, partition_for, spread_over
-from ckpt.state.native.partitions import rows_in
+from ckpt.state.native.partitions import count_rows
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Column, Columns
 from ckpt.state.reading.moment import Moment
@@ -135,7 +135,7 @@ def count_state(
             only = _partition(chosen, unit, parts)
             total = sum(one.num_rows for one in _batches(chosen, unit, columns, parts, only))
         else:
-            total = rows_in(chosen, unit, jobs)
+            total = count_rows(chosen, unit, jobs)
         found.append(StateCount(unit, total))
     return StateCounts(path, chosen.moment, tuple(found))
 

@@ -143,12 +143,12 @@ def _of_load(damage: FileDamage, version: int) -> StateDamage:
 
 
 def _verified(uri: str, options: Mapping[str, str], needed: Needed, jobs: int, watcher: Watcher | None) -> Verified:
-    from ckpt.state.verify.workers import outcomes
+    from ckpt.state.verify.workers import check_files
 
     wrong: dict[str, Verdict] = {}
     unknown: dict[str, str] = {}
     done, total = 0, needed.bytes
-    for file, outcome in outcomes(uri, options, needed.files, jobs):
+    for file, outcome in check_files(uri, options, needed.files, jobs):
         if outcome.verdict is not None:
             wrong[file.path] = outcome.verdict
         if outcome.unknown is not None:

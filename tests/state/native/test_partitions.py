@@ -1,5 +1,6 @@
 """State read side by side, in processes: the same rows in the same order, the same refusals, and nothing stays."""
 
+import os
 import re
 import tempfile
 from pathlib import Path
@@ -9,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import ckpt
+from ckpt import processes
 from ckpt.errors import CkptError, UsageError
-from ckpt.state.native import partitions
+from ckpt.state.native import heavy, partitions
 from tests.conftest import CopyOf
 from tests.support.places import SAMPLES
 
@@ -39,9 +41,14 @@ def test_rows_and_their_order_are_those_of_one_process(
 ) -> None:
     path, asked = str(SAMPLES / sample), dict[str, Any](shape=shape, partition_id=shape == "flat")
     alone = ckpt.read_state_arrow(path, jobs=1, **asked, **part)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    sizes = ckpt.measure_state(path, **part)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(partitions, "raw_batches", None)  # not called here
+    monkeypatch.setattr(heavy, "entries_of", None)
     assert ckpt.read_state_arrow(path, jobs=2, **asked, **part).equals(alone)
     assert [one.rows for one in ckpt.count_state(path, jobs=2, **part).units] == [alone.num_rows]
+    assert ckpt.measure_state(path, **part) == sizes
     with ckpt.read_state_batches(path, jobs=2, **part) as reader:
         reader.read_next_batch()
     del reader
@@ -50,7 +57,7 @@ def test_rows_and_their_order_are_those_of_one_process(
 
 def test_small_state_is_read_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr(partitions, "in_order", None)
+    monkeypatch.setattr(processes, "_started", None)
     assert ckpt.read_state_arrow(str(SAMPLES / "aggregation-hdfs-4.2"), jobs=8).num_rows == 7
 
 
