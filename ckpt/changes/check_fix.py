@@ -19,10 +19,12 @@ END_FIRST = (
 )
 """The first warning of every plan that takes state back."""
 
+MOST_TRIES = 10  # drafts of one fix: each reads and forecasts the checkpoint anew, and a log has many batches
+
 Planned = TypeVar("Planned", bound=ChangePlan)
 
 
-def checked(plan: Planned, storage: Storage, batch: int) -> Planned:
+def check_fix(plan: Planned, storage: Storage, batch: int) -> Planned:
     """A plan with the forecast of what it leads to; refused if no start then runs ``batch`` first."""
     after = inspect_changed(storage, plan.inspection, plan.steps)
     if not runs_on(after, batch):

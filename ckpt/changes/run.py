@@ -1,6 +1,7 @@
-"""Everything that a command which changes a checkpoint does around its planner: plan, apply, or take back."""
+"""Everything that a command which changes a checkpoint does around its planner: plan, apply, or undo."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypedDict, TypeVar, Unpack
 
 from ckpt.changes.apply import Receipt, apply, undo
@@ -8,10 +9,11 @@ from ckpt.changes.backup import PlannedChange
 from ckpt.changes.backup_location import backup_at, backup_to, must_keep
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import Changed
-from ckpt.changes.verification import broken_promise
 from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.errors import CkptError
 from ckpt.inspection.activity import must_be_seconds
 from ckpt.inspection.inspection import inspect
+from ckpt.restart.forecast import Forecast
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.open_writer import open_writer
 from ckpt.storage.writer import Writer
@@ -61,7 +63,7 @@ def perform(
         must_keep(kept_at, uri)
     storage = open_storage(uri, given)
     if back is not None:
-        return _take_back(kind, storage, open_writer(uri, given), backup_at(back, given), versions, grace_s)
+        return _undo_change(kind, storage, open_writer(uri, given), backup_at(back, given), versions, grace_s)
     plan = planner(storage).if_possible()
     if not (how.get("apply") and plan.steps):
         return plan, Receipt()
@@ -88,14 +90,26 @@ def apply_plan(plan: ChangePlan, storage: Storage, writer: Writer, backup: Write
 
     def check() -> str | None:
         here = plan.opened_as is None
-        return broken_promise(
+        return _broken_promise(
             plan.after, storage if here else Changed(storage, storage.list_tree(), uri=plan.opened_as)
         )
 
     return apply(change, storage, writer, backup, grace_s, check)
 
 
-def _take_back(
+def _broken_promise(promised: Sequence[Forecast], storage: Storage) -> str | None:
+    """Why a changed checkpoint is not as its plan promised, by what the next start does; None if it is."""
+    versions = tuple(dict.fromkeys(f.spark for f in promised))
+    try:
+        now = inspect(read_checkpoint(storage), versions).forecasts
+    except CkptError as error:
+        return f"the result cannot be checked: {error}"
+    if [replace(f, because=()) for f in now] == [replace(f, because=()) for f in promised]:
+        return None
+    return "the checkpoint is not what the plan promised: a query or something else wrote to it meanwhile"
+
+
+def _undo_change(
     kind: type[Planned], storage: Storage, writer: Writer, backup: Storage, versions: Sequence[Spark], grace_s: float
 ) -> tuple[Planned, Receipt]:
     found = inspect(read_checkpoint(storage), versions)

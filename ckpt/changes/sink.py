@@ -4,10 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from ckpt.changes.marking import marked
 from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, First
+from ckpt.changes.steps import Changed, Step
+from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS
+from ckpt.formats.marks import build_first_start
+from ckpt.inspection.checks.first_start import first_start
 from ckpt.inspection.checks.sink import cure, outlook
 from ckpt.inspection.checks.sink_outlook import SinkOutcome, SinkOutlook
+from ckpt.inspection.inspection import inspect
 from ckpt.live.sink.reader import sink_of
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.restart.sinks import AboutSinks
@@ -22,7 +26,7 @@ def with_sink(
     planner: Callable[[Storage], Planned], sink: str | None, uri: str, storage_options: Mapping[str, str] | None
 ) -> Callable[[Storage], Planned]:
     """A planner whose plans are for the sink at a URI, if one is named; the sink is read when it plans."""
-    return lambda storage: marked(for_sink(planner(storage), sink_of(sink, uri, storage_options or {})), storage)
+    return lambda storage: add_mark(for_sink(planner(storage), sink_of(sink, uri, storage_options or {})), storage)
 
 
 def for_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = False) -> Planned:
@@ -55,6 +59,22 @@ def for_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = False) -
         repeats=None if plan.repeats == OTHERS_REPEAT else plan.repeats,
         first=_first(seen),
     )
+
+
+def add_mark(plan: Planned, storage: Storage) -> Planned:
+    """Mark in its first step that a plan needs one start into ``noop``, if it does. Raises StorageError."""
+    after = plan.inspection_after
+    mark = None if after is None else first_start(after.checkpoint)
+    if plan.first is not First.NOOP or after is None or mark is None:
+        return plan
+    listing = plan.inspection.checkpoint.listing
+    was = storage.read(FIRST_START) if listing.info(FIRST_START) is not None else None
+    mark_step = Step(FIRST_START, was, build_first_start(mark), like=f"{OFFSETS}/{mark.batch}")
+    steps = tuple(step for step in (mark_step, *plan.steps) if step.before != step.after)
+    tree = Changed(storage, listing, steps).list_tree()
+    versions = tuple(dict.fromkeys(f.spark for f in after.forecasts))
+    left = inspect(replace(after.checkpoint, listing=tree, first_start=mark), versions)
+    return replace(plan, steps=steps, inspection_after=left)
 
 
 def _warnings(plan: ChangePlan, seen: SinkOutlook) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from ckpt.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
-class StrategyDraft:
+class GapDraft:
     """One strategy, not yet checked against a forecast."""
 
     strategy: Strategy
@@ -29,7 +29,7 @@ class StrategyDraft:
     why: str
 
 
-def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[StrategyDraft]:
+def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[GapDraft]:
     """Give the latest batch the predecessor that a synchronous start looks for.
 
     If that has to run, these are the offsets of the newest earlier batch that is committed and readable, so that no
@@ -57,9 +57,7 @@ def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[StrategyDraft]:
     steps = [*removals(storage, checkpoint.listing, between), *_above(checkpoint, storage, latest)]
     steps += _predecessor(checkpoint, storage, latest, latest if origin is None else origin)
     replay, why = _after_fill(checkpoint, latest, origin, above=above)
-    yield StrategyDraft(
-        Strategy.FILL, tuple(steps), latest if committed else _or_minus_one(origin), latest, replay, why
-    )
+    yield GapDraft(Strategy.FILL, tuple(steps), latest if committed else _or_minus_one(origin), latest, replay, why)
 
 
 def _newest_readable(checkpoint: Checkpoint) -> int:
@@ -128,7 +126,7 @@ def _after_fill(
     return tuple(replay), why
 
 
-def rewinds(checkpoint: Checkpoint, storage: Storage) -> Iterator[StrategyDraft]:
+def rewinds(checkpoint: Checkpoint, storage: Storage) -> Iterator[GapDraft]:
     """Go back to a pair of consecutive batches, newest pair first.
 
     Raises NoWay, or StorageError where a file cannot be read.
@@ -145,7 +143,7 @@ def rewinds(checkpoint: Checkpoint, storage: Storage) -> Iterator[StrategyDraft]
         steps = tuple(_above(checkpoint, storage, batch_id))
         replay = (Replay(first, source_ranges(offsets.readable(begin), end), finished=True),)
         pair = f"batches {batch_id - 1} and {batch_id} are" if batch_id else "batch 0 is"
-        yield StrategyDraft(Strategy.REWIND, steps, begin, logged, replay, f"{pair} the newest to go back to")
+        yield GapDraft(Strategy.REWIND, steps, begin, logged, replay, f"{pair} the newest to go back to")
 
 
 def _above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> Iterator[Step]:

@@ -7,24 +7,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from ckpt.changes.async_gap.drafts import StrategyDraft, fills, rewinds
+from ckpt.changes.async_gap.drafts import GapDraft, fills, rewinds
 from ckpt.changes.async_gap.plan import RepairPlan, Strategy
-from ckpt.changes.async_gap.warnings import warnings
-from ckpt.changes.plan import FINISHED_AGAIN, NoWay, inspect_changed
+from ckpt.changes.check_fix import MOST_TRIES
+from ckpt.changes.plan import FINISHED_AGAIN, STOP_FIRST, NoWay, inspect_changed
+from ckpt.changes.rewind.warnings import named_sinks
 from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.history import Pattern, pattern
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.inspection.verdict import spell
 from ckpt.model import Kind
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.remedies import pair_below
+from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
-_DRAFTS: Mapping[Strategy, Callable[[Checkpoint, Storage], Iterator[StrategyDraft]]] = {
+_DRAFTS: Mapping[Strategy, Callable[[Checkpoint, Storage], Iterator[GapDraft]]] = {
     Strategy.FILL: fills,
     Strategy.REWIND: rewinds,
 }
-_TRIES = 10  # how many pairs of batches are tried before going back is given up
+_SINKS = f"What the sink does with batches that run again: {DROPS_OR_REPEATS}; upserts by key are safe."
 
 
 def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: Sequence[Spark] = ()) -> RepairPlan:
@@ -76,7 +80,7 @@ def _first_that_runs(way: Strategy, found: Inspection, storage: Storage, version
     """The plan of a strategy, or its refusal."""
     reason = "there are no two consecutive batches to go back to"
     try:
-        for draft in islice(_DRAFTS[way](found.checkpoint, storage), _TRIES):
+        for draft in islice(_DRAFTS[way](found.checkpoint, storage), MOST_TRIES):
             plan = _checked(draft, found, storage, versions)
             if plan.refused is None:
                 return plan
@@ -86,7 +90,7 @@ def _first_that_runs(way: Strategy, found: Inspection, storage: Storage, version
     return RepairPlan(inspection=found, needed=True, strategy=way, refused=reason)
 
 
-def _checked(draft: StrategyDraft, found: Inspection, storage: Storage, versions: Sequence[Spark]) -> RepairPlan:
+def _checked(draft: GapDraft, found: Inspection, storage: Storage, versions: Sequence[Spark]) -> RepairPlan:
     """A draft checked against what Spark would do after it."""
     finished = any(one.finished for one in draft.replay)
     plan = RepairPlan(
@@ -104,7 +108,7 @@ def _checked(draft: StrategyDraft, found: Inspection, storage: Storage, versions
     failing = [f for f in starts if not f.outcome.runs]
     if len(failing) == len(starts) or any(f.lost for f in starts):
         return RepairPlan(inspection=found, needed=True, strategy=draft.strategy, refused=_in_vain(starts))
-    return replace(plan, warnings=tuple(warnings(found.checkpoint, draft.logged, failing, finished=finished)))
+    return replace(plan, warnings=tuple(_warnings(found.checkpoint, draft.logged, failing, finished=finished)))
 
 
 def _in_vain(starts: Sequence[Forecast]) -> str:
@@ -115,3 +119,33 @@ def _in_vain(starts: Sequence[Forecast]) -> str:
         return f"batches from {one.lost[0]} on would never be run ({codes})"
     said = f' with "{one.error}"' if one.error else ""
     return f"the start would still fail{said} ({codes}): see ckpt inspect, and fix that first"
+
+
+def _warnings(checkpoint: Checkpoint, logged: int, failing: Sequence[Forecast], *, finished: bool) -> Iterator[str]:
+    """Warn of what a plan leads to.
+
+    Args:
+        checkpoint: As it is.
+        logged: The newest batch whose offsets can be read now.
+        failing: Forecasts of starts that still fail after the plan.
+        finished: Whether the plan reads rows of finished batches again.
+
+    """
+    yield STOP_FIRST
+    if not checkpoint.stateful:
+        yield _unlogged(checkpoint, logged)
+    if finished:
+        yield AboutSinks(_SINKS + named_sinks(checkpoint))
+    for error in dict.fromkeys(f.error for f in failing):
+        versions = spell([f.spark for f in failing if f.error == error])
+        yield f'Spark {versions} still will not start: "{error}".'
+
+
+def _unlogged(checkpoint: Checkpoint, logged: int) -> str:
+    by_design = pattern(checkpoint) is Pattern.ASYNC_PROGRESS
+    when = "" if by_design else "If the query ran with asynchronous progress tracking: "
+    return (
+        f"{when}{'r' if when else 'R'}ows after the end of batch {logged} may be in the sink already, written by "
+        "batches that asynchronous tracking had not logged. Any start reads and writes them again, under batch ids "
+        "that were used before, and no log says how far they go."
+    )

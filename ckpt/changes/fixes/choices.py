@@ -8,7 +8,7 @@ from itertools import islice
 
 from ckpt.changes.async_gap.plan import Strategy
 from ckpt.changes.async_gap.planner import plan_repair
-from ckpt.changes.check_fix import END_FIRST
+from ckpt.changes.check_fix import END_FIRST, MOST_TRIES
 from ckpt.changes.fixes import offsets_again, read_again
 from ckpt.changes.fixes.commit_again import commit_again
 from ckpt.changes.fixes.tidy import Tidied
@@ -23,8 +23,6 @@ from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage
 from ckpt.texts import span
 from ckpt.versions import Spark
-
-_TRIES = 10  # how many batches are tried before going back is given up
 
 
 class WayName(StrEnum):
@@ -165,7 +163,7 @@ def _read_again(storage: Storage, found: Inspection, versions: Sequence[Spark]) 
 def _back(replayed: Replayed, storage: Storage, found: Inspection, versions: Sequence[Spark]) -> FixDraft | None:
     """Go back by as few batches as there is a start after."""
     reason = "there is no batch to go back to"
-    for batch in islice(_newest_first(found.checkpoint), _TRIES):
+    for batch in islice(_newest_first(found.checkpoint), MOST_TRIES):
         plan = plan_rewind(storage, batch, replayed, found)
         if plan.steps and plan.refused is None:
             same = plan.again is not None and plan.again.same

@@ -12,10 +12,9 @@ from ckpt.changes.apply import Receipt
 from ckpt.changes.check_fix import fails_on, runs_on, still_failing, trouble_left, why_not
 from ckpt.changes.fixes.choices import DRAFTERS, Cost, FixDraft, WayName, tidying
 from ckpt.changes.fixes.tidy import Tidied, tidy
-from ckpt.changes.marking import marked
 from ckpt.changes.plan import FINISHED_AGAIN, NEVER_FINISHED, SINK_DROPS, ChangePlan, First, NoWay, inspect_changed
 from ckpt.changes.run import How, perform
-from ckpt.changes.sink import for_sink
+from ckpt.changes.sink import add_mark, for_sink
 from ckpt.changes.steps import Changed
 from ckpt.checkpoint.checkpoint import METADATA, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
@@ -122,7 +121,7 @@ def plan_repairs(
         found_id = only.app_id if only else None
         return WaysPlan(inspection=found, needed=True, refused=LOST_ID, ways=(tidying_alone,), found_id=found_id)
     ways = tuple(_ways(storage, found, tidied, versions)) if tidied or fails_on(found) else ()
-    ways = tuple(replace(way, plan=marked(way.plan, storage)) for way in (_in_sink(one, sink) for one in ways))
+    ways = tuple(replace(way, plan=add_mark(way.plan, storage)) for way in (_in_sink(one, sink) for one in ways))
     possible = [way for way in ways if way.cost is not None]
     if not possible and runs_on(found):
         return WaysPlan(inspection=found, needed=False, why=_nothing(found))
