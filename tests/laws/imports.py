@@ -8,7 +8,7 @@ import sys
 
 from tests.support.places import ROOT, SAMPLES
 
-LIST = ROOT / "tests" / "imports.txt"
+LIST = ROOT / "tests" / "laws" / "imports.txt"
 _RUN = """
 import atexit, sys
 from commands.main import app
