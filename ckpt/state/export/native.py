@@ -21,7 +21,7 @@ from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of, raw_batches, shaped
 from ckpt.state.native.json_values import plain
 from ckpt.state.native.layout import layout_of
-from ckpt.state.native.partitions import Place, count_rows, map_partitions
+from ckpt.state.native.partitions import UnitPlace, count_rows, map_partitions
 from ckpt.state.native.store_files import fitting
 from ckpt.state.reading.columns import Columns
 from ckpt.state.reading.reading import Chosen, Reading
@@ -131,7 +131,7 @@ def _written(chosen: Chosen, part: _Part, folder: Path, request: ExportRequest) 
     return total
 
 
-def write_partitions(shared: tuple[Place, Mapping[str, Any]]) -> Callable[[int], Iterator[int]]:
+def write_partitions(shared: tuple[UnitPlace, Mapping[str, Any]]) -> Callable[[int], Iterator[int]]:
     """Write the rows of partitions and count them, in any process."""
     place, what = shared
     return lambda partition: iter([_write(place.chosen, place.unit, what, partition)])

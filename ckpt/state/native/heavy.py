@@ -17,7 +17,7 @@ from ckpt.state.native.entries import Entries, entries_of
 from ckpt.state.native.groups import groups_of
 from ckpt.state.native.json_values import plain
 from ckpt.state.native.layout import layout_of
-from ckpt.state.native.partitions import Place, map_partitions
+from ckpt.state.native.partitions import UnitPlace, map_partitions
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Column, Columns
 from ckpt.state.reading.moment import Moment
@@ -100,7 +100,7 @@ def measure_state(
 
 
 def measure_partitions(
-    shared: tuple[Place, tuple[Columns, int]],
+    shared: tuple[UnitPlace, tuple[Columns, int]],
 ) -> Callable[[int], Iterator[tuple[PartitionSize, list[HeavyKey]]]]:
     """Measure partitions that hold rows, in any process: the size and the heaviest keys of each."""
     place, (own, limit) = shared

@@ -24,7 +24,7 @@ _WORTH_A_PROCESS = 16 << 20  # bytes of files: what takes twice as long to decod
 _UNPACKED = 10  # times the bytes of its files: what HDFS-backed state takes as rows
 
 
-class Place:
+class UnitPlace:
     """A unit of a checkpoint; a process that gets it pickled opens it anew."""
 
     def __init__(self, chosen: Chosen, unit: StateUnit) -> None:
@@ -36,9 +36,9 @@ class Place:
         return _reopen, (whole, dict(self.chosen.options), self.unit.label)
 
 
-def _reopen(question: Question, options: Mapping[str, str], label: str) -> Place:
+def _reopen(question: Question, options: Mapping[str, str], label: str) -> UnitPlace:
     chosen = choose(question, options)
-    return Place(chosen, next(unit for unit in chosen.units if unit.label == label))
+    return UnitPlace(chosen, next(unit for unit in chosen.units if unit.label == label))
 
 
 class _Batch:
@@ -63,7 +63,7 @@ def batches_of(
         yield from (batch.rows for batch in batches)
 
 
-def read_rows(shared: tuple[Place, Columns | None]) -> Callable[[int], Iterator[_Batch]]:
+def read_rows(shared: tuple[UnitPlace, Columns | None]) -> Callable[[int], Iterator[_Batch]]:
     """Read the rows of partitions, in any process."""
     place, columns = shared
     return lambda partition: (_Batch(shaped(columns, raw)) for raw in raw_batches(place.chosen, place.unit, partition))
@@ -74,7 +74,7 @@ def count_rows(chosen: Chosen, unit: StateUnit, jobs: int | None = None) -> int:
     return sum(map_partitions(chosen, unit, count_batches, None, jobs))
 
 
-def count_batches(shared: tuple[Place, None]) -> Callable[[int], Iterator[int]]:
+def count_batches(shared: tuple[UnitPlace, None]) -> Callable[[int], Iterator[int]]:
     """Count the rows of partitions, in any process."""
     place, _ = shared
     return lambda partition: (raw.num_rows for raw in raw_batches(place.chosen, place.unit, partition))
@@ -83,7 +83,7 @@ def count_batches(shared: tuple[Place, None]) -> Callable[[int], Iterator[int]]:
 def map_partitions(
     chosen: Chosen, unit: StateUnit, work: Work, what: Any, jobs: int | None
 ) -> Generator[Any, None, None]:
-    """The results of each partition of a unit, in the order of partitions; ``work`` gets a ``Place`` and ``what``.
+    """The results of each partition of a unit, in the order of partitions; ``work`` gets a ``UnitPlace`` and ``what``.
 
     Work is done in this process where there is too little to share. Raises UsageError for an impossible ``jobs``.
     """
@@ -94,7 +94,7 @@ def map_partitions(
         if count > 1:  # nothing of the processes stays if they are killed
             environment = {**os.environ, "TMPDIR": stack.enter_context(temporary())}
         partitions = [own.place.partition for own in files]
-        results = Processes(count, environment).run(work, (Place(chosen, unit), what), partitions, ordered=True)
+        results = Processes(count, environment).run(work, (UnitPlace(chosen, unit), what), partitions, ordered=True)
         yield from (result for _, result in stack.enter_context(closing(results)))
 
 
