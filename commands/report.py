@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum, StrEnum
 from typing import Any, NoReturn, Protocol, assert_never, runtime_checkable
@@ -14,6 +14,7 @@ from ckpt.texts import masked, masked_json
 from .arguments import as_options
 from .exits import Exit
 from .render.blocks import Page
+from .render.keys import as_json
 from .render.layout import for_standard_output
 from .render.text import printable
 
@@ -36,8 +37,8 @@ class Report(Protocol):
     def page(self) -> Page:
         """For people: blocks, which a layout turns into text."""
 
-    def document(self) -> Mapping[str, object]:
-        """For programs: what JSON can hold, keys in the order of ``docs/contract.md``."""
+    def document(self) -> object:
+        """For programs: a dataclass or mapping with the keys of ``docs/contract.md`` in their order."""
 
 
 @runtime_checkable
@@ -98,9 +99,9 @@ def _without_secrets(part: Any) -> Any:
     return part
 
 
-def _json(document: Mapping[str, object]) -> str:
+def _json(document: object) -> str:
     """A document as JSON; a number of a checkpoint that no double holds, such as 1e999, becomes text."""
     try:
-        return json.dumps(document, indent=2, allow_nan=False)
+        return json.dumps(document, indent=2, allow_nan=False, default=as_json)
     except ValueError:
-        return json.dumps(json.loads(json.dumps(document), parse_constant=str), indent=2)
+        return json.dumps(json.loads(json.dumps(document, default=as_json), parse_constant=str), indent=2)

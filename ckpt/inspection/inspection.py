@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -44,9 +45,9 @@ class RatedFinding:
 class Space:
     """Bytes of files that no restart needs; None: what was read does not say."""
 
-    old_versions: int | None  # of state
-    orphans: int | None  # SST files that no snapshot names
-    temporary: int  # of interrupted writes
+    old_versions: Annotated[int | None, "state of versions that no start needs; null if names and sizes do not say"]
+    orphans: Annotated[int | None, "SST files that no snapshot names; null unless `--deep` has read the snapshots"]
+    temporary: Annotated[int, "what interrupted writes left"]
 
     @property
     def known(self) -> int:

@@ -18,7 +18,7 @@ from ckpt.versions import Progress
 from ..arguments import as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of
-from .document import Document, checkpoint_entry, grown_range, restart_entry, tool
+from .document import Document, ToolKeys, checkpoint_keys, grown_range, restart_keys
 from .findings import next_advice
 from .offsets import range_text
 from .page import forecast_cases, title
@@ -104,16 +104,16 @@ class ChangeReport(ABC, Generic[Planned]):
         """All of it."""
         plan, receipt = self.plan, self.receipt
         return {
-            "ckpt": tool(),
-            "checkpoint": checkpoint_entry(plan.inspection),
+            "ckpt": ToolKeys(),
+            "checkpoint": checkpoint_keys(plan.inspection),
             "applied": receipt.applied,
             "backup": receipt.backup,
             **self.own_request(),
             "needed": plan.needed,
             "why": plan.why or None,
             "steps": [_step_entry(step) for step in plan.steps],
-            "before": [restart_entry(forecast) for forecast in plan.before],
-            "after": [restart_entry(forecast) for forecast in self._after],
+            "before": [restart_keys(forecast) for forecast in plan.before],
+            "after": [restart_keys(forecast) for forecast in self._after],
             "replay": [replay_entry(replay) for replay in plan.replay or ()],
             **self.own_results(),
             "warnings": list(plan.warnings),

@@ -13,7 +13,7 @@ from ckpt.texts import quoted_path
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of
 from .comparison import comparison_entry, comparison_section, headline_of, next_of
-from .document import Document, checkpoint_entry, tool
+from .document import Document, ToolKeys, checkpoint_keys
 from .page import title
 from .state import newest_snapshot
 from .text import plural
@@ -64,8 +64,8 @@ class ChangelogReport:
 def _document(found: ChangelogSwitch) -> Document:
     state = found.inspection.checkpoint.state
     return {
-        "ckpt": tool(),
-        "checkpoint": checkpoint_entry(found.inspection),
+        "ckpt": ToolKeys(),
+        "checkpoint": checkpoint_keys(found.inspection),
         "to": found.to,
         "outcome": found.outcome,
         "provider": state.provider if state else None,

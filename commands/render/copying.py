@@ -1,14 +1,14 @@
 """What ``ckpt copy`` says once it is done."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ckpt.copies.copy.copy import CheckpointCopy
 from ckpt.texts import quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, page_of
-from .document import Document, checkpoint_entry, tool
+from .document import Document, ToolKeys, checkpoint_keys
 from .page import forecast_cases, title
 from .text import plural
 
@@ -25,8 +25,8 @@ class CopyReport:
         """All of it."""
         done = self.done
         return {
-            "ckpt": tool(),
-            "checkpoint": {**checkpoint_entry(done.inspection), "path": self.source},
+            "ckpt": ToolKeys(),
+            "checkpoint": replace(checkpoint_keys(done.inspection), path=self.source),
             "to": done.to,
             "batch": done.batch,
             "files": done.files,

@@ -11,7 +11,7 @@ from ckpt.restart.diagnoses import all_diagnoses
 
 from ..exits import Exit
 from .blocks import Block, Headline, Item, Line, Page, Tone, page_of
-from .document import Document, tool
+from .document import Document, ToolKeys
 from .text import plural
 
 _OTHERS = 5  # further matches that are named
@@ -34,7 +34,7 @@ class ExplanationReport:
         """All of it."""
         found = self.found
         return {
-            "ckpt": tool(),
+            "ckpt": ToolKeys(),
             "matches": [_entry(match) for match in found.matches],
             "seen": found.seen or None,
             "nearest": [{"id": near.error.id, "title": near.error.title, "why": near.why} for near in found.nearest],

@@ -15,7 +15,7 @@ from ckpt.texts import instant
 
 from ..exits import Exit
 from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of
-from .document import Document, tool
+from .document import Document, ToolKeys
 from .text import batch_ranges, plural, span
 
 
@@ -42,7 +42,7 @@ class ExportReport:
         ]
         first = parts[0].reading
         return {
-            "ckpt": tool(),
+            "ckpt": ToolKeys(),
             "checkpoint": {"path": first.checkpoint, "query_id": first.moment.query_id},
             "action": request.action,
             "engine": self.found.engine,

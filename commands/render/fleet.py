@@ -11,7 +11,7 @@ from ckpt.texts import instant, quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Table, Title, Tone, TooWide, more, page_of
-from .document import Document, tool
+from .document import Document, ToolKeys
 from .text import plural, size
 
 _HEADS = (
@@ -51,7 +51,7 @@ class ScanReport:
         """All of it."""
         found = self.found
         return {
-            "ckpt": tool(),
+            "ckpt": ToolKeys(),
             "began_ms": found.began_ms,
             "ended_ms": found.ended_ms,
             "roots": [asdict(root) for root in found.roots],

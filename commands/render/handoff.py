@@ -9,7 +9,8 @@ from ckpt.texts import instant, quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Code, Command, Heading, Headline, Item, Line, Page, Tone, bullets, more, page_of
-from .document import Document, checkpoint_entry, grown_range, source_entry, tool
+from .document import Document, ToolKeys, checkpoint_keys, grown_range, source_keys
+from .keys import as_json
 from .offsets import offset, range_text
 from .page import title
 from .text import plural
@@ -53,8 +54,8 @@ class HandoffReport:
 
 def _document(found: Handoff, code: str | None) -> Document:
     return {
-        "ckpt": tool(),
-        "checkpoint": checkpoint_entry(found.inspection),
+        "ckpt": ToolKeys(),
+        "checkpoint": checkpoint_keys(found.inspection),
         "batch": found.batch,
         "exact": found.exact,
         "doubts": list(found.doubts),
@@ -75,7 +76,7 @@ def _document(found: Handoff, code: str | None) -> Document:
 
 def _source(start: SourceStart) -> dict[str, object]:
     return {
-        **source_entry(start.view),
+        **as_json(source_keys(start.view)),
         "begin": start.begin,
         "options": dict(start.options),
         "without": list(start.without),

@@ -1,12 +1,14 @@
 """What a page and a document say of sources that were asked."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from ckpt.live.outlook import SourceOutcome, SourceOutlook
+from ckpt.live.outlook import Fate, PartOutlook, SourceOutcome, SourceOutlook
 from ckpt.live.records import DeltaNow, IcebergNow, KafkaNow
 
 from .blocks import Block, Item
+from .keys import copied
 from .text import plural
 
 _PARTITIONS = 8  # how many partitions are shown
@@ -30,43 +32,96 @@ def live_lines(outlooks: Sequence[SourceOutlook], index: int) -> Iterator[Block]
         yield Item(f"and {plural(left, 'partition')} more: see -o json", 26)
 
 
-def live_entry(outlooks: Sequence[SourceOutlook], index: int) -> dict[str, Any] | None:
-    """The same for programs; None where the source was not asked."""
-    seen = next((one for one in outlooks if one.live.index == index), None)
-    if seen is None or seen.live.not_asked is not None:
+@dataclass(frozen=True, slots=True)
+class TopicKeys:
+    """A topic of a source that was asked."""
+
+    topic: str
+    id: Annotated[str | None, "that Kafka gave it; null: there is no such topic"]
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LivePartitionKeys:
+    """A partition of a topic, and what the next start makes of it."""
+
+    topic: str
+    partition: int
+    fate: Annotated[Fate, "see [sources](sources.md)"]
+    from_: Annotated[int | None, "where the next batch starts; null: the partition is new"]
+    to: Annotated[int | None, "where it ends, if it was planned before"]
+    earliest: Annotated[int | None, "the first offset that Kafka has; null: there is no such partition"]
+    latest: Annotated[int | None, "the offset after the last one"]
+    waiting: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveKeys:
+    """A source that was asked."""
+
+    outcome: Annotated[
+        SourceOutcome,
+        "what the next start makes of it; `skips`: it runs, and leaves out rows; `unreached`: it could not be asked, "
+        "and the lists below are empty",
+    ]
+    said: Annotated[str, "one sentence for people; its words are not fixed"]
+    unit: Annotated[
+        Literal["offsets", "files"] | None,
+        "what `waiting` and `lost` count: offsets of Kafka, files of a table and of a file source; null: not reached",
+    ]
+    waiting: Annotated[int | None, "what waits to be read (the lag); null where it could not be counted"]
+    rows: Annotated[
+        int | None, "the rows in these files, by the statistics of Delta, by the summaries of Iceberg's snapshots"
+    ]
+    lost: Annotated[
+        int | None,
+        "of Kafka, offsets that a start with `failOnDataLoss=false` never reads; files that are to be read and are "
+        "not there, or are too old",
+    ]
+    table_id: Annotated[str | None, "of a Delta or Iceberg table"]
+    read_from: Annotated[str | None, "of an Iceberg table, the metadata file that was read"]
+    first_version: Annotated[int | None, "of a Delta table, the first version whose changes are still in its log"]
+    last_version: int | None
+    topics: Annotated[tuple[TopicKeys, ...], "of the checkpoint, and those that `subscribe` names"]
+    partitions: Annotated[tuple[LivePartitionKeys, ...], "of the checkpoint, and those that have come since"]
+
+
+def live_keys(outlooks: Sequence[SourceOutlook], index: int) -> LiveKeys | None:
+    """One source as it is now; None where it was not asked."""
+    outlook = next((each for each in outlooks if each.live.index == index), None)
+    if outlook is None or outlook.live.not_asked is not None:
         return None
-    answer = seen.live.answer
+    answer = outlook.live.answer
     kafka = answer if isinstance(answer, KafkaNow) else None
-    table = answer if isinstance(answer, DeltaNow) else None
+    delta = answer if isinstance(answer, DeltaNow) else None
     iceberg = answer if isinstance(answer, IcebergNow) else None
-    of_either = table or iceberg
-    return {
-        "outcome": seen.outcome,
-        "said": seen.said,
-        "unit": None if seen.outcome is SourceOutcome.UNREACHED else "offsets" if kafka is not None else "files",
-        "waiting": seen.waiting,
-        "rows": seen.rows,
-        "lost": seen.lost,
-        "table_id": of_either.table_id if of_either is not None else None,
-        "read_from": iceberg.read_from if iceberg is not None else None,
-        "first_version": table.first if table is not None else None,
-        "last_version": table.latest if table is not None else None,
-        "topics": [
-            {"topic": name, "id": topic.id, "partitions": list(topic.partitions)}
+    table = delta or iceberg
+    return copied(
+        LiveKeys,
+        outlook,
+        unit=None if outlook.outcome is SourceOutcome.UNREACHED else "offsets" if kafka is not None else "files",
+        table_id=table.table_id if table is not None else None,
+        read_from=iceberg.read_from if iceberg is not None else None,
+        first_version=delta.first if delta is not None else None,
+        last_version=delta.latest if delta is not None else None,
+        topics=[
+            TopicKeys(name, topic.id, topic.partitions)
             for name, topic in sorted(kafka.topics.items() if kafka is not None else ())
         ],
-        "partitions": [
-            {
-                "topic": one.part[0],
-                "partition": one.part[1],
-                "fate": one.fate,
-                "from": one.start,
-                "to": one.end,
-                "earliest": one.now.earliest if one.now else None,
-                "latest": one.now.latest if one.now else None,
-                "waiting": one.waiting,
-                "lost": one.lost,
-            }
-            for one in seen.parts
-        ],
-    }
+        partitions=tuple(map(_partition, outlook.parts)),
+    )
+
+
+def _partition(part: PartOutlook) -> LivePartitionKeys:
+    topic, partition = part.part
+    return copied(
+        LivePartitionKeys,
+        part,
+        topic=topic,
+        partition=partition,
+        from_=part.start,
+        to=part.end,
+        earliest=part.now.earliest if part.now else None,
+        latest=part.now.latest if part.now else None,
+    )

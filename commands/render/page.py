@@ -32,7 +32,7 @@ from .blocks import (
     more,
     page_of,
 )
-from .document import Document, inspection_document
+from .document import InspectionDocument, inspection_document
 from .findings import findings_section, next_advice
 from .live import live_lines
 from .offsets import counted, offset
@@ -62,7 +62,7 @@ class InspectionReport:
             return Exit.FAILED
         return Exit.OK if self.found.sound else Exit.FOUND
 
-    def document(self) -> Document:
+    def document(self) -> InspectionDocument:
         """All of it."""
         return inspection_document(self.found)
 

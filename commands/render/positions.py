@@ -8,7 +8,7 @@ from ckpt.texts import quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, bullets, more, page_of
-from .document import Document, checkpoint_entry, grown_range, tool
+from .document import Document, ToolKeys, checkpoint_keys, grown_range
 from .offsets import offset, range_text
 from .page import title
 
@@ -30,8 +30,8 @@ class PositionsReport:
         """All of it."""
         found = self.found
         return {
-            "ckpt": tool(),
-            "checkpoint": checkpoint_entry(found.inspection),
+            "ckpt": ToolKeys(),
+            "checkpoint": checkpoint_keys(found.inspection),
             "batch": found.batch,
             "committed": found.committed,
             "sources": [_entry(one) for one in found.sources],

@@ -10,10 +10,10 @@ from ckpt.restart.recorded_settings import SettingOutlook, SettingUse
 from ..arguments import as_options
 from ..exits import Exit
 from .blocks import Block, Heading, Headline, Item, Line, Page, Tone, page_of
-from .document import Document, checkpoint_entry, finding_entry, restart_entry, source_entry, tool
+from .document import Document, ToolKeys, checkpoint_keys, finding_keys, restart_keys, source_keys
 from .findings import findings_section, next_advice
 from .page import forecast_cases, title
-from .sink import sink_entry, sink_section
+from .sink import sink_keys, sink_section
 from .text import plural
 
 _ASK = {
@@ -38,16 +38,16 @@ class PreflightReport:
         """All of it."""
         found, seen = self.found, self.found.inspection
         return {
-            "ckpt": tool(),
+            "ckpt": ToolKeys(),
             "go": found.go,
             "verdict": found.verdict,
-            "checkpoint": checkpoint_entry(seen),
-            "holds": [finding_entry(one) for one in found.holds],
-            "warnings": [finding_entry(one) for one in found.warnings],
+            "checkpoint": checkpoint_keys(seen),
+            "holds": [finding_keys(one) for one in found.holds],
+            "warnings": [finding_keys(one) for one in found.warnings],
             "settings": [_setting_entry(one) for one in found.settings],
-            "restart": [restart_entry(one) for one in seen.counted],
-            "sources": [source_entry(one, seen.live) for one in seen.sources],
-            "sink": sink_entry(seen.sink),
+            "restart": [restart_keys(one) for one in seen.counted],
+            "sources": [source_keys(one, seen.live) for one in seen.sources],
+            "sink": sink_keys(seen.sink),
             "query": _query_entry(found),
             "unknown": list(found.unknown),
             "not_asked": list(found.not_asked),

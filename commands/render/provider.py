@@ -10,7 +10,7 @@ from ckpt.texts import quoted_path
 from ..arguments import as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, bullets, page_of
-from .document import Document, checkpoint_entry, tool
+from .document import Document, ToolKeys, checkpoint_keys
 from .page import title
 
 _CARRIES = {
@@ -53,8 +53,8 @@ class ProviderReport:
 
 def _document(found: ProviderMove) -> Document:
     return {
-        "ckpt": tool(),
-        "checkpoint": checkpoint_entry(found.handoff.inspection),
+        "ckpt": ToolKeys(),
+        "checkpoint": checkpoint_keys(found.handoff.inspection),
         "to": found.to,
         "outcome": found.outcome,
         "provider": found.provider,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckpt.migrate.provider import PROVIDER_NAMES
@@ -11,7 +11,7 @@ from ckpt.texts import quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Table, Tone, bullets, more, page_of
-from .document import Document, checkpoint_entry, tool
+from .document import Document, ToolKeys, checkpoint_keys
 from .page import title
 from .rows import unit_entry
 from .text import plural, size
@@ -38,8 +38,8 @@ class RewriteReport:
         """All of it."""
         found = self.found
         return {
-            "ckpt": tool(),
-            "checkpoint": {**checkpoint_entry(found.inspection), "path": self.source},
+            "ckpt": ToolKeys(),
+            "checkpoint": replace(checkpoint_keys(found.inspection), path=self.source),
             "into": found.into,
             "batch": found.batch,
             "provider": found.new.provider,

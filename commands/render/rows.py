@@ -10,7 +10,7 @@ from ckpt.state.reading.units import StateUnit, UnitKind
 
 from ..exits import Exit
 from .blocks import Block, Headline, Line, Page, Table, Tone, TooWide, page_of
-from .document import Document, tool
+from .document import Document, ToolKeys
 from .text import plural
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class RowsReport:
         """All of it."""
         found = self.found
         return {
-            "ckpt": tool(),
+            "ckpt": ToolKeys(),
             "checkpoint": {"path": found.checkpoint, "query_id": found.moment.query_id},
             "unit": unit_entry(found.unit),
             "batch": found.moment.batch,
@@ -76,7 +76,7 @@ class CountsReport:
         """All of it."""
         found = self.found
         return {
-            "ckpt": tool(),
+            "ckpt": ToolKeys(),
             "checkpoint": {"path": found.checkpoint, "query_id": found.moment.query_id},
             "batch": found.moment.batch,
             "units": [{"unit": unit_entry(one.unit), "rows": one.rows} for one in found.units],
@@ -105,7 +105,7 @@ class DiffReport:
         """All of it."""
         found = self.found
         return {
-            "ckpt": tool(),
+            "ckpt": ToolKeys(),
             "checkpoint": {"path": found.checkpoint, "query_id": found.before.query_id},
             "other": {"path": found.other, "query_id": found.after.query_id},
             "from_batch": found.before.batch,
@@ -155,7 +155,7 @@ class SizesReport:
         """All of it."""
         found = self.found
         return {
-            "ckpt": tool(),
+            "ckpt": ToolKeys(),
             "checkpoint": {"path": found.checkpoint, "query_id": found.moment.query_id},
             "unit": unit_entry(found.unit),
             "batch": found.moment.batch,

@@ -1,14 +1,16 @@
 """What a page and a document say of the sink."""
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
-from ckpt.inspection.checks.sink_outlook import SinkOutlook
+from ckpt.inspection.checks.sink_outlook import SinkOutcome, SinkOutlook
 from ckpt.inspection.inspection import Inspection
 from ckpt.live.sink.records import SinkKind
 from ckpt.texts import instant
 
 from .blocks import Block, Heading, Item
+from .keys import copied
 
 
 def sink_section(inspection: Inspection) -> Iterator[Block]:
@@ -26,29 +28,44 @@ def sink_section(inspection: Inspection) -> Iterator[Block]:
         yield Item(f"batch {writer.last_batch} of this query was written there at {instant(writer.updated_ms)}")
 
 
-def sink_entry(seen: SinkOutlook | None) -> dict[str, Any] | None:
-    """The same for programs; None where nobody asked."""
-    if seen is None:
+@dataclass(frozen=True, slots=True)
+class WriterKeys:
+    """One writer of a table."""
+
+    app_id: Annotated[str, "a query id, or a `txnAppId`"]
+    last_batch: Annotated[int, "its batch id, or `txnVersion`"]
+    updated_ms: Annotated[int | None, "when that was written"]
+    expired: Annotated[bool, "the table has forgotten it"]
+    taken_back: Annotated[tuple[int, int] | None, "`[from, to]`: batches whose rows a RESTORE of the table took back"]
+
+
+@dataclass(frozen=True, slots=True)
+class SinkKeys:
+    """A sink that was asked about."""
+
+    uri: Annotated[str, "as given"]
+    kind: Annotated[SinkKind, "`unknown`: another one, or ckpt cannot read it"]
+    outcome: Annotated[SinkOutcome, "what becomes of the batches of the next start ([sinks](sink.md))"]
+    said: Annotated[str, "one sentence for people; its words are not fixed"]
+    next_batch: Annotated[int | None, "that the next start runs first; null if that is unknown"]
+    last_batch: Annotated[int | None, "the newest that the sink has: in a table, of this query"]
+    dropped: Annotated[tuple[int, int] | None, "`[from, to]`: batches whose new rows will be dropped"]
+    lacks: Annotated[tuple[int, int] | None, "`[from, to]`: batches that are committed and not in the sink"]
+    query_id: Annotated[str | None, "the id that a lost `metadata` had, if only one query has written to the table"]
+    read_from: Annotated[str | None, "of an Iceberg table, the metadata file that was read"]
+    writers: Annotated[tuple[WriterKeys, ...], "of a Delta or Iceberg table, the latest first"]
+
+
+def sink_keys(outlook: SinkOutlook | None) -> SinkKeys | None:
+    """The sink of a document; None where nobody asked."""
+    if outlook is None:
         return None
-    return {
-        "uri": seen.log.uri,
-        "kind": seen.log.kind,
-        "outcome": seen.outcome,
-        "said": seen.said,
-        "next_batch": seen.next_batch,
-        "last_batch": seen.last_batch,
-        "dropped": list(seen.dropped) if seen.dropped else None,
-        "lacks": list(seen.lacks) if seen.lacks else None,
-        "query_id": seen.query_id,
-        "read_from": seen.log.read_from,
-        "writers": [
-            {
-                "app_id": one.app_id,
-                "last_batch": one.last_batch,
-                "updated_ms": one.updated_ms,
-                "expired": one.expired,
-                "taken_back": list(one.taken_back) if one.taken_back else None,
-            }
-            for one in seen.log.writers
-        ],
-    }
+    log = outlook.log
+    return copied(
+        SinkKeys,
+        outlook,
+        uri=log.uri,
+        kind=log.kind,
+        read_from=log.read_from,
+        writers=[copied(WriterKeys, writer) for writer in log.writers],
+    )

@@ -23,7 +23,7 @@ from ckpt.texts import instant, quoted, quoted_path
 from ..arguments import all_as_options, as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
-from .document import Document, checkpoint_entry, tool
+from .document import Document, ToolKeys, checkpoint_keys
 from .page import title
 from .text import plural
 
@@ -53,8 +53,8 @@ def _document(found: TransformMigration) -> Document:
     plan = found.plan
     moment = plan.initial.moment
     return {
-        "ckpt": tool(),
-        "checkpoint": checkpoint_entry(plan.handoff.inspection),
+        "ckpt": ToolKeys(),
+        "checkpoint": checkpoint_keys(plan.handoff.inspection),
         "action": "plan" if found.keys is None else "write",
         "to": found.target.name,
         "format": plan.format,
@@ -100,8 +100,8 @@ class RefusalReport:
         """The keys of a plan, without what is not known."""
         handoff = self.refused.handoff
         return {
-            "ckpt": tool(),
-            "checkpoint": checkpoint_entry(handoff.inspection),
+            "ckpt": ToolKeys(),
+            "checkpoint": checkpoint_keys(handoff.inspection),
             "action": "plan" if self.plans else "write",
             "to": spark_uri(self.to),
             "format": self.format,

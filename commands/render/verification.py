@@ -10,7 +10,7 @@ from ckpt.texts import quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, more, page_of
-from .document import Document, checkpoint_entry, restart_entry, tool
+from .document import Document, ToolKeys, checkpoint_keys, restart_keys
 from .page import forecast_cases, title
 from .text import batch_ranges, damaged, not_decoded, plural, size
 
@@ -36,15 +36,15 @@ class VerificationReport:
         """All of it."""
         found = self.found
         return {
-            "ckpt": tool(),
-            "checkpoint": checkpoint_entry(self._inspection),
+            "ckpt": ToolKeys(),
+            "checkpoint": checkpoint_keys(self._inspection),
             "files": found.files,
             "bytes": found.bytes,
             "damages": [{"path": one.path, "kind": one.kind, "detail": one.detail} for one in found.damages],
             "unknown": list(found.unknown),
             "reasons": [found.reasons[path] for path in found.unknown],
             "loadable": [list(span) for span in found.loadable],
-            "restart": [restart_entry(one) for one in self._inspection.forecasts],
+            "restart": [restart_keys(one) for one in self._inspection.forecasts],
         }
 
     def page(self) -> Page:
