@@ -2,6 +2,7 @@
 
 ``docs/findings.md`` comes from ``ckpt.restart.diagnoses``, ``docs/errors.md`` from ``ckpt.inspection.explain``,
 ``docs/api.md`` from the docstrings of what ``ckpt`` exports, and the table of commands in README.md from their help. In
+docs/contract.md the keys of a document come from its dataclass. In
 README.md, docs and runbooks, the text after ``$ ckpt ...`` in a console block is what that command prints. What
 async-gap.md shows of Spark comes from a real Kafka query: ``make runbooks`` writes that.
 """
@@ -12,13 +13,16 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir
+from dataclasses import is_dataclass
+from enum import StrEnum
 from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import dedent
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer.main
 from typer.testing import CliRunner
@@ -27,6 +31,7 @@ import ckpt
 from ckpt.inspection.explain.catalog import KnownError, catalog, versions_of
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Asked, Diagnosis
+from commands.render.document import InspectionDocument
 
 PAGE = Path(__file__).parent / "findings.md"
 README = Path(__file__).parent.parent / "README.md"
@@ -128,6 +133,58 @@ def _error(error: KnownError, names: dict[str, str]) -> str:
 def _span(versions: tuple[str, ...]) -> str:
     first, last = versions[0], versions[-1]
     return first if first == last else f"{first} to {last}"
+
+
+CONTRACT = PAGE.with_name("contract.md")
+DOCUMENTS = {"inspect": InspectionDocument}
+"""The documents of commands that are declared; ``docs/contract.md`` has the keys of the others as they are."""
+_KEY_TABLE = r"(### JSON of `ckpt {}`\n(?:[^|\n][^\n]*\n|\n)*)(?:\|[^\n]*\n)+"
+_JSON_TYPES = {int: "integer", str: "string", bool: "boolean", float: "number", NoneType: "null"}
+
+
+def contract_page() -> str:
+    """``docs/contract.md`` with the keys of the declared documents."""
+    text = CONTRACT.read_text(encoding="utf-8")
+    for command, document in DOCUMENTS.items():
+        rows = (f"| `{path}` | {kind} | {meaning} |\n" for path, kind, meaning in document_keys(document))
+        table = "".join(["| key | type | meaning |\n|---|---|---|\n", *rows]).replace("|  |\n", "| |\n")
+        text = re.sub(_KEY_TABLE.format(command), lambda found, table=table: found[1] + table, text)
+    return text
+
+
+def document_keys(document: type, prefix: str = "") -> Iterator[tuple[str, str, str]]:
+    """The path, type and meaning of each key of a document, in the order of its JSON."""
+    for name, annotation in get_type_hints(document, include_extras=True).items():
+        yield from _key(prefix + name.rstrip("_"), annotation)
+
+
+def _key(path: str, annotation: Any) -> Iterator[tuple[str, str, str]]:
+    annotation, *meaning = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    yield path, _json_type(annotation), "".join(meaning)
+    for kind in _kinds(annotation):
+        if get_origin(kind) is tuple:
+            yield from _key(f"{path}[]", get_args(kind)[0])
+        elif is_dataclass(kind):
+            yield from document_keys(kind, f"{path}.")
+
+
+def _json_type(annotation: Any) -> str:
+    """A type as the contract names it, such as ``integer or null``."""
+    names: list[str] = []
+    for kind in _kinds(annotation):
+        if get_origin(kind) is Literal:
+            names += (f"`{word}`" for word in get_args(kind))
+        elif isinstance(kind, type) and issubclass(kind, StrEnum):
+            names += (f"`{word}`" for word in kind)
+        else:
+            names.append("list" if get_origin(kind) is tuple else _JSON_TYPES.get(kind, "object"))
+    return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]])) or "any"
+
+
+def _kinds(annotation: Any) -> tuple[Any, ...]:
+    """The alternatives of a union, or the one type; none for any JSON value."""
+    kinds = get_args(annotation) if get_origin(annotation) in (UnionType, Union) else (annotation,)
+    return () if any(get_origin(kind) in (list, dict, Mapping) for kind in kinds) else kinds
 
 
 API = {
@@ -389,6 +446,7 @@ if __name__ == "__main__":
     PAGE.write_text(findings_page(), encoding="utf-8")
     ERRORS.write_text(errors_page(), encoding="utf-8")
     PAGE.with_name("api.md").write_text(api_page(), encoding="utf-8")
+    CONTRACT.write_text(contract_page(), encoding="utf-8")
     for page in AT_ROOT:
         page.write_text(at_root(page), encoding="utf-8")
     RUNBOOK.write_text(runbook(), encoding="utf-8")

@@ -1,11 +1,11 @@
 """``docs/contract.md`` as data: the tables that it publishes, and the shape of the JSON that they describe."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.places import ROOT
+from tests.support.places import HERE, ROOT
 
 PAGE = ROOT / "docs" / "contract.md"
 
@@ -70,6 +70,30 @@ def _shape(kinds: str) -> Shape:
     if names == ["any"]:
         return Shape(frozenset(), frozenset())
     return Shape(frozenset(_KINDS[name.strip()] for name in names), words)
+
+
+SNAPSHOT = HERE / "commands" / "keys.txt"
+"""Every published key of every command with its types: keys and types are added, and none goes away."""
+
+
+def published(commands: Iterable[str]) -> list[str]:
+    """The lines of ``keys.txt`` for the page as it is."""
+    return [
+        f"{command}: {path} = {', '.join(sorted({kind.__name__ for kind in shape.types} | shape.words)) or 'any'}"
+        for command in commands
+        for path, shape in shapes(command).items()
+    ]
+
+
+def withdrawn(before: Iterable[str], now: Iterable[str]) -> list[str]:
+    """Keys, and types of a key, that were published and no longer are."""
+    have = {path: set(kinds.split(", ")) for path, _, kinds in (line.partition(" = ") for line in now)}
+    return [
+        line
+        for line in before
+        for path, _, kinds in [line.partition(" = ")]
+        if not set(kinds.split(", ")) <= have.get(path, set())
+    ]
 
 
 def disagreements(document: Any, command: str = "inspect") -> list[str]:

@@ -23,6 +23,7 @@ from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Outcome
 from ckpt.versions import Progress
 from commands.exits import Exit
+from tests.changes.async_gap.runbook import generate
 from tests.commands import contract
 from tests.conftest import Ckpt, commands_of
 from tests.inspection import golden
@@ -125,6 +126,23 @@ COMMANDS = (
     "state show",
     "state verify",
 )
+
+
+def test_published_keys_and_types_only_grow() -> None:
+    before, now = contract.SNAPSHOT.read_text(encoding="utf-8").splitlines(), contract.published(COMMANDS)
+
+    assert contract.withdrawn(before, now) == []
+    assert sorted(set(now) - set(before)) == [], f"new: add these lines to {contract.SNAPSHOT.name}"
+
+
+def test_a_key_or_a_type_that_goes_away_is_seen() -> None:
+    before = ["scan: a = int", "scan: b = int, NoneType", "scan: c = str"]
+
+    assert contract.withdrawn(before, ["scan: b = int", "scan: c = str, words"]) == before[:2]
+
+
+def test_keys_of_the_contract_are_those_of_the_documents() -> None:
+    assert generate.CONTRACT.read_text(encoding="utf-8") == generate.contract_page()
 
 
 _ARGUMENTS = {"import-state": "EXPORT", "explain": "TEXT", "scan": "ROOT..."}
