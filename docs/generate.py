@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir
 from dataclasses import is_dataclass
 from enum import StrEnum
-from importlib.metadata import entry_points
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import dedent
@@ -31,7 +32,6 @@ import ckpt
 from ckpt.inspection.explain.catalog import KnownError, catalog, versions_of
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Asked, Diagnosis
-from commands.render.document import InspectionDocument
 
 PAGE = Path(__file__).parent / "findings.md"
 README = Path(__file__).parent.parent / "README.md"
@@ -136,8 +136,8 @@ def _span(versions: tuple[str, ...]) -> str:
 
 
 CONTRACT = PAGE.with_name("contract.md")
-DOCUMENTS = {"inspect": InspectionDocument}
-"""The documents of commands that are declared; ``docs/contract.md`` has the keys of the others as they are."""
+DOCUMENTS = {"inspect": ("document", "InspectionDocument")}
+"""Module and class of each declared document; ``docs/contract.md`` has the keys of the others as they are."""
 _KEY_TABLE = r"(### JSON of `ckpt {}`\n(?:[^|\n][^\n]*\n|\n)*)(?:\|[^\n]*\n)+"
 _JSON_TYPES = {int: "integer", str: "string", bool: "boolean", float: "number", NoneType: "null"}
 
@@ -145,7 +145,8 @@ _JSON_TYPES = {int: "integer", str: "string", bool: "boolean", float: "number", 
 def contract_page() -> str:
     """``docs/contract.md`` with the keys of the declared documents."""
     text = CONTRACT.read_text(encoding="utf-8")
-    for command, document in DOCUMENTS.items():
+    for command, (module, name) in DOCUMENTS.items():
+        document = getattr(import_module(f"{_script().module.partition('.')[0]}.render.{module}"), name)
         rows = (f"| `{path}` | {kind} | {meaning} |\n" for path, kind, meaning in document_keys(document))
         table = "".join(["| key | type | meaning |\n|---|---|---|\n", *rows]).replace("|  |\n", "| |\n")
         text = re.sub(_KEY_TABLE.format(command), lambda found, table=table: found[1] + table, text)
@@ -395,9 +396,13 @@ def _first_sentence(text: str) -> str:
     return " ".join(text.split("\n\n")[0].split())
 
 
-def _app() -> Any:
+def _script() -> EntryPoint:
     (script,) = entry_points(group="console_scripts", name="ckpt")
-    return script.load()
+    return script
+
+
+def _app() -> Any:
+    return _script().load()
 
 
 def _group() -> Any:

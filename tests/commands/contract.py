@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.places import HERE, ROOT
+from tests.support.places import ROOT
 
 PAGE = ROOT / "docs" / "contract.md"
 
@@ -72,7 +72,7 @@ def _shape(kinds: str) -> Shape:
     return Shape(frozenset(_KINDS[name.strip()] for name in names), words)
 
 
-SNAPSHOT = HERE / "commands" / "keys.txt"
+SNAPSHOT = ROOT / "tests" / "commands" / "keys.txt"
 """Every published key of every command with its types: keys and types are added, and none goes away."""
 
 

@@ -142,7 +142,9 @@ def test_a_key_or_a_type_that_goes_away_is_seen() -> None:
 
 
 def test_keys_of_the_contract_are_those_of_the_documents() -> None:
-    assert generate.CONTRACT.read_text(encoding="utf-8") == generate.contract_page()
+    pages = generate()
+
+    assert pages.CONTRACT.read_text(encoding="utf-8") == pages.contract_page()
 
 
 _ARGUMENTS = {"import-state": "EXPORT", "explain": "TEXT", "scan": "ROOT..."}
