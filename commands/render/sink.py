@@ -44,7 +44,9 @@ class SinkKeys:
     """A sink that was asked about."""
 
     uri: Annotated[str, "as given"]
-    kind: Annotated[SinkKind, "`unknown`: another one, or ckpt cannot read it"]
+    kind: Annotated[
+        SinkKind, "`unknown`: another one, or ckpt cannot read it; a plugin of `ckpt.sinks` may name others"
+    ]
     outcome: Annotated[SinkOutcome, "what becomes of the batches of the next start ([sinks](sink.md))"]
     said: Annotated[str, "one sentence for people; its words are not fixed"]
     next_batch: Annotated[int | None, "that the next start runs first; null if that is unknown"]
