@@ -137,6 +137,7 @@ def test_a_table(ckpt: Ckpt, spark: Any, copy_of: CopyOf) -> None:
     for changelog in (damaged / "state" / "0" / "1").glob("*.changelog"):
         spoil(changelog)
     name = "exported_state"
+    assert type(spark).getActiveSession() is spark
     before = {row["tableName"] for row in spark.sql("SHOW TABLES").collect()}
     try:
         failed = ckpt("export-state", "--engine", "spark", damaged, "--batch", "4", "--table", name)

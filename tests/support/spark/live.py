@@ -66,6 +66,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     assert trace(SAMPLES) == before
 
 
+@pytest.fixture(autouse=True)
+def _shared_session_is_active(request: pytest.FixtureRequest) -> None:
+    """ckpt works in the active session: `createDataFrame` of a test's own session has made that the active one."""
+    if "spark" in request.fixturenames:
+        from pyspark.sql import SparkSession
+
+        shared = request.getfixturevalue("spark")
+        SparkSession._activeSession = shared
+        SparkSession._get_j_spark_session_class(shared._jvm).setActiveSession(shared._jsparkSession)
+
+
 def settings(jars: str) -> dict[str, str]:
     """What the session has besides those of `queries.session`; with the jars of the Kafka connector."""
     delta = delta_settings()
