@@ -44,13 +44,13 @@ class Log(Generic[Entry]):
         """Whether the batch has a file here."""
         if not isinstance(batch_id, int):
             return False
-        place = bisect_left(self.ids, batch_id)
-        return place < len(self.ids) and self.ids[place] == batch_id
+        index = bisect_left(self.ids, batch_id)
+        return index < len(self.ids) and self.ids[index] == batch_id
 
     def before(self, batch_id: int) -> int | None:
         """The nearest batch before ``batch_id`` that has a file here."""
-        place = bisect_left(self.ids, batch_id)
-        return self.ids[place - 1] if place else None
+        index = bisect_left(self.ids, batch_id)
+        return self.ids[index - 1] if index else None
 
     def readable(self, batch_id: int | None) -> Entry | None:
         """The record of a batch, or None where there is none, it was not read, or it is unreadable."""

@@ -53,7 +53,7 @@ def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, 
     return read_checkpoint(open_storage(uri, storage_options or {}), batches=batches)
 
 
-def read_checkpoint(storage: Storage, *, batches: int = 10, seen: Verified = NOTHING) -> Checkpoint:
+def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified = NOTHING) -> Checkpoint:
     """The same with a storage that is open already.
 
     ``seen`` is what is known of state files of which every byte was read (``ckpt.state.verify``).
@@ -62,19 +62,19 @@ def read_checkpoint(storage: Storage, *, batches: int = 10, seen: Verified = NOT
     if not any(part in top.folders or part in top.files for part in PARTS):
         _must_be_new(storage, top)
     with _without_collector():
-        found = _Reading(storage, storage.list_tree(), batches, seen).checkpoint()
+        checkpoint = _Reading(storage, storage.list_tree(), batches, fully_read).checkpoint()
         for _ in range(_LOOKS):
-            if not _torn(found) or _logs_stand_still(storage, found.listing):
-                return found
-            found = _Reading(storage, storage.list_tree(), batches, seen).checkpoint()
-    return replace(found, moving=True)
+            if not _torn(checkpoint) or _logs_stand_still(storage, checkpoint.listing):
+                return checkpoint
+            checkpoint = _Reading(storage, storage.list_tree(), batches, fully_read).checkpoint()
+    return replace(checkpoint, moving=True)
 
 
-def _torn(found: Checkpoint) -> bool:
+def _torn(checkpoint: Checkpoint) -> bool:
     """Whether folders contradict each other as they do when a query runs a batch while they are listed."""
-    planned, committed = found.offsets.latest, found.commits.latest
+    planned, committed = checkpoint.offsets.latest, checkpoint.commits.latest
     ahead = committed is not None and (planned is None or committed > planned)
-    return ahead or (found.state is not None and found.state.newer is not None)
+    return ahead or (checkpoint.state is not None and checkpoint.state.newer is not None)
 
 
 def _logs_stand_still(storage: Storage, listing: Listing) -> bool:
@@ -156,19 +156,19 @@ class _Reading:
             self.seen,
             whole_files=self.storage.whole_files,
         )
-        found = run(stock, self._read_many)
+        state = run(stock, self._read_many)
         return Checkpoint(
             self.storage.uri,
-            _kind(offset_log, commit_log, found),
+            _kind(offset_log, commit_log, state),
             self.listing,
             query,
             offset_log,
             commit_log,
-            found,
+            state,
             stale_sidecars=self._stale_sidecars(raw),
             source_entries=self._source_entries(offset_log.readable(offset_log.latest)),
             initial_offsets=self._initial_offsets(offset_log, commit_log),
-            lost_schemas=tuple(path for path in (found.moved_schemas if found else ()) if is_gone(path)),
+            lost_schemas=tuple(path for path in (state.moved_schemas if state else ()) if is_gone(path)),
             vanished=tuple(self.vanished),
             local=self.storage.local,
             first_start=self._record(FIRST_START, raw.get(FIRST_START), marks.parse_first_start),
@@ -183,12 +183,12 @@ class _Reading:
         """Files by path; None for one that has vanished or is too large."""
         sized = [path for path in paths if 0 < self._size(path) <= limits.LARGEST_RECORD]
         answers = self._read_many([ReadRequest(path) for path in sized])
-        found: dict[str, bytes | None] = {
+        contents: dict[str, bytes | None] = {
             path: None if limits.too_large(path, self._size(path)) else b"" for path in paths
         }
         for path, answer in zip(sized, answers, strict=True):
-            found[path] = answer if isinstance(answer, bytes) else None
-        return found
+            contents[path] = answer if isinstance(answer, bytes) else None
+        return contents
 
     def _size(self, path: str) -> int:
         """How many bytes a file has, by the listing; 0 where there is none."""
@@ -197,9 +197,9 @@ class _Reading:
 
     def _read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
         """Answer requests; a file that vanished is remembered, one that cannot be read stops everything."""
-        asked = list(requests)
-        answers = self.storage.read_many(asked)
-        for request, answer in zip(asked, answers, strict=True):
+        listed = list(requests)
+        answers = self.storage.read_many(listed)
+        for request, answer in zip(listed, answers, strict=True):
             if isinstance(answer, NotFound):
                 self.vanished.append(request.path)
             elif isinstance(answer, StorageError):
@@ -212,13 +212,13 @@ class _Reading:
         """The files that were read, and those that the listing shows to be empty."""
         empty = {name for name, info in self.listing.in_folder(folder).items() if info.size == 0}
         known = empty.union(path.rpartition("/")[2] for path in raw if path.startswith(f"{folder}/"))
-        found: dict[int, Record | Unreadable] = {}
+        entries: dict[int, Record | Unreadable] = {}
         for batch_id in (i for i in ids if str(i) in known):
             path = f"{folder}/{batch_id}"
             entry = self._record(path, raw.get(path, b""), parse)
             if entry is not None:
-                found[batch_id] = entry
-        return found
+                entries[batch_id] = entry
+        return entries
 
     def _record(self, path: str, data: bytes | None, parse: Parser[Record]) -> Record | Unreadable | None:
         """A parsed file; None where it is not there."""
@@ -235,7 +235,9 @@ class _Reading:
         requests = [file_logs.request_for(self.listing, path) for log in logs for path in log.needed()]
         answers = zip(requests, self._read_many(requests), strict=True)
         return {
-            asked.path: file_logs.parse(asked.path, asked, data) for asked, data in answers if isinstance(data, bytes)
+            request.path: file_logs.parse(request.path, request, data)
+            for request, data in answers
+            if isinstance(data, bytes)
         }
 
     def _initial_offsets(self, planned: Log[OffsetLog], committed: Log[CommitLog]) -> dict[int, Json]:
@@ -270,8 +272,8 @@ def _uncommitted(planned: Sequence[int], committed: Sequence[int]) -> Set[int]:
     Those that ``ckpt repair-async`` writes into the gaps of asynchronous tracking have no rows (``history.pattern``).
     """
     done = frozenset(committed)
-    places = [place for place, batch_id in enumerate(planned) if place and batch_id not in done][-_UNCOMMITTED:]
-    return {planned[i] for place in places for i in (place - 1, place)}
+    indexes = [index for index, batch_id in enumerate(planned) if index and batch_id not in done][-_UNCOMMITTED:]
+    return {planned[i] for index in indexes for i in (index - 1, index)}
 
 
 def _sidecar_path(path: str) -> str:
@@ -280,8 +282,8 @@ def _sidecar_path(path: str) -> str:
     return f"{folder}/{hidden}" if folder else hidden
 
 
-def _kind(offset_log: Log[OffsetLog], commit_log: Log[CommitLog], found: StateInventory | None) -> Kind:
-    if offset_log.latest is None and commit_log.latest is None and found is None:
+def _kind(offset_log: Log[OffsetLog], commit_log: Log[CommitLog], state: StateInventory | None) -> Kind:
+    if offset_log.latest is None and commit_log.latest is None and state is None:
         return Kind.EMPTY
     newest = offset_log.readable(offset_log.latest)
     return Kind.CONTINUOUS if newest is not None and is_continuous(newest) else Kind.MICRO_BATCH

@@ -62,6 +62,8 @@ def _main(packages: list[str]) -> None:
     lines = [*riddles(), *vague_names(), *(f"{paths}: class {name}" for name, paths in classes_named_twice().items())]
     shown = [line for line in lines if not packages or any(package in line for package in packages)]
     sys.stdout.write("".join(f"{line}\n" for line in shown))
+    if packages:
+        return
     by_package = Counter("/".join(line.split(":")[0].split("/")[:3]) for line in lines)
     sys.stderr.write("".join(f"{count:5} {package}\n" for package, count in by_package.most_common()))
 

@@ -47,9 +47,9 @@ def chain_to(names: StoreNames, target: WantedVersion, lineage: Lineage | None =
     if this not in names.logs or lineage is None:
         return _listed(names, None, [this])
     steps: list[FileId] = [*lineage.items, this]
-    for place in range(len(steps) - 1, -1, -1):
-        if steps[place] in names.snapshots:
-            return _listed(names, steps[place], steps[place + 1 :])
+    for index in range(len(steps) - 1, -1, -1):
+        if steps[index] in names.snapshots:
+            return _listed(names, steps[index], steps[index + 1 :])
     if steps[0][0] == 1:
         return _listed(names, None, steps)
     chain = _listed(names, None, steps[1:])
@@ -64,12 +64,12 @@ def fallbacks(names: StoreNames, target: WantedVersion, chain: Chain) -> list[Ch
     formats_agree = [i for i in names.snapshots if (i[1] is None) is (target.unique_id is None)]
     tried = sorted((i for i in formats_agree if i[0] < first[0]), reverse=True)
     if target.unique_id is None:
-        found = [_counted(names, snapshot, target.version) for snapshot in (*tried, None)]
+        chains = [_counted(names, snapshot, target.version) for snapshot in (*tried, None)]
     else:
         # Measured on 4.2.0: a lineage is followed back to its beginning only if some older zip is there.
         ways = [(snapshot, _lineage_before(names, snapshot, first)) for snapshot in (*tried, *[None][: len(tried)])]
-        found = [_listed(names, snapshot, [*logs, *chain.logs]) for snapshot, logs in ways if logs is not None]
-    return [candidate for candidate in found if candidate.complete] if chain.hole is None else []
+        chains = [_listed(names, snapshot, [*logs, *chain.logs]) for snapshot, logs in ways if logs is not None]
+    return [candidate for candidate in chains if candidate.complete] if chain.hole is None else []
 
 
 def _counted(names: StoreNames, snapshot: FileId | None, version: int) -> Chain:
@@ -79,7 +79,7 @@ def _counted(names: StoreNames, snapshot: FileId | None, version: int) -> Chain:
     holes = version - base - len(there)
     if not holes:
         return Chain(snapshot, tuple(there))
-    whole = next((i for i, (found, _) in enumerate(there) if found != base + 1 + i), len(there))
+    whole = next((i for i, (version_there, _) in enumerate(there) if version_there != base + 1 + i), len(there))
     return Chain(snapshot, tuple(there[:whole]), (base + 1 + whole, None), holes)
 
 

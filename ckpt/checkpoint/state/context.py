@@ -42,19 +42,19 @@ class Context:
         number = self.conf.get(settings.SHUFFLE_PARTITIONS, "")
         return int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else None
 
-    def target(self, place: StorePartition) -> WantedVersion | None:
+    def target(self, store: StorePartition) -> WantedVersion | None:
         """What is to be loaded of one store in one partition; None if nothing is, or if the logs do not say what."""
         version = self.needed_version
         count = self.shuffle_partitions
-        if version is None or (count is not None and place.partition >= count):
+        if version is None or (count is not None and store.partition >= count):
             return None
         if not self.unique_ids:
             return WantedVersion(version)
-        of_partitions = self.unique_ids.get(place.operator, ())
-        if place.partition >= len(of_partitions):
+        of_partitions = self.unique_ids.get(store.operator, ())
+        if store.partition >= len(of_partitions):
             return None
-        ids = of_partitions[place.partition]
-        names = place.names
+        ids = of_partitions[store.partition]
+        names = store.names
         there = [i for i in ids if (version, i) in names.logs or (version, i) in names.snapshots]
         if len(there) != 1 and len(ids) != 1:
             return None

@@ -13,13 +13,13 @@ _NAMED = 1000  # operators, and partitions of a store, that are named where they
 _METADATA_GONE = "STDS_FAILED_TO_READ_OPERATOR_METADATA"
 
 
-def find_damages(found: CollectedState, operators: tuple[Operator, ...]) -> Iterator[StateDamage]:
+def find_damages(collected: CollectedState, operators: tuple[Operator, ...]) -> Iterator[StateDamage]:
     """What is wrong with the needed version, in the order in which Spark comes to it."""
-    context = found.context
+    context = collected.context
     version = context.needed_version
     if version is None:
         return
-    ids = {folder.id for folder in found.folders}
+    ids = {folder.id for folder in collected.folders}
     if not ids:
         detail = "there is no state of any operator"
         yield StateDamage(DamageKind.MISSING_STATE, None, None, None, version, STATE, None, detail)
@@ -34,10 +34,10 @@ def find_damages(found: CollectedState, operators: tuple[Operator, ...]) -> Iter
         path = f"{STATE}/{number}"
         yield StateDamage(DamageKind.MISSING_STATE, number, None, None, version, path, None, detail)
     of_operators: dict[int, list[StateDamage]] = {}
-    for load in found.loads.all:
+    for load in collected.loads.all:
         of_operators.setdefault(load.place.operator, []).extend(load.damages)
-    for folder, operator in zip(found.folders, operators, strict=True):
-        for store, schema in found.described[folder.id].schemas.items():
+    for folder, operator in zip(collected.folders, operators, strict=True):
+        for store, schema in collected.described[folder.id].schemas.items():
             if isinstance(schema, Unreadable):
                 yield StateDamage(
                     DamageKind.BAD_SCHEMA,
@@ -50,18 +50,18 @@ def find_damages(found: CollectedState, operators: tuple[Operator, ...]) -> Iter
                     schema.reason,
                     says=schema.says,
                 )
-        yield from _lost_metadata(found, operator, version)
-        yield from _lost_schemas(found, operator, version)
+        yield from _lost_metadata(collected, operator, version)
+        yield from _lost_schemas(collected, operator, version)
         damages = of_operators.get(folder.id, [])
         damages += _absent(folder, operator, version)
         yield from sorted(damages, key=lambda damage: (damage.partition or 0, damage.store or ""))
 
 
-def _lost_metadata(found: CollectedState, operator: Operator, version: int) -> Iterator[StateDamage]:
+def _lost_metadata(collected: CollectedState, operator: Operator, version: int) -> Iterator[StateDamage]:
     """Only operator metadata leads transformWithState to its schemas (``OperatorStateMetadataV2Reader``)."""
     folder = f"{STATE}/{operator.id}"
-    metadata = found.described[operator.id].metadata
-    if not found.listing.has_folder(f"{folder}/_stateSchema") or isinstance(metadata, OperatorMetadata):
+    metadata = collected.described[operator.id].metadata
+    if not collected.listing.has_folder(f"{folder}/_stateSchema") or isinstance(metadata, OperatorMetadata):
         return
     damage = StateDamage(DamageKind.BAD_SCHEMA, operator.id, None, None, version, f"{folder}/_metadata", None, "")
     if isinstance(metadata, Unreadable):
@@ -70,11 +70,11 @@ def _lost_metadata(found: CollectedState, operator: Operator, version: int) -> I
         yield replace(damage, detail="the operator metadata is missing", says=_METADATA_GONE)
 
 
-def _lost_schemas(found: CollectedState, operator: Operator, version: int) -> Iterator[StateDamage]:
+def _lost_schemas(collected: CollectedState, operator: Operator, version: int) -> Iterator[StateDamage]:
     """Schema files that operator metadata names in this checkpoint, and that are not there (transformWithState)."""
     for recorded in operator.schema_paths:
         path = f"{STATE}/{operator.id}/" + recorded.rpartition(f"/{STATE}/{operator.id}/")[2]
-        if found.listing.info(path) is None and not lies_elsewhere(recorded, operator.id, found.uri):
+        if collected.listing.info(path) is None and not lies_elsewhere(recorded, operator.id, collected.uri):
             detail = "operator metadata names this schema file, which is missing"
             kind = DamageKind.BAD_SCHEMA
             says = f"{STATE}/{operator.id}/_stateSchema/"

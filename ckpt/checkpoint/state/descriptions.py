@@ -29,7 +29,7 @@ class Description:
     @property
     def unreadable(self) -> tuple[Unreadable, ...]:
         """The files that cannot be read."""
-        return tuple(one for one in (self.metadata, *self.schemas.values()) if isinstance(one, Unreadable))
+        return tuple(record for record in (self.metadata, *self.schemas.values()) if isinstance(record, Unreadable))
 
 
 def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict[int, Description]]:
@@ -43,7 +43,7 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
     paths = [path for path in paths if path not in contents]
     answers = yield [ReadRequest(path) for path in paths]
     contents.update(_contents(answers, paths))
-    found: dict[int, Description] = {}
+    descriptions: dict[int, Description] = {}
     for folder in folders:
         of_stores: dict[str, tuple[ColumnFamily, ...] | Unreadable] = {}
         for (operator, store), path in schemas.items():
@@ -54,8 +54,8 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
         if folder.id in metadata:
             data = contents[metadata[folder.id]]
             said = parse_operator_metadata(metadata[folder.id], data) if isinstance(data, bytes) else data
-        found[folder.id] = Description(said, of_stores)
-    return found
+        descriptions[folder.id] = Description(said, of_stores)
+    return descriptions
 
 
 def described_by(listing: Listing, folders: tuple[OperatorFolder, ...]) -> list[str]:
@@ -80,20 +80,20 @@ def _schema_paths(listing: Listing, folder: OperatorFolder) -> list[tuple[str, s
     transformWithState keeps one for each batch that changed it (the newest counts); the others keep theirs in the first
     partition (``StateSchemaCompatibilityChecker``), and Spark reads it at every start.
     """
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     versioned = f"{folder.path}/_stateSchema"
     for store in listing.subfolders(versioned):
         names = listing.in_folder(f"{versioned}/{store}")
         by_batch = {batch: name for name in names for batch in numbered([name.partition("_")[0]])}
         if by_batch:
-            found[store] = f"{versioned}/{store}/{by_batch[max(by_batch)]}"
+            paths[store] = f"{versioned}/{store}/{by_batch[max(by_batch)]}"
     first = f"{folder.path}/0"
     for store in (DEFAULT_STORE, *listing.subfolders(first)):
         base = first if store == DEFAULT_STORE else f"{first}/{store}"
         path = f"{base}/_metadata/schema"
-        if store not in found and listing.info(path) is not None:
-            found[store] = path
-    return list(found.items())
+        if store not in paths and listing.info(path) is not None:
+            paths[store] = path
+    return list(paths.items())
 
 
 def _contents(answers: Sequence[Answer], paths: Sequence[str]) -> list[tuple[str, bytes | Unreadable]]:

@@ -69,22 +69,22 @@ class _Verdicts:
     snapshots: dict[str, RocksDBSnapshot] = field(default_factory=dict)
 
 
-def verify(files: Iterable[StateFile], codec: str, seen: Verified = NOTHING) -> Step[Verified]:
+def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHING) -> Step[Verified]:
     """Check the tail of each file, and then all of those whose tail is not that of a complete file.
 
     ``codec`` is the one in which the query compresses deltas and changelogs; the ends of others say nothing. What was
     ``seen`` of files of which every byte was read is in the outcome, and they are not read again.
     """
-    found = _Verdicts()
+    verdicts = _Verdicts()
     looked_at: list[StateFile] = []
     for file in files:
-        if file.path in seen.files:
+        if file.path in fully_read.files:
             continue
         if file.size == 0:
             says = _NO_ENTRIES if file.kind is StateFileKind.ZIP else None
-            found.wrong[file.path] = Verdict(DamageKind.EMPTY, "the file is empty", says)
+            verdicts.wrong[file.path] = Verdict(DamageKind.EMPTY, "the file is empty", says)
         elif file.kind is not StateFileKind.ZIP and codec != LZ4:
-            found.unknown.add(file.path)
+            verdicts.unknown.add(file.path)
         else:
             looked_at.append(file)
     tails = yield [tail_of(file) for file in looked_at]
@@ -92,17 +92,17 @@ def verify(files: Iterable[StateFile], codec: str, seen: Verified = NOTHING) -> 
     for file, tail in zip(looked_at, tails, strict=True):
         if file.kind is not StateFileKind.ZIP and isinstance(tail, bytes) and ends_whole(tail):
             continue
-        if not _judge_tail(file, tail, found):
+        if not _judge_tail(file, tail, verdicts):
             suspicious.append(file)
     while suspicious:
         sizes = accumulate(file.size for file in suspicious)
         count = max(sum(size <= _READ_AT_ONCE for size in sizes), 1)
-        some, suspicious = suspicious[:count], suspicious[count:]
-        contents = yield [ReadRequest(file.path) for file in some]
-        for file, content in zip(some, contents, strict=True):
-            _judge_whole(file, content, found)
+        batch, suspicious = suspicious[:count], suspicious[count:]
+        contents = yield [ReadRequest(file.path) for file in batch]
+        for file, content in zip(batch, contents, strict=True):
+            _judge_whole(file, content, verdicts)
         del contents, content
-    return Verified(found.wrong, frozenset(found.unknown), found.snapshots).with_all(seen)
+    return Verified(verdicts.wrong, frozenset(verdicts.unknown), verdicts.snapshots).with_all(fully_read)
 
 
 def compare_sizes(files: Sequence[StateFile], verified: Verified) -> Step[Verified]:
@@ -126,34 +126,34 @@ def tail_of(file: StateFile) -> ReadRequest:
     return ReadRequest(file.path, file.size - length, length)
 
 
-def _judge_tail(file: StateFile, tail: Answer, found: _Verdicts) -> bool:
+def _judge_tail(file: StateFile, tail: Answer, verdicts: _Verdicts) -> bool:
     """Judge one file by its tail; False where all of it has to be read for that."""
     if isinstance(tail, NotFound):
-        found.wrong[file.path] = Verdict(DamageKind.MISSING, "it was gone when ckpt tried to read it")
+        verdicts.wrong[file.path] = Verdict(DamageKind.MISSING, "it was gone when ckpt tried to read it")
     elif not isinstance(tail, bytes):
-        found.unknown.add(file.path)
+        verdicts.unknown.add(file.path)
     elif file.size > _LARGEST_READ:
         detail = f"its last bytes are not those of a complete .{file.kind}"
-        found.wrong[file.path] = Verdict(DamageKind.TRUNCATED, detail)
+        verdicts.wrong[file.path] = Verdict(DamageKind.TRUNCATED, detail)
     elif file.kind is StateFileKind.ZIP:
         snapshot = parse_zip_tail(file.path, tail, file.size)
         if not isinstance(snapshot, RocksDBSnapshot):
             return False
-        found.snapshots[file.path] = snapshot
+        verdicts.snapshots[file.path] = snapshot
     else:
         return False
     return True
 
 
-def _judge_whole(file: StateFile, content: Answer, found: _Verdicts) -> None:
+def _judge_whole(file: StateFile, content: Answer, verdicts: _Verdicts) -> None:
     """Judge one file by all its bytes."""
     if not isinstance(content, bytes):
-        found.unknown.add(file.path)
+        verdicts.unknown.add(file.path)
         return
     of_zip = file.kind is StateFileKind.ZIP
-    verdict = _judge_zip(file, content, found) if of_zip else _judge_stream(content)
+    verdict = _judge_zip(file, content, verdicts) if of_zip else _judge_stream(content)
     if verdict is not None:
-        found.wrong[file.path] = verdict
+        verdicts.wrong[file.path] = verdict
 
 
 def _judge_stream(content: bytes) -> Verdict | None:
@@ -169,20 +169,20 @@ def _judge_stream(content: bytes) -> Verdict | None:
             return Verdict(DamageKind.UNREADABLE, "it does not start like a compressed file of Spark")
 
 
-def _judge_zip(file: StateFile, content: bytes, seen: _Verdicts) -> Verdict | None:
+def _judge_zip(file: StateFile, content: bytes, verdicts: _Verdicts) -> Verdict | None:
     """Judge a RocksDB zip: by its central directory, or entry by entry as Spark reads it."""
-    found = parse_zip_tail(file.path, content, len(content))
-    if isinstance(found, RocksDBSnapshot):
-        seen.snapshots[file.path] = found
+    snapshot = parse_zip_tail(file.path, content, len(content))
+    if isinstance(snapshot, RocksDBSnapshot):
+        verdicts.snapshots[file.path] = snapshot
         return None
     streamed = read_whole_zip(file.path, content)
     if isinstance(streamed, RocksDBSnapshot):
-        seen.snapshots[file.path] = streamed
+        verdicts.snapshots[file.path] = streamed
         return Verdict(DamageKind.ODD_END, "its end is not that of a complete zip, but all its entries are there")
     if streamed.fault is Fault.TOO_LARGE:
         return Verdict(DamageKind.UNREADABLE, streamed.reason)
-    if isinstance(found, NeedsMore) or found.fault is Fault.INCOMPLETE:
+    if isinstance(snapshot, NeedsMore) or snapshot.fault is Fault.INCOMPLETE:
         if not content.startswith(b"PK"):
             return Verdict(DamageKind.UNREADABLE, "it is not a zip", _NO_ENTRIES)
         return Verdict(DamageKind.TRUNCATED, f"it was truncated after {len(content)} bytes")
-    return Verdict(DamageKind.UNREADABLE, found.reason)
+    return Verdict(DamageKind.UNREADABLE, snapshot.reason)

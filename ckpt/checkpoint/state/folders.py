@@ -40,16 +40,16 @@ class StoreNames:
         """Find the versions that can be loaded: version V from a snapshot, or from V - 1 and the changes of V."""
         snapshots = {version for version, _ in self.snapshots}
         there = sorted(snapshots.union(version for version, _ in self.logs))
-        found: list[int] = []
+        loadable: list[int] = []
         last = 0
         for version in there:
             if version in snapshots or version == last + 1:
-                found.append(version)
+                loadable.append(version)
                 last = version
         object.__setattr__(self, "all", (*self.logs.values(), *self.snapshots.values()))
-        object.__setattr__(self, "versions", ranges_of(found))
+        object.__setattr__(self, "versions", ranges_of(loadable))
         object.__setattr__(self, "newest", there[-1] if there else None)
-        with_id = sum(unique_id is not None for some in (self.logs, self.snapshots) for _, unique_id in some)
+        with_id = sum(unique_id is not None for files in (self.logs, self.snapshots) for _, unique_id in files)
         object.__setattr__(self, "in_format_2", with_id * 2 > len(self.all))
 
     def without(self, bad: Collection[str]) -> "StoreNames":
@@ -145,22 +145,22 @@ def stores_of(listing: Listing, partition: str) -> Iterator[tuple[str, str]]:
 
 def _parse_names(names: frozenset[str], provider: Provider) -> StoreNames:
     """Sort the names of one folder by what they are."""
-    found: dict[StateFileKind, dict[FileId, str]] = {kind: {} for kind in StateFileKind}
+    by_kind: dict[StateFileKind, dict[FileId, str]] = {kind: {} for kind in StateFileKind}
     others = []
     for name in names:
         parsed = parse_name(name)
         if parsed is None or (parsed.unique_id is not None and parsed.kind not in _OF_ROCKSDB):  # which has format 2
             others.append(name)
         else:
-            found[parsed.kind][parsed.version, parsed.unique_id] = name
+            by_kind[parsed.kind][parsed.version, parsed.unique_id] = name
     rocksdb = provider is Provider.ROCKSDB
     if provider is Provider.UNKNOWN:
-        rocksdb = any(found[kind] for kind in _OF_ROCKSDB)
+        rocksdb = any(by_kind[kind] for kind in _OF_ROCKSDB)
     log = StateFileKind.CHANGELOG if rocksdb else StateFileKind.DELTA
     snapshot = StateFileKind.ZIP if rocksdb else StateFileKind.SNAPSHOT
     strays = tuple(sorted(name for name in others if name.endswith((f".{log}", f".{snapshot}"))))
     checksums = any(name.endswith(CHECKSUM) for name in names)
-    return StoreNames(found[log], found[snapshot], log, snapshot, checksums, strays)
+    return StoreNames(by_kind[log], by_kind[snapshot], log, snapshot, checksums, strays)
 
 
 def snapshots_astray(names: StoreNames) -> list[str]:
@@ -176,5 +176,5 @@ def lies_elsewhere(schema_path: str, operator: int, uri: str) -> bool:
 
     False where that cannot be known. Spark writes ``file:`` paths without percent-encoding; users write both forms.
     """
-    root, found, _ = schema_path.rpartition(f"/{STATE}/{operator}/_stateSchema/")
-    return not (found and is_same_place(root, uri))
+    root, separator, _ = schema_path.rpartition(f"/{STATE}/{operator}/_stateSchema/")
+    return not (separator and is_same_place(root, uri))

@@ -30,63 +30,63 @@ from ckpt.model import (
 from ckpt.storage.base import Listing
 
 
-def assemble(found: CollectedState) -> StateInventory:
+def assemble(collected: CollectedState) -> StateInventory:
     """Build the inventory."""
-    context = found.context
-    by_place = {load.place: load for load in found.loads.all}
-    places = [place for folder in found.folders for stores in folder.stores.values() for place in stores.values()]
-    format_2 = context.unique_ids or sum(place.names.in_format_2 for place in places) * 2 > len(places)
-    operators = tuple(_operator(found, folder, by_place) for folder in found.folders)
-    damages = tuple(find_damages(found, operators))
+    context = collected.context
+    loads = {load.place: load for load in collected.loads.all}
+    stores = [store for folder in collected.folders for stores in folder.stores.values() for store in stores.values()]
+    format_2 = context.unique_ids or sum(store.names.in_format_2 for store in stores) * 2 > len(stores)
+    operators = tuple(_operator(collected, folder, loads) for folder in collected.folders)
+    damages = tuple(find_damages(collected, operators))
     return StateInventory(
-        provider=_provider(context, places),
+        provider=_provider(context, stores),
         format_version=2 if format_2 else 1,
         codec=context.codec,
         operators=operators,
         needed_version=context.needed_version,
         damages=damages,
-        newer=_newer(places, context),
+        newer=_newer(stores, context),
         moved_schemas=tuple(
             path
             for operator in operators
             for path in operator.schema_paths
-            if lies_elsewhere(path, operator.id, found.uri)
+            if lies_elsewhere(path, operator.id, collected.uri)
         ),
-        unverified=found.loads.unverified,
-        unreadable=tuple(file for description in found.described.values() for file in description.unreadable),
-        unneeded=unneeded(found.listing, places, context.oldest_needed, found.seen.snapshots),
-        strays=tuple(_ignored(places)),
-        every_byte=every_byte(found, damages),
+        unverified=collected.loads.unverified,
+        unreadable=tuple(file for description in collected.described.values() for file in description.unreadable),
+        unneeded=unneeded(collected.listing, stores, context.oldest_needed, collected.seen.snapshots),
+        strays=tuple(_ignored(stores)),
+        every_byte=every_byte(collected, damages),
     )
 
 
-def _ignored(places: list[StorePartition]) -> Iterator[str]:
+def _ignored(stores: list[StorePartition]) -> Iterator[str]:
     """Strays that are no snapshots by their names: no start lists them."""
-    for place in places:
-        ending = f".{place.names.snapshot_kind}"
-        yield from (f"{place.folder}/{name}" for name in place.names.strays if not name.endswith(ending))
+    for store in stores:
+        ending = f".{store.names.snapshot_kind}"
+        yield from (f"{store.folder}/{name}" for name in store.names.strays if not name.endswith(ending))
 
 
-def _provider(context: Context, places: list[StorePartition]) -> Provider:
+def _provider(context: Context, stores: list[StorePartition]) -> Provider:
     """The provider that the logs name, or else the one whose files are there."""
     if context.provider is not Provider.UNKNOWN:
         return context.provider
-    kinds = {place.names.log_kind for place in places if place.names.newest is not None}
+    kinds = {store.names.log_kind for store in stores if store.names.newest is not None}
     if len(kinds) != 1:
         return Provider.UNKNOWN
     return Provider.ROCKSDB if StateFileKind.CHANGELOG in kinds else Provider.HDFS
 
 
-def _operator(found: CollectedState, folder: OperatorFolder, loads: Mapping[StorePartition, Load]) -> Operator:
-    description = found.described[folder.id]
+def _operator(collected: CollectedState, folder: OperatorFolder, loads: Mapping[StorePartition, Load]) -> Operator:
+    description = collected.described[folder.id]
     metadata = description.known
-    expected = _expected_partitions(folder, description, found.context)
+    expected = _expected_partitions(folder, description, collected.context)
     names = sorted({*folder.stores, *expected})
     stored = metadata.stores if metadata else ()
     return Operator(
         id=folder.id,
         name=metadata.name if metadata else None,
-        stores=tuple(_store(found, folder, name, expected.get(name), loads) for name in names),
+        stores=tuple(_store(collected, folder, name, expected.get(name), loads) for name in names),
         variables=metadata.variables if metadata else (),
         properties=metadata.properties if metadata else None,
         schema_paths=tuple(path for store in stored for path in store.schema_paths),
@@ -131,21 +131,25 @@ def _has_no_key(schema: Json) -> bool:
 
 
 def _store(
-    found: CollectedState, folder: OperatorFolder, name: str, expected: int | None, loads: Mapping[StorePartition, Load]
+    collected: CollectedState,
+    folder: OperatorFolder,
+    name: str,
+    expected: int | None,
+    loads: Mapping[StorePartition, Load],
 ) -> Store:
-    listing, context = found.listing, found.context
-    metadata = found.described[folder.id].known
-    places = folder.stores.get(name, {})
-    families = found.described[folder.id].schemas.get(name, ())
+    listing, context = collected.listing, collected.context
+    metadata = collected.described[folder.id].known
+    stores = folder.stores.get(name, {})
+    families = collected.described[folder.id].schemas.get(name, ())
     families = () if isinstance(families, Unreadable) else families
     plain = next((family for family in families if family.name == DEFAULT_COLUMN_FAMILY), None)
-    loaded = [(place, loads.get(place)) for _, place in sorted(places.items())]
-    names = {usable_names(found, place, load) for place, load in loaded}
+    loaded = [(store, loads.get(store)) for _, store in sorted(stores.items())]
+    names = {usable_names(collected, store, load) for store, load in loaded}
     prefixes = [one.num_cols_prefix_key for one in metadata.stores if one.name == name] if metadata else []
-    everywhere = expected is None or all(partition in places for partition in range(expected))
+    everywhere = expected is None or all(partition in stores for partition in range(expected))
     return Store(
         name=name,
-        partitions=tuple(_partition(listing, place, load) for place, load in loaded),
+        partitions=tuple(_partition(listing, store, load) for store, load in loaded),
         expected_partitions=expected,
         changelog=any(one.logs and one.log_kind is StateFileKind.CHANGELOG for one in names),
         readable_batches=_readable_batches(names, context) if everywhere else (),
@@ -154,7 +158,7 @@ def _store(
         column_families=_column_families(families),
         key_schema=plain.key_schema if plain else None,
         value_schema=plain.value_schema if plain else None,
-        growth=growth(places.values(), loads, found.oldest_zips),
+        growth=growth(stores.values(), loads, collected.oldest_zips),
         prefix_columns=prefixes[0] if prefixes else None,
     )
 
@@ -164,14 +168,14 @@ def _column_families(families: tuple[ColumnFamily, ...]) -> tuple[ColumnFamily, 
     return () if [family.name for family in families] == [DEFAULT_COLUMN_FAMILY] else families
 
 
-def _partition(listing: Listing, place: StorePartition, load: Load | None) -> PartitionState:
-    names, files = place.names, place.files
+def _partition(listing: Listing, store: StorePartition, load: Load | None) -> PartitionState:
+    names, files = store.names, store.files
     sizes = [files[name].size for name in names.all]
     for shared in (SSTS, LOGS):
-        extra = listing.in_folder(f"{place.folder}/{shared}")
+        extra = listing.in_folder(f"{store.folder}/{shared}")
         sizes += [info.size for name, info in extra.items() if name[0] != "."]
     return PartitionState(
-        partition=place.partition,
+        partition=store.partition,
         bytes=sum(sizes),
         files=len(sizes),
         num_keys=load.num_keys if load else None,
@@ -183,7 +187,7 @@ def _partition(listing: Listing, place: StorePartition, load: Load | None) -> Pa
 def _readable_batches(names: Iterable[StoreNames], context: Context) -> Ranges:
     """Committed batches whose state is there in all partitions: the state of batch B is version B + 1."""
     ranges: Ranges | None = None
-    for versions in {one.versions for one in names}:
+    for versions in {store_names.versions for store_names in names}:
         ranges = versions if ranges is None else common(ranges, versions)
     batches = shifted(ranges or (), -1)
     return batches if context.committed is None else common(batches, ranges_of(context.committed))
@@ -192,29 +196,29 @@ def _readable_batches(names: Iterable[StoreNames], context: Context) -> Ranges:
 def _newest_snapshot(names: Iterable[StoreNames]) -> int | None:
     """The newest version of which every partition has a snapshot."""
     shared: set[int] | None = None
-    for one in names:
-        versions = {version for version, _ in one.snapshots}
+    for store_names in names:
+        versions = {version for version, _ in store_names.snapshots}
         shared = versions if shared is None else shared & versions
     return max(shared, default=None) if shared else None
 
 
 def _newest_snapshots(names: Iterable[StoreNames]) -> tuple[int | None, int] | None:
     """Between which versions the newest snapshots of the partitions are: see ``Store.newest_snapshots``."""
-    newest = [max((version for version, _ in one.snapshots), default=None) for one in names]
+    newest = [max((version for version, _ in store_names.snapshots), default=None) for store_names in names]
     known = [version for version in newest if version is not None]
     return (None if None in newest else min(known), max(known)) if known else None
 
 
-def _newer(places: list[StorePartition], context: Context) -> NewerState | None:
+def _newer(stores: list[StorePartition], context: Context) -> NewerState | None:
     """Files of versions that no batch of the offset log reads or writes: batch L writes version L + 1."""
     if context.latest is None:
         return None
-    found: list[tuple[int, str]] = []
-    for place in places:
-        if (place.names.newest or 0) > context.latest + 1:
-            for files in (place.names.logs, place.names.snapshots):
-                found += [(i[0], f"{place.folder}/{n}") for i, n in files.items() if i[0] > context.latest + 1]
-    if not found:
+    newer: list[tuple[int, str]] = []
+    for store in stores:
+        if (store.names.newest or 0) > context.latest + 1:
+            for files in (store.names.logs, store.names.snapshots):
+                newer += [(i[0], f"{store.folder}/{n}") for i, n in files.items() if i[0] > context.latest + 1]
+    if not newer:
         return None
-    found.sort()
-    return NewerState(found[0][0], found[-1][0], len(found), found[0][1])
+    newer.sort()
+    return NewerState(newer[0][0], newer[-1][0], len(newer), newer[0][1])

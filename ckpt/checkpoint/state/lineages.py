@@ -15,17 +15,19 @@ _HEAD = 1 << 16
 
 def read_lineages(targets: Mapping[StorePartition, WantedVersion], codec: str) -> Step[dict[StorePartition, Lineage]]:
     """Read the lineage that the changelog of the wanted version begins with, unless there is a zip."""
-    asked: dict[StorePartition, ReadRequest] = {}
-    for place, (version, unique_id) in ((p, (t.version, t.unique_id)) for p, t in targets.items()):
+    requests: dict[StorePartition, ReadRequest] = {}
+    for store, (version, unique_id) in ((p, (t.version, t.unique_id)) for p, t in targets.items()):
         this = (version, unique_id)
-        if unique_id is not None and this not in place.names.snapshots and this in place.names.logs:
-            asked[place] = ReadRequest(f"{place.folder}/{place.names.logs[this]}", 0, _HEAD if codec == LZ4 else HEAD)
-    if not asked:
+        if unique_id is not None and this not in store.names.snapshots and this in store.names.logs:
+            requests[store] = ReadRequest(
+                f"{store.folder}/{store.names.logs[this]}", 0, _HEAD if codec == LZ4 else HEAD
+            )
+    if not requests:
         return {}
-    answers = yield list(asked.values())
-    found = {}
-    for place, answer in zip(asked, answers, strict=True):
+    answers = yield list(requests.values())
+    lineages = {}
+    for store, answer in zip(requests, answers, strict=True):
         lineage = parse_lineage(answer, codec) if isinstance(answer, bytes) else None
         if lineage is not None:
-            found[place] = lineage
-    return found
+            lineages[store] = lineage
+    return lineages

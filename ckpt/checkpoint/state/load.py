@@ -58,7 +58,7 @@ def load_stores(
     targets: Mapping[StorePartition, WantedVersion],
     codec: str,
     most_tails: int,
-    seen: Verified = NOTHING,
+    fully_read: Verified = NOTHING,
     *,
     whole_files: bool = False,
 ) -> Step[Loads]:
@@ -70,39 +70,39 @@ def load_stores(
     lineages = yield from read_lineages(targets, codec)
     known: dict[tuple[StoreNames, WantedVersion], Chain] = {}
     chains: dict[StorePartition, Chain] = {}
-    for place, target in targets.items():
-        key = (place.names, target)
+    for store, target in targets.items():
+        key = (store.names, target)
         if key not in known:
-            known[key] = chain_to(place.names, target, lineages.get(place))
-        chains[place] = known[key]
+            known[key] = chain_to(store.names, target, lineages.get(store))
+        chains[store] = known[key]
     files = _most_telling_first(chains)
     if whole_files:
         files = (file for file in files if not written_there(listing, file))
     looked_at = list(islice(files, most_tails))
-    verified = yield from verify(looked_at, codec, seen)
+    verified = yield from verify(looked_at, codec, fully_read)
     recorded = [f for f in looked_at if f.path in verified.unknown and listing.info(f.path + CHECKSUM)]
-    verified = yield from compare_sizes([f for f in recorded if f.path not in seen.files], verified)
-    drafts = [_check(listing, place, targets[place], chain, verified) for place, chain in chains.items()]
-    rescued = yield from _rescued(listing, [load for load in drafts if load.damages], codec, seen)
+    verified = yield from compare_sizes([f for f in recorded if f.path not in fully_read.files], verified)
+    drafts = [_check(listing, store, targets[store], chain, verified) for store, chain in chains.items()]
+    rescued = yield from _rescued(listing, [load for load in drafts if load.damages], codec, fully_read)
     loads = tuple(_with_fallback(load, rescued[load.place]) if load.place in rescued else load for load in drafts)
     unread = sum(len(chain.logs) + (chain.snapshot is not None) for chain in chains.values()) - len(looked_at)
     unknown = sum(file.path in verified.unknown for file in looked_at)
-    return Loads(loads, unknown + (0 if seen.files else unread))
+    return Loads(loads, unknown + (0 if fully_read.files else unread))
 
 
 def _most_telling_first(chains: Mapping[StorePartition, Chain]) -> Iterator[StateFile]:
     """All files of all chains: first the newest log of each, the one that a crash cuts off, then the snapshots."""
-    for place, chain in chains.items():
+    for store, chain in chains.items():
         if chain.logs:
-            yield place.log(chain.logs[-1])
-    for place, chain in chains.items():
+            yield store.log(chain.logs[-1])
+    for store, chain in chains.items():
         if chain.snapshot is not None:
-            yield place.snapshot(chain.snapshot)
-    for place, chain in chains.items():
-        yield from map(place.log, chain.logs[:-1])
+            yield store.snapshot(chain.snapshot)
+    for store, chain in chains.items():
+        yield from map(store.log, chain.logs[:-1])
 
 
-def _rescued(listing: Listing, loads: list[Load], codec: str, seen: Verified) -> Step[dict[StorePartition, bool]]:
+def _rescued(listing: Listing, loads: list[Load], codec: str, fully_read: Verified) -> Step[dict[StorePartition, bool]]:
     """Those whose only problem is a snapshot that an older one and its logs can replace, and whether all are intact.
 
     The others among them have every log, from the first one on.
@@ -115,22 +115,22 @@ def _rescued(listing: Listing, loads: list[Load], codec: str, seen: Verified) ->
             ways[load.place] = [(chain, load) for chain in chains]
     files = {
         file.path: file
-        for place, options in ways.items()
+        for store, options in ways.items()
         for chain, _ in options
-        for file in _most_telling_first({place: chain})
+        for file in _most_telling_first({store: chain})
     }
     if not files:
         return {}
-    verified = yield from verify(files.values(), codec, seen)
-    found: dict[StorePartition, bool] = {}
-    for place, options in ways.items():
+    verified = yield from verify(files.values(), codec, fully_read)
+    rescued: dict[StorePartition, bool] = {}
+    for store, options in ways.items():
         intact = any(
-            not any(map(_is_serious, _check(listing, place, load.target, chain, verified).damages))
+            not any(map(_is_serious, _check(listing, store, load.target, chain, verified).damages))
             for chain, load in options
         )
         if intact or any(chain.snapshot is None for chain, _ in options):
-            found[place] = intact
-    return found
+            rescued[store] = intact
+    return rescued
 
 
 def _of_snapshot(damage: StateDamage) -> bool:
@@ -154,53 +154,53 @@ def _with_fallback(load: Load, intact: bool) -> Load:
     return replace(load, damages=damages)
 
 
-def _check(listing: Listing, place: StorePartition, target: WantedVersion, chain: Chain, verified: Verified) -> Load:
+def _check(listing: Listing, store: StorePartition, target: WantedVersion, chain: Chain, verified: Verified) -> Load:
     """Put together what is wrong, in the order in which Spark comes to it."""
-    damages = tuple(_damages(listing, place, target, chain, verified))
+    damages = tuple(_damages(listing, store, target, chain, verified))
     if chain.snapshot is None:
-        return Load(place, target, chain, damages, None)
-    snapshot = place.snapshot(chain.snapshot)
+        return Load(store, target, chain, damages, None)
+    snapshot = store.snapshot(chain.snapshot)
     recorded = verified.snapshots.get(snapshot.path)
     if recorded is None:
-        return Load(place, target, chain, damages, None)
+        return Load(store, target, chain, damages, None)
     num_keys = None if chain.logs or not chain.complete else recorded.num_keys
-    return Load(place, target, chain, damages, num_keys, snapshot.size + recorded.bytes)
+    return Load(store, target, chain, damages, num_keys, snapshot.size + recorded.bytes)
 
 
 def _damages(
-    listing: Listing, place: StorePartition, target: WantedVersion, chain: Chain, verified: Verified
+    listing: Listing, store: StorePartition, target: WantedVersion, chain: Chain, verified: Verified
 ) -> Iterator[StateDamage]:
-    names = place.names
+    names = store.names
     if target.unique_id is None:  # otherwise Spark goes by the ids and lists nothing
-        yield from _strays(place, target)
+        yield from _strays(store, target)
     if target.unique_id is None and chain.snapshot is None and names.in_format_2:
-        yield from _ids_in_names(place, target)
+        yield from _ids_in_names(store, target)
     if chain.lost_snapshot is not None:
         version, unique_id = chain.lost_snapshot
         name = f"{version}_{unique_id}.{names.snapshot_kind}"
         detail = "the changelogs go back to this snapshot, which is missing"
-        yield _damage(place, target, Verdict(DamageKind.MISSING, detail), name, names.snapshot_kind)
+        yield _damage(store, target, Verdict(DamageKind.MISSING, detail), name, names.snapshot_kind)
     if chain.snapshot is not None:
         name = names.snapshots[chain.snapshot]
-        yield from _file_damages(place, target, name, names.snapshot_kind, verified)
-        recorded = verified.snapshots.get(f"{place.folder}/{name}")
+        yield from _file_damages(store, target, name, names.snapshot_kind, verified)
+        recorded = verified.snapshots.get(f"{store.folder}/{name}")
         if recorded is not None:
-            yield from _of_one_version(place, target, name, recorded)
-            yield from _sst_damages(listing, place, target, name, recorded, verified)
+            yield from _of_one_version(store, target, name, recorded)
+            yield from _sst_damages(listing, store, target, name, recorded, verified)
     for log in chain.logs if verified.wrong or names.checksums else ():
-        yield from _file_damages(place, target, names.logs[log], names.log_kind, verified)
+        yield from _file_damages(store, target, names.logs[log], names.log_kind, verified)
     if chain.hole is not None:
-        yield _hole(place, target, chain)
+        yield _hole(store, target, chain)
     blocked = f"{target.version + 1}.{names.log_kind}"
-    if target.unique_id is None and listing.has_folder(f"{place.folder}/{blocked}"):
+    if target.unique_id is None and listing.has_folder(f"{store.folder}/{blocked}"):
         verdict = Verdict(
             DamageKind.BLOCKED, f"a folder is in the place of version {target.version + 1} is to be written"
         )
-        yield _damage(place, target, verdict, blocked, names.log_kind)
+        yield _damage(store, target, verdict, blocked, names.log_kind)
 
 
 def _of_one_version(
-    place: StorePartition, target: WantedVersion, name: str, recorded: RocksDBSnapshot
+    store: StorePartition, target: WantedVersion, name: str, recorded: RocksDBSnapshot
 ) -> Iterator[StateDamage]:
     """A snapshot that only Spark 4.0 reads, or only later versions: in format 2 they disagree about its version."""
     if recorded.version == 2:
@@ -209,59 +209,59 @@ def _of_one_version(
         verdict = Verdict(DamageKind.VERSION_1, "its metadata entry begins with v1, as Spark 4.1 and later write it")
     else:
         return
-    yield _damage(place, target, verdict, name, StateFileKind.ZIP)
+    yield _damage(store, target, verdict, name, StateFileKind.ZIP)
 
 
-def _strays(place: StorePartition, target: WantedVersion) -> Iterator[StateDamage]:
+def _strays(store: StorePartition, target: WantedVersion) -> Iterator[StateDamage]:
     """Snapshots whose names are no versions: Spark makes a number of each name, and fails."""
-    names = place.names
+    names = store.names
     strays = snapshots_astray(names)
     if strays:
         more = f"; {len(strays) - 1} more like it" if len(strays) > 1 else ""
         verdict = Verdict(DamageKind.STRAY, f"its name is no version of the store{more}", "NumberFormatException")
-        yield _damage(place, target, verdict, strays[0], names.snapshot_kind)
+        yield _damage(store, target, verdict, strays[0], names.snapshot_kind)
 
 
-def _ids_in_names(place: StorePartition, target: WantedVersion) -> Iterator[StateDamage]:
+def _ids_in_names(store: StorePartition, target: WantedVersion) -> Iterator[StateDamage]:
     """Zips of format 2 where the commit names no unique ids: Spark takes their names for numbers."""
-    zips = [name for (_, unique_id), name in place.names.snapshots.items() if unique_id is not None]
-    if zips and place.names.snapshot_kind is StateFileKind.ZIP:
+    zips = [name for (_, unique_id), name in store.names.snapshots.items() if unique_id is not None]
+    if zips and store.names.snapshot_kind is StateFileKind.ZIP:
         detail = "its name has a unique id, as in format 2, and the commit of the batch before names none"
         damage = _damage(
-            place, target, Verdict(DamageKind.UNREADABLE, detail, "NumberFormatException"), min(zips), StateFileKind.ZIP
+            store, target, Verdict(DamageKind.UNREADABLE, detail, "NumberFormatException"), min(zips), StateFileKind.ZIP
         )
         yield replace(damage, format_version=2)
 
 
 def _file_damages(
-    place: StorePartition, target: WantedVersion, name: str, kind: StateFileKind, verified: Verified
+    store: StorePartition, target: WantedVersion, name: str, kind: StateFileKind, verified: Verified
 ) -> Iterator[StateDamage]:
     """What is wrong with one file of the chain, or else with Spark's checksum of it."""
-    verdict = verified.wrong.get(f"{place.folder}/{name}")
-    if verdict is None and place.checksum_size(name) == 0:
+    verdict = verified.wrong.get(f"{store.folder}/{name}")
+    if verdict is None and store.checksum_size(name) == 0:
         verdict = Verdict(DamageKind.ODD_END, f"the checksum file {name}{CHECKSUM} is empty")
     if verdict is not None:
-        yield _damage(place, target, verdict, name, kind)
+        yield _damage(store, target, verdict, name, kind)
 
 
 def _sst_damages(
     listing: Listing,
-    place: StorePartition,
+    store: StorePartition,
     target: WantedVersion,
     zip_name: str,
     recorded: RocksDBSnapshot,
     verified: Verified,
 ) -> Iterator[StateDamage]:
     """What is wrong with the SST files that a zip names."""
-    for name, verdict in sst_verdicts(listing, place, zip_name, recorded, verified):
-        yield _damage(place, target, verdict, f"{SSTS}/{name}", StateFileKind.SST)
+    for name, verdict in sst_verdicts(listing, store, zip_name, recorded, verified):
+        yield _damage(store, target, verdict, f"{SSTS}/{name}", StateFileKind.SST)
 
 
 def sst_verdicts(
-    listing: Listing, place: StorePartition, zip_name: str, recorded: RocksDBSnapshot, verified: Verified
+    listing: Listing, store: StorePartition, zip_name: str, recorded: RocksDBSnapshot, verified: Verified
 ) -> Iterator[tuple[str, Verdict]]:
     """SST files that a zip names and that are not there, not as long as it says, or were seen to be damaged."""
-    there = listing.in_folder(f"{place.folder}/{SSTS}")
+    there = listing.in_folder(f"{store.folder}/{SSTS}")
     for name, size in recorded.ssts:
         info = there.get(name)
         if info is None:
@@ -269,14 +269,14 @@ def sst_verdicts(
         elif info.size != size:
             kind = DamageKind.EMPTY if info.size == 0 else DamageKind.TRUNCATED
             yield name, Verdict(kind, f"{info.size} bytes, where {zip_name} records {size}")
-        elif (seen := verified.wrong.get(f"{place.folder}/{SSTS}/{name}")) is not None:
-            yield name, seen
+        elif (verdict := verified.wrong.get(f"{store.folder}/{SSTS}/{name}")) is not None:
+            yield name, verdict
 
 
-def _hole(place: StorePartition, target: WantedVersion, chain: Chain) -> StateDamage:
+def _hole(store: StorePartition, target: WantedVersion, chain: Chain) -> StateDamage:
     """The first log that is not there; where a store keeps no changelogs it is its snapshot that is missing."""
     assert chain.hole is not None
-    names = place.names
+    names = store.names
     version, unique_id = chain.hole
     kind = names.log_kind
     if names.log_kind is StateFileKind.CHANGELOG and not names.logs:
@@ -285,28 +285,28 @@ def _hole(place: StorePartition, target: WantedVersion, chain: Chain) -> StateDa
     detail = f"version {target.version} cannot be loaded without it"
     if chain.holes > 1 and kind is names.log_kind:
         detail += f"; {chain.holes - 1} more of its kind are missing"
-    return _damage(place, target, Verdict(DamageKind.MISSING, detail), f"{stem}.{kind}", kind)
+    return _damage(store, target, Verdict(DamageKind.MISSING, detail), f"{stem}.{kind}", kind)
 
 
 def _damage(
-    place: StorePartition, target: WantedVersion, verdict: Verdict, name: str, kind: StateFileKind
+    store: StorePartition, target: WantedVersion, verdict: Verdict, name: str, kind: StateFileKind
 ) -> StateDamage:
     return StateDamage(
         kind=verdict.kind,
-        operator=place.operator,
-        store=place.store,
-        partition=place.partition,
+        operator=store.operator,
+        store=store.store,
+        partition=store.partition,
         version=target.version,
-        path=f"{place.folder}/{name}",
+        path=f"{store.folder}/{name}",
         file_kind=kind,
         detail=verdict.detail,
-        changelog=_has_changelogs(place),
-        checksummed=place.checksum_size(name) is not None,
+        changelog=_has_changelogs(store),
+        checksummed=store.checksum_size(name) is not None,
         format_version=1 if target.unique_id is None else 2,
         says=verdict.says,
     )
 
 
-def _has_changelogs(place: StorePartition) -> bool:
+def _has_changelogs(store: StorePartition) -> bool:
     """Whether a RocksDB store has changelogs."""
-    return place.names.log_kind is StateFileKind.CHANGELOG and bool(place.names.logs)
+    return store.names.log_kind is StateFileKind.CHANGELOG and bool(store.names.logs)

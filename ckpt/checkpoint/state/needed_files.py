@@ -46,31 +46,31 @@ def needed_files(listing: Listing, offsets: Log[OffsetLog], commits: Log[CommitL
     context = context_of(offsets, commits)
     folders = find_operators(listing, context.provider)
     codec = context.codec or LZ4
-    places = [place for folder in folders for stores in folder.stores.values() for place in stores.values()]
-    files = [(place, file) for place in places for file in _loadable(place)]
+    stores_found = [store for folder in folders for stores in folder.stores.values() for store in stores.values()]
+    files = [(store, file) for store in stores_found for file in _loadable(store)]
     ends = yield from verify((file for _, file in files if file.kind is StateFileKind.ZIP), codec)
-    found: dict[str, StateFileKind | None] = dict.fromkeys(described_by(listing, folders))
-    found |= {file.path: file.kind for _, file in files}
-    for place, file in files:
+    kinds: dict[str, StateFileKind | None] = dict.fromkeys(described_by(listing, folders))
+    kinds |= {file.path: file.kind for _, file in files}
+    for store, file in files:
         recorded = ends.snapshots.get(file.path)
         for name, _ in recorded.ssts if recorded else ():
-            found[f"{place.folder}/{SSTS}/{name}"] = StateFileKind.SST
-    return Needed(tuple(_described(listing, found, codec)), ends)
+            kinds[f"{store.folder}/{SSTS}/{name}"] = StateFileKind.SST
+    return Needed(tuple(_described(listing, kinds, codec)), ends)
 
 
-def _loadable(place: StorePartition) -> Iterator[StateFile]:
+def _loadable(store: StorePartition) -> Iterator[StateFile]:
     """The files of versions that can be loaded, judging by names."""
-    names: StoreNames = place.names
+    names: StoreNames = store.names
     for file_id in names.snapshots:
         if within(names.versions, file_id[0]):
-            yield place.snapshot(file_id)
+            yield store.snapshot(file_id)
     for file_id in names.logs:
         if within(names.versions, file_id[0]):
-            yield place.log(file_id)
+            yield store.log(file_id)
 
 
-def _described(listing: Listing, found: dict[str, StateFileKind | None], codec: str) -> Iterator[NeededFile]:
-    for path, kind in found.items():
+def _described(listing: Listing, kinds: dict[str, StateFileKind | None], codec: str) -> Iterator[NeededFile]:
+    for path, kind in kinds.items():
         info = listing.info(path)
         if info is None:
             continue

@@ -18,19 +18,19 @@ def ranges_of(numbers: Iterable[int]) -> Ranges:
     return tuple(ranges)
 
 
-def common(one: Ranges, other: Ranges) -> Ranges:
+def common(first_set: Ranges, second_set: Ranges) -> Ranges:
     """What two sets have in common."""
-    found: list[tuple[int, int]] = []
+    shared: list[tuple[int, int]] = []
     i = j = 0
-    while i < len(one) and j < len(other):
-        first, last = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
+    while i < len(first_set) and j < len(second_set):
+        first, last = max(first_set[i][0], second_set[j][0]), min(first_set[i][1], second_set[j][1])
         if first <= last:
-            found.append((first, last))
-        if one[i][1] < other[j][1]:
+            shared.append((first, last))
+        if first_set[i][1] < second_set[j][1]:
             i += 1
         else:
             j += 1
-    return tuple(found)
+    return tuple(shared)
 
 
 def shifted(ranges: Ranges, by: int) -> Ranges:
@@ -40,5 +40,5 @@ def shifted(ranges: Ranges, by: int) -> Ranges:
 
 def within(ranges: Ranges, number: int) -> bool:
     """Whether a number is in one of them."""
-    place = bisect_right(ranges, number, key=lambda span: span[0])
-    return place > 0 and number <= ranges[place - 1][1]
+    index = bisect_right(ranges, number, key=lambda span: span[0])
+    return index > 0 and number <= ranges[index - 1][1]

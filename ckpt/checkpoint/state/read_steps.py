@@ -29,21 +29,21 @@ def run(step: Step[Result], read_many: Callable[[list[ReadRequest]], Sequence[An
 def together(*steps: Step[Any]) -> Step[list[Any]]:
     """Run steps side by side, so that what they read at the same time is asked for at once."""
     results: dict[Step[Any], Any] = {}
-    asked: dict[Step[Any], list[ReadRequest]] = {}
+    requests_of: dict[Step[Any], list[ReadRequest]] = {}
     answers: dict[Step[Any], Sequence[Answer] | None] = dict.fromkeys(steps)
     while answers:
-        asked = {}
+        requests_of = {}
         for step, answer in answers.items():
             try:
-                asked[step] = next(step) if answer is None else step.send(answer)
+                requests_of[step] = next(step) if answer is None else step.send(answer)
             except StopIteration as end:
                 results[step] = end.value
-        if not asked:
+        if not requests_of:
             break
         answers, answer = {}, None  # what was read before need not be in memory beside what is read now
-        got = yield [request for requests in asked.values() for request in requests]
+        got = yield [request for requests in requests_of.values() for request in requests]
         start = 0
-        for step, requests in asked.items():
+        for step, requests in requests_of.items():
             answers[step] = got[start : start + len(requests)]
             start += len(requests)
         del got

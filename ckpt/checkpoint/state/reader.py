@@ -34,7 +34,7 @@ def read_state(
     commits: Log[CommitLog],
     uri: str,
     most_tails: int = MOST_TAILS,
-    seen: Verified = NOTHING,
+    fully_read: Verified = NOTHING,
     *,
     whole_files: bool = False,
 ) -> Step[StateInventory | None]:
@@ -52,14 +52,14 @@ def read_state(
     operators = find_operators(listing, context.provider)
     targets = {}
     for operator in operators:
-        for places in operator.stores.values():
-            for place in places.values():
-                target = context.target(place)
+        for stores in operator.stores.values():
+            for store in stores.values():
+                target = context.target(store)
                 if target is not None:
-                    targets[place] = target
+                    targets[store] = target
     described, loads, oldest = yield from together(
         describe(listing, operators),
-        load_stores(listing, targets, context.codec or LZ4, most_tails, seen, whole_files=whole_files),
+        load_stores(listing, targets, context.codec or LZ4, most_tails, fully_read, whole_files=whole_files),
         read_oldest_zips(targets, most_tails // _TAILS_FOR_EACH_ZIP),
     )
-    return assemble(CollectedState(listing, context, operators, described, loads, oldest, uri, seen))
+    return assemble(CollectedState(listing, context, operators, described, loads, oldest, uri, fully_read))

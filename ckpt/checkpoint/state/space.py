@@ -20,7 +20,7 @@ _FOLDERS = frozenset((OFFSETS, COMMITS, SOURCES, STATE))
 
 
 def unneeded(
-    listing: Listing, places: Iterable[StorePartition], oldest: int | None, said: Mapping[str, RocksDBSnapshot]
+    listing: Listing, stores: Iterable[StorePartition], oldest: int | None, snapshots: Mapping[str, RocksDBSnapshot]
 ) -> Unneeded:
     """Take stock of all stores.
 
@@ -29,16 +29,16 @@ def unneeded(
     old: int | None = 0
     loose: int | None = 0
     bases: dict[StoreNames, int | None] = {}
-    for place in places:
-        names = place.names
+    for store in stores:
+        names = store.names
         if names not in bases:
             bases[names] = None if oldest is None else base_of(names, oldest)
         base = bases[names]
-        gone = below(place, base or 0)
+        gone = below(store, base or 0)
         if old is not None:
-            old = None if base is None else old + size_of(listing, (f"{place.folder}/{name}" for name in gone))
+            old = None if base is None else old + size_of(listing, (f"{store.folder}/{name}" for name in gone))
         if loose is not None:
-            alone = orphans(listing, place, gone, said)
+            alone = orphans(listing, store, gone, snapshots)
             loose = None if alone is None else loose + size_of(listing, alone)
     return Unneeded(old, loose)
 
@@ -53,36 +53,36 @@ def base_of(names: StoreNames, version: int) -> int | None:
     return chain.snapshot[0] if chain.snapshot else 0
 
 
-def below(place: StorePartition, base: int) -> list[str]:
+def below(store: StorePartition, base: int) -> list[str]:
     """The names of all files of earlier versions than ``base``, oldest first, without hidden checksum files."""
-    if not base or all(version >= base for version, _ in (*place.names.logs, *place.names.snapshots)):
+    if not base or all(version >= base for version, _ in (*store.names.logs, *store.names.snapshots)):
         return []
-    of = {(version_of(name), shown_name(name)) for name in place.files}
+    of = {(version_of(name), shown_name(name)) for name in store.files}
     return [
         name for _, name in sorted((version, name) for version, name in of if version is not None and version < base)
     ]
 
 
 def orphans(
-    listing: Listing, place: StorePartition, gone: Collection[str], said: Mapping[str, RocksDBSnapshot]
+    listing: Listing, store: StorePartition, gone: Collection[str], snapshots: Mapping[str, RocksDBSnapshot]
 ) -> list[str] | None:
     """The paths of SST files and write-ahead logs that no zip names, once some files of its folder are gone.
 
     ``said`` has what zips say, by path. None where that of a zip which stays is not known.
     """
-    if place.names.snapshot_kind is not StateFileKind.ZIP:
+    if store.names.snapshot_kind is not StateFileKind.ZIP:
         return []
     used: set[str] = set()
-    for name in place.names.snapshots.values():
+    for name in store.names.snapshots.values():
         if name in gone:
             continue
-        zip_ = said.get(f"{place.folder}/{name}")
+        zip_ = snapshots.get(f"{store.folder}/{name}")
         if zip_ is None:
             return None
         used.update(f"{SSTS}/{file}" for file, _ in zip_.ssts)
         used.update(f"{LOGS}/{file}" for file, _ in zip_.logs)
-    there = (f"{folder}/{name}" for folder in (SSTS, LOGS) for name in listing.in_folder(f"{place.folder}/{folder}"))
-    return sorted({f"{place.folder}/{path}" for path in map(_shown, there) if path.removesuffix(CHECKSUM) not in used})
+    there = (f"{folder}/{name}" for folder in (SSTS, LOGS) for name in listing.in_folder(f"{store.folder}/{folder}"))
+    return sorted({f"{store.folder}/{path}" for path in map(_shown, there) if path.removesuffix(CHECKSUM) not in used})
 
 
 def _shown(path: str) -> str:
@@ -92,14 +92,14 @@ def _shown(path: str) -> str:
 
 def temporary_files(listing: Listing) -> list[str]:
     """What interrupted writes left behind in the logs and the state; hidden checksum files go without saying."""
-    found = (
+    paths = (
         f"{folder}/{shown_name(name)}"
         for folder, files in listing.folders.items()
         if folder.partition("/")[0] in _FOLDERS
         for name in files
         if name.endswith(_TEMPORARY)
     )
-    return sorted(set(found))
+    return sorted(set(paths))
 
 
 def size_of(listing: Listing, paths: Iterable[str]) -> int:
@@ -108,5 +108,5 @@ def size_of(listing: Listing, paths: Iterable[str]) -> int:
     for path in paths:
         folder, _, name = path.rpartition("/")
         files = listing.in_folder(folder)
-        total += sum(files[one].size for one in (name, hadoop_sidecar_name(name)) if one in files)
+        total += sum(files[file].size for file in (name, hadoop_sidecar_name(name)) if file in files)
     return total

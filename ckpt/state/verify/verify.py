@@ -103,7 +103,7 @@ def deep_checkpoint(
     if told is not None:
         told(Estimate(len(needed.files), needed.bytes))
     seen = _verified(uri, options, needed, jobs or os.cpu_count() or 1, watcher)
-    return _with_rows(read_checkpoint(storage, batches=batches, seen=seen), uri, options)
+    return _with_rows(read_checkpoint(storage, batches=batches, fully_read=seen), uri, options)
 
 
 def _load_packages() -> None:
