@@ -1,4 +1,4 @@
-"""What a checkpoint holds, in Spark's words.
+"""The records of a checkpoint, in Spark's words.
 
 Frozen records only: they do not know where they were read from (``ckpt.storage``), how bytes became them
 (``ckpt.formats``), what follows from them (``ckpt.restart``, ``ckpt.inspection.checks``) or how they are shown.
@@ -14,7 +14,7 @@ Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | 
 
 
 class Kind(StrEnum):
-    """What is at the place that was opened."""
+    """The kind of place that was opened."""
 
     MICRO_BATCH = "micro-batch"
     CONTINUOUS = "continuous"
@@ -95,7 +95,7 @@ class OffsetLog:
 
 @dataclass(frozen=True, slots=True)
 class SinkCommit:
-    """What commit log v3 records of one sink (Spark class ``SinkMetadataInfo``)."""
+    """One sink in commit log v3 (Spark class ``SinkMetadataInfo``)."""
 
     name: str
     commit_offset: Json
@@ -115,7 +115,7 @@ class CommitLog:
 
 
 class Provider(StrEnum):
-    """Which state store wrote the files."""
+    """The state store provider that wrote the files."""
 
     HDFS = "hdfs"
     ROCKSDB = "rocksdb"
@@ -123,7 +123,7 @@ class Provider(StrEnum):
 
 
 class StateFileKind(StrEnum):
-    """What a state file holds; the value is the ending of its name."""
+    """The kinds of state file; the value is the ending of the name."""
 
     DELTA = "delta"  # HDFS-backed: the changes of one version
     SNAPSHOT = "snapshot"  # HDFS-backed: everything at one version
@@ -144,7 +144,7 @@ class StateFile:
 
 
 class DamageKind(StrEnum):
-    """What is wrong with a state file that a load needs."""
+    """The kinds of damage of a state file that a load needs."""
 
     MISSING = "missing"  # the chain has a hole: this file is not there
     EMPTY = "empty"  # zero bytes
@@ -186,7 +186,7 @@ OF_FOLDERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StateDamage:
-    """What is wrong with the files from which one version of one store is loaded in one partition.
+    """Damage of the files from which one version of one store is loaded in one partition.
 
     Whether a start fails over it depends on the Spark version: ``ckpt.restart.state_errors``.
     """
@@ -209,7 +209,7 @@ class StateDamage:
 
 @dataclass(frozen=True, slots=True)
 class FileDamage:
-    """What is wrong with one file of the state, whether or not the next start loads it."""
+    """Damage of one file of the state, whether or not the next start loads it."""
 
     path: str
     kind: DamageKind
@@ -218,7 +218,7 @@ class FileDamage:
 
 @dataclass(frozen=True, slots=True)
 class EveryByte:
-    """What was found where every byte was read of every file that the state of any loadable batch needs."""
+    """The result of reading every byte of every file that the state of any loadable batch needs."""
 
     files: int
     bytes: int
@@ -240,7 +240,7 @@ class StateVariable:
 
 @dataclass(frozen=True, slots=True)
 class StoreMetadata:
-    """What operator metadata says of one store (Spark ``StateStoreMetadataV1``, ``StateStoreMetadataV2``)."""
+    """One store in operator metadata (Spark ``StateStoreMetadataV1``, ``StateStoreMetadataV2``)."""
 
     name: str
     num_cols_prefix_key: int

@@ -110,7 +110,7 @@ def quoted(word: str) -> str:
 
 
 def quoted_path(path: str) -> str:
-    """The same for a path, which no program takes for an option: ``./-rf``."""
+    """Quote a path for the shell, so that no program takes it for an option: ``./-rf``."""
     return quoted(f"./{path}" if path.startswith("-") else path)
 
 

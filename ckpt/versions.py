@@ -24,12 +24,12 @@ class Spark(StrEnum):
     V4_3 = "4.3"
 
     def at_least(self, other: "Spark") -> bool:
-        """Whether this version is ``other`` or a later one."""
+        """Tell whether this version is ``other`` or a later one."""
         return self.rank >= other.rank
 
     @property
     def rank(self) -> int:
-        """Its place among the versions, oldest first."""
+        """The version's position among the known ones, oldest first."""
         return list(Spark).index(self)
 
     @property
@@ -49,7 +49,7 @@ class Progress(StrEnum):
 
 
 class ChecksumCheck(StrEnum):
-    """Which state files that end oddly are checked against their checksum file when they are loaded."""
+    """Which oddly ending state files are checked against their checksum file when they are loaded."""
 
     NONE = "none"
     ALL_BUT_ZIPS = "all but zips"

@@ -41,7 +41,7 @@ class Log(Generic[Entry]):
         return max((*self.ids[-1:], *(odd.batch_id for odd in self.names.odd)), default=None)
 
     def __contains__(self, batch_id: object) -> bool:
-        """Whether the batch has a file here."""
+        """True if the batch has a file in this log."""
         if not isinstance(batch_id, int):
             return False
         index = bisect_left(self.ids, batch_id)
@@ -92,12 +92,12 @@ class Checkpoint:
     first_start: FirstStart | Unreadable | None = None  # the mark of a change by ckpt, whether it still counts or not
 
     def is_past(self, batch_id: int) -> bool:
-        """Whether a planned batch is further back than the newest, which are judged."""
+        """True if a planned batch is further back than the newest, which are judged."""
         return batch_id not in self.offsets.ids[-JUDGED:]
 
     @property
     def unfinished(self) -> bool:
-        """Whether ckpt was interrupted while it wrote this checkpoint as a new one."""
+        """True if ckpt was interrupted while it wrote this checkpoint as a new one."""
         newest = self.offsets.entries.get(self.offsets.latest) if self.offsets.latest is not None else None
         return isinstance(newest, Unreadable) and newest.fault is Fault.UNFINISHED
 
@@ -108,7 +108,7 @@ class Checkpoint:
 
     @property
     def stateful(self) -> bool | None:
-        """Whether the query keeps state; None if the files do not say.
+        """True if the query keeps state; None if the files do not say.
 
         A stateless query has no ``state/``. A checkpoint without it may also have lost it: where a commit names
         state (``stateUniqueIds``) the query is stateful, with a watermark, or without a commit, it is unknown.

@@ -65,7 +65,7 @@ def pattern(checkpoint: Checkpoint) -> Pattern:
 
 
 def is_empty(checkpoint: Checkpoint, batch_id: int) -> bool:
-    """Whether a planned batch ends where the one before it in the log does, so that it had no rows."""
+    """Tell whether a planned batch ends where the one before it in the log does, so that it had no rows."""
     offsets = checkpoint.offsets
     before, end = offsets.readable(offsets.before(batch_id)), offsets.readable(batch_id)
     return before is not None and end is not None and before.sources == end.sources
@@ -76,12 +76,12 @@ def batches(checkpoint: Checkpoint, newest: int = 10) -> tuple[Batch, ...]:
     offsets = checkpoint.offsets
     shown = offsets.ids[-newest:] if newest else offsets.ids
     committed = frozenset(checkpoint.commits.ids)
-    found = []
+    newest_first = []
     for batch_id in shown:
         entry = offsets.entries.get(batch_id)
         log = entry if isinstance(entry, OffsetLog) else None
         earlier = offsets.readable(offsets.before(batch_id))
-        found.append(
+        newest_first.append(
             Batch(
                 batch_id,
                 log.metadata.timestamp_ms if log and log.metadata else None,
@@ -91,7 +91,7 @@ def batches(checkpoint: Checkpoint, newest: int = 10) -> tuple[Batch, ...]:
                 _advanced(earlier, log),
             )
         )
-    return tuple(found)
+    return tuple(newest_first)
 
 
 def _advanced(earlier: OffsetLog | None, later: OffsetLog | None) -> tuple[Advance | None, ...]:
@@ -103,53 +103,53 @@ def _advanced(earlier: OffsetLog | None, later: OffsetLog | None) -> tuple[Advan
 def sources(checkpoint: Checkpoint) -> tuple[SourceView, ...]:
     """The position of each source at the end of the latest batch; a file source with the files of its last entry."""
     latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
-    found = []
+    views = []
     for view in source_views(latest, rate_sources(checkpoint)) if latest else ():
         offset = view.record
         if isinstance(offset, FileOffset):
             folder = source_folder(checkpoint.listing, latest, view.index)
             named = [
-                one.path
+                entry.path
                 for path, files in checkpoint.source_entries.items()
                 if path.startswith(f"{folder}/") and not isinstance(files, Unreadable)
-                for one in files
-                if one.log_offset == offset.log_offset
+                for entry in files
+                if entry.log_offset == offset.log_offset
             ]
             view = replace(view, decoded={**view.decoded, "files": [*dict.fromkeys(named)]})
-        found.append(view)
-    return tuple(found)
+        views.append(view)
+    return tuple(views)
 
 
 def batch_entries(checkpoint: Checkpoint, source: int) -> tuple[int, int]:
     """The newest log entry of a source before the latest batch, and the newest in it."""
     latest = checkpoint.offsets.latest
-    found = []
+    entries = []
     for batch in (None if latest is None else latest - 1, latest):
         offset = decode(value_of(checkpoint.offsets.readable(batch), source))
-        found.append(offset.log_offset if isinstance(offset, FileOffset) else -1)
-    return found[0], found[1]
+        entries.append(offset.log_offset if isinstance(offset, FileOffset) else -1)
+    return entries[0], entries[1]
 
 
 def batch_files(checkpoint: Checkpoint, source: int) -> tuple[str, ...]:
     """The files of a source that the latest batch has, as URIs, as far as they were read with the checkpoint."""
     folder = source_folder(checkpoint.listing, checkpoint.offsets.readable(checkpoint.offsets.latest), source)
     after, last = batch_entries(checkpoint, source)
-    found = (
-        one.path
+    paths = (
+        entry.path
         for path, files in checkpoint.source_entries.items()
         if path.startswith(f"{folder}/") and not isinstance(files, Unreadable)
-        for one in files
-        if after < one.log_offset <= last
+        for entry in files
+        if after < entry.log_offset <= last
     )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(paths))
 
 
 def rate_sources(checkpoint: Checkpoint) -> tuple[int, ...]:
     """Sources whose folder holds a file ``0`` and nothing else: a bare number is a rate source's offset there."""
     listing = checkpoint.listing
-    found = []
+    numbers = []
     for name in listing.subfolders(SOURCES):
         visible = [file for file in listing.in_folder(f"{SOURCES}/{name}") if not file.startswith(".")]
         if visible == ["0"] and name.isdecimal():
-            found.append(int(name))
-    return tuple(found)
+            numbers.append(int(name))
+    return tuple(numbers)

@@ -54,7 +54,7 @@ def open_checkpoint(uri: str, storage_options: Mapping[str, str] | None = None, 
 
 
 def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified = NOTHING) -> Checkpoint:
-    """The same with a storage that is open already.
+    """Read a checkpoint whose storage is open already.
 
     ``seen`` is what is known of state files of which every byte was read (``ckpt.state.verify``).
     """
@@ -71,17 +71,12 @@ def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified
 
 
 def _torn(checkpoint: Checkpoint) -> bool:
-    """Whether folders contradict each other as they do when a query runs a batch while they are listed."""
     planned, committed = checkpoint.offsets.latest, checkpoint.commits.latest
     ahead = committed is not None and (planned is None or committed > planned)
     return ahead or (checkpoint.state is not None and checkpoint.state.newer is not None)
 
 
 def _logs_stand_still(storage: Storage, listing: Listing) -> bool:
-    """Whether both logs have the files that were listed.
-
-    If so, nothing ran meanwhile: before a batch writes anything else, it is planned.
-    """
     return all(_files_of(storage, folder) == listing.in_folder(folder).keys() for folder in (OFFSETS, COMMITS))
 
 
@@ -248,8 +243,12 @@ class _Reading:
         paths = {k: f"{SOURCES}/{k}/0" for k, source in enumerate(in_order(first)) if is_kafka(source.value)}
         there = {k: path for k, path in paths.items() if self.listing.info(path)}
         raw = self._read(list(there.values()))
-        found = {k: parse_kafka_start(path, raw[path] or b"") for k, path in there.items()}
-        return {k: one.offsets for k, one in found.items() if isinstance(one, InitialOffsets) and is_kafka(one.offsets)}
+        starts = {k: parse_kafka_start(path, raw[path] or b"") for k, path in there.items()}
+        return {
+            k: start.offsets
+            for k, start in starts.items()
+            if isinstance(start, InitialOffsets) and is_kafka(start.offsets)
+        }
 
     def _stale_sidecars(self, raw: Mapping[str, bytes | None]) -> tuple[str, ...]:
         """Hidden checksum files that do not match their file, for the log files that were read."""

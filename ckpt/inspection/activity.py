@@ -1,4 +1,4 @@
-"""Whether a query seems to be writing to a checkpoint. Quiet is not proof: an idle query writes nothing."""
+"""Look whether a query seems to be writing to a checkpoint. Quiet is not proof: an idle query writes nothing."""
 
 import math
 import time
@@ -21,12 +21,12 @@ def must_be_seconds(grace_s: float) -> None:
         raise UsageError(f"`grace_s={grace_s:g}` is no number of seconds: give 0 or more")
 
 
-def must_be_quiet(storage: Storage, seen: Listing, grace_s: float, exempt: Collection[str] = ()) -> Listing:
+def must_be_quiet(storage: Storage, first_look: Listing, grace_s: float, exempt: Collection[str] = ()) -> Listing:
     """Wait for a second look, and refuse a checkpoint that is or was just written to.
 
     Args:
         storage: Its storage.
-        seen: The first look.
+        first_look: The listing to compare with.
         grace_s: How many seconds old the youngest file must be; 0 looks again at once.
         exempt: Paths that do not count.
 
@@ -37,30 +37,32 @@ def must_be_quiet(storage: Storage, seen: Listing, grace_s: float, exempt: Colle
         Refused: A file is too young, or the two looks differ.
 
     """
-    _must_be_old(seen, grace_s, exempt)
-    now, changed = changes(storage, seen, min(grace_s, LOOKS_APART_S), exempt)
+    _must_be_old(first_look, grace_s, exempt)
+    now, changed = changes(storage, first_look, min(grace_s, LOOKS_APART_S), exempt)
     if changed is not None:
         raise Refused(f"{changed} changed while ckpt was checking: a query is writing here. Stop it, and try again")
     return now
 
 
-def changes(storage: Storage, seen: Listing, wait_s: float, exempt: Collection[str] = ()) -> tuple[Listing, str | None]:
+def changes(
+    storage: Storage, first_look: Listing, wait_s: float, exempt: Collection[str] = ()
+) -> tuple[Listing, str | None]:
     """A second look after ``wait_s`` seconds, and the first path that differs from the first look."""
     time.sleep(wait_s)
     now = storage.list_tree()
-    before, after = dict(_files(seen, exempt)), dict(_files(now, exempt))
+    before, after = dict(_files(first_look, exempt)), dict(_files(now, exempt))
     differing = (path for path in sorted(before.keys() | after.keys()) if before.get(path) != after.get(path))
     return now, next(differing, None)
 
 
-def age_s(seen: Listing) -> float | None:
+def age_s(first_look: Listing) -> float | None:
     """How many seconds ago the youngest file was written; None where that is not known. Clocks may differ."""
-    times = [info.mtime_ms for _, info in seen.walk() if info.mtime_ms is not None]
+    times = [info.mtime_ms for _, info in first_look.walk() if info.mtime_ms is not None]
     return time.time() - max(times) / 1000 if times else None
 
 
-def _must_be_old(seen: Listing, grace_s: float, exempt: Collection[str]) -> None:
-    written = [(info.mtime_ms, path) for path, info in _files(seen, exempt) if info.mtime_ms is not None]
+def _must_be_old(first_look: Listing, grace_s: float, exempt: Collection[str]) -> None:
+    written = [(info.mtime_ms, path) for path, info in _files(first_look, exempt) if info.mtime_ms is not None]
     if not written or not grace_s:
         return
     youngest, path = max(written)

@@ -57,7 +57,7 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Inspection(InNotebook):
-    """What one checkpoint holds, what is wrong with it, and what each Spark version will do."""
+    """The contents of one checkpoint, its findings, and the next start of each Spark version."""
 
     checkpoint: Checkpoint
     asked: Asked
@@ -76,7 +76,7 @@ class Inspection(InNotebook):
 
     @property
     def space(self) -> "Space":
-        """What could be deleted while the query is stopped."""
+        """The bytes and files that could be deleted while the query is stopped."""
         state = self.checkpoint.state
         unneeded = state.unneeded if state else Unneeded(0, 0)
         listing = self.checkpoint.listing
@@ -85,25 +85,31 @@ class Inspection(InNotebook):
     @property
     def unreached(self) -> tuple[str, ...]:
         """Why the sink or a source that was to be asked could not be, one line each; none: everything was looked at."""
-        seen = self.sink
-        sink = (f"sink {seen.said}",) if seen is not None and seen.outcome is SinkOutcome.UNREACHED else ()
-        return (*sink, *(f"source {one.live.index} {one.said}" for one in self.live if one.live.unreached is not None))
+        sink_outlook = self.sink
+        sink = (
+            (f"sink {sink_outlook.said}",)
+            if sink_outlook is not None and sink_outlook.outcome is SinkOutcome.UNREACHED
+            else ()
+        )
+        return (
+            *sink,
+            *(f"source {source.live.index} {source.said}" for source in self.live if source.live.unreached is not None),
+        )
 
     @property
     def troubles(self) -> tuple[RatedFinding, ...]:
-        """What was found but notes, worst first."""
+        """The findings that are more than notes, worst first."""
         return tuple(judged for judged in self.findings if judged.severity is not Severity.NOTE)
 
     @property
     def trouble_names(self) -> str:
         """Each of their diagnoses once: ``CKPT101 unreadable-log-file, CKPT204 commits-ahead-of-offsets``."""
-        return ", ".join(
-            dict.fromkeys(f"{one.code} {one.name}" for one in (j.finding.diagnosis for j in self.troubles))
-        )
+        diagnoses = (rated.finding.diagnosis for rated in self.troubles)
+        return ", ".join(dict.fromkeys(f"{diagnosis.code} {diagnosis.name}" for diagnosis in diagnoses))
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was found but notes."""
+        """True if there are no findings but notes."""
         return not self.troubles
 
 
@@ -139,19 +145,19 @@ def inspect(
     plain = tuple(forecast(checkpoint, version, mode) for mode in modes for version in wanted)
     origin = written_by(checkpoint)
     tried = tuple(f for f in plain if _counts(f, origin, asked, named=bool(versions)))
-    seen = outlook(checkpoint, tried, sink) if sink is not None else None
-    in_sink = seen.unread_batch if seen is not None else None
+    sink_outlook = outlook(checkpoint, tried, sink) if sink is not None else None
+    in_sink = sink_outlook.unread_batch if sink_outlook is not None else None
     remedied, forecasts, counted = (
-        _as_asked(some, live, in_sink) for some in (_instead(checkpoint, tried), plain, tried)
+        _as_asked(group, live, in_sink) for group in (_instead(checkpoint, tried), plain, tried)
     )
     sources = _sources_of(tried, live, in_sink)
     besides = [
-        *findings_of(seen),
-        *into_noop(checkpoint, seen),
-        *(found for one in sources for found in one.findings),
+        *findings_of(sink_outlook),
+        *into_noop(checkpoint, sink_outlook),
+        *(finding for source in sources for finding in source.findings),
         *more,
     ]
-    judged = _findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked, besides, seen)
+    judged = _findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked, besides, sink_outlook)
     return Inspection(
         checkpoint,
         asked,
@@ -170,7 +176,7 @@ def inspect(
             state_unseen=any(j.finding.diagnosis is NO_STATE_FOLDER for j in judged),
         ),
         judged,
-        seen,
+        sink_outlook,
         sources,
     )
 
@@ -181,13 +187,12 @@ def _as_asked(forecasts: tuple[Forecast, ...], live: Sequence[LiveSource], in_si
         return forecasts
     from ckpt.live.forecast import informed  # a plain look imports nothing of it
 
-    return tuple(informed(one, live, in_sink) for one in forecasts)
+    return tuple(informed(forecast, live, in_sink) for forecast in forecasts)
 
 
 def _sources_of(
     forecasts: tuple[Forecast, ...], live: Sequence[LiveSource], in_sink: int | None
 ) -> tuple[SourceOutlook, ...]:
-    """What each start makes of the sources, where they were asked."""
     if not live:
         return ()
     from ckpt.live.forecast import source_outlooks
@@ -201,14 +206,14 @@ def _instead(checkpoint: Checkpoint, counted: Sequence[Forecast]) -> tuple[Forec
     return tuple(forecast(checkpoint, version, Progress.SYNC) for version in refused)
 
 
-def _counts(one: Forecast, origin: WrittenBy, asked: Asked, *, named: bool) -> bool:
-    """Whether a forecast is about a start that somebody may try.
+def _counts(forecast: Forecast, origin: WrittenBy, asked: Asked, *, named: bool) -> bool:
+    """Tell whether a forecast is about a start that somebody may try.
 
     Not one with a Spark older than the one that wrote the checkpoint, and not an asynchronous one of a stateful
     query, unless that version or mode was asked for by name.
     """
-    too_old = origin.at_least is not None and not one.spark.at_least(origin.at_least)
-    never_asynchronous = one.outcome is Outcome.REFUSED
+    too_old = origin.at_least is not None and not forecast.spark.at_least(origin.at_least)
+    never_asynchronous = forecast.outcome is Outcome.REFUSED
     return (named or not too_old) and (asked is Asked.ASYNC or not never_asynchronous)
 
 
@@ -218,26 +223,26 @@ def _findings(
     counted: Sequence[Forecast],
     asked: Asked,
     besides: Sequence[Finding],
-    seen: SinkOutlook | None,
+    sink_outlook: SinkOutlook | None,
 ) -> tuple[RatedFinding, ...]:
-    """What forecasts and checks found, once per diagnosis and path.
+    """Return the findings of forecasts and checks, once per diagnosis and path.
 
     A finding that speaks only of starts that nobody tries, or of batches long past, is a note.
     """
-    found = _distinct([*(f for one in forecasts for f in one.because), *check(checkpoint), *besides])
-    spoken_of = {_key(f) for one in forecasts for f in one.because}
+    findings = _distinct([*(f for forecast in forecasts for f in forecast.because), *check(checkpoint), *besides])
+    spoken_of = {_key(f) for forecast in forecasts for f in forecast.because}
     places: dict[str, list[str]] = {}
-    for one in found:
-        places.setdefault(one.diagnosis.code, []).append(one.path)
+    for finding in findings:
+        places.setdefault(finding.diagnosis.code, []).append(finding.path)
     named = {code: _named(paths) for code, paths in places.items()}
-    matters = {_key(f) for one in counted for f in one.because}
+    matters = {_key(f) for forecast in counted for f in forecast.because}
     judged = []
-    for one in (with_query_id(one, seen) for one in found):
-        only_a_note = _key(one) in spoken_of and _key(one) not in matters
-        severity = Severity.NOTE if only_a_note or one.past else one.diagnosis.severity_for(asked)
-        words = (one.diagnosis.meaning, one.remedy or one.diagnosis.remedy or "")
-        meaning, remedy = (_filled(text, one, named[one.diagnosis.code], checkpoint.uri) for text in words)
-        judged.append(RatedFinding(one, severity, meaning, remedy or None))
+    for finding in (with_query_id(finding, sink_outlook) for finding in findings):
+        only_a_note = _key(finding) in spoken_of and _key(finding) not in matters
+        severity = Severity.NOTE if only_a_note or finding.past else finding.diagnosis.severity_for(asked)
+        words = (finding.diagnosis.meaning, finding.remedy or finding.diagnosis.remedy or "")
+        meaning, remedy = (_filled(text, finding, named[finding.diagnosis.code], checkpoint.uri) for text in words)
+        judged.append(RatedFinding(finding, severity, meaning, remedy or None))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
 
@@ -250,9 +255,9 @@ def _named(places: Sequence[str]) -> str:
     return f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"
 
 
-def _filled(text: str, found: Finding, places: str, uri: str) -> str:
+def _filled(text: str, finding: Finding, places: str, uri: str) -> str:
     """The words of a diagnosis, with the names of this place in them; ``{{`` is a brace that names nothing."""
-    batch = re.search(r"\d+", found.path.rpartition("/")[2])
+    batch = re.search(r"\d+", finding.path.rpartition("/")[2])
     values = {
         "{path}": places,
         "{batch}": batch[0] if batch else "N",
@@ -262,12 +267,12 @@ def _filled(text: str, found: Finding, places: str, uri: str) -> str:
     return re.sub(r"\{(?:path|batch|checkpoint)\}|\{\{", lambda name: values[name[0]], text)
 
 
-def _key(found: Finding) -> tuple[str, str]:
-    return found.diagnosis.code, found.path
+def _key(finding: Finding) -> tuple[str, str]:
+    return finding.diagnosis.code, finding.path
 
 
-def _distinct(found: Iterable[Finding]) -> list[Finding]:
+def _distinct(findings: Iterable[Finding]) -> list[Finding]:
     first: dict[tuple[str, str], Finding] = {}
-    for one in found:
-        first.setdefault(_key(one), one)
+    for finding in findings:
+        first.setdefault(_key(finding), finding)
     return list(first.values())

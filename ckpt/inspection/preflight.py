@@ -1,4 +1,4 @@
-"""Whether a query may be started on a checkpoint now: what ``ckpt preflight`` says, in a shell and in Python."""
+"""Preflight: may a query be started on a checkpoint now? For ``ckpt preflight`` and for Python."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class PlannedStart:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Whether a start can be tried, and why not."""
+    """The answer to whether a start can be tried, with its reasons."""
 
     inspection: Inspection
     holds: tuple[RatedFinding, ...]  # why not; none where it can
@@ -54,24 +54,24 @@ class Readiness:
 
     @property
     def go(self) -> bool:
-        """Whether the query can be started: it runs, on every version that was asked about, and loses no row."""
+        """True if the query can be started: it runs, on every version that was asked about, and loses no row."""
         counted = self.inspection.counted
-        return not self.holds and bool(counted) and all(one.outcome.runs for one in counted)
+        return not self.holds and bool(counted) and all(forecast.outcome.runs for forecast in counted)
 
     @property
     def warnings(self) -> tuple[RatedFinding, ...]:
-        """What deserves a look, and holds nothing."""
-        held = {id(one) for one in self.holds}
-        return tuple(one for one in self.inspection.troubles if id(one) not in held)
+        """The findings that deserve a look, and hold nothing."""
+        held = {id(rated) for rated in self.holds}
+        return tuple(rated for rated in self.inspection.troubles if id(rated) not in held)
 
     @property
     def verdict(self) -> str:
         """One sentence without a full stop."""
         if not self.holds:
-            said = self.inspection.verdict
-            codes = dict.fromkeys(one.finding.diagnosis.code for one in self.warnings)
-            unsaid = [code for code in codes if code not in said]
-            return f"{said}; see {', '.join(unsaid)}" if unsaid else said
+            sentence = self.inspection.verdict
+            codes = dict.fromkeys(rated.finding.diagnosis.code for rated in self.warnings)
+            unsaid = [code for code in codes if code not in sentence]
+            return f"{sentence}; see {', '.join(unsaid)}" if unsaid else sentence
         first, *others = self.holds
         more = f" (and {len(others)} more)" if others else ""
         return f"{first.finding.diagnosis.code} {first.finding.diagnosis.name}{more}: {first.finding.detail}"
@@ -96,29 +96,30 @@ def readiness(
     """
     spark = start.spark or (start.query.spark if start.query else None)
     compared = _compared(checkpoint, start, spark) if start.query else QueryComparison()
-    found: list[Finding] = [
+    findings: list[Finding] = [
         *in_use("the checkpoint" if changed is None and checkpoint.moving else changed),
         *(must_exist(checkpoint) if start.must_exist else ()),
         *state_format(checkpoint, _versions(checkpoint, spark), start.settings, all_known=start.all_settings),
         *compared.findings,
     ]
-    seen = inspect(checkpoint, (spark,) if spark else (), start.progress, 10, sink, live or (), found)
+    inspection = inspect(checkpoint, (spark,) if spark else (), start.progress, 10, sink, live or (), findings)
     missing = {"sources": live is None, "sink": sink is None, "query": start.query is None}
-    newest = spark or max((one.spark for one in seen.counted), key=lambda one: one.rank, default=list(Spark)[-1])
+    newest = spark or max(
+        (forecast.spark for forecast in inspection.counted), key=lambda forecast: forecast.rank, default=list(Spark)[-1]
+    )
     return Readiness(
-        seen,
-        _holds(seen),
+        inspection,
+        _holds(inspection),
         setting_outlooks(checkpoint, newest, start.settings),
         start.query,
-        (*_unseen(checkpoint, start, changed), *_not_known(seen), *compared.unknown),
+        (*_unseen(checkpoint, start, changed), *_not_known(inspection), *compared.unknown),
         tuple(name for name, not_asked in missing.items() if not_asked),
     )
 
 
 def _versions(checkpoint: Checkpoint, spark: Spark | None) -> list[Spark]:
-    """Those that may start the query."""
     oldest = written_by(checkpoint).at_least
-    return [spark] if spark else [one for one in Spark if oldest is None or one.at_least(oldest)]
+    return [spark] if spark else [version for version in Spark if oldest is None or version.at_least(oldest)]
 
 
 def _compared(checkpoint: Checkpoint, start: PlannedStart, spark: Spark | None) -> QueryComparison:
@@ -131,45 +132,45 @@ def _compared(checkpoint: Checkpoint, start: PlannedStart, spark: Spark | None) 
     return QueryComparison((*sources.findings, *operators.findings), (*sources.unknown, *operators.unknown))
 
 
-def _holds(seen: Inspection) -> tuple[RatedFinding, ...]:
+def _holds(inspection: Inspection) -> tuple[RatedFinding, ...]:
     stops = {
         (one.diagnosis.code, one.path)
-        for forecast in seen.counted
+        for forecast in inspection.counted
         if not forecast.outcome.runs
         for one in forecast.because
     }
     return tuple(
         one
-        for one in seen.findings
+        for one in inspection.findings
         if one.severity is Severity.ERROR or (one.finding.diagnosis.code, one.finding.path) in stops
     )
 
 
 def _unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | None) -> list[str]:
-    found = []
+    unseen = []
     age = age_s(checkpoint.listing)
     if changed is None and age is not None and age < _RECENT_S:
-        found.append(
+        unseen.append(
             f"the newest file is {max(age, 0):.0f} s old, and nothing changed while ckpt was looking: a driver that "
             "waits for rows writes nothing"
         )
     if checkpoint.offsets.latest is None and not start.must_exist:
-        found.append("whether this query has run before: where no batch is planned, `must_exist` holds")
+        unseen.append("whether this query has run before: where no batch is planned, `must_exist` holds")
     if checkpoint.state is not None:
-        found.append("damage in the middle of a state file, which `ckpt state verify` sees")
+        unseen.append("damage in the middle of a state file, which `ckpt state verify` sees")
     if start.query is not None and start.query.operators:
-        found.append(_NOT_IN_A_CHECKPOINT)
-    return found
+        unseen.append(_NOT_IN_A_CHECKPOINT)
+    return unseen
 
 
-def _not_known(seen: Inspection) -> list[str]:
-    """What was asked about, and is not known anyway."""
+def _not_known(inspection: Inspection) -> list[str]:
+    """List what was asked about and is still not known."""
     sources = [
-        f"what source {one.live.index} has now: {one.said}"
-        for one in seen.live
-        if one.outcome is SourceOutcome.UNKNOWN and one.said
+        f"what source {source.live.index} has now: {source.said}"
+        for source in inspection.live
+        if source.outcome is SourceOutcome.UNKNOWN and source.said
     ]
-    sink = seen.sink
+    sink = inspection.sink
     if sink is None or sink.outcome is not SinkOutcome.UNKNOWN or sink.log.kind is SinkKind.KAFKA:
         return sources
     return [*sources, f"which batches the sink has: {sink.said}"]

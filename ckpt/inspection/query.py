@@ -1,4 +1,4 @@
-"""What a query expects of a checkpoint: what ``describe_query`` finds in it, and ``query.json`` keeps."""
+"""Read ``query.json``: the query's expectations of its checkpoint, which ``describe_query`` writes."""
 
 import json
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ class DescribedOperator:
 
 @dataclass(frozen=True, slots=True)
 class QueryDescription:
-    """What a query expects of its checkpoint: ``describe_query``."""
+    """The query's expectations of its checkpoint, as ``describe_query`` finds them."""
 
     spark: Spark  # that planned it
     output_mode: str
@@ -110,11 +110,11 @@ def parse_query(value: Any) -> QueryDescription:
     return QueryDescription(
         spark=Spark(value["spark"]),
         output_mode=str(value["output_mode"]),
-        sources=tuple(_source(one) for one in value["sources"]),
-        operators=None if operators is None else tuple(_operator(one) for one in operators),
+        sources=tuple(_source(part) for part in value["sources"]),
+        operators=None if operators is None else tuple(_operator(part) for part in operators),
         unsupported=value["unsupported"],
         unplanned=value.get("unplanned"),
-        settings={str(name): str(found) for name, found in value["settings"].items()},
+        settings={str(name): str(setting) for name, setting in value["settings"].items()},
     )
 
 
@@ -136,7 +136,7 @@ def _operator(value: Any) -> DescribedOperator:
         tuple(
             DescribedStore(
                 str(store["name"]),
-                tuple(DescribedFamily(str(one["name"]), one["key"], one["value"]) for one in store["families"]),
+                tuple(DescribedFamily(str(part["name"]), part["key"], part["value"]) for part in store["families"]),
             )
             for store in value["stores"]
         ),

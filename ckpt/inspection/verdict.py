@@ -18,7 +18,7 @@ def verdict(
     *,
     state_unseen: bool = False,
 ) -> str:
-    """What the forecasts that count come to, as one sentence without a full stop.
+    """Return the result of the forecasts that count, as one sentence without a full stop.
 
     Args:
         forecasts: Those that count.
@@ -83,7 +83,7 @@ def spell(versions: Sequence[Spark]) -> str:
     places = sorted(every.index(version) for version in versions)
     if len(places) > 2 and places == list(range(places[0], places[-1] + 1)):
         return f"{every[places[0]]} to {every[places[-1]]}"
-    return ", ".join(every[place] for place in places)
+    return ", ".join(every[position] for position in places)
 
 
 def _starts(running: Sequence[Forecast]) -> str:
@@ -137,24 +137,24 @@ def _capital(text: str) -> str:
 
 
 def outcome_words(forecast: Forecast) -> str:
-    """What one start does, as the rest of a sentence."""
+    """Return what one start does, as the rest of a sentence."""
     error = f': "{forecast.error}"' if forecast.error else ""
     batch = forecast.batch_id
     match forecast.outcome:
         case Outcome.STARTS_FRESH:
-            said = "starts fresh at batch 0"
+            words = "starts fresh at batch 0"
         case Outcome.RESUMES if forecast.reexecutes:
-            said = f"runs batch {batch} again, then continues"
+            words = f"runs batch {batch} again, then continues"
         case Outcome.RESUMES:
-            said = f"resumes with new batch {batch}"
+            words = f"resumes with new batch {batch}"
         case Outcome.FAILS_AT_START:
-            said = f"fails at start{error}"
+            words = f"fails at start{error}"
         case Outcome.FAILS_IN_BATCH:
-            said = f"fails while batch {batch} runs{error}"
+            words = f"fails while batch {batch} runs{error}"
         case Outcome.FAILS_AT_COMMIT:
-            said = f"runs batch {batch}, writes its rows, then fails at the commit{error}"
+            words = f"runs batch {batch}, writes its rows, then fails at the commit{error}"
         case Outcome.REFUSED:
-            said = "refused: asynchronous tracking is for stateless queries"
+            words = "refused: asynchronous tracking is for stateless queries"
         case Outcome.UNKNOWN:
-            said = "not known to ckpt"
-    return said
+            words = "not known to ckpt"
+    return words

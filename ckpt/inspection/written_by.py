@@ -1,4 +1,4 @@
-"""Which Spark version wrote a checkpoint, as far as its files prove."""
+"""Find the Spark version that wrote a checkpoint, as far as its files prove it."""
 
 from dataclasses import dataclass
 
@@ -32,12 +32,12 @@ class WrittenBy:
 
     @property
     def may_read_event_hubs(self) -> bool:
-        """Whether what looks like Kafka may be Azure Event Hubs, whose connector exists for Spark up to 3.5 only."""
+        """True if offsets like Kafka's may be of Azure Event Hubs, whose connector exists for Spark up to 3.5 only."""
         return self.at_least is None or not self.at_least.at_least(Spark.V4_0)
 
 
 def written_by(checkpoint: Checkpoint) -> WrittenBy:
-    """What the files prove of the Spark that wrote them; a checkpoint of 3.x may prove nothing."""
+    """Collect the proofs of the Spark version that wrote the files; a checkpoint of 3.x may have none."""
     proofs: dict[str, Spark] = {}
     for offsets in checkpoint.offsets.entries.values():
         if isinstance(offsets, OffsetLog):
@@ -70,7 +70,7 @@ def _first_to_record(key: str) -> Spark:
 
 
 def _has_checksums(checkpoint: Checkpoint) -> bool:
-    """Whether a state file has Spark's own checksum file (``ChecksumCheckpointFileManager``)."""
+    """Tell whether a state file has Spark's own checksum file (``ChecksumCheckpointFileManager``)."""
     folders = (names for folder, names in checkpoint.listing.folders.items() if folder.startswith(f"{STATE}/"))
     checksums = (name for names in folders for name in names if name.endswith(CHECKSUM))
     return any(parse_name(name.removesuffix(CHECKSUM)) is not None for name in checksums)

@@ -59,7 +59,7 @@ def result_avg(total: float, count: int) -> Any:
 
 
 def ordered(value: Any) -> tuple[bool, Any]:
-    """What values are compared by: NaN is more than any number, and a time without zone is local."""
+    """Return what values are compared by: NaN is more than any number, and a time without zone is local."""
     if isinstance(value, datetime):
         return (False, value.astimezone())
     return (isinstance(value, float) and isnan(value), value)
@@ -119,7 +119,7 @@ class Aggregate:
 
     @property
     def chooses(self) -> bool:
-        """Whether it may ignore NULLs or not, and no buffer says which."""
+        """True if the function may or may not ignore NULLs, and no buffer says which."""
         return self.fold in (fold_first, fold_last)
 
 
@@ -143,7 +143,7 @@ class KeptAggregate:
 
     @property
     def meaning(self) -> str:
-        """What is known of it, in words."""
+        """The aggregate in words, as far as it is known."""
         names = ", ".join(column.name for column in self.columns)
         return f"{names}: {self.aggregate.meaning}"
 
@@ -257,7 +257,7 @@ def _matches(aggregate: Aggregate, described: Sequence[tuple[str, str]], at: int
 
 
 def _described(column: InitialColumn, never: Sequence[bool], *, said: bool) -> tuple[str, str]:
-    """Its name and type; a count is never NULL, unlike that of an average, but Spark 4.3 records no such thing."""
+    """Return name and type; a count is never NULL, unlike that of an average, but Spark 4.3 records no such thing."""
     if len(column.path) != 2 or not isinstance(column.type, str):
         return "", ""
     nullable = _NEVER if never[column.places[1]] else _UNSAID * (not said)

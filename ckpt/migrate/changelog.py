@@ -21,14 +21,14 @@ from ckpt.versions import Progress
 
 
 class Changelog(StrEnum):
-    """What changelog checkpointing is to be."""
+    """The wanted state of changelog checkpointing."""
 
     ON = "on"
     OFF = "off"
 
 
 class SwitchOutcome(StrEnum):
-    """What can be said of a switch."""
+    """A switch of changelog checkpointing, as far as the files foretell it."""
 
     READY = "ready"  # it can be made
     ALREADY = "already"  # the newest version is written so everywhere
@@ -54,7 +54,7 @@ class ChangelogSwitch:
 
     @property
     def confs(self) -> Mapping[str, str]:
-        """What the session has to have set, at every start from the switch on."""
+        """The settings that the session needs at every start from the switch on."""
         return {settings.CHANGELOG_CHECKPOINTING: str(self.to is Changelog.ON).lower()}
 
     @property
@@ -149,7 +149,7 @@ def _verified(parts: tuple[Written, ...]) -> SwitchOutcome:
 
 
 def _warnings(found: Inspection, state: StateInventory, to: Changelog, outcome: SwitchOutcome) -> Iterator[str]:
-    """What to know before it is made."""
+    """List the warnings before a switch."""
     checkpoint = found.checkpoint
     failing = sorted({f.spark for f in found.counted if f.progress is Progress.SYNC and not f.outcome.runs})
     if failing:

@@ -1,4 +1,4 @@
-"""What Spark can compare of a switch of changelog checkpointing: versions of state that can be read in two ways.
+"""Compare both sides of a switch of changelog checkpointing: state versions that Spark can read in two ways.
 
 A version that has a snapshot, and changelogs that lead to it from an older one, can be read from either. Across a
 switch to changelogs that is the first snapshot behind it: from its own file, and from the last version of the old way
@@ -35,7 +35,7 @@ class TwoWays:
 
 
 class ComparisonVerdict(StrEnum):
-    """What a comparison of state found."""
+    """The result of a comparison of state."""
 
     SAME = "same"  # every partition was compared
     DIFFERENT = "different"
@@ -61,7 +61,7 @@ class VersionComparison:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What two versions of one unit have in common: the last of the old way, and the first snapshot behind it."""
+    """Two versions of one unit with the same rows: the last of the old way, and the first snapshot behind it."""
 
     operator: int
     unit: str
@@ -75,7 +75,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What Spark said of a switch."""
+    """Spark's answer about a switch."""
 
     ways: tuple[TwoWays, ...]
     compared: tuple[VersionComparison, ...] = ()
@@ -94,7 +94,7 @@ class Comparison:
 
     @property
     def alone(self) -> tuple[TwoWays, ...]:
-        """What could be read in one way only."""
+        """The units that could be read in one way only."""
         return tuple(way for way in self.ways if way.why is not None)
 
 
@@ -141,7 +141,7 @@ def _versions(files: Collection[FileId], once: Counter[int]) -> set[int]:
 
 
 def _lead(logs: set[int], older: int, version: int) -> bool:
-    """Whether there is a changelog of every version after ``older``, up to ``version``."""
+    """Tell whether there is a changelog of every version after ``older``, up to ``version``."""
     return version - older <= len(logs) and logs.issuperset(range(older + 1, version + 1))
 
 

@@ -41,7 +41,7 @@ class ToProvider(StrEnum):
 
 
 class MoveOutcome(StrEnum):
-    """What can be said of a move."""
+    """A move to the other provider, as far as the files foretell it."""
 
     ALREADY = "already"  # the checkpoint is of that provider
     NOTHING = "nothing"  # there is no state
@@ -61,7 +61,7 @@ class Carry(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OperatorMove:
-    """What becomes of one stateful operator."""
+    """The outcome of a move for one stateful operator."""
 
     operator: int
     name: str | None  # Spark before 4.0 does not record it
@@ -91,7 +91,7 @@ class ProviderMove:
 
     @property
     def provider(self) -> Provider | None:
-        """That of the checkpoint; None where there is no state."""
+        """The checkpoint's provider; None where there is no state."""
         state = self.handoff.inspection.checkpoint.state
         return None if state is None else state.provider
 
@@ -104,17 +104,17 @@ class ProviderMove:
 
     @property
     def steps(self) -> tuple[Advice, ...]:
-        """What to do, in order; only where state can be taken."""
+        """The steps in their order; only where state can be taken."""
         return tuple(_steps(self)) if self.outcome is MoveOutcome.POSSIBLE else ()
 
     @property
     def remains(self) -> tuple[Advice, ...]:
-        """What can be done instead; only where state cannot be taken."""
+        """The alternatives; only where state cannot be taken."""
         return tuple(_alternatives(self)) if self.outcome is MoveOutcome.NO_WAY else ()
 
     @property
     def confs(self) -> Mapping[str, str]:
-        """What the session of the new query has to have set, before it starts for the first time."""
+        """The settings that the new query's session needs before its first start."""
         return {PROVIDER_CLASS: PROVIDER_CLASSES[Provider(self.to)]}
 
 
@@ -201,7 +201,7 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
 
 
 def is_rewritable(checkpoint: Checkpoint, to: ToProvider) -> bool:
-    """Whether ``ckpt rewrite`` writes this state for the other provider."""
+    """Tell whether ``ckpt rewrite`` writes this state for the other provider."""
     return not any(_why_not_rewritten(checkpoint, to))
 
 

@@ -73,7 +73,7 @@ class TransformPlan:
 
     @property
     def family(self) -> OperatorFamily:
-        """What kind of operator the state is of."""
+        """The kind of operator that has the state."""
         return family_of(self.shape)
 
     @property
@@ -97,13 +97,13 @@ class TransformPlan:
 
     @cached_property
     def aggregates(self) -> tuple[KeptAggregate, ...]:
-        """What wrote the buffers of an aggregation; of sessions only the user can merge them."""
+        """The writer of an aggregation's buffers; those of sessions only the user can merge."""
         grouped = self.family in (OperatorFamily.AGGREGATION, OperatorFamily.WINDOWS)
         return aggregates_of(self.initial) if grouped else ()
 
     @property
     def folds(self) -> bool:
-        """Whether all aggregates are known, so that the new query can continue them by itself."""
+        """True if all aggregates are known, so that the new query can continue them by itself."""
         return bool(self.aggregates) and all(kept.aggregate.fold for kept in self.aggregates)
 
     @property
@@ -166,7 +166,7 @@ class TransformPlan:
 
     @property
     def times(self) -> bool:
-        """Whether key or state hold times that depend on a time zone in Python."""
+        """True if key or state hold times that depend on a time zone in Python."""
         columns = (*self.shape.keys, *self.shape.state)
         return any("timestamp" in type_names(column.type) for column in columns)
 
@@ -181,7 +181,7 @@ class TransformMigration:
 
 
 def warnings_of(plan: TransformPlan) -> Iterator[str]:
-    """What has to be known before the new query is started, in words."""
+    """List what has to be known before the new query is started, in words."""
     yield from plan.handoff.doubts
     if plan.watermark_ms > (plan.initial.moment.watermark_ms or 0):
         yield (

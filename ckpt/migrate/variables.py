@@ -13,7 +13,7 @@ from ckpt.state.reading.initial_columns import InitialColumn
 
 
 class OperatorFamily(StrEnum):
-    """What kind of operator the state is of."""
+    """The kind of operator that has the state."""
 
     AGGREGATION = "aggregation"  # also limit, which counts
     WINDOWS = "windowed aggregation"

@@ -23,7 +23,7 @@ class Version:
     snapshot: str | None
 
     def as_with(self, *, changelog: bool) -> bool:
-        """Whether a batch wrote it so; with both files it counts as written with changelogs."""
+        """Tell whether a batch wrote it so; with both files it counts as written with changelogs."""
         return changelog == (self.changelog is not None)
 
 

@@ -48,7 +48,7 @@ def _first(start: Start) -> tuple[int, tuple[SourceRange, ...]]:
     ranges = source_ranges(start.checkpoint.offsets.readable(start.predecessor), end)
     if start.predecessor is None:
         initial = start.checkpoint.initial_offsets
-        ranges = tuple(replace(one, start=initial.get(one.index)) for one in ranges)
+        ranges = tuple(replace(source, start=initial.get(source.index)) for source in ranges)
     return start.latest, ranges
 
 
@@ -56,8 +56,8 @@ def refused(start: Start) -> Forecast | None:
     """``AsyncProgressTrackingMicroBatchExecution.markMicroBatchExecutionStart`` looks for stateful operators."""
     if start.progress is Progress.SYNC or not start.checkpoint.stateful:
         return None
-    found = Finding(diagnoses.logs.ASYNC_REFUSES_STATE, STATE, "the checkpoint has state")
-    return start.ends(Outcome.REFUSED, found, error=messages.ASYNC_REFUSES_STATE)
+    finding = Finding(diagnoses.logs.ASYNC_REFUSES_STATE, STATE, "the checkpoint has state")
+    return start.ends(Outcome.REFUSED, finding, error=messages.ASYNC_REFUSES_STATE)
 
 
 def state(start: Start) -> Forecast | None:
@@ -67,26 +67,28 @@ def state(start: Start) -> Forecast | None:
     if kept is None:
         return None
     if any(operator.variables for operator in kept.operators) and not start.rules.transform_with_state:
-        found = Finding(diagnoses.state.STATE_TOO_NEW, STATE, f"Spark {start.spark} has no transformWithState")
-        return start.ends(Outcome.UNKNOWN, found)
+        finding = Finding(diagnoses.state.STATE_TOO_NEW, STATE, f"Spark {start.spark} has no transformWithState")
+        return start.ends(Outcome.UNKNOWN, finding)
     moved = _moved_schemas(start)
     if moved is not None:
-        found, error = moved
+        finding, error = moved
         if error is not None:
-            return start.ends(Outcome.FAILS_AT_START, found, error=error)
-        return start.ends(Outcome.UNKNOWN, found)
-    strange = next((one for one in kept.operators if one.name is not None and one.name not in OPERATORS), None)
+            return start.ends(Outcome.FAILS_AT_START, finding, error=error)
+        return start.ends(Outcome.UNKNOWN, finding)
+    strange = next(
+        (operator for operator in kept.operators if operator.name is not None and operator.name not in OPERATORS), None
+    )
     if strange is not None and start.rules.operator_metadata:
         detail = f"it calls operator {strange.id} {quoted(strange.name or '')}"
-        found = Finding(diagnoses.state.OPERATOR_UNKNOWN, f"{STATE}/{strange.id}/_metadata", detail)
-        return start.ends(Outcome.FAILS_AT_START, found, error=messages.OPERATORS_DIFFER)
+        finding = Finding(diagnoses.state.OPERATOR_UNKNOWN, f"{STATE}/{strange.id}/_metadata", detail)
+        return start.ends(Outcome.FAILS_AT_START, finding, error=messages.OPERATORS_DIFFER)
     recorded = join_format(start.checkpoint)
     if recorded > start.rules.runs_join_format:
         detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
-        found = Finding(diagnoses.logs.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
+        finding = Finding(diagnoses.logs.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
         error, again = messages.no_join_format(recorded), not start.resumes
         return start.ends(
-            Outcome.FAILS_IN_BATCH, found, batch_id=batch_id, reexecutes=again, sources=ranges, error=error
+            Outcome.FAILS_IN_BATCH, finding, batch_id=batch_id, reexecutes=again, sources=ranges, error=error
         )
     failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.rules)) is not None]
     if not failing:
@@ -108,12 +110,12 @@ def state(start: Start) -> Forecast | None:
 
 def _redescribed(start: Start) -> Forecast | None:
     """State schemas and operator metadata that were changed since: Spark compares them with the query."""
-    seen = start.checkpoint.state.every_byte if start.checkpoint.state else None
-    for damage in seen.damages if seen else ():
+    every_byte = start.checkpoint.state.every_byte if start.checkpoint.state else None
+    for damage in every_byte.damages if every_byte else ():
         schema = damage.path.endswith("/schema") or "/_stateSchema/" in damage.path
         if damage.kind is DamageKind.CHANGED and (schema or start.rules.operator_metadata):
-            found = Finding(diagnoses.state.STATE_REDESCRIBED, damage.path, damage.detail)
-            return start.ends(Outcome.UNKNOWN, found)
+            finding = Finding(diagnoses.state.STATE_REDESCRIBED, damage.path, damage.detail)
+            return start.ends(Outcome.UNKNOWN, finding)
     return None
 
 
@@ -126,7 +128,11 @@ def _undescribed(start: Start) -> Forecast | None:
     log = start.checkpoint.offsets.readable(start.latest)
     conf = log.metadata.conf if log and log.metadata else {}
     kept = start.checkpoint.state
-    joins = [one for one in (kept.operators if kept else ()) if any(store.name in JOIN_STORES for store in one.stores)]
+    joins = [
+        stateful
+        for stateful in (kept.operators if kept else ())
+        if any(store.name in JOIN_STORES for store in stateful.stores)
+    ]
     if joins and conf.get(settings.JOIN_FORMAT, "1") == "1":
         return _join_of_format_1(start, joins[0], settings.JOIN_FORMAT in conf)
     if settings.COMPRESSION_CODEC in conf:  # which Spark records since 3.1
@@ -135,8 +141,8 @@ def _undescribed(start: Start) -> Forecast | None:
         known = any(store.key_schema is not None or store.column_families for store in operator.stores)
         if not known and not operator.has_metadata:
             detail = f"operator {operator.id} has no state schema"
-            found = Finding(diagnoses.state.STATE_OF_OLD_SPARK, f"{STATE}/{operator.id}", detail)
-            return start.ends(Outcome.UNKNOWN, found)
+            finding = Finding(diagnoses.state.STATE_OF_OLD_SPARK, f"{STATE}/{operator.id}", detail)
+            return start.ends(Outcome.UNKNOWN, finding)
     return None
 
 
@@ -182,10 +188,10 @@ def _moved_schemas(start: Start) -> tuple[Finding, str | None] | None:
             remedy = remedies.moved(moved[0], operator.id, checkpoint)
             if not any(True for _ in checkpoint.listing.walk(folder)):
                 remedy = remedies.moved_and_lost(folder)
-            found = Finding(diagnoses.state.STATE_MOVED, STATE, f"schemas are read from {moved[0]}", remedy)
+            finding = Finding(diagnoses.state.STATE_MOVED, STATE, f"schemas are read from {moved[0]}", remedy)
             lost = any(path in checkpoint.lost_schemas for path in moved)
             recorded = moved[0].rpartition("/_stateSchema/")[0]
-            return found, messages.no_schema_file(f"{recorded}/_stateSchema/") if lost else None
+            return finding, messages.no_schema_file(f"{recorded}/_stateSchema/") if lost else None
     return None
 
 
@@ -199,28 +205,28 @@ def blocked(start: Start) -> Forecast | None:
     planned = start.latest is not None and not start.resumes
     in_the_way = None if planned else obstacle(start, OFFSETS, batch_id)
     if in_the_way is not None and start.progress is Progress.SYNC:
-        found, error = in_the_way
-        return start.ends(Outcome.FAILS_AT_START, found, error=error)
+        finding, error = in_the_way
+        return start.ends(Outcome.FAILS_AT_START, finding, error=error)
     in_the_way = in_the_way or obstacle(start, COMMITS, batch_id)  # asynchronous writes fail while the batch runs
     if in_the_way is None and batch_id in start.checkpoint.commits:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
-        found = Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{batch_id}", detail)
-        in_the_way = found, messages.concurrent_update(batch_id)
+        finding = Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{batch_id}", detail)
+        in_the_way = finding, messages.concurrent_update(batch_id)
     if in_the_way is None:
         return None
-    found, error = in_the_way
+    finding, error = in_the_way
     return start.ends(
-        Outcome.FAILS_AT_COMMIT, found, batch_id=batch_id, reexecutes=planned, sources=ranges, error=error
+        Outcome.FAILS_AT_COMMIT, finding, batch_id=batch_id, reexecutes=planned, sources=ranges, error=error
     )
 
 
 def obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, str] | None:
-    """What keeps Spark from creating a file, and the words it then uses."""
+    """Return what keeps Spark from creating a file, and the words it then uses."""
     listing = start.checkpoint.listing
-    path, sidecar = (f"{folder}/{one}".lstrip("/") for one in (name, f".{name}.crc"))
+    path, sidecar = (f"{folder}/{file_name}".lstrip("/") for file_name in (name, f".{name}.crc"))
     if isinstance(name, int) and listing.has_folder(path):
-        found = Finding(diagnoses.others.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
-        return found, messages.concurrent_update(name)
+        finding = Finding(diagnoses.others.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
+        return finding, messages.concurrent_update(name)
     if start.checkpoint.local and listing.info(sidecar) and not listing.info(path):
         detail = f"Spark has to write {path}, and its checksum file is already there"
         return Finding(diagnoses.others.ORPHAN_SIDECAR_BLOCKS, sidecar, detail), messages.USED_CONCURRENTLY
@@ -228,7 +234,7 @@ def obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, str] 
 
 
 def _began(start: Start, batch_id: int) -> bool:
-    """Whether a planned batch may have run: without state nothing shows it, and otherwise it writes a version."""
+    """Tell whether a planned batch may have run: without state nothing shows it, and otherwise it writes a version."""
     kept = start.checkpoint.state
     if kept is None or not start.checkpoint.listing.has_folder(STATE):
         return True

@@ -19,8 +19,8 @@ def no_micro_batches(start: Start) -> Forecast | None:
     """A continuous-processing checkpoint follows other rules, which ckpt does not know."""
     if start.checkpoint.kind is not Kind.CONTINUOUS:
         return None
-    found = Finding(diagnoses.others.CONTINUOUS, OFFSETS, "offsets as continuous processing writes them")
-    return start.ends(Outcome.UNKNOWN, found)
+    finding = Finding(diagnoses.others.CONTINUOUS, OFFSETS, "offsets as continuous processing writes them")
+    return start.ends(Outcome.UNKNOWN, finding)
 
 
 def query_metadata(start: Start) -> Forecast | None:
@@ -51,10 +51,10 @@ def query_metadata(start: Start) -> Forecast | None:
 def source_logs(start: Start) -> Forecast | None:
     """Sources are created with the plan, and a file source restores its log then (``FileStreamSourceLog.restore``)."""
     checkpoint = start.checkpoint
-    for one in file_source_logs(checkpoint.listing, checkpoint.offsets.readable(start.latest)):
-        if one.log.first_missing is not None:
-            path = f"{one.folder}/{one.log.first_missing}"
-            detail = f"entries {one.log.first_needed} to {one.log.latest} are needed, and this one is missing"
+    for source in file_source_logs(checkpoint.listing, checkpoint.offsets.readable(start.latest)):
+        if source.log.first_missing is not None:
+            path = f"{source.folder}/{source.log.first_missing}"
+            detail = f"entries {source.log.first_needed} to {source.log.latest} are needed, and this one is missing"
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, messages.gone(path))
     for path, entry in checkpoint.source_entries.items():
         if isinstance(entry, Unreadable):
@@ -75,12 +75,12 @@ def nothing_planned(start: Start) -> Forecast | None:
         return start.fails(diagnoses.logs.COMMITS_WITHOUT_OFFSETS, left[0], detail, error)
     if start.committed is not None:
         detail = f"offsets/ names no batch, and commits/ ends at batch {start.committed}"
-        found = Finding(diagnoses.logs.COMMITS_WITHOUT_OFFSETS, COMMITS, detail)
+        finding = Finding(diagnoses.logs.COMMITS_WITHOUT_OFFSETS, COMMITS, detail)
         if 0 in checkpoint.commits:
             return start.ends(
-                Outcome.FAILS_AT_COMMIT, found, batch_id=0, reexecutes=False, error=messages.concurrent_update(0)
+                Outcome.FAILS_AT_COMMIT, finding, batch_id=0, reexecutes=False, error=messages.concurrent_update(0)
             )
-        return start.ends(Outcome.STARTS_FRESH, found, batch_id=0, reexecutes=False)
+        return start.ends(Outcome.STARTS_FRESH, finding, batch_id=0, reexecutes=False)
     because = []
     if checkpoint.query_id is not None:
         detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"
@@ -89,6 +89,6 @@ def nothing_planned(start: Start) -> Forecast | None:
 
 
 def _holds_something(listing: Listing, folder: str) -> bool:
-    """Whether Hadoop lists anything there; its local file system leaves hidden checksum files out."""
+    """Tell whether Hadoop lists anything there; its local file system leaves hidden checksum files out."""
     files = (name for name in listing.in_folder(folder) if not (name[0] == "." and name.endswith(".crc")))
     return any(True for _ in files) or bool(listing.subfolders(folder))

@@ -1,4 +1,4 @@
-"""What a diagnosis and a finding are. Which diagnoses there are, ``ckpt.restart.diagnoses`` declares."""
+"""Diagnosis and Finding. Which diagnoses there are, ``ckpt.restart.diagnoses`` declares."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """What a finding means for the query. Only warnings and errors make ``ckpt inspect`` exit with 1."""
+    """How bad a finding is for the query. Only warnings and errors make ``ckpt inspect`` exit with 1."""
 
     NOTE = "note"
     WARNING = "warning"
@@ -19,7 +19,7 @@ class Severity(StrEnum):
 
 
 class Asked(StrEnum):
-    """Which progress tracking the question was about: ``asked`` of ``inspect``."""
+    """Progress tracking that the question was about: ``asked`` of ``inspect``."""
 
     SYNC = "sync"
     ASYNC = "async"

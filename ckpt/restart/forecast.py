@@ -1,4 +1,4 @@
-"""What a forecast is made of."""
+"""The parts of a forecast."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,13 +22,13 @@ class Outcome(StrEnum):
 
     @property
     def runs(self) -> bool:
-        """Whether the query is running after its first batch."""
+        """True if the query is running after its first batch."""
         return self in (Outcome.RESUMES, Outcome.STARTS_FRESH)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRange:
-    """What the first batch reads of one source: after ``start`` up to ``end``, as in the offset log."""
+    """The range that the first batch reads of one source: after ``start`` up to ``end``, as in the offset log."""
 
     index: int
     start: Json  # None: from the source's beginning, or what its options say
@@ -37,7 +37,7 @@ class SourceRange:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What one Spark version does in one progress mode."""
+    """The next start of one Spark version in one progress mode."""
 
     spark: Spark
     progress: Progress

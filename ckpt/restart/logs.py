@@ -112,7 +112,7 @@ def latest_sources(start: Start) -> Forecast | None:
 
 def predecessor(start: Start) -> Forecast | None:
     """The offsets that the latest batch begins at (``validateOffsetLogAndGetPrevOffset``)."""
-    latest, found = start.latest, start.predecessor
+    latest, before = start.latest, start.predecessor
     assert latest is not None
     if start.progress is Progress.ASYNC:
         names = [
@@ -120,14 +120,14 @@ def predecessor(start: Start) -> Forecast | None:
             *(odd.name for odd in start.checkpoint.offsets.names.odd),
         ]
         taken = max((i for name in names if (i := java_long(name)) is not None and i < latest), default=-1)
-        if taken > (-1 if found is None else found):
+        if taken > (-1 if before is None else before):
             detail = f"asynchronous tracking reads it as batch {taken}, which has no file"
             name = next(name for name in names if java_long(name) == taken)
             return start.fails(
                 diagnoses.others.ODD_NAME, f"{OFFSETS}/{name}", detail, messages.offsets_not_found(taken)
             )
-    if found is not None:
-        return _offset_file(start, found) or _same_sources(start, found, latest)
+    if before is not None:
+        return _offset_file(start, before) or _same_sources(start, before, latest)
     if latest == 0 or start.progress is Progress.ASYNC:
         return None
     return _no_predecessor(start, latest, messages.does_not_exist(latest - 1))

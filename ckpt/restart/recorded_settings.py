@@ -1,4 +1,4 @@
-"""What a restart makes of the settings of a session: which it takes, and which it silently takes from the offset log.
+"""Recorded settings: which of a session's settings a restart takes, and which it silently takes from the offset log.
 
 ``OffsetSeqMetadata.setSessionConf``: what the log records overrides the session, and for some settings that an older
 log lacks the value of that older Spark does.
@@ -34,15 +34,15 @@ class SettingOutlook:
     use: SettingUse
 
 
-def setting_outlooks(checkpoint: Checkpoint, spark: Spark, given: Mapping[str, str]) -> tuple[SettingOutlook, ...]:
+def setting_outlooks(checkpoint: Checkpoint, spark: Spark, session: Mapping[str, str]) -> tuple[SettingOutlook, ...]:
     """Each setting that is given, in the order of the table of recorded ones, then by name; pure."""
     recorded = recorded_settings_of(checkpoint)
-    known = {one.name: one for one in RECORDED if spark.at_least(one.since)}
-    names = [name for name in known if name in given] + sorted(given.keys() - known.keys())
+    known = {setting.name: setting for setting in RECORDED if spark.at_least(setting.since)}
+    names = [name for name in known if name in session] + sorted(session.keys() - known.keys())
     kept = {} if spark.rules.takes_state_format else _state_format(checkpoint)
     recorded = {**recorded, **kept} if recorded is not None else None
     known |= {name: Recorded(name) for name in kept}
-    return tuple(_outlook(name, given[name], known.get(name), recorded) for name in names)
+    return tuple(_outlook(name, session[name], known.get(name), recorded) for name in names)
 
 
 def _state_format(checkpoint: Checkpoint) -> dict[str, str]:
@@ -55,25 +55,29 @@ def _outlook(name: str, value: str, known: Recorded | None, recorded: Mapping[st
     if known is None or recorded is None:
         shown = masked(f"{name}={value}").partition("=")[2] if name.startswith("spark.sql.") else None
         return SettingOutlook(name, shown, shown, SettingUse.SESSION)
-    found = recorded.get(name, known.absent)
-    if found is None:
+    recorded_value = recorded.get(name, known.absent)
+    if recorded_value is None:
         return SettingOutlook(name, value, value, SettingUse.SESSION)
-    if found == value:
+    if recorded_value == value:
         return SettingOutlook(name, value, value, SettingUse.SAME)
     use = SettingUse.RECORDED if name in recorded else SettingUse.OLD_DEFAULT
-    return SettingOutlook(name, value, found, use)
+    return SettingOutlook(name, value, recorded_value, use)
 
 
 def recorded_settings_of(checkpoint: Checkpoint) -> Mapping[str, str] | None:
-    """What the newest offsets record; None where there are none, and so nothing overrides the session."""
+    """Return the settings of the newest offsets; None where there are none, and so nothing overrides the session."""
     log = checkpoint.offsets.entries.get(checkpoint.offsets.latest if checkpoint.offsets.latest is not None else -1)
     return log.metadata.conf if isinstance(log, OffsetLog) and log.metadata else None
 
 
 def effective_settings(checkpoint: Checkpoint, spark: Spark) -> dict[str, str]:
-    """What every restart of a checkpoint uses, whatever the session has."""
+    """Return the settings that every restart of a checkpoint uses, whatever the session has."""
     recorded = recorded_settings_of(checkpoint)
     if recorded is None:
         return {}
-    values = {one.name: recorded.get(one.name, one.absent) for one in RECORDED if spark.at_least(one.since)}
+    values = {
+        setting.name: recorded.get(setting.name, setting.absent)
+        for setting in RECORDED
+        if spark.at_least(setting.since)
+    }
     return {name: value for name, value in values.items() if value is not None}

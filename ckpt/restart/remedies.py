@@ -36,7 +36,7 @@ def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> str | 
 
 
 def pair_below(checkpoint: Checkpoint, latest: int) -> bool:
-    """Whether a synchronous start finds what it looks for once the latest batch is not there."""
+    """Tell whether a synchronous start finds the entries it looks for once the latest batch is not there."""
     wanted = (latest - 1, latest - 2) if latest > 1 else (latest - 1,)
     return all(checkpoint.offsets.readable(batch_id) is not None for batch_id in wanted)
 
@@ -106,17 +106,17 @@ def topic_was_recreated(before: int) -> str:
 def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> str:
     """For planned batches that no start comes back to."""
     which = span("batch", lost[0], lost[-1])
-    asked = f"Find out from the sink or the driver log whether {which} had been written. If so, nothing is lost."
+    question = f"Find out from the sink or the driver log whether {which} had been written. If so, nothing is lost."
     if not checkpoint.commits.ids:
-        return f"{asked} If not, put commits/ back from a copy of the checkpoint before the start, and only that."
+        return f"{question} If not, put commits/ back from a copy of the checkpoint before the start, and only that."
     return (
-        f"{asked} If not, stop the query before it runs on: `ckpt repair {{checkpoint}}` plans how their rows are read "
-        "again."
+        f"{question} If not, stop the query before it runs on: `ckpt repair {{checkpoint}}` plans how their rows are "
+        "read again."
     )
 
 
 def nobody_reads(version: int) -> bool:
-    """Whether no known Spark version has log files with such a version line."""
+    """Tell whether no known Spark version has log files with such a version line."""
     return version > max(max(rules.newest_offset_log, rules.newest_commit_log) for rules in RULES.values())
 
 
@@ -138,10 +138,10 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
     if (colon and scheme != "file") or here is None:
         return None
     old = "/" + (path if colon else root).lstrip("/")
-    above, there, place = (_verbatim(quoted_path(path)) for path in (old.rpartition("/")[0] or "/", here, old))
-    link = f'`mkdir -p {above} && ln -s "$(realpath {there})" {place}`'
+    above, there, old_path = (_verbatim(quoted_path(path)) for path in (old.rpartition("/")[0] or "/", here, old))
+    link = f'`mkdir -p {above} && ln -s "$(realpath {there})" {old_path}`'
     return (
-        f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {place}, or make "
+        f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {old_path}, or make "
         f"that path lead here (first remove the empty folders that a failed start leaves there): {link}"
     )
 

@@ -32,6 +32,6 @@ RULES = (
 
 
 def forecast(checkpoint: Checkpoint, spark: Spark, progress: Progress) -> Forecast:
-    """What the next start does: a pure function of what was read."""
+    """Forecast the next start: a pure function of what was read."""
     start = Start(checkpoint, spark, progress)
     return next(answer for rule in RULES if (answer := rule(start)) is not None)

@@ -1,4 +1,4 @@
-"""What each kind of sink does with a batch id that it has seen: one table, and the words that follow from it.
+"""Sinks that meet a batch id a second time: one table of what each kind does, and the words that follow from it.
 
 A batch id is seen again if a checkpoint is restored from an older copy, if its logs are rewound or deleted, and
 with a new checkpoint, whose batches count from 0. What the file sink drops was measured on Spark 3.5 to 4.3, what Delta
@@ -117,10 +117,10 @@ def shared_with_a_copy(*, new_id: bool) -> dict[str, str]:
     """Describe for each kind of sink the result if a query and a copy of its checkpoint both write to it."""
     drops = "drops every batch of one of the two whose id the other has written, without an error"
     twice = "has rows twice that both have read"
-    found = {}
+    outcomes = {}
     for sink in SINKS:
         known = sink.drops_new_query if new_id else sink.drops_same_query
-        found[sink.kind] = drops if known else twice
+        outcomes[sink.kind] = drops if known else twice
         if new_id and sink.drops_same_query and not sink.drops_new_query:
-            found[sink.kind] += ": it does not know batches of the original by the new id"
-    return found
+            outcomes[sink.kind] += ": it does not know batches of the original by the new id"
+    return outcomes

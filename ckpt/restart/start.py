@@ -40,7 +40,7 @@ class Start:
 
     @property
     def resumes(self) -> bool:
-        """Whether the latest planned batch is the latest committed one, so that a new batch comes next."""
+        """True if the latest planned batch is the latest committed one, so that a new batch comes next."""
         return self.latest is not None and self.latest == self.committed
 
     @cached_property
@@ -70,7 +70,7 @@ class Start:
         return tuple(i for i in offsets.ids if first < i < latest)
 
     def _is_empty(self, batch_id: int) -> bool:
-        """Whether nothing is lost with a planned batch, because it had no rows.
+        """Tell whether nothing is lost with a planned batch, because it had no rows.
 
         With state that says nothing: such a batch may advance the watermark, and emit what it closes.
         """
@@ -90,9 +90,9 @@ class Start:
         lost = tuple(i for i in never if not self._is_empty(i))
         if lost:
             first, which = lost[0], span("batch", lost[0], lost[-1])
-            seen = f"the latest commit is {self.committed}" if self.committed is not None else "there is no commit"
+            committed = f"the latest commit is {self.committed}" if self.committed is not None else "there is no commit"
             were = "was" if len(lost) == 1 else "were"
-            detail = f"{which} {were} planned, {seen}, and the next start runs only batch {self.latest}"
+            detail = f"{which} {were} planned, {committed}, and the next start runs only batch {self.latest}"
             remedy = remedies.never_run(self.checkpoint, lost)
             because = (*because, Finding(diagnoses.logs.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail, remedy))
         return Forecast(self.spark, self.progress, outcome, batch_id, reexecutes, sources, error, never, lost, because)

@@ -1,4 +1,4 @@
-"""What each Spark version does about damaged state, and the words of its error.
+"""Damaged state: what each Spark version does about it, and the words of its error.
 
 Measured by starting real queries on damaged copies of real checkpoints (3.5.9, 4.0.5, 4.1.4, 4.2.0, 4.3.0; HDFS-backed,
 RocksDB with and without changelogs, state store checkpoint formats 1 and 2), with the settings that wrote them.
@@ -56,7 +56,7 @@ def load_failure(damage: StateDamage, provider: Provider, rules: Rules) -> LoadF
 
 
 def _survives(damage: StateDamage, rules: Rules) -> bool:
-    """Whether the state is loaded anyway.
+    """Tell whether the state is loaded in spite of a damage.
 
     An odd end is ignored, but a checksum file next to it may be read. A bad snapshot is replaced by an older one and
     its logs where Spark repairs snapshots; for RocksDB that needs changelog checkpointing.
@@ -87,7 +87,7 @@ def _verifies(damage: StateDamage, checksum_check: ChecksumCheck) -> bool:
 
 
 def _replays_from_nothing(damage: StateDamage) -> bool:
-    """Whether the automatic repair of a snapshot ends with an empty state and the first log, which is not there."""
+    """Tell whether Spark's repair of a snapshot ends with an empty state and the first log, which is not there."""
     if damage.format_version != 1 or damage.all_logs:
         return False
     if damage.file_kind is StateFileKind.SNAPSHOT:

@@ -1,4 +1,4 @@
-"""What a notebook shows of each value that has something to show."""
+"""HTML that a notebook shows of ckpt's values."""
 
 from functools import singledispatch
 

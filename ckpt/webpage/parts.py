@@ -1,4 +1,4 @@
-"""What is shown of an inspection, as a page or as a part of one."""
+"""An inspection as HTML: as a whole page, or as a part of one."""
 
 import json
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def inspection_page(inspection: Inspection, besides: Sequence[dict[str, Any]] = 
 
 
 def inspection_part(value: Inspection) -> str:
-    """The same as a part of a page, with its style. Raises HtmlMissing."""
+    """Return an inspection as a part of a page, with its style. Raises HtmlMissing."""
     return filled("notebook.html", part="inspection", title=name_of(value), besides=(), **_inspection(value))
 
 
@@ -58,7 +58,8 @@ def _inspection(inspection: Inspection) -> dict[str, Any]:
         "facts": _facts(inspection),
         "forecasts": forecast_table(inspection.forecasts),
         "sources": [
-            (one.index, one.type, one.name or "", _offset(one.offset)) for one in inspection.sources[:_SOURCES]
+            (source.index, source.type, source.name or "", _offset(source.offset))
+            for source in inspection.sources[:_SOURCES]
         ],
         "more_sources": len(inspection.sources) - _SOURCES,
         "timeline": _timeline(inspection),
@@ -79,7 +80,7 @@ def _inspection(inspection: Inspection) -> dict[str, Any]:
 def _tone(inspection: Inspection) -> str:
     if inspection.checkpoint.kind is Kind.EMPTY:
         return "warning"
-    return str(max((one.severity for one in inspection.troubles), key=lambda one: one.rank, default="good"))
+    return str(max((rated.severity for rated in inspection.troubles), key=lambda rated: rated.rank, default="good"))
 
 
 def _facts(inspection: Inspection) -> list[tuple[str, str]]:
@@ -102,17 +103,18 @@ def _facts(inspection: Inspection) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """What one version does in one mode."""
-
     words: str
     tone: str
 
 
 def forecast_table(forecasts: tuple[Forecast, ...]) -> dict[str, Any]:
     """As the template takes it: a table: versions below one another, modes beside one another."""
-    modes = [mode for mode in Progress if any(one.progress is mode for one in forecasts)]
-    versions = [version for version in Spark if any(one.spark is version for one in forecasts)]
-    cells = {(one.spark, one.progress): _Cell(outcome_words(one), _outcome_tone(one)) for one in forecasts}
+    modes = [mode for mode in Progress if any(forecast.progress is mode for forecast in forecasts)]
+    versions = [version for version in Spark if any(forecast.spark is version for forecast in forecasts)]
+    cells = {
+        (forecast.spark, forecast.progress): _Cell(outcome_words(forecast), _outcome_tone(forecast))
+        for forecast in forecasts
+    }
     return {"modes": modes, "rows": [(version, [cells.get((version, mode)) for mode in modes]) for version in versions]}
 
 
@@ -128,8 +130,8 @@ def _timeline(inspection: Inspection) -> Timeline | None:
 
 def _store(store: Store, *, plot: bool) -> dict[str, Any]:
     """A store with its plots, if there is room for them."""
-    sizes = [(one.partition, one.bytes) for one in store.partitions]
-    lags = [(one.partition, one.replay_versions) for one in store.partitions]
+    sizes = [(partition.partition, partition.bytes) for partition in store.partitions]
+    lags = [(partition.partition, partition.replay_versions) for partition in store.partitions]
     charts = (
         of_partitions("Size by partition", sizes, size, "the largest"),
         of_partitions("Versions that a load replays, by partition", lags, lambda n: f"{n:,}", "the most"),
@@ -145,7 +147,9 @@ def _store(store: Store, *, plot: bool) -> dict[str, Any]:
 
 def _sizes(operators: tuple[Operator, ...]) -> list[tuple[str, int, float]]:
     """Each store with its bytes, and those as a part of the largest."""
-    stores = [(f"operator {one.id}, {store.name}", store.bytes) for one in operators for store in one.stores]
+    stores = [
+        (f"operator {operator.id}, {store.name}", store.bytes) for operator in operators for store in operator.stores
+    ]
     highest = max((count for _, count in stores), default=0) or 1
     return [(name, count, count / highest) for name, count in stores]
 
@@ -153,8 +157,8 @@ def _sizes(operators: tuple[Operator, ...]) -> list[tuple[str, int, float]]:
 def _grouped(findings: tuple[RatedFinding, ...]) -> list[dict[str, Any]]:
     """The findings, each diagnosis once with its places."""
     groups: dict[tuple[str, str], list[RatedFinding]] = {}
-    for one in findings:
-        groups.setdefault((one.finding.diagnosis.code, one.severity), []).append(one)
+    for rated in findings:
+        groups.setdefault((rated.finding.diagnosis.code, rated.severity), []).append(rated)
     return [{"first": same[0], "places": same[:_PLACES], "more": len(same) - _PLACES} for same in groups.values()]
 
 

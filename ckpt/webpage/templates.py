@@ -62,4 +62,4 @@ def _shown(value: Any) -> Any:
 def advice(text: str) -> list[tuple[bool, str]]:
     """The parts of a sentence: whether each is code, in backquotes, and its text."""
     parts = _QUOTED.split(masked(text))
-    return [(bool(place % 2), part) for place, part in enumerate(parts) if part]
+    return [(bool(index % 2), part) for index, part in enumerate(parts) if part]

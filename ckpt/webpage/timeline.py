@@ -35,15 +35,15 @@ class TimelineStep:
 
     @property
     def status(self) -> str:
-        """What is to be said of them."""
+        """Problems of the batches in words."""
         counts = (
             (self.uncommitted, "uncommitted"),
             (self.missing, "missing"),
             (self.unreadable, "unreadable"),
             (self.backwards, "with offsets that went back"),
         )
-        found = [f"{count:,} {word}" for count, word in counts if count]
-        return ", ".join(found) or "all committed"
+        parts = [f"{count:,} {word}" for count, word in counts if count]
+        return ", ".join(parts) or "all committed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +147,10 @@ def _statuses(steps: Sequence[TimelineStep]) -> Chart:
         bad = step.uncommitted or step.unreadable or step.backwards
         height, kind = (1.0, "bad") if bad else (0.6, "gap") if step.missing else (0.3, "plain")
         bars.append(Bar(height, f"{step.label}: {step.status}", kind))
-    said = Counter[str]()
+    totals = Counter[str]()
     for step in steps:
-        said.update(uncommitted=step.uncommitted, missing=step.missing, unreadable=step.unreadable)
-    counts = ", ".join(f"{count:,} {word}" for word, count in said.items() if count) or "all committed, none missing"
+        totals.update(uncommitted=step.uncommitted, missing=step.missing, unreadable=step.unreadable)
+    counts = ", ".join(f"{count:,} {word}" for word, count in totals.items() if count) or "all committed, none missing"
     batches = plural(sum(step.batches for step in steps), "batch")
     note = f"{batches}: {counts}. Low bars are committed, middle ones missing, high ones need a look."
     return Chart("Committed and missing", tuple(bars), "", str(steps[0].first), str(steps[-1].last), note)

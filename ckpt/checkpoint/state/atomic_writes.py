@@ -14,7 +14,7 @@ _LOGS = (StateFileKind.DELTA, StateFileKind.CHANGELOG)
 
 
 def written_there(listing: Listing, file: StateFile) -> bool:
-    """Whether a log has the time of its own batch, and more bytes than an end alone.
+    """Tell whether a log has the time of its own batch, and more bytes than an end alone.
 
     Times are in whole seconds in some stores: the time of the commit before has to be an earlier one.
     """

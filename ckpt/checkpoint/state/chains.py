@@ -1,4 +1,4 @@
-"""Which files a load of one version reads, and what it falls back to.
+"""Chains: the files that a load of one version reads, and those it falls back to.
 
 Format 1 (``HDFSBackedStateStoreProvider.loadMap``, ``RocksDB.loadWithoutCheckpointId``): the newest snapshot at or
 below the version, or nothing, and every delta or changelog after it. Format 2 (``RocksDB.loadWithCheckpointId``): the
@@ -22,7 +22,7 @@ class WantedVersion:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What leads to one version of a store: a snapshot, if there is one, and the logs after it, in reading order."""
+    """The files that lead to one version of a store, in reading order: a snapshot, if any, and the logs after it."""
 
     snapshot: FileId | None
     logs: tuple[FileId, ...]  # that are there, up to the first hole
@@ -32,7 +32,7 @@ class Chain:
 
     @property
     def complete(self) -> bool:
-        """Whether every file is there."""
+        """True if every file is there."""
         return self.hole is None and self.lost_snapshot is None
 
 

@@ -13,7 +13,7 @@ from ckpt.storage.base import Listing
 
 @dataclass(frozen=True, slots=True)
 class CollectedState:
-    """What the listing, the logs and the small files say, and what came of checking the files to be loaded."""
+    """Everything read for the state: listing, logs, small files, and the verdicts on the files to be loaded."""
 
     listing: Listing
     context: Context

@@ -1,4 +1,4 @@
-"""What the logs say that matters to state: the recorded settings, and the version that the next start loads."""
+"""The part of the logs that matters to state: recorded settings, and the version that the next start loads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _PROVIDERS = {
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What was read of the logs, for state."""
+    """The logs, as the judgement of state needs them."""
 
     conf: Mapping[str, str]  # recorded in the latest offsets: it wins over the session's
     latest: int | None  # the latest planned batch
@@ -43,7 +43,7 @@ class Context:
         return int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else None
 
     def target(self, store: StorePartition) -> WantedVersion | None:
-        """What is to be loaded of one store in one partition; None if nothing is, or if the logs do not say what."""
+        """Return the version that the next start loads of a partition; None for none, or if the logs do not say."""
         version = self.needed_version
         count = self.shuffle_partitions
         if version is None or (count is not None and store.partition >= count):

@@ -1,4 +1,4 @@
-"""What is wrong with the state that the next start loads."""
+"""Damage of the state that the next start loads."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +14,7 @@ _METADATA_GONE = "STDS_FAILED_TO_READ_OPERATOR_METADATA"
 
 
 def find_damages(collected: CollectedState, operators: tuple[Operator, ...]) -> Iterator[StateDamage]:
-    """What is wrong with the needed version, in the order in which Spark comes to it."""
+    """List the damages of the needed version, in the order in which Spark comes to them."""
     context = collected.context
     version = context.needed_version
     if version is None:

@@ -1,4 +1,4 @@
-"""What the small files in ``state/`` say of operators and stores: operator metadata and state schemas."""
+"""Operator metadata and state schemas: the small files in ``state/`` that describe operators and stores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from ckpt.storage.base import Listing, ReadRequest
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What was read of one operator."""
+    """Metadata and schemas of one operator, as far as they can be read."""
 
     metadata: OperatorMetadata | Unreadable | None
     schemas: Mapping[str, tuple[ColumnFamily, ...] | Unreadable]  # by store
 
     @property
     def known(self) -> OperatorMetadata | None:
-        """Its metadata, where that can be read."""
+        """The operator's metadata, where it can be read."""
         return None if isinstance(self.metadata, Unreadable) else self.metadata
 
     @property
@@ -50,11 +50,11 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
             if operator == folder.id:
                 data = contents[path]
                 of_stores[store] = parse_state_schema(path, data) if isinstance(data, bytes) else data
-        said: OperatorMetadata | Unreadable | None = None
+        parsed: OperatorMetadata | Unreadable | None = None
         if folder.id in metadata:
             data = contents[metadata[folder.id]]
-            said = parse_operator_metadata(metadata[folder.id], data) if isinstance(data, bytes) else data
-        descriptions[folder.id] = Description(said, of_stores)
+            parsed = parse_operator_metadata(metadata[folder.id], data) if isinstance(data, bytes) else data
+        descriptions[folder.id] = Description(parsed, of_stores)
     return descriptions
 
 

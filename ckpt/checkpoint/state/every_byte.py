@@ -1,4 +1,4 @@
-"""What it means for a store that every byte of its files was read: which versions are left, and what is damaged."""
+"""A store of which every byte was read: the versions that are left, and the damaged files."""
 
 from collections.abc import Iterator
 
@@ -52,7 +52,7 @@ def every_byte(collected: CollectedState, damages: tuple[StateDamage, ...]) -> E
 
 
 def _others(collected: CollectedState) -> Iterator[tuple[str, Verdict]]:
-    """What is wrong with files, whether the next start loads them or not."""
+    """List the damages of files, whether the next start loads them or not."""
     yield from ((path, verdict) for path, verdict in collected.seen.wrong.items() if collected.listing.info(path))
     for folder in collected.folders:
         for store in (store for places in folder.stores.values() for store in places.values()):
@@ -65,7 +65,7 @@ def _others(collected: CollectedState) -> Iterator[tuple[str, Verdict]]:
 
 
 def _ssts(collected: CollectedState, store: StorePartition, name: str) -> Iterator[tuple[str, Verdict]]:
-    """What is wrong with the SST files that a zip names."""
+    """List the damages of the SST files that a zip names."""
     recorded = collected.seen.snapshots.get(f"{store.folder}/{name}")
     if recorded is not None:
         yield from sst_verdicts(collected.listing, store, name, recorded, collected.seen)

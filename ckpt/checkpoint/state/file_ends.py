@@ -1,4 +1,4 @@
-"""Whether the files that a load reads are complete, judging by their last bytes.
+"""Judge by their last bytes whether the files that a load reads are complete.
 
 A complete LZ4 stream ends with its marker, a complete zip with its central directory. Only a file with another
 tail is read further, because Spark does not check the tail: what counts is whether the data is there.
@@ -29,7 +29,7 @@ _NO_ENTRIES = "NoSuchFileException"
 
 
 class Verdict(NamedTuple):
-    """What is wrong with a file."""
+    """The damage of one file."""
 
     kind: DamageKind
     detail: str
@@ -47,7 +47,7 @@ class Verified:
     reasons: Mapping[str, str] = field(default_factory=dict)  # why such a file is unknown
 
     def with_all(self, others: "Verified") -> "Verified":
-        """What is known of some files, and of others."""
+        """Return the verdicts on these files and on others together."""
         return Verified(
             {**self.wrong, **others.wrong},
             self.unknown | others.unknown,
@@ -62,7 +62,7 @@ NOTHING = Verified()
 
 @dataclass(slots=True)
 class _Verdicts:
-    """What was found out so far."""
+    """Verdicts collected so far."""
 
     wrong: dict[str, Verdict] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)

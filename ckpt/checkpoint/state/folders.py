@@ -23,7 +23,7 @@ _OF_ROCKSDB = (StateFileKind.CHANGELOG, StateFileKind.ZIP)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoreNames:
-    """What the names in a store's folder say; shared by the partitions that hold the same names."""
+    """The meaning of the names in a store's folder; shared by the partitions that hold the same names."""
 
     logs: Mapping[FileId, str]  # deltas or changelogs, and their names
     snapshots: Mapping[FileId, str]  # HDFS-backed snapshots or RocksDB zips
@@ -53,7 +53,7 @@ class StoreNames:
         object.__setattr__(self, "in_format_2", with_id * 2 > len(self.all))
 
     def without(self, bad: Collection[str]) -> "StoreNames":
-        """What is left when some files are not counted."""
+        """Return these names without some files."""
         logs = {file_id: name for file_id, name in self.logs.items() if name not in bad}
         snapshots = {file_id: name for file_id, name in self.snapshots.items() if name not in bad}
         return StoreNames(logs, snapshots, self.log_kind, self.snapshot_kind, self.checksums, self.strays)
@@ -102,12 +102,12 @@ class OperatorFolder:
 
 
 def numbered(names: Iterable[str]) -> list[int]:
-    """Those of the names that are plain numbers, sorted: operators, partitions, batches."""
+    """Return the names that are plain numbers, sorted: operators, partitions, batches."""
     return sorted(int(name) for name in names if _is_number(name))
 
 
 def _is_number(name: str) -> bool:
-    """Whether a name is a number as Spark writes it."""
+    """Tell whether a name is a number as Spark writes it."""
     return name.isascii() and name.isdecimal() and len(name) < 19 and (name[0] != "0" or name == "0")
 
 
@@ -172,7 +172,7 @@ def snapshots_astray(names: StoreNames) -> list[str]:
 
 
 def lies_elsewhere(schema_path: str, operator: int, uri: str) -> bool:
-    """Whether a schema file's absolute path, as operator metadata records it, is outside the checkpoint at ``uri``.
+    """Tell whether operator metadata records an absolute path of a schema file outside the checkpoint at ``uri``.
 
     False where that cannot be known. Spark writes ``file:`` paths without percent-encoding; users write both forms.
     """

@@ -47,7 +47,7 @@ def _of_partition(store: StorePartition, load: Load | None, oldest: int | None) 
 
 
 def _has_two(store: StorePartition, kind: StateFileKind) -> bool:
-    """Whether there are snapshots of two versions."""
+    """True if there are snapshots of two versions."""
     return store.names.snapshot_kind is kind and len({version for version, _ in store.names.snapshots}) > 1
 
 

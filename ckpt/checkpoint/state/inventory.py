@@ -110,7 +110,7 @@ def _expected_partitions(folder: OperatorFolder, description: Description, conte
 
 
 def _keeps_one_partition(description: Description) -> bool:
-    """Whether rows are not spread by key: a limit, an aggregation without keys, or unknown (Spark 2.x, 3.0)."""
+    """Tell whether rows are not spread by key: a limit, an aggregation without keys, or unknown (Spark 2.x, 3.0)."""
     if description.known is not None and description.known.name == OperatorName.LIMIT:
         return True
     if not description.schemas:
@@ -122,7 +122,7 @@ def _keeps_one_partition(description: Description) -> bool:
 
 
 def _has_no_key(schema: Json) -> bool:
-    """Whether a key schema has no fields, only the null of a limit, or only the start of a session window."""
+    """Tell whether a key schema has no fields, only the null of a limit, or only the start of a session window."""
     fields = schema.get("fields") if isinstance(schema, dict) else None
     if not isinstance(fields, list):
         return False
@@ -145,13 +145,15 @@ def _store(
     plain = next((family for family in families if family.name == DEFAULT_COLUMN_FAMILY), None)
     loaded = [(store, loads.get(store)) for _, store in sorted(stores.items())]
     names = {usable_names(collected, store, load) for store, load in loaded}
-    prefixes = [one.num_cols_prefix_key for one in metadata.stores if one.name == name] if metadata else []
+    prefixes = (
+        [described.num_cols_prefix_key for described in metadata.stores if described.name == name] if metadata else []
+    )
     everywhere = expected is None or all(partition in stores for partition in range(expected))
     return Store(
         name=name,
         partitions=tuple(_partition(listing, store, load) for store, load in loaded),
         expected_partitions=expected,
-        changelog=any(one.logs and one.log_kind is StateFileKind.CHANGELOG for one in names),
+        changelog=any(described.logs and described.log_kind is StateFileKind.CHANGELOG for described in names),
         readable_batches=_readable_batches(names, context) if everywhere else (),
         newest_snapshot_version=_newest_snapshot(names) if everywhere else None,
         newest_snapshots=_newest_snapshots(names),
@@ -164,7 +166,7 @@ def _store(
 
 
 def _column_families(families: tuple[ColumnFamily, ...]) -> tuple[ColumnFamily, ...]:
-    """Those that a store has by name; one that has only the default family has none."""
+    """Return the named column families; a store that has only the default one has none."""
     return () if [family.name for family in families] == [DEFAULT_COLUMN_FAMILY] else families
 
 

@@ -1,4 +1,4 @@
-"""What the next start loads, file by file, and what is wrong with it."""
+"""Judge the state that the next start loads, file by file."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -103,7 +103,7 @@ def _most_telling_first(chains: Mapping[StorePartition, Chain]) -> Iterator[Stat
 
 
 def _rescued(listing: Listing, loads: list[Load], codec: str, fully_read: Verified) -> Step[dict[StorePartition, bool]]:
-    """Those whose only problem is a snapshot that an older one and its logs can replace, and whether all are intact.
+    """Find loads whose only problem is a snapshot that an older one and its logs replace; True where all are intact.
 
     The others among them have every log, from the first one on.
     """
@@ -142,7 +142,7 @@ def _is_serious(damage: StateDamage) -> bool:
 
 
 def is_serious(kind: DamageKind, *, checksummed: bool) -> bool:
-    """Whether it is more than an odd end of a file without a checksum, or a snapshot that Spark 4.0 does not read."""
+    """False for an odd end of a file without a checksum, and for a snapshot that only Spark 4.0 does not read."""
     return kind not in _HARMLESS and (kind is not DamageKind.ODD_END or checksummed)
 
 
@@ -236,7 +236,6 @@ def _ids_in_names(store: StorePartition, target: WantedVersion) -> Iterator[Stat
 def _file_damages(
     store: StorePartition, target: WantedVersion, name: str, kind: StateFileKind, verified: Verified
 ) -> Iterator[StateDamage]:
-    """What is wrong with one file of the chain, or else with Spark's checksum of it."""
     verdict = verified.wrong.get(f"{store.folder}/{name}")
     if verdict is None and store.checksum_size(name) == 0:
         verdict = Verdict(DamageKind.ODD_END, f"the checksum file {name}{CHECKSUM} is empty")
@@ -252,7 +251,7 @@ def _sst_damages(
     recorded: RocksDBSnapshot,
     verified: Verified,
 ) -> Iterator[StateDamage]:
-    """What is wrong with the SST files that a zip names."""
+    """List the damages of the SST files that a zip names."""
     for name, verdict in sst_verdicts(listing, store, zip_name, recorded, verified):
         yield _damage(store, target, verdict, f"{SSTS}/{name}", StateFileKind.SST)
 
@@ -308,5 +307,5 @@ def _damage(
 
 
 def _has_changelogs(store: StorePartition) -> bool:
-    """Whether a RocksDB store has changelogs."""
+    """Tell whether a RocksDB store has changelogs."""
     return store.names.log_kind is StateFileKind.CHANGELOG and bool(store.names.logs)

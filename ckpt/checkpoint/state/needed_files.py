@@ -1,4 +1,4 @@
-"""Which files any batch needs whose state can be loaded: what is read when every byte is verified."""
+"""List the files that any loadable batch needs of the state, for a verification of every byte."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class NeededFile:
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """All of them, and what the ends of the zips already say."""
+    """The needed files of all stores, and the verdicts that the ends of the zips allow already."""
 
     files: tuple[NeededFile, ...]
     ends: Verified

@@ -19,7 +19,7 @@ def ranges_of(numbers: Iterable[int]) -> Ranges:
 
 
 def common(first_set: Ranges, second_set: Ranges) -> Ranges:
-    """What two sets have in common."""
+    """Return the numbers that are in both sets."""
     shared: list[tuple[int, int]] = []
     i = j = 0
     while i < len(first_set) and j < len(second_set):
@@ -39,6 +39,6 @@ def shifted(ranges: Ranges, by: int) -> Ranges:
 
 
 def within(ranges: Ranges, number: int) -> bool:
-    """Whether a number is in one of them."""
+    """Tell whether a number is in one of the ranges."""
     index = bisect_right(ranges, number, key=lambda span: span[0])
     return index > 0 and number <= ranges[index - 1][1]

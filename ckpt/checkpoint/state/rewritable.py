@@ -1,4 +1,4 @@
-"""Which state ckpt can write in another form: by another provider, in other partitions, in the other format."""
+"""Tell which state ckpt can write in another form: by another provider, in other partitions, in the other format."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What of a checkpoint no restart needs, judging by names and sizes.
+"""Space that no restart needs, judging by names and sizes.
 
 A query keeps the logs of its newest batches (``spark.sql.streaming.minBatchesToRetain``), and purges older ones after
 each batch. Old state goes by the maintenance thread, which a short run never reaches: so the logs show how far back
@@ -91,7 +91,7 @@ def _shown(path: str) -> str:
 
 
 def temporary_files(listing: Listing) -> list[str]:
-    """What interrupted writes left behind in the logs and the state; hidden checksum files go without saying."""
+    """Find files that interrupted writes left in the logs and the state; hidden checksum files go without saying."""
     paths = (
         f"{folder}/{shown_name(name)}"
         for folder, files in listing.folders.items()

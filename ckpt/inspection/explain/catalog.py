@@ -35,14 +35,14 @@ class KnownError:
 
     @property
     def phrases(self) -> tuple[Phrase, ...]:
-        """What to look for in a line: its classes, as Spark writes them in front of a message, and its words."""
+        """The marks of an error in a line: its classes, as Spark writes them in front of a message, and its words."""
         prefixes = [f"[{name}{end}" for name in self.classes for end in ("]", "." * ("." not in name)) if end]
         return tuple(map(Phrase, (*prefixes, *self.says)))
 
 
 @cache
 def catalog() -> tuple[KnownError, ...]:
-    """All of them, in the order of the file.
+    """Return all known errors, in the order of the file.
 
     >>> from ckpt.inspection.explain import catalog
     >>> catalog()[0].id, catalog()[0].codes
@@ -60,15 +60,15 @@ def versions_of(error_class: str) -> tuple[str, ...]:
 
 
 def _known(entry: dict[str, Any], words: dict[str, str]) -> KnownError:
-    given: dict[str, Any] = {"says": ()} | {
+    keys: dict[str, Any] = {"says": ()} | {
         key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
     }
     for name, text in words.items():
-        given["cure"] = given["cure"].replace(name, text)
-    unknown = given.keys() - {one.name for one in fields(KnownError)}
+        keys["cure"] = keys["cure"].replace(name, text)
+    unknown = keys.keys() - {field.name for field in fields(KnownError)}
     if unknown:
-        raise ValueError(f"catalog.toml: {given['id']} has the unknown key {min(unknown)}")
-    return KnownError(**given)
+        raise ValueError(f"catalog.toml: {keys['id']} has the unknown key {min(unknown)}")
+    return KnownError(**keys)
 
 
 def _beside(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether a text is about the checkpoint that was given with it: query, path and batch, where it names them."""
+"""Compare a text with the checkpoint that was given with it: query, path and batch, where the text names them."""
 
 import os
 import re
@@ -15,7 +15,7 @@ _BATCH = re.compile(r"\bbatch(?:Id| id)?[ =:]{1,3}(\d{1,18})\b|/(?:offsets|commi
 
 
 def contradictions(line: str, queries: Iterable[str], checkpoint: Checkpoint) -> Iterator[str]:
-    """What the text says of another query, checkpoint or batch than there is here: sentences without a full stop.
+    """List what the text says of another query, checkpoint or batch than this one: sentences without a full stop.
 
     Args:
         line: The line that says the error.
@@ -30,18 +30,18 @@ def contradictions(line: str, queries: Iterable[str], checkpoint: Checkpoint) ->
     folders = dict.fromkeys(_FOLDER.findall(line))
     if folders and not any(_same(folder, checkpoint.uri) for folder in folders):
         yield f"the text names {next(iter(folders))}, which is another path"
-    batches, here = {int(one or other) for one, other in _BATCH.findall(line)}, checkpoint.offsets.ids
+    batches, here = {int(number or other) for number, other in _BATCH.findall(line)}, checkpoint.offsets.ids
     if batches and here and not any(min(here) - 1 <= batch <= max(here) + 1 for batch in batches):
         yield f"the text names batch {min(batches)}, and offsets/ here has {span('batch', min(here), max(here))}"
 
 
-def _same(folder: str, given: str) -> bool:
-    """Whether two spellings may be of one place: one of them can have a host or a mount in front."""
-    one = _parts(folder)
-    spellings = (given, *map(os.path.abspath, (given, os.path.realpath(given)))) if ":" not in given else (given,)
-    return any(one[-len(other) :] == other[-len(one) :] for other in map(_parts, spellings) if other)
+def _same(folder: str, uri: str) -> bool:
+    """Tell whether two spellings may be of one folder: one of them can have a host or a mount in front."""
+    parts = _parts(folder)
+    spellings = (uri, *map(os.path.abspath, (uri, os.path.realpath(uri)))) if ":" not in uri else (uri,)
+    return any(parts[-len(other) :] == other[-len(parts) :] for other in map(_parts, spellings) if other)
 
 
-def _parts(place: str) -> list[str]:
+def _parts(path: str) -> list[str]:
     """A path, or a URI with its host, without its scheme."""
-    return [unquote(part) for part in _SCHEME.sub("", place).split("/") if part not in ("", ".")]
+    return [unquote(part) for part in _SCHEME.sub("", path).split("/") if part not in ("", ".")]

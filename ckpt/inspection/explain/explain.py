@@ -30,7 +30,7 @@ class ErrorMatch:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What is known of a text; without a match, what comes near it, which is no answer."""
+    """The known errors in a text; without a match, what comes near it, which is no answer."""
 
     matches: tuple[ErrorMatch, ...]  # the cause first
     seen: str  # the line that was taken for the error: what was thrown last, or the first line
@@ -64,20 +64,22 @@ def explain_error(text: str | BinaryIO, inspection: Inspection | None = None) ->
     hits = search.found()
     matches = tuple(_match(hit.error, hit.line, hit.times, inspection) for hit in hits)
     line = search.thrown[1] if search.thrown else search.first
-    seen = _shown(line)
-    near = () if matches else nearest(seen)
+    message = _shown(line)
+    near = () if matches else nearest(message)
     if inspection is None:
-        return Explanation(matches, seen, near, None)
+        return Explanation(matches, message, near, None)
     elsewhere = contradictions(hits[0].line if hits else line, search.queries, inspection.checkpoint)
-    return Explanation(matches, seen, near, inspection, tuple(map(masked, elsewhere)))
+    return Explanation(matches, message, near, inspection, tuple(map(masked, elsewhere)))
 
 
 def _match(error: KnownError, line: str, times: int, inspection: Inspection | None) -> ErrorMatch:
     if inspection is None:
         return ErrorMatch(error, _shown(line), times, error.cure, error.command, ())
-    place = quoted_path(inspection.checkpoint.uri.rstrip("/") or inspection.checkpoint.uri)
-    cure, command = (re.sub(r"\bCHECKPOINT\b", lambda _: place, text) for text in (error.cure, error.command or ""))
-    shown = tuple(one for one in inspection.findings if one.finding.diagnosis.code in error.codes)
+    checkpoint = quoted_path(inspection.checkpoint.uri.rstrip("/") or inspection.checkpoint.uri)
+    cure, command = (
+        re.sub(r"\bCHECKPOINT\b", lambda _: checkpoint, text) for text in (error.cure, error.command or "")
+    )
+    shown = tuple(rated for rated in inspection.findings if rated.finding.diagnosis.code in error.codes)
     return ErrorMatch(error, _shown(line), times, cure, command or None, shown)
 
 

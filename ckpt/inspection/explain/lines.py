@@ -130,7 +130,11 @@ def _of_json(record: dict[str, object]) -> tuple[Level | None, list[str]]:
             texts.append(f"{thrown}: {more.get('msg')}")
             match more.get("stacktrace"):
                 case list(frames):
-                    texts += (f"\tat {one.get('class')}.{one.get('method')}" for one in frames if isinstance(one, dict))
+                    texts += (
+                        f"\tat {frame.get('class')}.{frame.get('method')}"
+                        for frame in frames
+                        if isinstance(frame, dict)
+                    )
                 case str(frames):
                     texts.append(frames)
     lines = "\n".join(texts).split("\n")

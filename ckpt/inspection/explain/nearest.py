@@ -1,4 +1,4 @@
-"""What comes nearest to a line that no known error explains: shown only where much of a message is the same."""
+"""Known errors near to a line that none explains: shown only where much of a message is the same."""
 
 import re
 from collections import Counter
@@ -37,38 +37,40 @@ def nearest(line: str) -> tuple[NearError, ...]:
     >>> nearest("ERROR: relation does not exist")
     ()
     """
-    found = [*_of_the_class(line), *_of_the_words(line)]
-    first = {near.error.id: near for near in reversed(found)}
-    return tuple(near for near in found if first[near.error.id] is near)[:_SHOWN]
+    candidates = [*_of_the_class(line), *_of_the_words(line)]
+    first = {near.error.id: near for near in reversed(candidates)}
+    return tuple(near for near in candidates if first[near.error.id] is near)[:_SHOWN]
 
 
 def _of_the_class(line: str) -> Iterator[NearError]:
     """Only where few entries share the class: one of many sub classes says nothing of the others."""
     for name in dict.fromkeys(_CLASS.findall(line)):
-        same = [error for error in catalog() if any(one.partition(".")[0] == name for one in error.classes)]
+        same = [
+            error for error in catalog() if any(class_name.partition(".")[0] == name for class_name in error.classes)
+        ]
         if len(same) <= _SHOWN:
             yield from (NearError(error, f"the same error class {name}, another part of it") for error in same)
 
 
 def _of_the_words(line: str) -> Iterator[NearError]:
-    seen = _words(line)
-    found = []
+    line_words = _words(line)
+    ranked = []
     for error, text, words in _messages():
-        same = _in_order(words, seen)
+        same = _in_order(words, line_words)
         share = _weight(same) / _weight(words)
         if len(same) >= _FEWEST and share >= _SHARE:
-            found.append((share, NearError(error, f'{len(same)} of the {len(words)} words of "{text}"')))
-    yield from (near for _, near in sorted(found, key=lambda one: -one[0]))
+            ranked.append((share, NearError(error, f'{len(same)} of the {len(words)} words of "{text}"')))
+    yield from (near for _, near in sorted(ranked, key=lambda pair: -pair[0]))
 
 
-def _in_order(words: tuple[str, ...], seen: tuple[str, ...]) -> list[str]:
-    """Those words that are seen in the same order, not scattered over a long line, with what was thrown."""
-    missing = set(words) - set(seen)
+def _in_order(words: tuple[str, ...], line_words: tuple[str, ...]) -> list[str]:
+    """Return the words that stand in the line in the message's order, not scattered, together with the thrown class."""
+    missing = set(words) - set(line_words)
     if len(words) - len(missing) < _FEWEST or any(map(_THROWN.fullmatch, missing)):
         return []
-    blocks = SequenceMatcher(None, words, seen, autojunk=False).get_matching_blocks()[:-1]
+    blocks = SequenceMatcher(None, words, line_words, autojunk=False).get_matching_blocks()[:-1]
     length = blocks[-1].b + blocks[-1].size - blocks[0].b
-    return [] if length > _SCATTERED * len(words) else [one for at in blocks for one in words[at.a : at.a + at.size]]
+    return [] if length > _SCATTERED * len(words) else [word for at in blocks for word in words[at.a : at.a + at.size]]
 
 
 def _weight(words: Iterable[str]) -> float:
@@ -84,7 +86,7 @@ def _messages() -> tuple[tuple[KnownError, str, tuple[str, ...]], ...]:
     """Each message that can be resembled, long enough and not known by a path: entry, message, words."""
     texts = ((error, text) for error in catalog() for text in error.says if not _PATH.search(text))
     split = ((error, text, _words(_GAP.sub(" ", text))) for error, text in texts)
-    return tuple(one for one in split if len(one[2]) >= _FEWEST)
+    return tuple(message for message in split if len(message[2]) >= _FEWEST)
 
 
 @cache

@@ -19,20 +19,20 @@ class Phrase:
 
     @cached_property
     def anchor(self) -> str:
-        """Its longest run of fixed words: a line without it does not match."""
+        """The longest run of fixed words: a line without it does not match."""
         return max((run for part in self._parts for run in part.split(_NUMBER)), key=len)
 
     @cached_property
     def _patterns(self) -> list[re.Pattern[str]]:
         patterns = [r"-?\d+".join(map(re.escape, part.split(_NUMBER))) for part in self._parts]
-        return [re.compile(one + r"\s*$" * (self._ends and one is patterns[-1])) for one in patterns]
+        return [re.compile(pattern + r"\s*$" * (self._ends and pattern is patterns[-1])) for pattern in patterns]
 
     def is_in(self, line: str) -> bool:
-        """Whether its parts are in the line, in their order: the first place of each is enough, as gaps are free."""
+        """Tell whether the line has all parts in their order: the first place of each is enough, as gaps are free."""
         at = 0
         for pattern in self._patterns:
-            found = pattern.search(line, at)
-            if found is None:
+            match = pattern.search(line, at)
+            if match is None:
                 return False
-            at = found.end()
+            at = match.end()
         return True

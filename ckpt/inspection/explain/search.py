@@ -71,7 +71,7 @@ class Search:
         text = "\n".join(lines)
         wanted = [(error, phrase) for error, phrase in _phrases() if phrase.anchor in text]
         anchors = re.compile("|".join(sorted({re.escape(phrase.anchor) for _, phrase in wanted}))) if wanted else None
-        self.first = self.first or next((found for line in lines if (found := line.lstrip())), "")
+        self.first = self.first or next((text for line in lines if (text := line.lstrip())), "")
         if anchors is None and _NOTED.search(text) is None:
             return
         for line in lines:
@@ -86,7 +86,7 @@ class Search:
                 self._line(line, anchors, wanted)
 
     def found(self) -> list[Hit]:
-        """What is known in the text, the cause first."""
+        """Find the known errors in a text, the cause first."""
         self._close()
         return sorted(self.hits.values(), key=lambda hit: hit.key)
 
@@ -123,27 +123,27 @@ class Search:
         self._level, self._depth, self._ended = level, 0, False
 
     def _frame(self, line: str) -> None:
-        for one in list(self._pending):
-            one.stack = True
-            if not one.error.frames or any(frame in line for frame in one.error.frames):
-                self._keep(one)
-                self._pending.remove(one)
+        for pending in list(self._pending):
+            pending.stack = True
+            if not pending.error.frames or any(frame in line for frame in pending.error.frames):
+                self._keep(pending)
+                self._pending.remove(pending)
 
     def _close(self) -> None:
         """No more of the stack comes: what needs a frame of it has it by now, or had no stack."""
-        for one in self._pending:
-            if not one.error.frames or (one.error.bare and not one.stack):
-                self._keep(one)
+        for pending in self._pending:
+            if not pending.error.frames or (pending.error.bare and not pending.stack):
+                self._keep(pending)
         self._pending.clear()
 
-    def _keep(self, one: _Pending) -> None:
-        known = self.hits.get(one.error.id)
+    def _keep(self, pending: _Pending) -> None:
+        known = self.hits.get(pending.error.id)
         if known is None:
-            self.hits[one.error.id] = Hit(one.error, one.key, one.line)
+            self.hits[pending.error.id] = Hit(pending.error, pending.key, pending.line)
             return
         known.times += 1
-        if one.key < known.key:
-            known.key, known.line = one.key, one.line
+        if pending.key < known.key:
+            known.key, known.line = pending.key, pending.line
 
 
 @cache

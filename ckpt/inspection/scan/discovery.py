@@ -17,7 +17,7 @@ _AT_ONCE = 32  # folders of a remote root that are listed side by side
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """What is below a root; paths are relative to it, ``""`` is the root itself."""
+    """The folders below a root; paths are relative to it, ``""`` is the root itself."""
 
     checkpoints: tuple[str, ...]  # sorted
     unlisted: tuple[tuple[str, str], ...] = ()  # folders that could not be listed, and why
@@ -43,11 +43,12 @@ class _Search:
         return None
 
     def is_checkpoint(self, folder: str, level: Folder) -> bool:
-        """Whether a start finds something there; without logs and metadata, state or sources with numbered folders."""
+        """Tell whether a start finds something: logs, metadata, or state or sources with numbered folders."""
         if METADATA in level.files or not level.folders.isdisjoint((OFFSETS, COMMITS)):
             return True
         left = sorted(level.folders & {STATE, SOURCES})
-        return any(one is not None and numbered(one.folders) for one in (self.list(_join(folder, n)) for n in left))
+        inside = (self.list(_join(folder, name)) for name in left)
+        return any(below is not None and numbered(below.folders) for below in inside)
 
 
 def discover(root: Root, depth: int | None = None) -> Discovered:
@@ -64,9 +65,9 @@ def discover(root: Root, depth: int | None = None) -> Discovered:
             look = map if root.local else pool.map
             listed = list(look(search.list, [folder for folder, _ in level]))
             deeper: list[tuple[str, bool]] = []
-            for (folder, linked), found in zip(level, listed, strict=True):
-                if found is not None:
-                    deeper += _visit(search, folder, found, linked=linked)
+            for (folder, linked), folders in zip(level, listed, strict=True):
+                if folders is not None:
+                    deeper += _visit(search, folder, folders, linked=linked)
             below += 1
             level = deeper if depth is None or below <= depth else []
     return Discovered(tuple(sorted(search.checkpoints)), tuple(sorted(search.unlisted)))
@@ -74,18 +75,18 @@ def discover(root: Root, depth: int | None = None) -> Discovered:
 
 def _visit(search: _Search, folder: str, level: Folder, *, linked: bool) -> Sequence[tuple[str, bool]]:
     """Note a checkpoint; the folders to be looked at next, and whether they are links."""
-    found = search.is_checkpoint(folder, level)
-    if found:
+    is_checkpoint = search.is_checkpoint(folder, level)
+    if is_checkpoint:
         search.checkpoints.append(folder)
     if linked:
         return ()
-    return [(_join(folder, name), name in level.links) for name in _worth_a_look(level, found=found)]
+    return [(_join(folder, name), name in level.links) for name in _worth_a_look(level, is_checkpoint=is_checkpoint)]
 
 
-def _worth_a_look(level: Folder, *, found: bool) -> Iterator[str]:
+def _worth_a_look(level: Folder, *, is_checkpoint: bool) -> Iterator[str]:
     table = not level.folders.isdisjoint(_TABLES)
     for name in sorted(level.folders):
-        if not (name in _NEVER or (found and name in _PARTS) or (table and "=" in name)):
+        if not (name in _NEVER or (is_checkpoint and name in _PARTS) or (table and "=" in name)):
             yield name
 
 

@@ -37,7 +37,7 @@ class WorstFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedCheckpoint:
-    """What a scan says of one checkpoint. With an ``error`` it could not be looked at, and the rest is unknown."""
+    """One checkpoint in a scan. With an ``error`` it could not be looked at, and the rest is unknown."""
 
     path: str  # as ``ckpt inspect`` takes it
     name: str  # its last folders
@@ -75,7 +75,7 @@ class ScannedCheckpoint:
         return worst(Severity(name) for name, count in self.findings.items() if count)
 
     def fails(self, least: Severity) -> bool:
-        """Whether something as bad as ``least``, or worse, was found."""
+        """Tell whether the worst finding is as bad as ``least``, or worse."""
         return self.severity is not None and self.severity.rank >= least.rank
 
     def to_json(self) -> bytes:
@@ -85,14 +85,14 @@ class ScannedCheckpoint:
     @staticmethod
     def from_json(data: bytes) -> "ScannedCheckpoint":
         """From another process."""
-        given: dict[str, Any] = json.loads(data)
+        keys: dict[str, Any] = json.loads(data)
         return ScannedCheckpoint(
             **{
-                **given,
-                "outcome": given["outcome"] and Outcome(given["outcome"]),
-                "kind": given["kind"] and Kind(given["kind"]),
-                "codes": tuple(given["codes"]),
-                "worst": given["worst"] and WorstFinding(**given["worst"]),
+                **keys,
+                "outcome": keys["outcome"] and Outcome(keys["outcome"]),
+                "kind": keys["kind"] and Kind(keys["kind"]),
+                "codes": tuple(keys["codes"]),
+                "worst": keys["worst"] and WorstFinding(**keys["worst"]),
             }
         )
 
@@ -133,7 +133,7 @@ def unreadable(path: str, error: str) -> ScannedCheckpoint:
 
 
 def short_name(path: str) -> str:
-    """What people call a checkpoint: its last folder, with those above it that a name for all checkpoints needs."""
+    """Return a checkpoint's short name: its last folder, with those above it that a name for all checkpoints needs."""
     parts = [part for part in path.partition("?")[0].split("/") if part]
     last = len(parts) - 1
     while last > 0 and parts[last].strip("_.").lower() in ("checkpoint", "checkpoints", "ckpt"):
@@ -143,17 +143,17 @@ def short_name(path: str) -> str:
 
 def _positions(inspection: Inspection) -> dict[str, dict[str, int]]:
     """Where a start continues in each partition that is there now; of two sources with one partition the earlier."""
-    found: dict[str, dict[str, int]] = {}
+    positions: dict[str, dict[str, int]] = {}
     views = sources(inspection.checkpoint)
-    for live in (one.live for one in inspection.live):
+    for live in (outlook.live for outlook in inspection.live):
         end = views[live.index].record
         if not isinstance(live.answer, KafkaNow) or not isinstance(end, KafkaOffset):
             continue
         for (topic, partition), offset in end.partitions.items():
             if (topic, partition) in live.answer.partitions:
-                own = found.setdefault(topic, {})
+                own = positions.setdefault(topic, {})
                 own[str(partition)] = min(offset, own.get(str(partition), offset))
-    return found
+    return positions
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
@@ -177,7 +177,7 @@ def _latest_ms(inspection: Inspection) -> int | None:
 
 def _replay(operators: tuple[Operator, ...]) -> dict[str, Any]:
     partitions = [partition for store in _stores(operators) for partition in store.partitions]
-    replayed = [one.replay_versions for one in partitions if one.replay_versions is not None]
+    replayed = [partition.replay_versions for partition in partitions if partition.replay_versions is not None]
     growth = [store.growth for store in _stores(operators) if store.growth is not None]
     return {
         "snapshot_lag": max(replayed, default=None),
@@ -190,5 +190,5 @@ def _worst(inspection: Inspection) -> WorstFinding | None:
     if not inspection.troubles:
         return None
     rated = inspection.troubles[0]
-    found = rated.finding
-    return WorstFinding(found.diagnosis.code, found.diagnosis.name, found.path, found.detail, rated.remedy)
+    finding = rated.finding
+    return WorstFinding(finding.diagnosis.code, finding.diagnosis.name, finding.path, finding.detail, rated.remedy)

@@ -40,16 +40,16 @@ class Scan:
     @property
     def problems(self) -> tuple[str, ...]:
         """Of roots that could not be listed, and of those without a checkpoint."""
-        said = (root.error or f"{root.uri}: there is no checkpoint here" for root in self.roots if not root.checkpoints)
-        return tuple(said)
+        roots = (root for root in self.roots if not root.checkpoints)
+        return tuple(root.error or f"{root.uri}: there is no checkpoint here" for root in roots)
 
     def fails(self, least: Severity = Severity.WARNING) -> bool:
-        """Whether something as bad as ``least``, or worse, was found."""
-        return any(one.fails(least) for one in self.checkpoints)
+        """Tell whether some finding is as bad as ``least``, or worse."""
+        return any(checkpoint.fails(least) for checkpoint in self.checkpoints)
 
-    def age_ms(self, one: ScannedCheckpoint) -> int | None:
+    def age_ms(self, checkpoint: ScannedCheckpoint) -> int | None:
         """How old the latest batch of a checkpoint was when the scan ended, in ms."""
-        return None if one.latest_ms is None else max(self.ended_ms - one.latest_ms, 0)
+        return None if checkpoint.latest_ms is None else max(self.ended_ms - checkpoint.latest_ms, 0)
 
 
 def scan(
@@ -94,26 +94,26 @@ def scan(
     settings = librdkafka(kafka_options) if kafka_options else None
     if group_prefix is not None and settings is None:
         raise UsageError("`group_prefix` needs the options of Kafka")
-    began, given = _now_ms(), storage_options or {}
-    found = _find([roots] if isinstance(roots, str) else roots, given, depth)
-    rows = {one.path: one for one in found.unlisted}
-    done, total = 0, sum(map(len, found.checkpoints.values()))
-    for uri, paths in found.checkpoints.items():
-        for one in look(uri, given, paths, jobs or os.cpu_count() or 1, changed_since_ms, kafka_options):
+    began, options = _now_ms(), storage_options or {}
+    below = _find([roots] if isinstance(roots, str) else roots, options, depth)
+    rows = {row.path: row for row in below.unlisted}
+    done, total = 0, sum(map(len, below.checkpoints.values()))
+    for uri, paths in below.checkpoints.items():
+        for row in look(uri, options, paths, jobs or os.cpu_count() or 1, changed_since_ms, kafka_options):
             done += 1
             if watcher is not None:
                 watcher(done, total)
-            if one is not None:
-                rows[one.path] = one
-    told = rows.values() if group_prefix is None or settings is None else _committed(group_prefix, settings, rows)
-    return Scan(tuple(found.roots), tuple(sorted(told, key=_worst_first)), began, _now_ms())
+            if row is not None:
+                rows[row.path] = row
+    result = rows.values() if group_prefix is None or settings is None else _committed(group_prefix, settings, rows)
+    return Scan(tuple(below.roots), tuple(sorted(result, key=_worst_first)), began, _now_ms())
 
 
 def _committed(
     prefix: str, settings: Mapping[str, str], rows: Mapping[str, ScannedCheckpoint]
 ) -> Iterator[ScannedCheckpoint]:
     """The lines, with what came of committing the positions of each to a group of its own."""
-    groups = {path: f"{prefix}{one.name}" for path, one in rows.items() if one.positions}
+    groups = {path: f"{prefix}{row.name}" for path, row in rows.items() if row.positions}
     twice = {group for group, count in Counter(groups.values()).items() if count > 1}
     positions = {
         group: {(topic, int(part)): at for topic, parts in rows[path].positions.items() for part, at in parts.items()}
@@ -126,15 +126,15 @@ def _committed(
         refused |= commit(settings, positions) if positions else {}
     except SourceError as error:
         refused |= dict.fromkeys(positions, str(error))
-    for path, one in rows.items():
+    for path, row in rows.items():
         group = groups.get(path)
         why = refused.get(group) if group else None
-        yield replace(one, group=None if why else group, group_error=why)
+        yield replace(row, group=None if why else group, group_error=why)
 
 
 @dataclass(slots=True)
 class _Found:
-    """What is below all roots."""
+    """The checkpoints below all roots."""
 
     roots: list[ScannedRoot] = field(default_factory=list)
     checkpoints: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by root, relative to it
@@ -142,24 +142,24 @@ class _Found:
 
 
 def _find(roots: Iterable[str], options: Mapping[str, str], depth: int | None) -> _Found:
-    found = _Found()
+    collected = _Found()
     for uri in dict.fromkeys(roots):
         try:
             storage = open_storage(uri, options)
             below = discover(storage, depth)
         except CkptError as error:
-            found.roots.append(ScannedRoot(uri, error=str(error)))
+            collected.roots.append(ScannedRoot(uri, error=str(error)))
             continue
-        found.roots.append(ScannedRoot(uri, len(below.checkpoints)))
-        found.checkpoints[uri] = below.checkpoints
-        found.unlisted += [unreadable(storage.below(path).uri, why) for path, why in below.unlisted]
-    return found
+        collected.roots.append(ScannedRoot(uri, len(below.checkpoints)))
+        collected.checkpoints[uri] = below.checkpoints
+        collected.unlisted += [unreadable(storage.below(path).uri, why) for path, why in below.unlisted]
+    return collected
 
 
-def _worst_first(one: ScannedCheckpoint) -> tuple[int, bool, bool, str]:
-    rank = -1 if one.severity is None else one.severity.rank
-    runs = one.outcome is not None and one.outcome.runs
-    return -rank, one.error is None, runs, one.path
+def _worst_first(row: ScannedCheckpoint) -> tuple[int, bool, bool, str]:
+    rank = -1 if row.severity is None else row.severity.rank
+    runs = row.outcome is not None and row.outcome.runs
+    return -rank, row.error is None, runs, row.path
 
 
 def _now_ms() -> int:

@@ -33,16 +33,16 @@ def look(
 
     ``reader`` are options for every Kafka source: without them no source is asked.
     """
-    place = {"uri": uri, "options": dict(options), "since_ms": since_ms, "reader": reader and dict(reader)}
+    root = {"uri": uri, "options": dict(options), "since_ms": since_ms, "reader": reader and dict(reader)}
     count = min(jobs, len(paths) // _WORTH_A_PROCESS) if can_share(uri) else 1
     size = 1 if open_storage(uri, options).local else _AT_ONCE
     tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
-    for _, answer in Processes(count).run(looker, place, tasks):
+    for _, answer in Processes(count).run(looker, root, tasks):
         yield None if answer == UNCHANGED else ScannedCheckpoint.from_json(answer)
 
 
 def looker(place: Any) -> Callable[[Sequence[str]], Iterator[bytes]]:
-    """What a process does with some checkpoints of a root: the line of each, as JSON."""
+    """Inspect some checkpoints of a root in a process of its own: the line of each, as JSON."""
     root = open_storage(place["uri"], place["options"])
     line = partial(_line, root, since_ms=place["since_ms"], reader=place["reader"])
 
@@ -81,7 +81,7 @@ def _look(checkpoint: Checkpoint, reader: Mapping[str, str] | None) -> ScannedCh
 
 
 def _changed(storage: Root, since_ms: int) -> bool:
-    """Whether a batch was planned or committed since then, judging by the times of files; unknown is yes."""
+    """Tell whether a batch was planned or committed since then, judging by the times of files; unknown is yes."""
     newest: list[int | None] = []
     for folder in (OFFSETS, COMMITS):
         try:

@@ -1,4 +1,4 @@
-"""What a user may write into ``Processor.update``, for each kind of operator: shown, never run."""
+"""Examples for ``Processor.update``, for each kind of operator: shown, never run."""
 
 from collections.abc import Iterator
 from textwrap import indent
@@ -62,7 +62,7 @@ _PANDAS = {
 
 
 def _as_rows(text: str) -> str:
-    """The same for the API whose rows are ``Row``."""
+    """Return the example for the API whose rows are ``Row``."""
     for old, new in (
         ("sum(len(frame) for frame in rows)", "sum(1 for _ in rows)"),
         ("pd.DataFrame([(*key, count)])", "Row(user=key[0], count=count)"),

@@ -60,7 +60,7 @@ def filled_in(plan: TransformPlan) -> str:
 
 
 def constants(plan: TransformPlan) -> Iterator[str]:
-    """The same, empty."""
+    """Return a folding without functions."""
     if not plan.folds:
         return
     yield "# What each aggregate of the old query was of: a column of prepare(), or SQL of its columns."
@@ -90,7 +90,7 @@ def types(plan: TransformPlan) -> Iterator[str]:
 
 
 def imports(plan: TransformPlan) -> Iterator[str]:
-    """What the functions need, but for datetime."""
+    """The imports that the functions need, but for datetime."""
     needed = _functions(plan)
     if aggregates.fold_decimals in needed:
         yield "from decimal import Context, Decimal"
@@ -99,7 +99,7 @@ def imports(plan: TransformPlan) -> Iterator[str]:
 
 
 def compares(plan: TransformPlan) -> bool:
-    """Whether the functions need datetime."""
+    """True if the functions need datetime."""
     return aggregates.ordered in _functions(plan)
 
 

@@ -13,7 +13,7 @@ _FROM_PATH = (SourceType.DELTA, SourceType.FILE)
 
 
 def constants(start: SourceStart, beside: Callable[[str], str]) -> Iterator[str]:
-    """What is to be filled in of one source; ``beside`` spells a path beside the file as code."""
+    """The gaps to fill in for one source; ``beside`` spells a path beside the file as code."""
     index, kind = start.view.index, start.view.type
     name = f" {plain(start.view.name)}" if start.view.name else ""
     yield ""

@@ -1,4 +1,4 @@
-"""What can be said about a checkpoint: each diagnosis is declared here once, and nowhere else.
+"""Diagnoses: everything that can be said about a checkpoint is declared here once, and nowhere else.
 
 Codes, names, severities, exit status, JSON and ``docs/findings.md`` all derive from these declarations. A code is never
 reused. In ``meaning`` and ``remedy``, ``{checkpoint}`` is the path that was inspected, ``{path}`` the place of the
@@ -11,10 +11,10 @@ from ckpt.restart.findings import Diagnosis
 
 def all_diagnoses() -> tuple[Diagnosis, ...]:
     """Every diagnosis, in the order of its code."""
-    found = [
+    diagnoses = [
         value
         for room in (logs, state, others, sinks, sources, starting)
         for value in vars(room).values()
         if isinstance(value, Diagnosis)
     ]
-    return tuple(sorted(found, key=lambda diagnosis: diagnosis.code))
+    return tuple(sorted(diagnoses, key=lambda diagnosis: diagnosis.code))

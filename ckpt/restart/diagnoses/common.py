@@ -1,4 +1,4 @@
-"""What several diagnoses say."""
+"""Words that several diagnoses share."""
 
 from ckpt.restart.findings import Severity
 from ckpt.restart.sinks import REMEMBERING
