@@ -137,12 +137,12 @@ def masked_json(document: str) -> str:
     return _STRING.sub(_masked_string, document) if _HINT.search(document) else document
 
 
-def _masked_string(found: re.Match[str]) -> str:
-    if _HINT.search(found[0]) is None:
-        return found[0]
-    text = json.loads(found[0])
+def _masked_string(match: re.Match[str]) -> str:
+    if _HINT.search(match[0]) is None:
+        return match[0]
+    text = json.loads(match[0])
     safe = masked(text)
-    return found[0] if safe == text else json.dumps(safe)
+    return match[0] if safe == text else json.dumps(safe)
 
 
 def _is_secret(name: str) -> bool:

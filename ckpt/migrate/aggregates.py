@@ -162,8 +162,8 @@ def _itself(kind: str) -> Sequence[str]:
 
 def _shorter(kind: str) -> Sequence[str]:
     """A sum of decimals has ten digits more than its input (``Sum.resultType``), and 38 at most."""
-    found = re.fullmatch(_DECIMAL, kind)
-    digits, scale = (int(found[1]), found[2]) if found else (0, "0")
+    match = re.fullmatch(_DECIMAL, kind)
+    digits, scale = (int(match[1]), match[2]) if match else (0, "0")
     return tuple(f"decimal({length - 10},{scale})" for length in range(digits, 49 if digits == 38 else digits + 1))
 
 
@@ -235,30 +235,30 @@ def aggregates_of(initial: InitialPlan) -> tuple[KeptAggregate, ...]:
     fields = fields_of(type_at(initial.readings[0].unit.schema, (1,))) or []
     never = [isinstance(field, dict) and field.get("nullable") is False for field in fields]
     columns = [column for column in initial.shape.state if column.holds is Holds.BUFFER]
-    said = any(never)
-    described = [_described(column, never, said=said) for column in columns]
+    null_is_recorded = any(never)
+    described = [_described(column, never, null_is_recorded=null_is_recorded) for column in columns]
     names = Names(key.name for key in initial.shape.keys)
-    found, at = [], 0
+    kept, at = [], 0
     while at < len(columns):
-        aggregate = next((one for one in TABLE if _matches(one, described, at)), _UNKNOWN)
+        aggregate = next((candidate for candidate in TABLE if _matches(candidate, described, at)), _UNKNOWN)
         own = columns[at : at + len(aggregate.buffers)]
-        found.append(KeptAggregate(aggregate, names.free((aggregate.name or own[0].name,)), tuple(own)))
+        kept.append(KeptAggregate(aggregate, names.free((aggregate.name or own[0].name,)), tuple(own)))
         at += len(own)
-    return tuple(found)
+    return tuple(kept)
 
 
 def _matches(aggregate: Aggregate, described: Sequence[tuple[str, str]], at: int) -> bool:
     """Names as Spark has them, before any was made unique; a leaf of a struct is no buffer."""
-    found = described[at : at + len(aggregate.buffers)]
-    return len(found) == len(aggregate.buffers) and all(
+    own = described[at : at + len(aggregate.buffers)]
+    return len(own) == len(aggregate.buffers) and all(
         name == wanted and re.fullmatch(kinds, kind)
-        for (name, kind), (wanted, kinds) in zip(found, aggregate.buffers, strict=True)
+        for (name, kind), (wanted, kinds) in zip(own, aggregate.buffers, strict=True)
     )
 
 
-def _described(column: InitialColumn, never: Sequence[bool], *, said: bool) -> tuple[str, str]:
+def _described(column: InitialColumn, never: Sequence[bool], *, null_is_recorded: bool) -> tuple[str, str]:
     """Return name and type; a count is never NULL, unlike that of an average, but Spark 4.3 records no such thing."""
     if len(column.path) != 2 or not isinstance(column.type, str):
         return "", ""
-    nullable = _NEVER if never[column.places[1]] else _UNSAID * (not said)
+    nullable = _NEVER if never[column.places[1]] else _UNSAID * (not null_is_recorded)
     return column.path[1], f"{column.type}{nullable if column.path[1] == 'count' else ''}"

@@ -75,9 +75,9 @@ class ChangelogSwitch:
     @property
     def since(self) -> int | None:
         """The version from which on every partition is written as wanted; None where one is not."""
-        found = [one.since for one in self.written]
-        known = [version for version in found if version is not None]
-        return max(known) if known and len(known) == len(found) else None
+        versions = [part.since for part in self.written]
+        known = [version for version in versions if version is not None]
+        return max(known) if known and len(known) == len(versions) else None
 
 
 def switch_changelog(
@@ -99,62 +99,64 @@ def switch_changelog(
     ('ready', ['true'])
 
     """
-    found = inspect(open_checkpoint(uri, storage_options))
-    state = found.checkpoint.state
-    refused = _refusal(found, state, verify=verify)
+    inspection = inspect(open_checkpoint(uri, storage_options))
+    state = inspection.checkpoint.state
+    refused = _refusal(inspection, state, verify=verify)
     if refused is not None:
-        return ChangelogSwitch(found, to, SwitchOutcome.REFUSED, refused=refused)
+        return ChangelogSwitch(inspection, to, SwitchOutcome.REFUSED, refused=refused)
     if state is None:
-        return ChangelogSwitch(found, to, SwitchOutcome.NOTHING)
-    parts = tuple(written(found.checkpoint.listing, changelog=to is Changelog.ON))
+        return ChangelogSwitch(inspection, to, SwitchOutcome.NOTHING)
+    parts = tuple(written(inspection.checkpoint.listing, changelog=to is Changelog.ON))
     outcome = _verified(parts) if verify else _possible(parts)
     if not verify:
-        return ChangelogSwitch(found, to, outcome, parts, warnings=tuple(_warnings(found, state, to, outcome)))
-    committed = found.checkpoint.commits.ids if outcome is SwitchOutcome.SWITCHED else ()
-    ways = two_ways(found.checkpoint.listing, parts, committed, changelog=to is Changelog.ON)
-    return ChangelogSwitch(found, to, outcome, parts, ways=tuple(ways) if committed else ())
+        return ChangelogSwitch(
+            inspection, to, outcome, parts, warnings=tuple(_warnings(inspection, state, to, outcome))
+        )
+    committed = inspection.checkpoint.commits.ids if outcome is SwitchOutcome.SWITCHED else ()
+    ways = two_ways(inspection.checkpoint.listing, parts, committed, changelog=to is Changelog.ON)
+    return ChangelogSwitch(inspection, to, outcome, parts, ways=tuple(ways) if committed else ())
 
 
-def _refusal(found: Inspection, state: StateInventory | None, *, verify: bool) -> str | None:
+def _refusal(inspection: Inspection, state: StateInventory | None, *, verify: bool) -> str | None:
     """Why the switch cannot be made, or cannot be looked at."""
-    if found.checkpoint.kind is Kind.EMPTY:
+    if inspection.checkpoint.kind is Kind.EMPTY:
         return "nothing was planned here yet: set it when the query starts for the first time"
     if state is None:
-        return "the files do not say whether the query keeps state" if found.checkpoint.stateful is None else None
+        return "the files do not say whether the query keeps state" if inspection.checkpoint.stateful is None else None
     if state.provider is Provider.HDFS:
         writes = "ckpt rewrite --provider rocksdb writes it with the same state, and the same query continues on it"
-        way = writes if is_rewritable(found.checkpoint, ToProvider.ROCKSDB) else "see ckpt migrate provider"
+        way = writes if is_rewritable(inspection.checkpoint, ToProvider.ROCKSDB) else "see ckpt migrate provider"
         return (
             "the state is HDFS-backed, and only RocksDB has changelog checkpointing. Spark keeps the provider that "
             f"the checkpoint records, whatever the session says, so RocksDB needs a new checkpoint: {way}"
         )
     if state.provider is Provider.UNKNOWN:
         return "neither the logs nor the files say which state store provider wrote the state"
-    starts = [f for f in found.counted if f.progress is Progress.SYNC]
+    starts = [f for f in inspection.counted if f.progress is Progress.SYNC]
     if not verify and not any(f.outcome.runs for f in starts):
-        verdict = found.verdict[:1].lower() + found.verdict[1:]
+        verdict = inspection.verdict[:1].lower() + inspection.verdict[1:]
         return f"as it is, the query {verdict}: fix that first"
     return None
 
 
 def _possible(parts: tuple[Written, ...]) -> SwitchOutcome:
-    return SwitchOutcome.ALREADY if parts and all(one.since is not None for one in parts) else SwitchOutcome.READY
+    return SwitchOutcome.ALREADY if parts and all(part.since is not None for part in parts) else SwitchOutcome.READY
 
 
 def _verified(parts: tuple[Written, ...]) -> SwitchOutcome:
-    took = sum(one.since is not None for one in parts)
+    took = sum(part.since is not None for part in parts)
     if not took:
         return SwitchOutcome.NOT_YET
     return SwitchOutcome.SWITCHED if took == len(parts) else SwitchOutcome.PARTLY
 
 
-def _warnings(found: Inspection, state: StateInventory, to: Changelog, outcome: SwitchOutcome) -> Iterator[str]:
+def _warnings(inspection: Inspection, state: StateInventory, to: Changelog, outcome: SwitchOutcome) -> Iterator[str]:
     """List the warnings before a switch."""
-    checkpoint = found.checkpoint
-    failing = sorted({f.spark for f in found.counted if f.progress is Progress.SYNC and not f.outcome.runs})
+    checkpoint = inspection.checkpoint
+    failing = sorted({f.spark for f in inspection.counted if f.progress is Progress.SYNC and not f.outcome.runs})
     if failing:
         yield f"Spark {', '.join(failing)} will not start here, with or without the switch: see ckpt inspect."
-    if found.written_by.at_least is None:
+    if inspection.written_by.at_least is None:
         yield "Changelog checkpointing came with Spark 3.5; the checkpoint does not say which Spark wrote it."
     if outcome is SwitchOutcome.ALREADY:
         return

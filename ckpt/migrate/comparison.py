@@ -86,7 +86,7 @@ class Comparison:
     @property
     def verdict(self) -> ComparisonVerdict:
         """The worst of it."""
-        if any(one.different for one in self.compared):
+        if any(unit.different for unit in self.compared):
             return ComparisonVerdict.DIFFERENT
         if self.failed is not None:
             return ComparisonVerdict.NOT_COMPARED
@@ -99,28 +99,28 @@ class Comparison:
 
 
 def two_ways(
-    listing: Listing, found: Collection[Written], committed: Collection[int], *, changelog: bool
+    listing: Listing, parts: Collection[Written], committed: Collection[int], *, changelog: bool
 ) -> Iterator[TwoWays]:
     """Every store in every partition; ``changelog`` is how it is written now, ``committed`` are batch ids."""
-    since = {(one.operator, one.store, one.partition): one.since for one in found}
+    since = {(part.operator, part.store, part.partition): part.since for part in parts}
     for operator in find_operators(listing, Provider.ROCKSDB):
         for places in operator.stores.values():
-            for _, place in sorted(places.items()):
-                first = since.get((place.operator, place.store, place.partition))
-                yield _way(place, first, committed, changelog=changelog)
+            for _, store in sorted(places.items()):
+                first = since.get((store.operator, store.store, store.partition))
+                yield _way(store, first, committed, changelog=changelog)
 
 
-def _way(place: StorePartition, first: int | None, committed: Collection[int], *, changelog: bool) -> TwoWays:
+def _way(store: StorePartition, first: int | None, committed: Collection[int], *, changelog: bool) -> TwoWays:
     """``first`` is the first version written the new way."""
-    where = (place.operator, place.store, place.partition)
+    where = (store.operator, store.store, store.partition)
     if first is None:
         return TwoWays(*where, why="its newest version was not written with the new setting")
     if first <= 1:
         return TwoWays(*where, why="no remaining version of it was written with the old setting")
     last = first - 1
-    once = Counter(version for version, _ in {*place.names.snapshots, *place.names.logs})
-    snapshots = {version for version in _versions(place.names.snapshots, once) if version - 1 in committed}
-    logs = _versions(place.names.logs, once)
+    once = Counter(version for version, _ in {*store.names.snapshots, *store.names.logs})
+    snapshots = {version for version in _versions(store.names.snapshots, once) if version - 1 in committed}
+    logs = _versions(store.names.logs, once)
     later = min((version for version in snapshots if version > last), default=None)
     if changelog:
         version, older = (later, last) if last in snapshots and later is not None else (None, None)

@@ -192,7 +192,7 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
     except CkptError as error:
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=f"its state cannot be loaded: {error}")
     operators = tuple(_moves(shapes, to))
-    if any(one.carry is Carry.NONE for one in operators):
+    if any(operator.carry is Carry.NONE for operator in operators):
         return ProviderMove(handoff, to, MoveOutcome.NO_WAY, operators)
     if handoff.refused is not None:
         why = f"its sources cannot be continued: {handoff.refused}"
@@ -291,7 +291,7 @@ def _alternatives(move: ProviderMove) -> Iterator[Advice]:
     settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
     stays = PROVIDER_NAMES[move.provider or Provider.UNKNOWN]
     yield Advice(f"stay: the query continues with {stays} state in any session, without any setting")
-    alone = [one.family for one in move.operators] if len(move.operators) == 1 else []
+    alone = [operator.family for operator in move.operators] if len(move.operators) == 1 else []
     if OperatorFamily.TRANSFORM not in alone:
         yield Advice(
             f"start over: the same query with {settings} in the session, a new checkpoint and an empty output, its "

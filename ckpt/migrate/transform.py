@@ -109,8 +109,8 @@ class TransformPlan:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the initial state as a file format has to hold them."""
-        found = (*self.shape.keys, *self.shape.state)
-        return tuple(Column(column.name, column.path, column.places, column.type) for column in found)
+        shapes = (*self.shape.keys, *self.shape.state)
+        return tuple(Column(column.name, column.path, column.places, column.type) for column in shapes)
 
     @property
     def watermark_ms(self) -> int:
@@ -122,8 +122,7 @@ class TransformPlan:
         """As recorded of transformWithState, and otherwise as the state suggests."""
         recorded = _property(self.operator, "timeMode")
         if recorded is not None and self.family is OperatorFamily.TRANSFORM:
-            found = {mode.lower(): mode for mode in TimeMode}.get(recorded.lower())
-            return found or TimeMode.NONE
+            return {mode.lower(): mode for mode in TimeMode}.get(recorded.lower(), TimeMode.NONE)
         if self.family in (
             OperatorFamily.WINDOWS,
             OperatorFamily.SESSIONS,
@@ -147,15 +146,15 @@ class TransformPlan:
     @property
     def operator(self) -> Operator:
         """The operator whose state is taken."""
-        return next(one for one in self.operators if one.id == self.shape.operator)
+        return next(operator for operator in self.operators if operator.id == self.shape.operator)
 
     @property
     def shuffle_partitions(self) -> str | None:
         """How many partitions the old query had its state in; None where that is not recorded."""
         checkpoint = self.handoff.inspection.checkpoint
         log = checkpoint.offsets.readable(self.initial.moment.batch)
-        found = log.metadata.conf.get(settings.SHUFFLE_PARTITIONS) if log and log.metadata else None
-        return found if found and found.isdecimal() else None
+        count = log.metadata.conf.get(settings.SHUFFLE_PARTITIONS) if log and log.metadata else None
+        return count if count and count.isdecimal() else None
 
     @property
     def unsafe_keys(self) -> tuple[str, ...]:
@@ -189,9 +188,9 @@ def warnings_of(plan: TransformPlan) -> Iterator[str]:
             "query drops rows up to it, which the old query might still have processed. If you can, let the old query "
             "run once more until it is idle, and do this again."
         )
-    others = [one for one in plan.operators if one.id != plan.shape.operator]
+    others = [other for other in plan.operators if other.id != plan.shape.operator]
     if others:
-        listed = ", ".join(f"{one.id} ({one.name or 'unknown'})" for one in others)
+        listed = ", ".join(f"{other.id} ({other.name or 'unknown'})" for other in others)
         yield (
             f"The old query had more stateful operators: {listed}. Their state is not in here: generate each with "
             "`operator` into a folder of its own; combining them in one query is up to you, and not proven."
@@ -226,8 +225,8 @@ def warnings_of(plan: TransformPlan) -> Iterator[str]:
             f"A NULL in key {' or '.join(plan.unsafe_keys)} stops the new query, for pandas mixes such keys up: if "
             'NULLs can come, write it with `api="row"` (Spark 4.1), or leave them out in prepare().'
         )
-    dropping = [one.kind for one in SINKS if one.drops_new_query]
-    yield from (f"Sink {one.kind}: {one.meaning}." for one in plan.handoff.sinks if one.kind in dropping)
+    dropping = [other.kind for other in SINKS if other.drops_new_query]
+    yield from (f"Sink {other.kind}: {other.meaning}." for other in plan.handoff.sinks if other.kind in dropping)
     for dropped in plan.shape.dropped:
         if plan.family is OperatorFamily.GROUP_STATE and dropped.why == BLURRED and len(dropped.path) == 2:
             yield "A group state whose fields are all NULL is taken for none: their columns do not tell them apart."
@@ -236,8 +235,8 @@ def warnings_of(plan: TransformPlan) -> Iterator[str]:
 
 
 def _property(operator: Operator, name: str) -> str | None:
-    found: Json = operator.properties.get(name) if isinstance(operator.properties, dict) else None
-    return found if isinstance(found, str) else None
+    value: Json = operator.properties.get(name) if isinstance(operator.properties, dict) else None
+    return value if isinstance(value, str) else None
 
 
 def plan_transform(

@@ -56,14 +56,14 @@ def family_of(shape: InitialShape) -> OperatorFamily:
     holds = {column.holds for column in shape.state}
     if any(column.variable is not None for column in shape.state) or Holds.TIMERS in holds:
         return OperatorFamily.TRANSFORM
-    for one, family in (
+    for column_type, family in (
         (Holds.ROWS, OperatorFamily.JOIN),
         (Holds.SESSIONS, OperatorFamily.SESSIONS),
         (Holds.STATE, OperatorFamily.GROUP_STATE),
         (Holds.TIMEOUT, OperatorFamily.GROUP_STATE),
         (Holds.EXPIRY, OperatorFamily.WITHIN_WATERMARK),
     ):
-        if one in holds:
+        if column_type in holds:
             return family
     if Holds.BUFFER not in holds:
         return OperatorFamily.DEDUPLICATION
@@ -121,7 +121,7 @@ def _own(shape: InitialShape) -> Iterator[Variable]:
                 )
             case Holds.LIST:
                 inner = column.inner[:-1] if column.ttl else column.inner
-                fields = tuple((one.name, one.type) for one in inner)
+                fields = tuple((field.name, field.type) for field in inner)
                 yield Variable(name, VariableForm.LIST, fields, (column.name,), ttl=column.ttl)
             case Holds.MAP:
                 key, value = column.inner[:2]

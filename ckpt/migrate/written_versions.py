@@ -43,18 +43,18 @@ def written(listing: Listing, *, changelog: bool) -> Iterator[Written]:
     """Every store in every partition; ``changelog`` is how it is wanted."""
     for operator in find_operators(listing, Provider.ROCKSDB):
         for places in operator.stores.values():
-            for _, place in sorted(places.items()):
-                yield _written(place, changelog)
+            for _, store in sorted(places.items()):
+                yield _written(store, changelog)
 
 
-def _written(place: StorePartition, changelog: bool) -> Written:
-    logs = {version: f"{place.folder}/{name}" for (version, _), name in place.names.logs.items()}
-    snapshots = {version: f"{place.folder}/{name}" for (version, _), name in place.names.snapshots.items()}
+def _written(store: StorePartition, changelog: bool) -> Written:
+    logs = {version: f"{store.folder}/{name}" for (version, _), name in store.names.logs.items()}
+    snapshots = {version: f"{store.folder}/{name}" for (version, _), name in store.names.snapshots.items()}
     versions = [Version(v, logs.get(v), snapshots.get(v)) for v in sorted({*logs, *snapshots})]
     since = None
-    for one in reversed(versions):
-        if not one.as_with(changelog=changelog):
+    for version in reversed(versions):
+        if not version.as_with(changelog=changelog):
             break
-        since = one.version
+        since = version.version
     newest = versions[-1].version if versions else None
-    return Written(place.operator, place.store, place.partition, newest, since, tuple(versions[-_SHOWN:]))
+    return Written(store.operator, store.store, store.partition, newest, since, tuple(versions[-_SHOWN:]))

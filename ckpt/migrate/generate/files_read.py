@@ -22,8 +22,8 @@ _FORMATS = {
 
 def format_of(files: Sequence[str]) -> str:
     """The format of the reader, where the names of all files agree; otherwise empty."""
-    found = {_FORMATS.get(_extension(file)) for file in files}
-    return next(iter(found)) or "" if len(found) == 1 else ""
+    formats = {_FORMATS.get(_extension(file)) for file in files}
+    return next(iter(formats)) or "" if len(formats) == 1 else ""
 
 
 def _extension(file: str) -> str:

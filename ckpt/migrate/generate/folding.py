@@ -69,10 +69,10 @@ def constants(plan: TransformPlan) -> Iterator[str]:
         yield f"    # {plain(kept.meaning)}"
         yield f'    {literal(kept.name)}: "",'
     yield "}"
-    if found := _choosing(plan):
+    if choosing := _choosing(plan):
         yield "# True for those that left out NULLs, False for the others."
         yield "IGNORE_NULLS: dict[str, Any] = {"
-        yield from (f"    {literal(kept.name)}: None," for kept in found)
+        yield from (f"    {literal(kept.name)}: None," for kept in choosing)
         yield "}"
 
 
@@ -123,7 +123,7 @@ def update(plan: TransformPlan, *, closes: bool) -> Iterator[str]:
     """The body of ``update``."""
     yield '        """Take the new rows of a key into its buffers, as the old query did."""'
     yield "        # the buffers of a key without rows"
-    begins = [one for kept in plan.aggregates for one in kept.aggregate.begin.split(", ")]
+    begins = [begin for kept in plan.aggregates for begin in kept.aggregate.begin.split(", ")]
     yield from exploded("begin = (", begins, ")", 8)
     yield "        kept = list(self.buffers.get() or begin)"
     if plan.api is Api.PANDAS:
@@ -162,12 +162,12 @@ def results(plan: TransformPlan) -> Iterator[str]:
     yield f"    def results(self, key: tuple[Any, ...]) -> {rows}:"
     yield '        """The results of a key, as OUTPUT_SCHEMA has them."""'
     yield "        kept = self.buffers.get() or ()"
-    found = [f"{literal(key.name)}: key[{place}]" for place, key in enumerate(plan.shape.keys)]
+    items = [f"{literal(key.name)}: key[{index}]" for index, key in enumerate(plan.shape.keys)]
     for kept, begin, end in _placed(plan):
         result = kept.aggregate.result
         value = f"{_name(result)}(*kept[{begin}:{end}])" if result else f"kept[{begin}]"
-        found.append(f"{literal(kept.name)}: {value}")
-    yield from exploded("found = {", found, "}", 8)
+        items.append(f"{literal(kept.name)}: {value}")
+    yield from exploded("found = {", items, "}", 8)
     yield "        return pd.DataFrame([found])" if plan.api is Api.PANDAS else "        return Row(**found)"
     yield ""
 
@@ -181,7 +181,7 @@ def functions(plan: TransformPlan) -> Iterator[str]:
 
 def _functions(plan: TransformPlan) -> list[Callable[..., Any]]:
     known = [kept.aggregate for kept in plan.aggregates if plan.folds]
-    needed = [function for one in known for function in (one.fold, one.result) if function]
+    needed = [function for aggregate in known for function in (aggregate.fold, aggregate.result) if function]
     if {aggregates.fold_max, aggregates.fold_min} & set(needed):
         needed.insert(0, aggregates.ordered)
     return list(dict.fromkeys(needed))

@@ -264,8 +264,8 @@ class _Writing:
         yield "        That is when the watermark reaches it; a timer fires when the watermark has passed it."
         yield '        """'
         if self.plan.family is OperatorFamily.WINDOWS:
-            place = [key.name for key in self.plan.shape.keys].index("window_end")
-            yield f"        self.handle.registerTimer(milliseconds(key[{place}]) - 1)"
+            index = [key.name for key in self.plan.shape.keys].index("window_end")
+            yield f"        self.handle.registerTimer(milliseconds(key[{index}]) - 1)"
         else:
             yield "        seen = self.seen.get()"
             yield "        if seen is not None:"

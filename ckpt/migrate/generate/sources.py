@@ -91,8 +91,8 @@ def reader(start: SourceStart) -> Iterator[str]:
         yield f"    reader = spark.readStream.format({named}).options(**SOURCE_{index}_OPTIONS)"
     if kind is SourceType.FILE:
         yield f"    rows = reader.schema(SOURCE_{index}_SCHEMA).load({path})"
-        seen = f"unread(spark, rows, {path}, SOURCE_{index}_SEEN)" if start.seen else "rows"
-        yield f"    return {seen}"
+        unread = f"unread(spark, rows, {path}, SOURCE_{index}_SEEN)" if start.seen else "rows"
+        yield f"    return {unread}"
     else:
         yield f"    return reader.load({path})"
 

@@ -14,12 +14,12 @@ from ckpt.migrate.variables import WINDOW, OperatorFamily
 _ALL = "everything"  # the key of an operator that has none
 
 
-def start_code(plan: TransformPlan, place: str | None) -> str:
+def start_code(plan: TransformPlan, folder: str | None) -> str:
     """The whole file, with a line end at its end.
 
-    ``place`` is the folder that everything is written to, or None where the file finds it by its own path.
+    ``folder`` is the folder that everything is written to, or None where the file finds it by its own path.
     """
-    return "\n".join(_Writing(plan, place).lines()) + "\n"
+    return "\n".join(_Writing(plan, folder).lines()) + "\n"
 
 
 def to_fill_in(plan: TransformPlan) -> tuple[str, ...]:
@@ -39,9 +39,9 @@ def too_many_for_code(plan: TransformPlan) -> tuple[SourceStart, ...]:
 class _Writing:
     """One file."""
 
-    def __init__(self, plan: TransformPlan, place: str | None) -> None:
+    def __init__(self, plan: TransformPlan, folder: str | None) -> None:
         self.plan = plan
-        self.place = place
+        self.folder = folder
         self.starts = plan.handoff.sources
         self.filters = any(start.seen for start in self.starts)
         self.timed = plan.time_mode is TimeMode.EVENT_TIME
@@ -55,9 +55,9 @@ class _Writing:
         yield from self._fixed()
         for start in self.starts:
             yield from sources.reader(start)
-        given = [key for key in self.keys if not (self.windows and key[0] in WINDOW) and key[0] != _ALL]
+        own_keys = [key for key in self.keys if not (self.windows and key[0] in WINDOW) and key[0] != _ALL]
         join = self.plan.family is OperatorFamily.JOIN
-        yield from sources.prepare(self.starts, given, join=join, event_time=self.timed or self.windows)
+        yield from sources.prepare(self.starts, own_keys, join=join, event_time=self.timed or self.windows)
         yield guards.SINK
         yield guards.START_ERROR
         if self.filters:
@@ -177,9 +177,9 @@ class _Writing:
 
     def _beside(self, name: str) -> str:
         """A path in the folder of the file, as code."""
-        if self.place is None:
+        if self.folder is None:
             return f'f"file:{{Path(__file__).resolve().parent}}/{name}"'
-        return literal(f"{self.place}/{name}")
+        return literal(f"{self.folder}/{name}")
 
     def _time_mode(self) -> Iterator[str]:
         plan = self.plan

@@ -13,8 +13,8 @@ _DDL = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyin
 
 def literal(text: str) -> str:
     """A string literal as ``ruff format`` leaves it: in double quotes where that needs no escape."""
-    found = ascii(text) if not text.isprintable() else repr(text)
-    return f'"{found[1:-1]}"' if found[0] == "'" and '"' not in found and "\\'" not in found else found
+    quoted = ascii(text) if not text.isprintable() else repr(text)
+    return f'"{quoted[1:-1]}"' if quoted[0] == "'" and '"' not in quoted and "\\'" not in quoted else quoted
 
 
 def plain(text: str) -> str:
@@ -68,12 +68,14 @@ class Identifiers:
 
     def of(self, name: str) -> str:
         """The name itself where Python allows it."""
-        found = re.sub(r"\W", "_", name, flags=re.ASCII)
-        found = f"v_{found}" if not found or found[0].isdigit() or found.startswith("_") else found
-        free, number = found, 1
+        identifier = re.sub(r"\W", "_", name, flags=re.ASCII)
+        identifier = (
+            f"v_{identifier}" if not identifier or identifier[0].isdigit() or identifier.startswith("_") else identifier
+        )
+        free, number = identifier, 1
         while free in self._taken or keyword.iskeyword(free):
             number += 1
-            free = f"{found}_{number}"
+            free = f"{identifier}_{number}"
         self._taken.add(free)
         return free
 
