@@ -106,7 +106,7 @@ def quoted(word: str) -> str:
     word = masked(word)
     if word.isprintable() and "`" not in word:
         return shlex.quote(word)
-    return "$'" + "".join(map(_escaped, word)) + "'"
+    return "$'" + "".join(map(_escape, word)) + "'"
 
 
 def quoted_path(path: str) -> str:
@@ -114,7 +114,7 @@ def quoted_path(path: str) -> str:
     return quoted(f"./{path}" if path.startswith("-") else path)
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     if char.isprintable() and char not in "\\'`":
         return char
     return "".join(f"\\{byte:03o}" for byte in os.fsencode(char))

@@ -88,13 +88,13 @@ def batches(checkpoint: Checkpoint, newest: int = 10) -> tuple[Batch, ...]:
                 log.metadata.watermark_ms if log and log.metadata else None,
                 batch_id in committed,
                 None if log or entry is None else getattr(entry, "reason", None),
-                _advanced(earlier, log),
+                _count_advances(earlier, log),
             )
         )
     return tuple(newest_first)
 
 
-def _advanced(earlier: OffsetLog | None, later: OffsetLog | None) -> tuple[Advance | None, ...]:
+def _count_advances(earlier: OffsetLog | None, later: OffsetLog | None) -> tuple[Advance | None, ...]:
     if earlier is None or later is None or len(earlier.sources) != len(later.sources):
         return tuple(None for _ in later.sources) if later else ()
     return advances(earlier, later)

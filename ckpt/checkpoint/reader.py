@@ -64,23 +64,23 @@ def read_checkpoint(storage: Storage, *, batches: int = 10, fully_read: Verified
     with _without_collector():
         checkpoint = _Reading(storage, storage.list_tree(), batches, fully_read).checkpoint()
         for _ in range(_LOOKS):
-            if not _torn(checkpoint) or _logs_stand_still(storage, checkpoint.listing):
+            if not _is_torn(checkpoint) or _has_same_logs(storage, checkpoint.listing):
                 return checkpoint
             checkpoint = _Reading(storage, storage.list_tree(), batches, fully_read).checkpoint()
     return replace(checkpoint, moving=True)
 
 
-def _torn(checkpoint: Checkpoint) -> bool:
+def _is_torn(checkpoint: Checkpoint) -> bool:
     planned, committed = checkpoint.offsets.latest, checkpoint.commits.latest
     ahead = committed is not None and (planned is None or committed > planned)
     return ahead or (checkpoint.state is not None and checkpoint.state.newer is not None)
 
 
-def _logs_stand_still(storage: Storage, listing: Listing) -> bool:
-    return all(_files_of(storage, folder) == listing.in_folder(folder).keys() for folder in (OFFSETS, COMMITS))
+def _has_same_logs(storage: Storage, listing: Listing) -> bool:
+    return all(_list_files(storage, folder) == listing.in_folder(folder).keys() for folder in (OFFSETS, COMMITS))
 
 
-def _files_of(storage: Storage, folder: str) -> Set[str]:
+def _list_files(storage: Storage, folder: str) -> Set[str]:
     try:
         return storage.list_level(folder).files.keys()
     except NotFound:
@@ -131,16 +131,20 @@ class _Reading:
         """Read the logs in one round, then what describes the state and what of it the next start loads."""
         offset_names = names.batch_names(self.listing.in_folder(OFFSETS))
         commit_names = names.batch_names(self.listing.in_folder(COMMITS))
-        planned = self._to_read(offset_names.ids, _uncommitted(offset_names.ids, commit_names.ids))
-        done = self._to_read(commit_names.ids)
+        planned = self._choose_ids(offset_names.ids, _find_uncommitted(offset_names.ids, commit_names.ids))
+        done = self._choose_ids(commit_names.ids)
         paths = [path for path in (METADATA, FIRST_START) if self.listing.info(path)]
         paths += [f"{OFFSETS}/{i}" for i in planned] + [f"{COMMITS}/{i}" for i in done]
         if self.batches:
-            paths = limits.affordable({path: self._size(path) for path in paths})
+            paths = limits.affordable({path: self._size_of(path) for path in paths})
         raw = self._read(paths)
-        offset_log = Log(OFFSETS, offset_names, self._parsed(OFFSETS, offset_names.ids, raw, offsets.parse_offset_log))
-        commit_log = Log(COMMITS, commit_names, self._parsed(COMMITS, commit_names.ids, raw, commits.parse_commit_log))
-        query = self._record(METADATA, raw.get(METADATA), metadata.parse_metadata)
+        offset_log = Log(
+            OFFSETS, offset_names, self._parse_files(OFFSETS, offset_names.ids, raw, offsets.parse_offset_log)
+        )
+        commit_log = Log(
+            COMMITS, commit_names, self._parse_files(COMMITS, commit_names.ids, raw, commits.parse_commit_log)
+        )
+        query = self._parse_file(METADATA, raw.get(METADATA), metadata.parse_metadata)
         most_tails = MOST_TAILS if self.storage.local else MOST_TAILS_REMOTE
         stock = read_state(
             self.listing,
@@ -154,38 +158,38 @@ class _Reading:
         state = run(stock, self._read_many)
         return Checkpoint(
             self.storage.uri,
-            _kind(offset_log, commit_log, state),
+            _judge_kind(offset_log, commit_log, state),
             self.listing,
             query,
             offset_log,
             commit_log,
             state,
-            stale_sidecars=self._stale_sidecars(raw),
-            source_entries=self._source_entries(offset_log.readable(offset_log.latest)),
-            initial_offsets=self._initial_offsets(offset_log, commit_log),
+            stale_sidecars=self._find_stale_sidecars(raw),
+            source_entries=self._read_source_entries(offset_log.readable(offset_log.latest)),
+            initial_offsets=self._read_initial_offsets(offset_log, commit_log),
             lost_schemas=tuple(path for path in (state.moved_schemas if state else ()) if is_gone(path)),
             vanished=tuple(self.vanished),
             local=self.storage.local,
-            first_start=self._record(FIRST_START, raw.get(FIRST_START), marks.parse_first_start),
+            first_start=self._parse_file(FIRST_START, raw.get(FIRST_START), marks.parse_first_start),
         )
 
-    def _to_read(self, ids: Sequence[int], besides: Set[int] = frozenset()) -> Sequence[int]:
+    def _choose_ids(self, ids: Sequence[int], besides: Set[int] = frozenset()) -> Sequence[int]:
         """The newest ids: as many as were asked for, and the one before them, where the oldest of them begins."""
         newest = ids[-max(self.batches, JUDGED) - 1 :] if self.batches else ids
         return sorted({*besides, *newest}) if besides else newest
 
     def _read(self, paths: Sequence[str]) -> dict[str, bytes | None]:
         """Files by path; None for one that has vanished or is too large."""
-        sized = [path for path in paths if 0 < self._size(path) <= limits.LARGEST_RECORD]
+        sized = [path for path in paths if 0 < self._size_of(path) <= limits.LARGEST_RECORD]
         answers = self._read_many([ReadRequest(path) for path in sized])
         contents: dict[str, bytes | None] = {
-            path: None if limits.too_large(path, self._size(path)) else b"" for path in paths
+            path: None if limits.too_large(path, self._size_of(path)) else b"" for path in paths
         }
         for path, answer in zip(sized, answers, strict=True):
             contents[path] = answer if isinstance(answer, bytes) else None
         return contents
 
-    def _size(self, path: str) -> int:
+    def _size_of(self, path: str) -> int:
         """How many bytes a file has, by the listing; 0 where there is none."""
         info = self.listing.info(path)
         return info.size if info else 0
@@ -201,7 +205,7 @@ class _Reading:
                 raise answer
         return answers
 
-    def _parsed(
+    def _parse_files(
         self, folder: str, ids: Sequence[int], raw: Mapping[str, bytes | None], parse: Parser[Record]
     ) -> dict[int, Record | Unreadable]:
         """The files that were read, and those that the listing shows to be empty."""
@@ -210,21 +214,21 @@ class _Reading:
         entries: dict[int, Record | Unreadable] = {}
         for batch_id in (i for i in ids if str(i) in known):
             path = f"{folder}/{batch_id}"
-            entry = self._record(path, raw.get(path, b""), parse)
+            entry = self._parse_file(path, raw.get(path, b""), parse)
             if entry is not None:
                 entries[batch_id] = entry
         return entries
 
-    def _record(self, path: str, data: bytes | None, parse: Parser[Record]) -> Record | Unreadable | None:
+    def _parse_file(self, path: str, data: bytes | None, parse: Parser[Record]) -> Record | Unreadable | None:
         """A parsed file; None where it is not there."""
         if self.listing.info(path) is None:
             return None
         if data is None:
             gone = Unreadable(path, Fault.VANISHED, "it was gone when ckpt tried to read it")
-            return limits.too_large(path, self._size(path)) or gone
+            return limits.too_large(path, self._size_of(path)) or gone
         return parse(path, data)
 
-    def _source_entries(self, latest: OffsetLog | None) -> dict[str, tuple[SourceFile, ...] | Unreadable]:
+    def _read_source_entries(self, latest: OffsetLog | None) -> dict[str, tuple[SourceFile, ...] | Unreadable]:
         """The entries of file source logs that a start reads, by path."""
         logs = file_logs.file_source_logs(self.listing, latest)
         requests = [file_logs.request_for(self.listing, path) for log in logs for path in log.needed()]
@@ -235,7 +239,7 @@ class _Reading:
             if isinstance(data, bytes)
         }
 
-    def _initial_offsets(self, planned: Log[OffsetLog], committed: Log[CommitLog]) -> dict[int, Json]:
+    def _read_initial_offsets(self, planned: Log[OffsetLog], committed: Log[CommitLog]) -> dict[int, Json]:
         """Where Kafka sources began, by source: what the first batch of the log is read from, if that runs again."""
         first = planned.readable(planned.latest)
         if first is None or planned.latest in committed or planned.before(planned.latest or 0) is not None:
@@ -250,7 +254,7 @@ class _Reading:
             if isinstance(start, InitialOffsets) and is_kafka(start.offsets)
         }
 
-    def _stale_sidecars(self, raw: Mapping[str, bytes | None]) -> tuple[str, ...]:
+    def _find_stale_sidecars(self, raw: Mapping[str, bytes | None]) -> tuple[str, ...]:
         """Hidden checksum files that do not match their file, for the log files that were read."""
         beside = {path: _sidecar_path(path) for path in raw if self.listing.info(_sidecar_path(path))}
         checksums = self._read(list(beside.values()))
@@ -265,7 +269,7 @@ class _Reading:
         return tuple(stale)
 
 
-def _uncommitted(planned: Sequence[int], committed: Sequence[int]) -> Set[int]:
+def _find_uncommitted(planned: Sequence[int], committed: Sequence[int]) -> Set[int]:
     """The newest planned batches without a commit, each with the one before it.
 
     Those that ``ckpt repair-async`` writes into the gaps of asynchronous tracking have no rows (``history.pattern``).
@@ -281,7 +285,7 @@ def _sidecar_path(path: str) -> str:
     return f"{folder}/{hidden}" if folder else hidden
 
 
-def _kind(offset_log: Log[OffsetLog], commit_log: Log[CommitLog], state: StateInventory | None) -> Kind:
+def _judge_kind(offset_log: Log[OffsetLog], commit_log: Log[CommitLog], state: StateInventory | None) -> Kind:
     if offset_log.latest is None and commit_log.latest is None and state is None:
         return Kind.EMPTY
     newest = offset_log.readable(offset_log.latest)

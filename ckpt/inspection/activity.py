@@ -50,7 +50,7 @@ def changes(
     """A second look after ``wait_s`` seconds, and the first path that differs from the first look."""
     time.sleep(wait_s)
     now = storage.list_tree()
-    before, after = dict(_files(first_look, exempt)), dict(_files(now, exempt))
+    before, after = dict(_list_files(first_look, exempt)), dict(_list_files(now, exempt))
     differing = (path for path in sorted(before.keys() | after.keys()) if before.get(path) != after.get(path))
     return now, next(differing, None)
 
@@ -62,7 +62,7 @@ def age_s(first_look: Listing) -> float | None:
 
 
 def _must_be_old(first_look: Listing, grace_s: float, exempt: Collection[str]) -> None:
-    written = [(info.mtime_ms, path) for path, info in _files(first_look, exempt) if info.mtime_ms is not None]
+    written = [(info.mtime_ms, path) for path, info in _list_files(first_look, exempt) if info.mtime_ms is not None]
     if not written or not grace_s:
         return
     youngest, path = max(written)
@@ -75,5 +75,5 @@ def _must_be_old(first_look: Listing, grace_s: float, exempt: Collection[str]) -
         )
 
 
-def _files(listing: Listing, exempt: Collection[str]) -> Iterator[tuple[str, FileInfo]]:
+def _list_files(listing: Listing, exempt: Collection[str]) -> Iterator[tuple[str, FileInfo]]:
     return ((path, info) for path, info in listing.walk() if path not in exempt)

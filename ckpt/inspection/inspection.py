@@ -148,16 +148,16 @@ def inspect(
     sink_outlook = outlook(checkpoint, tried, sink) if sink is not None else None
     in_sink = sink_outlook.unread_batch if sink_outlook is not None else None
     remedied, forecasts, counted = (
-        _as_asked(group, live, in_sink) for group in (_instead(checkpoint, tried), plain, tried)
+        _add_answers(group, live, in_sink) for group in (_find_synchronous(checkpoint, tried), plain, tried)
     )
-    sources = _sources_of(tried, live, in_sink)
+    sources = _foresee_sources(tried, live, in_sink)
     besides = [
         *findings_of(sink_outlook),
         *into_noop(checkpoint, sink_outlook),
         *(finding for source in sources for finding in source.findings),
         *more,
     ]
-    judged = _findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked, besides, sink_outlook)
+    judged = _rate_findings(checkpoint, (*forecasts, *remedied), (*counted, *remedied), asked, besides, sink_outlook)
     return Inspection(
         checkpoint,
         asked,
@@ -181,7 +181,9 @@ def inspect(
     )
 
 
-def _as_asked(forecasts: tuple[Forecast, ...], live: Sequence[LiveSource], in_sink: int | None) -> tuple[Forecast, ...]:
+def _add_answers(
+    forecasts: tuple[Forecast, ...], live: Sequence[LiveSource], in_sink: int | None
+) -> tuple[Forecast, ...]:
     """Forecasts with what the sources answered, where they were asked."""
     if not live:
         return forecasts
@@ -190,7 +192,7 @@ def _as_asked(forecasts: tuple[Forecast, ...], live: Sequence[LiveSource], in_si
     return tuple(informed(forecast, live, in_sink) for forecast in forecasts)
 
 
-def _sources_of(
+def _foresee_sources(
     forecasts: tuple[Forecast, ...], live: Sequence[LiveSource], in_sink: int | None
 ) -> tuple[SourceOutlook, ...]:
     if not live:
@@ -200,7 +202,7 @@ def _sources_of(
     return source_outlooks(forecasts, live, in_sink)
 
 
-def _instead(checkpoint: Checkpoint, counted: Sequence[Forecast]) -> tuple[Forecast, ...]:
+def _find_synchronous(checkpoint: Checkpoint, counted: Sequence[Forecast]) -> tuple[Forecast, ...]:
     """The synchronous starts that whoever asked about refused asynchronous ones has to make instead."""
     refused = [f.spark for f in counted if f.outcome is Outcome.REFUSED]
     return tuple(forecast(checkpoint, version, Progress.SYNC) for version in refused)
@@ -217,7 +219,7 @@ def _counts(forecast: Forecast, origin: WrittenBy, asked: Asked, *, named: bool)
     return (named or not too_old) and (asked is Asked.ASYNC or not never_asynchronous)
 
 
-def _findings(
+def _rate_findings(
     checkpoint: Checkpoint,
     forecasts: Sequence[Forecast],
     counted: Sequence[Forecast],
@@ -229,25 +231,25 @@ def _findings(
 
     A finding that speaks only of starts that nobody tries, or of batches long past, is a note.
     """
-    findings = _distinct([*(f for forecast in forecasts for f in forecast.because), *check(checkpoint), *besides])
+    findings = _drop_doubles([*(f for forecast in forecasts for f in forecast.because), *check(checkpoint), *besides])
     spoken_of = {_key(f) for forecast in forecasts for f in forecast.because}
     places: dict[str, list[str]] = {}
     for finding in findings:
         places.setdefault(finding.diagnosis.code, []).append(finding.path)
-    named = {code: _named(paths) for code, paths in places.items()}
+    named = {code: _name_places(paths) for code, paths in places.items()}
     matters = {_key(f) for forecast in counted for f in forecast.because}
     judged = []
     for finding in (with_query_id(finding, sink_outlook) for finding in findings):
         only_a_note = _key(finding) in spoken_of and _key(finding) not in matters
         severity = Severity.NOTE if only_a_note or finding.past else finding.diagnosis.severity_for(asked)
         words = (finding.diagnosis.meaning, finding.remedy or finding.diagnosis.remedy or "")
-        meaning, remedy = (_filled(text, finding, named[finding.diagnosis.code], checkpoint.uri) for text in words)
+        meaning, remedy = (_fill_in(text, finding, named[finding.diagnosis.code], checkpoint.uri) for text in words)
         judged.append(RatedFinding(finding, severity, meaning, remedy or None))
     judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
     return tuple(judged)
 
 
-def _named(places: Sequence[str]) -> str:
+def _name_places(places: Sequence[str]) -> str:
     """All places of one diagnosis, in few words."""
     first, *others = places
     if not others:
@@ -255,7 +257,7 @@ def _named(places: Sequence[str]) -> str:
     return f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"
 
 
-def _filled(text: str, finding: Finding, places: str, uri: str) -> str:
+def _fill_in(text: str, finding: Finding, places: str, uri: str) -> str:
     """The words of a diagnosis, with the names of this place in them; ``{{`` is a brace that names nothing."""
     batch = re.search(r"\d+", finding.path.rpartition("/")[2])
     values = {
@@ -271,7 +273,7 @@ def _key(finding: Finding) -> tuple[str, str]:
     return finding.diagnosis.code, finding.path
 
 
-def _distinct(findings: Iterable[Finding]) -> list[Finding]:
+def _drop_doubles(findings: Iterable[Finding]) -> list[Finding]:
     first: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         first.setdefault(_key(finding), finding)

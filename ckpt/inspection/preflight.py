@@ -95,11 +95,11 @@ def readiness(
 
     """
     spark = start.spark or (start.query.spark if start.query else None)
-    compared = _compared(checkpoint, start, spark) if start.query else QueryComparison()
+    compared = _compare_query(checkpoint, start, spark) if start.query else QueryComparison()
     findings: list[Finding] = [
         *in_use("the checkpoint" if changed is None and checkpoint.moving else changed),
         *(must_exist(checkpoint) if start.must_exist else ()),
-        *state_format(checkpoint, _versions(checkpoint, spark), start.settings, all_known=start.all_settings),
+        *state_format(checkpoint, _choose_versions(checkpoint, spark), start.settings, all_known=start.all_settings),
         *compared.findings,
     ]
     inspection = inspect(checkpoint, (spark,) if spark else (), start.progress, 10, sink, live or (), findings)
@@ -112,17 +112,17 @@ def readiness(
         _holds(inspection),
         setting_outlooks(checkpoint, newest, start.settings),
         start.query,
-        (*_unseen(checkpoint, start, changed), *_not_known(inspection), *compared.unknown),
+        (*_list_unseen(checkpoint, start, changed), *_list_unknown(inspection), *compared.unknown),
         tuple(name for name, not_asked in missing.items() if not_asked),
     )
 
 
-def _versions(checkpoint: Checkpoint, spark: Spark | None) -> list[Spark]:
+def _choose_versions(checkpoint: Checkpoint, spark: Spark | None) -> list[Spark]:
     oldest = written_by(checkpoint).at_least
     return [spark] if spark else [version for version in Spark if oldest is None or version.at_least(oldest)]
 
 
-def _compared(checkpoint: Checkpoint, start: PlannedStart, spark: Spark | None) -> QueryComparison:
+def _compare_query(checkpoint: Checkpoint, start: PlannedStart, spark: Spark | None) -> QueryComparison:
     query = start.query
     assert query is not None
     sources = sources_of(query, checkpoint)
@@ -146,7 +146,7 @@ def _holds(inspection: Inspection) -> tuple[RatedFinding, ...]:
     )
 
 
-def _unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | None) -> list[str]:
+def _list_unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | None) -> list[str]:
     unseen = []
     age = age_s(checkpoint.listing)
     if changed is None and age is not None and age < _RECENT_S:
@@ -163,7 +163,7 @@ def _unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | None) ->
     return unseen
 
 
-def _not_known(inspection: Inspection) -> list[str]:
+def _list_unknown(inspection: Inspection) -> list[str]:
     """List what was asked about and is still not known."""
     sources = [
         f"what source {source.live.index} has now: {source.said}"

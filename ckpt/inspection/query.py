@@ -110,15 +110,15 @@ def parse_query(value: Any) -> QueryDescription:
     return QueryDescription(
         spark=Spark(value["spark"]),
         output_mode=str(value["output_mode"]),
-        sources=tuple(_source(part) for part in value["sources"]),
-        operators=None if operators is None else tuple(_operator(part) for part in operators),
+        sources=tuple(_parse_source(part) for part in value["sources"]),
+        operators=None if operators is None else tuple(_parse_operator(part) for part in operators),
         unsupported=value["unsupported"],
         unplanned=value.get("unplanned"),
         settings={str(name): str(setting) for name, setting in value["settings"].items()},
     )
 
 
-def _source(value: Any) -> DescribedSource:
+def _parse_source(value: Any) -> DescribedSource:
     topics = value["topics"]
     return DescribedSource(
         str(value["kind"]),
@@ -130,7 +130,7 @@ def _source(value: Any) -> DescribedSource:
     )
 
 
-def _operator(value: Any) -> DescribedOperator:
+def _parse_operator(value: Any) -> DescribedOperator:
     return DescribedOperator(
         str(value["name"]),
         tuple(

@@ -30,16 +30,16 @@ def verdict(
     """
     running = [f for f in forecasts if f.outcome.runs]
     if len(running) == len(forecasts):
-        which = _on(forecasts, [f for f in others if f.outcome.runs], others)
+        which = _name_versions(forecasts, [f for f in others if f.outcome.runs], others)
         proviso = IF_STATELESS if state_unseen else ""
-        return _starts(running) + which + proviso + (_losses(running) or _troubles(errors))
+        return _starts(running) + which + proviso + (_spell_losses(running) or _spell_troubles(errors))
     if not running:
         failing = [f for f in others if not f.outcome.runs and f.outcome is not Outcome.UNKNOWN]
-        return _none_runs(forecasts, _on(forecasts, failing, others))
-    return (_by_mode(forecasts, running) or _by_version(forecasts, running)) + _losses(running)
+        return _spell_none_runs(forecasts, _name_versions(forecasts, failing, others))
+    return (_spell_by_mode(forecasts, running) or _spell_by_version(forecasts, running)) + _spell_losses(running)
 
 
-def _by_mode(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str | None:
+def _spell_by_mode(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str | None:
     """The sentence where one way of tracking progress runs on all versions, and the other on none."""
     runs = {mode: {f.outcome.runs for f in forecasts if f.progress is mode} for mode in Progress}
     if runs == {Progress.SYNC: {False}, Progress.ASYNC: {True}}:
@@ -49,18 +49,18 @@ def _by_mode(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str 
     return None
 
 
-def _by_version(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str:
+def _spell_by_version(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str:
     """The sentence that names each version once: those that do not run, then those that do, or do in one mode only."""
     versions: dict[str, list[Spark]] = {}
     for version in dict.fromkeys(f.spark for f in forecasts):
         runs = {f.progress for f in running if f.spark is version}
         fails = {f.progress for f in forecasts if f.spark is version} - runs
-        versions.setdefault(_clause(runs, fails), []).append(version)
+        versions.setdefault(_spell_modes(runs, fails), []).append(version)
     clauses = sorted(versions, key=lambda clause: not clause.startswith("will not"))
-    return _capital("; ".join(clause.format(spell(versions[clause])) for clause in clauses))
+    return _capitalise("; ".join(clause.format(spell(versions[clause])) for clause in clauses))
 
 
-def _clause(runs: set[Progress], fails: set[Progress]) -> str:
+def _spell_modes(runs: set[Progress], fails: set[Progress]) -> str:
     if not runs:
         return "will not restart on Spark {}"
     if not fails:
@@ -69,7 +69,7 @@ def _clause(runs: set[Progress], fails: set[Progress]) -> str:
     return f"will not restart on Spark {{}}{only}" if Progress.ASYNC in runs else f"restarts on Spark {{}}{only} only"
 
 
-def _on(forecasts: Sequence[Forecast], alike: Sequence[Forecast], others: Sequence[Forecast]) -> str:
+def _name_versions(forecasts: Sequence[Forecast], alike: Sequence[Forecast], others: Sequence[Forecast]) -> str:
     """The versions that a sentence holds for, where it does not hold for all: these, and others alike in all modes."""
     unlike = {f.spark for f in others if f not in alike}
     if not unlike:
@@ -87,10 +87,10 @@ def spell(versions: Sequence[Spark]) -> str:
 
 
 def _starts(running: Sequence[Forecast]) -> str:
-    return _capital(" or ".join(dict.fromkeys(map(_start, running))))
+    return _capitalise(" or ".join(dict.fromkeys(map(_spell_start, running))))
 
 
-def _start(forecast: Forecast) -> str:
+def _spell_start(forecast: Forecast) -> str:
     if forecast.outcome is Outcome.STARTS_FRESH:
         return "starts fresh at batch 0"
     if forecast.reexecutes:
@@ -98,7 +98,7 @@ def _start(forecast: Forecast) -> str:
     return f"restarts with new batch {forecast.batch_id}"
 
 
-def _losses(running: Sequence[Forecast]) -> str:
+def _spell_losses(running: Sequence[Forecast]) -> str:
     never = sorted({batch for f in running for batch in f.lost})
     if not never:
         return ""
@@ -106,7 +106,7 @@ def _losses(running: Sequence[Forecast]) -> str:
     return f", but never runs {which} again: rows are lost if {'it' if len(never) == 1 else 'they'} had not finished"
 
 
-def _troubles(errors: Sequence[str]) -> str:
+def _spell_troubles(errors: Sequence[str]) -> str:
     if SOURCES_DIFFER.code in errors:
         return f", but only a query with as many sources as its newest offsets name: see {SOURCES_DIFFER.code}"
     if set(errors) == {FIRST_INTO_NOOP.code}:
@@ -116,7 +116,7 @@ def _troubles(errors: Sequence[str]) -> str:
     return f", but not safely: see {', '.join(dict.fromkeys(errors))}" if errors else ""
 
 
-def _none_runs(forecasts: Sequence[Forecast], which: str) -> str:
+def _spell_none_runs(forecasts: Sequence[Forecast], which: str) -> str:
     outcomes = {f.outcome for f in forecasts}
     batches = sorted({f.batch_id for f in forecasts if f.batch_id is not None})
     if outcomes == {Outcome.REFUSED}:
@@ -132,7 +132,7 @@ def _none_runs(forecasts: Sequence[Forecast], which: str) -> str:
     return f"Will not restart{which}"
 
 
-def _capital(text: str) -> str:
+def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 

@@ -45,7 +45,7 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
                 proofs["offset log v2"] = _OFFSET_LOG
             for key in offsets.metadata.conf if offsets.metadata else ():
                 if key in NEWEST.rules.records:
-                    proofs[f"{key} is recorded"] = _first_to_record(key)
+                    proofs[f"{key} is recorded"] = _find_first_to_record(key)
     for commit in checkpoint.commits.entries.values():
         if isinstance(commit, CommitLog) and commit.version >= 2:
             proofs[f"commit log v{commit.version}"] = _COMMIT_LOG[min(commit.version, 3)]
@@ -65,7 +65,7 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
     return WrittenBy(since, tuple(sorted(what for what, version in proofs.items() if version is since)))
 
 
-def _first_to_record(key: str) -> Spark:
+def _find_first_to_record(key: str) -> Spark:
     return first_with(lambda rules: key in rules.records)
 
 

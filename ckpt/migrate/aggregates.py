@@ -156,11 +156,11 @@ _ANY = rf"long|integer|short|byte|float|double|string|boolean|binary|date|timest
 _NEVER, _UNSAID = " NOT NULL", " NULL?"
 
 
-def _itself(kind: str) -> Sequence[str]:
+def _keep_type(kind: str) -> Sequence[str]:
     return (_SQL.get(kind, kind),)
 
 
-def _shorter(kind: str) -> Sequence[str]:
+def _shorten_decimal(kind: str) -> Sequence[str]:
     """A sum of decimals has ten digits more than its input (``Sum.resultType``), and 38 at most."""
     match = re.fullmatch(_DECIMAL, kind)
     digits, scale = (int(match[1]), match[2]) if match else (0, "0")
@@ -198,7 +198,7 @@ TABLE = (
         "the result is NULL while isEmpty is true",
         fold_decimals,
         "Decimal(0), True",
-        _shorter,
+        _shorten_decimal,
         result_decimals,
     ),
     Aggregate("", (("sum", ".*"), ("isEmpty", "boolean")), "try_sum: NULL once it has overflowed"),
@@ -211,8 +211,8 @@ TABLE = (
         lambda _: _WHOLE,
     ),
     Aggregate("sum", (("sum", "double"),), "of float or double", fold_sum, "None", lambda _: _FLOATS),
-    Aggregate("max", (("max", _ANY),), "the largest that is not NULL", fold_max, "None", _itself),
-    Aggregate("min", (("min", _ANY),), "the smallest that is not NULL", fold_min, "None", _itself),
+    Aggregate("max", (("max", _ANY),), "the largest that is not NULL", fold_max, "None", _keep_type),
+    Aggregate("min", (("min", _ANY),), "the smallest that is not NULL", fold_min, "None", _keep_type),
     Aggregate("", (*_MOMENTS, ("m3", "double"), ("m4", "double")), "kurtosis, of which ckpt knows only the buffers"),
     Aggregate("", (*_MOMENTS, ("m3", "double")), "skewness, of which ckpt knows only the buffers"),
     Aggregate(
@@ -223,8 +223,8 @@ TABLE = (
         "0.0, 0.0, 0.0",
         result=result_stddev,
     ),
-    Aggregate("first", (("first", _ANY), ("valueSet", "boolean")), _EITHER, fold_first, "None, False", _itself),
-    Aggregate("last", (("last", _ANY), ("valueSet", "boolean")), _EITHER, fold_last, "None, False", _itself),
+    Aggregate("first", (("first", _ANY), ("valueSet", "boolean")), _EITHER, fold_first, "None, False", _keep_type),
+    Aggregate("last", (("last", _ANY), ("valueSet", "boolean")), _EITHER, fold_last, "None, False", _keep_type),
 )
 """Each buffer belongs to the first of them that matches it and those after it."""
 _UNKNOWN = Aggregate("", (("", ""),), "no aggregate that ckpt knows")
@@ -236,7 +236,7 @@ def aggregates_of(initial: InitialPlan) -> tuple[KeptAggregate, ...]:
     never = [isinstance(field, dict) and field.get("nullable") is False for field in fields]
     columns = [column for column in initial.shape.state if column.holds is Holds.BUFFER]
     null_is_recorded = any(never)
-    described = [_described(column, never, null_is_recorded=null_is_recorded) for column in columns]
+    described = [_describe(column, never, null_is_recorded=null_is_recorded) for column in columns]
     names = Names(key.name for key in initial.shape.keys)
     kept, at = [], 0
     while at < len(columns):
@@ -256,7 +256,7 @@ def _matches(aggregate: Aggregate, described: Sequence[tuple[str, str]], at: int
     )
 
 
-def _described(column: InitialColumn, never: Sequence[bool], *, null_is_recorded: bool) -> tuple[str, str]:
+def _describe(column: InitialColumn, never: Sequence[bool], *, null_is_recorded: bool) -> tuple[str, str]:
     """Return name and type; a count is never NULL, unlike that of an average, but Spark 4.3 records no such thing."""
     if len(column.path) != 2 or not isinstance(column.type, str):
         return "", ""

@@ -101,23 +101,23 @@ def switch_changelog(
     """
     inspection = inspect(open_checkpoint(uri, storage_options))
     state = inspection.checkpoint.state
-    refused = _refusal(inspection, state, verify=verify)
+    refused = _refuse(inspection, state, verify=verify)
     if refused is not None:
         return ChangelogSwitch(inspection, to, SwitchOutcome.REFUSED, refused=refused)
     if state is None:
         return ChangelogSwitch(inspection, to, SwitchOutcome.NOTHING)
     parts = tuple(written(inspection.checkpoint.listing, changelog=to is Changelog.ON))
-    outcome = _verified(parts) if verify else _possible(parts)
+    outcome = _judge_verified(parts) if verify else _judge_possible(parts)
     if not verify:
         return ChangelogSwitch(
-            inspection, to, outcome, parts, warnings=tuple(_warnings(inspection, state, to, outcome))
+            inspection, to, outcome, parts, warnings=tuple(_list_warnings(inspection, state, to, outcome))
         )
     committed = inspection.checkpoint.commits.ids if outcome is SwitchOutcome.SWITCHED else ()
     ways = two_ways(inspection.checkpoint.listing, parts, committed, changelog=to is Changelog.ON)
     return ChangelogSwitch(inspection, to, outcome, parts, ways=tuple(ways) if committed else ())
 
 
-def _refusal(inspection: Inspection, state: StateInventory | None, *, verify: bool) -> str | None:
+def _refuse(inspection: Inspection, state: StateInventory | None, *, verify: bool) -> str | None:
     """Why the switch cannot be made, or cannot be looked at."""
     if inspection.checkpoint.kind is Kind.EMPTY:
         return "nothing was planned here yet: set it when the query starts for the first time"
@@ -139,18 +139,20 @@ def _refusal(inspection: Inspection, state: StateInventory | None, *, verify: bo
     return None
 
 
-def _possible(parts: tuple[Written, ...]) -> SwitchOutcome:
+def _judge_possible(parts: tuple[Written, ...]) -> SwitchOutcome:
     return SwitchOutcome.ALREADY if parts and all(part.since is not None for part in parts) else SwitchOutcome.READY
 
 
-def _verified(parts: tuple[Written, ...]) -> SwitchOutcome:
+def _judge_verified(parts: tuple[Written, ...]) -> SwitchOutcome:
     took = sum(part.since is not None for part in parts)
     if not took:
         return SwitchOutcome.NOT_YET
     return SwitchOutcome.SWITCHED if took == len(parts) else SwitchOutcome.PARTLY
 
 
-def _warnings(inspection: Inspection, state: StateInventory, to: Changelog, outcome: SwitchOutcome) -> Iterator[str]:
+def _list_warnings(
+    inspection: Inspection, state: StateInventory, to: Changelog, outcome: SwitchOutcome
+) -> Iterator[str]:
     """List the warnings before a switch."""
     checkpoint = inspection.checkpoint
     failing = sorted({f.spark for f in inspection.counted if f.progress is Progress.SYNC and not f.outcome.runs})

@@ -107,10 +107,10 @@ def two_ways(
         for places in operator.stores.values():
             for _, store in sorted(places.items()):
                 first = since.get((store.operator, store.store, store.partition))
-                yield _way(store, first, committed, changelog=changelog)
+                yield _make_two_ways(store, first, committed, changelog=changelog)
 
 
-def _way(store: StorePartition, first: int | None, committed: Collection[int], *, changelog: bool) -> TwoWays:
+def _make_two_ways(store: StorePartition, first: int | None, committed: Collection[int], *, changelog: bool) -> TwoWays:
     """``first`` is the first version written the new way."""
     where = (store.operator, store.store, store.partition)
     if first is None:
@@ -119,35 +119,35 @@ def _way(store: StorePartition, first: int | None, committed: Collection[int], *
         return TwoWays(*where, why="no remaining version of it was written with the old setting")
     last = first - 1
     once = Counter(version for version, _ in {*store.names.snapshots, *store.names.logs})
-    snapshots = {version for version in _versions(store.names.snapshots, once) if version - 1 in committed}
-    logs = _versions(store.names.logs, once)
+    snapshots = {version for version in _find_versions(store.names.snapshots, once) if version - 1 in committed}
+    logs = _find_versions(store.names.logs, once)
     later = min((version for version in snapshots if version > last), default=None)
     if changelog:
         version, older = (later, last) if last in snapshots and later is not None else (None, None)
         gone = f"{last}.zip, the last version before the switch, no longer exists"
         why = gone if last not in snapshots else f"no snapshot after version {last} was uploaded yet"
     else:
-        version, older = _newest_pair(sorted(version for version in snapshots if version <= last), logs)
+        version, older = _find_newest_pair(sorted(version for version in snapshots if version <= last), logs)
         why = f"up to version {last} no two snapshots remain with all changelogs between them"
     across = (last if last - 1 in committed else None, later)
-    if version is None or older is None or not _lead(logs, older, version):
+    if version is None or older is None or not _is_led_to(logs, older, version):
         return TwoWays(*where, *across, why=why)
     return TwoWays(*where, *across, version, older)
 
 
-def _versions(files: Collection[FileId], once: Counter[int]) -> set[int]:
+def _find_versions(files: Collection[FileId], once: Counter[int]) -> set[int]:
     """The versions of some files; in state format 2 without those that were written more than once."""
     return {version for version, _ in files if once[version] == 1}
 
 
-def _lead(logs: set[int], older: int, version: int) -> bool:
+def _is_led_to(logs: set[int], older: int, version: int) -> bool:
     """Tell whether there is a changelog of every version after ``older``, up to ``version``."""
     return version - older <= len(logs) and logs.issuperset(range(older + 1, version + 1))
 
 
-def _newest_pair(snapshots: list[int], logs: set[int]) -> tuple[int | None, int | None]:
+def _find_newest_pair(snapshots: list[int], logs: set[int]) -> tuple[int | None, int | None]:
     """The newest snapshot to which changelogs lead from the one before; ``snapshots`` are in order."""
     for older, version in reversed([*pairwise(snapshots)]):
-        if _lead(logs, older, version):
+        if _is_led_to(logs, older, version):
             return version, older
     return None, None

@@ -105,12 +105,12 @@ class ProviderMove:
     @property
     def steps(self) -> tuple[Advice, ...]:
         """The steps in their order; only where state can be taken."""
-        return tuple(_steps(self)) if self.outcome is MoveOutcome.POSSIBLE else ()
+        return tuple(_list_steps(self)) if self.outcome is MoveOutcome.POSSIBLE else ()
 
     @property
     def remains(self) -> tuple[Advice, ...]:
         """The alternatives; only where state cannot be taken."""
-        return tuple(_alternatives(self)) if self.outcome is MoveOutcome.NO_WAY else ()
+        return tuple(_list_alternatives(self)) if self.outcome is MoveOutcome.NO_WAY else ()
 
     @property
     def confs(self) -> Mapping[str, str]:
@@ -191,7 +191,7 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
         shapes = [plan.shape for plan in plan_initial_states(question, storage_options)]
     except CkptError as error:
         return ProviderMove(handoff, to, MoveOutcome.REFUSED, refused=f"its state cannot be loaded: {error}")
-    operators = tuple(_moves(shapes, to))
+    operators = tuple(_judge_moves(shapes, to))
     if any(operator.carry is Carry.NONE for operator in operators):
         return ProviderMove(handoff, to, MoveOutcome.NO_WAY, operators)
     if handoff.refused is not None:
@@ -202,10 +202,10 @@ def move_provider(uri: str, to: ToProvider, storage_options: Mapping[str, str] |
 
 def is_rewritable(checkpoint: Checkpoint, to: ToProvider) -> bool:
     """Tell whether ``ckpt rewrite`` writes this state for the other provider."""
-    return not any(_why_not_rewritten(checkpoint, to))
+    return not any(_refuse_rewrite(checkpoint, to))
 
 
-def _why_not_rewritten(checkpoint: Checkpoint, to: ToProvider) -> Iterator[str]:
+def _refuse_rewrite(checkpoint: Checkpoint, to: ToProvider) -> Iterator[str]:
     """Why ckpt does not write this state for the other provider, or cannot load it."""
     latest, state = checkpoint.offsets.readable(checkpoint.offsets.latest), checkpoint.state
     if latest is None or latest.metadata is None or state is None:
@@ -219,7 +219,7 @@ def _why_not_rewritten(checkpoint: Checkpoint, to: ToProvider) -> Iterator[str]:
             yield f"{unit.label} cannot be loaded"
 
 
-def _moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]:
+def _judge_moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]:
     for shape in shapes:
         family = family_of(shape)
         carry, why = _CARRIES[family]
@@ -238,10 +238,10 @@ def _moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]
         yield OperatorMove(shape.operator, shape.operator_name, family, carry, why)
 
 
-def _steps(move: ProviderMove) -> Iterator[Advice]:
+def _list_steps(move: ProviderMove) -> Iterator[Advice]:
     path = move.handoff.inspection.checkpoint.uri
     if move.rewritable:
-        yield from _rewriting(move, path)
+        yield from _advise_rewrite(move, path)
         return
     new = path.rstrip("/").rpartition("/")[2] + f"-on-{move.to}"
     settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
@@ -259,17 +259,17 @@ def _steps(move: ProviderMove) -> Iterator[Advice]:
 
 def rewrite_command(path: str, to: ToProvider) -> str:
     """The command that writes the state for the other provider."""
-    return f"ckpt rewrite {quoted_path(path)} --into {quoted_path(_beside(path, to))} --provider {to}"
+    return f"ckpt rewrite {quoted_path(path)} --into {quoted_path(_name_beside(path, to))} --provider {to}"
 
 
-def _beside(path: str, to: ToProvider) -> str:
+def _name_beside(path: str, to: ToProvider) -> str:
     """A new checkpoint next to the old one: where a cluster finds the one, it finds the other."""
     path = path.rstrip("/")
     return f"{path}/../on-{to}" if path.rpartition("/")[2] in {"", ".", ".."} else f"{path}-on-{to}"
 
 
-def _rewriting(move: ProviderMove, path: str) -> Iterator[Advice]:
-    new = _beside(path, move.to)
+def _advise_rewrite(move: ProviderMove, path: str) -> Iterator[Advice]:
+    new = _name_beside(path, move.to)
     checkpoint = move.handoff.inspection.checkpoint
     if sinks_have_it(checkpoint):
         yield Advice("start the query once into noop, as `ckpt inspect` says: its newest batch is in the sink already")
@@ -286,7 +286,7 @@ def _rewriting(move: ProviderMove, path: str) -> Iterator[Advice]:
     yield Advice(f"start the same query with {new} as its checkpointLocation, and never on the old one again")
 
 
-def _alternatives(move: ProviderMove) -> Iterator[Advice]:
+def _list_alternatives(move: ProviderMove) -> Iterator[Advice]:
     path = quoted_path(move.handoff.inspection.checkpoint.uri)
     settings = " ".join(f"{key}={value}" for key, value in move.confs.items())
     stays = PROVIDER_NAMES[move.provider or Provider.UNKNOWN]

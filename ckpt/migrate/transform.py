@@ -120,7 +120,7 @@ class TransformPlan:
     @property
     def time_mode(self) -> TimeMode:
         """As recorded of transformWithState, and otherwise as the state suggests."""
-        recorded = _property(self.operator, "timeMode")
+        recorded = _read_property(self.operator, "timeMode")
         if recorded is not None and self.family is OperatorFamily.TRANSFORM:
             return {mode.lower(): mode for mode in TimeMode}.get(recorded.lower(), TimeMode.NONE)
         if self.family in (
@@ -138,7 +138,7 @@ class TransformPlan:
     @property
     def output_mode(self) -> str:
         """As recorded of transformWithState; no other operator says."""
-        recorded = _property(self.operator, "outputMode")
+        recorded = _read_property(self.operator, "outputMode")
         if recorded is not None and self.family is OperatorFamily.TRANSFORM:
             return recorded
         return "Update" if self.family is OperatorFamily.AGGREGATION else "Append"
@@ -234,7 +234,7 @@ def warnings_of(plan: TransformPlan) -> Iterator[str]:
         yield f"Not in the initial state: {'.'.join(dropped.path)}: {dropped.why}."
 
 
-def _property(operator: Operator, name: str) -> str | None:
+def _read_property(operator: Operator, name: str) -> str | None:
     value: Json = operator.properties.get(name) if isinstance(operator.properties, dict) else None
     return value if isinstance(value, str) else None
 

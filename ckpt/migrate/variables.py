@@ -81,7 +81,7 @@ def variables_of(shape: InitialShape) -> tuple[Variable, ...]:
     """The variables, in the order of the frame."""
     match family_of(shape):
         case OperatorFamily.TRANSFORM:
-            return tuple(_own(shape))
+            return tuple(_find_own(shape))
         case OperatorFamily.DEDUPLICATION:
             return (Variable("seen", VariableForm.VALUE, (("seen", "boolean"),), (), spread=True),)
         case OperatorFamily.WITHIN_WATERMARK:
@@ -89,7 +89,7 @@ def variables_of(shape: InitialShape) -> tuple[Variable, ...]:
         case OperatorFamily.GROUP_STATE:
             return (_spread("state", shape, Holds.STATE),)
         case OperatorFamily.SESSIONS | OperatorFamily.JOIN:
-            return tuple(_listed(column) for column in shape.state)
+            return tuple(_make_list(column) for column in shape.state)
     return (_spread("buffers", shape, Holds.BUFFER),)
 
 
@@ -99,12 +99,12 @@ def _spread(name: str, shape: InitialShape, holds: Holds) -> Variable:
     return Variable(name, VariableForm.VALUE, fields, tuple(name for name, _ in fields), spread=True)
 
 
-def _listed(column: InitialColumn) -> Variable:
+def _make_list(column: InitialColumn) -> Variable:
     fields = tuple((inner.name, inner.type) for inner in column.inner)
     return Variable(column.side or column.name, VariableForm.LIST, fields, (column.name,))
 
 
-def _own(shape: InitialShape) -> Iterator[Variable]:
+def _find_own(shape: InitialShape) -> Iterator[Variable]:
     """The variables that the old transformWithState query had."""
     expires = {column.variable: column.name for column in shape.state if column.holds is Holds.EXPIRY}
     for column in shape.state:

@@ -44,10 +44,10 @@ def written(listing: Listing, *, changelog: bool) -> Iterator[Written]:
     for operator in find_operators(listing, Provider.ROCKSDB):
         for places in operator.stores.values():
             for _, store in sorted(places.items()):
-                yield _written(store, changelog)
+                yield _judge_partition(store, changelog)
 
 
-def _written(store: StorePartition, changelog: bool) -> Written:
+def _judge_partition(store: StorePartition, changelog: bool) -> Written:
     logs = {version: f"{store.folder}/{name}" for (version, _), name in store.names.logs.items()}
     snapshots = {version: f"{store.folder}/{name}" for (version, _), name in store.names.snapshots.items()}
     versions = [Version(v, logs.get(v), snapshots.get(v)) for v in sorted({*logs, *snapshots})]

@@ -38,7 +38,7 @@ _STATE_DIAGNOSES = {
 }
 
 
-def _first(start: Start) -> tuple[int, tuple[SourceRange, ...]]:
+def _find_first_batch(start: Start) -> tuple[int, tuple[SourceRange, ...]]:
     """The batch that is run first, and what it reads."""
     if start.latest is None:
         return 0, ()
@@ -62,14 +62,14 @@ def refused(start: Start) -> Forecast | None:
 
 def state(start: Start) -> Forecast | None:
     """Batch B loads state version B of every store in every partition."""
-    batch_id, ranges = _first(start)
+    batch_id, ranges = _find_first_batch(start)
     kept = start.checkpoint.state
     if kept is None:
         return None
     if any(operator.variables for operator in kept.operators) and not start.rules.transform_with_state:
         finding = Finding(diagnoses.state.STATE_TOO_NEW, STATE, f"Spark {start.spark} has no transformWithState")
         return start.ends(Outcome.UNKNOWN, finding)
-    moved = _moved_schemas(start)
+    moved = _find_moved_schemas(start)
     if moved is not None:
         finding, error = moved
         if error is not None:
@@ -92,9 +92,9 @@ def state(start: Start) -> Forecast | None:
         )
     failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.rules)) is not None]
     if not failing:
-        return _redescribed(start) or _undescribed(start)
-    without_ids = _commit_without_ids(start)
-    damages = (Finding(_diagnosis(damage), damage.path, damage.detail) for damage, _ in failing)
+        return _doubt_changed_schemas(start) or _doubt_old_state(start)
+    without_ids = _find_commit_without_ids(start)
+    damages = (Finding(_diagnose(damage), damage.path, damage.detail) for damage, _ in failing)
     because = tuple(damages) if without_ids is None else (without_ids,)
     at_start = next((failure for _, failure in failing if failure.at_start), None)
     if at_start is not None:
@@ -108,7 +108,7 @@ def state(start: Start) -> Forecast | None:
     )
 
 
-def _redescribed(start: Start) -> Forecast | None:
+def _doubt_changed_schemas(start: Start) -> Forecast | None:
     """State schemas and operator metadata that were changed since: Spark compares them with the query."""
     every_byte = start.checkpoint.state.every_byte if start.checkpoint.state else None
     for damage in every_byte.damages if every_byte else ():
@@ -119,7 +119,7 @@ def _redescribed(start: Start) -> Forecast | None:
     return None
 
 
-def _undescribed(start: Start) -> Forecast | None:
+def _doubt_old_state(start: Start) -> Forecast | None:
     """State as old Spark keeps it: joins in state format 1 (up to 2.4), anything without a schema file (up to 3.0).
 
     Later versions check the first row that they load against the query's own schema
@@ -134,7 +134,7 @@ def _undescribed(start: Start) -> Forecast | None:
         if any(store.name in JOIN_STORES for store in stateful.stores)
     ]
     if joins and conf.get(settings.JOIN_FORMAT, "1") == "1":
-        return _join_of_format_1(start, joins[0], settings.JOIN_FORMAT in conf)
+        return _doubt_join_of_format_1(start, joins[0], settings.JOIN_FORMAT in conf)
     if settings.COMPRESSION_CODEC in conf:  # which Spark records since 3.1
         return None
     for operator in kept.operators if kept else ():
@@ -146,7 +146,7 @@ def _undescribed(start: Start) -> Forecast | None:
     return None
 
 
-def _join_of_format_1(start: Start, join: Operator, recorded: bool) -> Forecast | None:
+def _doubt_join_of_format_1(start: Start, join: Operator, recorded: bool) -> Forecast | None:
     """Spark since 3.0 records the format, and runs only inner joins in format 1 (``StreamingSymmetricHashJoinExec``).
 
     So one that has schemas, which Spark writes since 3.1, is an inner join, and resumes. For one without, Spark since
@@ -164,7 +164,7 @@ def _join_of_format_1(start: Start, join: Operator, recorded: bool) -> Forecast 
     return start.ends(Outcome.UNKNOWN, Finding(diagnoses.state.JOIN_OF_FORMAT_1, path, detail))
 
 
-def _commit_without_ids(start: Start) -> Finding | None:
+def _find_commit_without_ids(start: Start) -> Finding | None:
     """State files of format 2 are found by the unique ids in the commit of the batch before: here it has none."""
     kept = start.checkpoint.state
     if kept is None or kept.format_version != 2 or not kept.needed_version:
@@ -177,7 +177,7 @@ def _commit_without_ids(start: Start) -> Finding | None:
     return Finding(diagnoses.logs.COMMIT_WITHOUT_STATE_IDS, f"{COMMITS}/{before}", detail)
 
 
-def _moved_schemas(start: Start) -> tuple[Finding, str | None] | None:
+def _find_moved_schemas(start: Start) -> tuple[Finding, str | None] | None:
     """Schemas of transformWithState that are recorded elsewhere, and Spark's words where they are not there."""
     checkpoint, kept = start.checkpoint, start.checkpoint.state
     assert kept is not None
@@ -195,13 +195,13 @@ def _moved_schemas(start: Start) -> tuple[Finding, str | None] | None:
     return None
 
 
-def _diagnosis(damage: StateDamage) -> Diagnosis:
+def _diagnose(damage: StateDamage) -> Diagnosis:
     return diagnoses.state.STATE_SST_MISSING if damage.file_kind is StateFileKind.SST else _STATE_DIAGNOSES[damage.kind]
 
 
 def blocked(start: Start) -> Forecast | None:
     """Something is in the place of a new batch's offsets, or of the commit after it ran."""
-    batch_id, ranges = _first(start)
+    batch_id, ranges = _find_first_batch(start)
     planned = start.latest is not None and not start.resumes
     in_the_way = None if planned else obstacle(start, OFFSETS, batch_id)
     if in_the_way is not None and start.progress is Progress.SYNC:
@@ -233,7 +233,7 @@ def obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, str] 
     return None
 
 
-def _began(start: Start, batch_id: int) -> bool:
+def _may_have_run(start: Start, batch_id: int) -> bool:
     """Tell whether a planned batch may have run: without state nothing shows it, and otherwise it writes a version."""
     kept = start.checkpoint.state
     if kept is None or not start.checkpoint.listing.has_folder(STATE):
@@ -244,11 +244,11 @@ def _began(start: Start, batch_id: int) -> bool:
 
 def runs(start: Start) -> Forecast:
     """Nothing blocks it."""
-    batch_id, ranges = _first(start)
+    batch_id, ranges = _find_first_batch(start)
     because = []
     if not start.resumes:
         detail = f"commits/ has no file for batch {batch_id}"
-        if not _began(start, batch_id):
+        if not _may_have_run(start, batch_id):
             detail += (
                 f", and state/ has none of version {batch_id + 1}: it may come from a start that failed, such as one "
                 "with a query that does not fit the state; the range of the batch is fixed now"

@@ -16,10 +16,10 @@ from ckpt.versions import Progress
 def latest_offsets(start: Start) -> Forecast | None:
     """``OffsetSeqLog.getLatest`` takes the highest number that is listed, and opens the file of that name."""
     assert start.latest is not None
-    return _highest(start, start.checkpoint.offsets, start.latest) or _offset_file(start, start.latest)
+    return _check_highest(start, start.checkpoint.offsets, start.latest) or _check_offset_file(start, start.latest)
 
 
-def _highest(start: Start, log: Log[OffsetLog] | Log[CommitLog], latest: int) -> Forecast | None:
+def _check_highest(start: Start, log: Log[OffsetLog] | Log[CommitLog], latest: int) -> Forecast | None:
     """The highest number in a log may be no batch at all."""
     path = f"{log.folder}/{latest}"
     if latest not in log:
@@ -32,13 +32,13 @@ def _highest(start: Start, log: Log[OffsetLog] | Log[CommitLog], latest: int) ->
     return None
 
 
-def _offset_file(start: Start, batch_id: int) -> Forecast | None:
+def _check_offset_file(start: Start, batch_id: int) -> Forecast | None:
     """A start that reads ``offsets/<batch_id>`` and cannot."""
     entry = start.checkpoint.offsets.entries.get(batch_id)
-    return _log_file(start, entry, f"{OFFSETS}/{batch_id}", start.rules.newest_offset_log)
+    return _check_log_file(start, entry, f"{OFFSETS}/{batch_id}", start.rules.newest_offset_log)
 
 
-def _log_file(
+def _check_log_file(
     start: Start, entry: OffsetLog | CommitLog | Unreadable | None, path: str, newest: int
 ) -> Forecast | None:
     """Spark looks at the version line first, and then at what follows."""
@@ -72,8 +72,8 @@ def unfinished_repartition(start: Start) -> Forecast | None:
     if committed is None or committed >= latest:
         return None
     if latest - 1 not in start.checkpoint.offsets:
-        return _no_predecessor(start, latest, messages.previous_not_found(latest - 1))
-    unreadable = _offset_file(start, latest - 1)
+        return _fail_without_predecessor(start, latest, messages.previous_not_found(latest - 1))
+    unreadable = _check_offset_file(start, latest - 1)
     if unreadable is not None:
         return unreadable
     logs = {i: start.checkpoint.offsets.readable(i) for i in (latest, latest - 1)}
@@ -127,13 +127,13 @@ def predecessor(start: Start) -> Forecast | None:
                 diagnoses.others.ODD_NAME, f"{OFFSETS}/{name}", detail, messages.offsets_not_found(taken)
             )
     if before is not None:
-        return _offset_file(start, before) or _same_sources(start, before, latest)
+        return _check_offset_file(start, before) or _check_number_of_sources(start, before, latest)
     if latest == 0 or start.progress is Progress.ASYNC:
         return None
-    return _no_predecessor(start, latest, messages.does_not_exist(latest - 1))
+    return _fail_without_predecessor(start, latest, messages.does_not_exist(latest - 1))
 
 
-def _no_predecessor(start: Start, latest: int, error: str) -> Forecast:
+def _fail_without_predecessor(start: Start, latest: int, error: str) -> Forecast:
     left_by_design = pattern(start.checkpoint) is Pattern.ASYNC_PROGRESS
     diagnosis = diagnoses.logs.MISSING_PREDECESSOR if left_by_design else diagnoses.logs.LOST_PREDECESSOR
     nearest = start.checkpoint.offsets.before(latest)
@@ -143,7 +143,7 @@ def _no_predecessor(start: Start, latest: int, error: str) -> Forecast:
     return start.fails(diagnosis, f"{OFFSETS}/{latest - 1}", detail, error, remedy)
 
 
-def _same_sources(start: Start, earlier: int, latest: int) -> Forecast | None:
+def _check_number_of_sources(start: Start, earlier: int, latest: int) -> Forecast | None:
     """Both offset files are read with the sources of the one query, so they must agree in number."""
     before, after = (start.checkpoint.offsets.readable(i) for i in (earlier, latest))
     if before is None or after is None or len(before.sources) == len(after.sources):
@@ -181,18 +181,18 @@ def latest_commit(start: Start) -> Forecast | None:
     """``CommitLog.getLatest``."""
     if start.committed is None:
         return None
-    beyond = _highest(start, start.checkpoint.commits, start.committed)
+    beyond = _check_highest(start, start.checkpoint.commits, start.committed)
     if beyond is not None:
         return beyond
     path, entry = f"{COMMITS}/{start.committed}", start.checkpoint.commits.entries.get(start.committed)
-    written = _commit_version(start.checkpoint)
+    written = _commit_version_to_write(start.checkpoint)
     if start.rules.commit_log_exact and entry is not None and entry.version not in (None, written):
         detail = f"its version line is v{entry.version}, and the session of this query writes v{written}"
         return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION)
-    return _log_file(start, entry, path, start.rules.newest_commit_log)
+    return _check_log_file(start, entry, path, start.rules.newest_commit_log)
 
 
-def _commit_version(checkpoint: Checkpoint) -> int:
+def _commit_version_to_write(checkpoint: Checkpoint) -> int:
     """The version of commits that the session of Spark 4.0 and 4.1 writes: 2 with state store checkpoint format 2."""
     if checkpoint.state is not None:
         return checkpoint.state.format_version

@@ -42,7 +42,7 @@ def setting_outlooks(checkpoint: Checkpoint, spark: Spark, session: Mapping[str,
     kept = {} if spark.rules.takes_state_format else _state_format(checkpoint)
     recorded = {**recorded, **kept} if recorded is not None else None
     known |= {name: Recorded(name) for name in kept}
-    return tuple(_outlook(name, session[name], known.get(name), recorded) for name in names)
+    return tuple(_foresee(name, session[name], known.get(name), recorded) for name in names)
 
 
 def _state_format(checkpoint: Checkpoint) -> dict[str, str]:
@@ -51,7 +51,7 @@ def _state_format(checkpoint: Checkpoint) -> dict[str, str]:
     return {settings.CHECKPOINT_FORMAT: str(state.format_version)} if state and state.operators else {}
 
 
-def _outlook(name: str, value: str, known: Recorded | None, recorded: Mapping[str, str] | None) -> SettingOutlook:
+def _foresee(name: str, value: str, known: Recorded | None, recorded: Mapping[str, str] | None) -> SettingOutlook:
     if known is None or recorded is None:
         shown = masked(f"{name}={value}").partition("=")[2] if name.startswith("spark.sql.") else None
         return SettingOutlook(name, shown, shown, SettingUse.SESSION)

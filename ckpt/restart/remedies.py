@@ -58,7 +58,7 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> str | None:
 def restore_offsets(batch_ids: Sequence[int]) -> str:
     """For offset files that differ from those before them."""
     which = span("batch", batch_ids[0], batch_ids[-1])
-    named = " and ".join(_paths(OFFSETS, batch_ids)) if len(batch_ids) < 3 else f"offsets/ of {which}"
+    named = " and ".join(_join_paths(OFFSETS, batch_ids)) if len(batch_ids) < 3 else f"offsets/ of {which}"
     return diagnoses.common.RESTORE.replace("{path}", named)
 
 
@@ -138,7 +138,7 @@ def moved(recorded: str, operator: int, checkpoint: Checkpoint) -> str | None:
     if (colon and scheme != "file") or here is None:
         return None
     old = "/" + (path if colon else root).lstrip("/")
-    above, there, old_path = (_verbatim(quoted_path(path)) for path in (old.rpartition("/")[0] or "/", here, old))
+    above, there, old_path = (_escape_braces(quoted_path(path)) for path in (old.rpartition("/")[0] or "/", here, old))
     link = f'`mkdir -p {above} && ln -s "$(realpath {there})" {old_path}`'
     return (
         f"`ckpt relocate {{checkpoint}}` makes it find them here. Or put it back to {old_path}, or make "
@@ -154,11 +154,11 @@ def moved_and_lost(folder: str) -> str:
     )
 
 
-def _paths(folder: str, ids: Sequence[int]) -> list[str]:
+def _join_paths(folder: str, ids: Sequence[int]) -> list[str]:
     return [f"{folder}/{i}" for i in ids]
 
 
-def _verbatim(text: str) -> str:
+def _escape_braces(text: str) -> str:
     """Text from a checkpoint, in which no name of a place is filled in."""
     return text.replace("{", "{{")
 

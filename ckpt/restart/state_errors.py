@@ -46,13 +46,13 @@ def load_failure(damage: StateDamage, provider: Provider, rules: Rules) -> LoadF
             words = "CANNOT_WRITE_STATE_STORE" if rules.names_state_errors else "Error committing version"
             return LoadFailure(words)
         case DamageKind.MISSING | DamageKind.MISSING_PARTITION | DamageKind.MISSING_STATE:
-            return LoadFailure(_missing_words(damage, provider, rules))
+            return LoadFailure(_describe_missing(damage, provider, rules))
     if rules.repairs_snapshots and _replays_from_nothing(damage):
-        return LoadFailure(_missing_words(damage, provider, rules))
+        return LoadFailure(_describe_missing(damage, provider, rules))
     if rules.names_state_errors:
         odd_size = damage.file_kind is StateFileKind.SST and damage.kind in _CUT_SHORT
         return LoadFailure("CANNOT_LOAD_STATE_STORE.UNEXPECTED_FILE_SIZE" if odd_size else _UNCATEGORIZED)
-    return LoadFailure(_plain_words(damage))
+    return LoadFailure(_describe_in_3_5(damage))
 
 
 def _survives(damage: StateDamage, rules: Rules) -> bool:
@@ -71,12 +71,12 @@ def _survives(damage: StateDamage, rules: Rules) -> bool:
         return damage.kind is DamageKind.CHECKSUM_DIFFERS
     if damage.kind is DamageKind.BAD_END and not rules.looks_for_version:
         return True
-    if damage.kind is DamageKind.ODD_END and not (damage.checksummed and _verifies(damage, rules.checksum_check)):
+    if damage.kind is DamageKind.ODD_END and not (damage.checksummed and _is_verified(damage, rules.checksum_check)):
         return True
     return damage.fallback and rules.repairs_snapshots
 
 
-def _verifies(damage: StateDamage, checksum_check: ChecksumCheck) -> bool:
+def _is_verified(damage: StateDamage, checksum_check: ChecksumCheck) -> bool:
     match checksum_check:
         case ChecksumCheck.NONE:
             return False
@@ -95,7 +95,7 @@ def _replays_from_nothing(damage: StateDamage) -> bool:
     return damage.file_kind in (StateFileKind.ZIP, StateFileKind.SST) and damage.changelog
 
 
-def _missing_words(damage: StateDamage, provider: Provider, rules: Rules) -> str | None:
+def _describe_missing(damage: StateDamage, provider: Provider, rules: Rules) -> str | None:
     """A file or folder is not there. Spark names the log that it would replay, even if the loss is a snapshot's."""
     if damage.kind is DamageKind.MISSING and damage.file_kind is StateFileKind.ZIP and damage.changelog:
         # Format 2: the snapshot at which the lineage of the changelogs begins.
@@ -110,7 +110,7 @@ def _missing_words(damage: StateDamage, provider: Provider, rules: Rules) -> str
     return named if rules.names_state_errors else plain
 
 
-def _plain_words(damage: StateDamage) -> str | None:
+def _describe_in_3_5(damage: StateDamage) -> str | None:
     """Spark 3.5 shows the bare exception of whatever read the file."""
     match damage.file_kind, damage.kind:
         case StateFileKind.SST, DamageKind.MISSING_SST:

@@ -15,30 +15,30 @@ from ckpt.webpage.templates import HtmlMissing, filled
 def part_of(value: object) -> str | None:
     """A value as a part of a page, with its style; None if Jinja2 is not installed."""
     try:
-        return _part(value)
+        return _make_part(value)
     except HtmlMissing:
         return None
 
 
 @singledispatch
-def _part(value: object) -> str:
+def _make_part(value: object) -> str:
     raise TypeError(f"no HTML for {type(value).__name__}")
 
 
-@_part.register
+@_make_part.register
 def _(value: Inspection) -> str:
     return inspection_part(value)
 
 
-@_part.register
+@_make_part.register
 def _(value: ChangePlan) -> str:
-    steps = [(step.action, step.path, _bytes(step.before), _bytes(step.after)) for step in value.steps]
+    steps = [(step.action, step.path, _show_bytes(step.before), _show_bytes(step.after)) for step in value.steps]
     before, after = forecast_table(value.before), forecast_table(value.after)
     title = f"{value.command} {name_of(value.inspection)}"
     return filled("notebook.html", part="plan", title=title, plan=value, steps=steps, before=before, after=after)
 
 
-@_part.register
+@_make_part.register
 def _(value: StateUnit) -> str:
     schema = value.schema
     fields = schema.get("fields") if isinstance(schema, dict) else None
@@ -51,7 +51,7 @@ def _(value: StateUnit) -> str:
     return filled("notebook.html", part="unit", title=value.label, unit=value, columns=columns, ranges=ranges)
 
 
-def _bytes(content: bytes | FileContent | None) -> str:
+def _show_bytes(content: bytes | FileContent | None) -> str:
     match content:
         case None:
             return ""

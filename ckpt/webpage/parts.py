@@ -33,12 +33,12 @@ def inspection_page(inspection: Inspection, besides: Sequence[dict[str, Any]] = 
         HtmlMissing: Jinja2 is not installed.
 
     """
-    return filled("inspection.html", title=name_of(inspection), besides=besides, **_inspection(inspection))
+    return filled("inspection.html", title=name_of(inspection), besides=besides, **_show_inspection(inspection))
 
 
 def inspection_part(value: Inspection) -> str:
     """Return an inspection as a part of a page, with its style. Raises HtmlMissing."""
-    return filled("notebook.html", part="inspection", title=name_of(value), besides=(), **_inspection(value))
+    return filled("notebook.html", part="inspection", title=name_of(value), besides=(), **_show_inspection(value))
 
 
 def name_of(inspection: Inspection) -> str:
@@ -46,7 +46,7 @@ def name_of(inspection: Inspection) -> str:
     return inspection.checkpoint.uri.rstrip("/").rpartition("/")[2] or inspection.checkpoint.uri
 
 
-def _inspection(inspection: Inspection) -> dict[str, Any]:
+def _show_inspection(inspection: Inspection) -> dict[str, Any]:
     """All that the template shows."""
     checkpoint = inspection.checkpoint
     state = checkpoint.state
@@ -54,36 +54,36 @@ def _inspection(inspection: Inspection) -> dict[str, Any]:
     plotted = iter(range(_PLOTTED))
     return {
         "inspection": inspection,
-        "tone": _tone(inspection),
-        "facts": _facts(inspection),
+        "tone": _choose_tone(inspection),
+        "facts": _list_facts(inspection),
         "forecasts": forecast_table(inspection.forecasts),
         "sources": [
-            (source.index, source.type, source.name or "", _offset(source.offset))
+            (source.index, source.type, source.name or "", _show_offset(source.offset))
             for source in inspection.sources[:_SOURCES]
         ],
         "more_sources": len(inspection.sources) - _SOURCES,
-        "timeline": _timeline(inspection),
+        "timeline": _make_timeline(inspection),
         "planned": planned,
         "state": state,
         "operators": [
             {
                 "operator": operator,
-                "stores": [_store(store, plot=next(plotted, None) is not None) for store in operator.stores],
+                "stores": [_show_store(store, plot=next(plotted, None) is not None) for store in operator.stores],
             }
             for operator in operators
         ],
-        "sizes": _sizes(operators),
-        "findings": _grouped(inspection.findings),
+        "sizes": _compare_sizes(operators),
+        "findings": _group_findings(inspection.findings),
     }
 
 
-def _tone(inspection: Inspection) -> str:
+def _choose_tone(inspection: Inspection) -> str:
     if inspection.checkpoint.kind is Kind.EMPTY:
         return "warning"
     return str(max((rated.severity for rated in inspection.troubles), key=lambda rated: rated.rank, default="good"))
 
 
-def _facts(inspection: Inspection) -> list[tuple[str, str]]:
+def _list_facts(inspection: Inspection) -> list[tuple[str, str]]:
     checkpoint = inspection.checkpoint
     latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
     keeps = {True: "stateful", False: "no state/ folder", None: "stateful or not: unknown"}[checkpoint.stateful]
@@ -112,23 +112,23 @@ def forecast_table(forecasts: tuple[Forecast, ...]) -> dict[str, Any]:
     modes = [mode for mode in Progress if any(forecast.progress is mode for forecast in forecasts)]
     versions = [version for version in Spark if any(forecast.spark is version for forecast in forecasts)]
     cells = {
-        (forecast.spark, forecast.progress): _Cell(outcome_words(forecast), _outcome_tone(forecast))
+        (forecast.spark, forecast.progress): _Cell(outcome_words(forecast), _choose_outcome_tone(forecast))
         for forecast in forecasts
     }
     return {"modes": modes, "rows": [(version, [cells.get((version, mode)) for mode in modes]) for version in versions]}
 
 
-def _outcome_tone(forecast: Forecast) -> str:
+def _choose_outcome_tone(forecast: Forecast) -> str:
     if forecast.outcome.runs:
         return "good"
     return "note" if forecast.outcome in (Outcome.REFUSED, Outcome.UNKNOWN) else "error"
 
 
-def _timeline(inspection: Inspection) -> Timeline | None:
+def _make_timeline(inspection: Inspection) -> Timeline | None:
     return timeline(inspection.checkpoint, inspection.batches)
 
 
-def _store(store: Store, *, plot: bool) -> dict[str, Any]:
+def _show_store(store: Store, *, plot: bool) -> dict[str, Any]:
     """A store with its plots, if there is room for them."""
     sizes = [(partition.partition, partition.bytes) for partition in store.partitions]
     lags = [(partition.partition, partition.replay_versions) for partition in store.partitions]
@@ -145,7 +145,7 @@ def _store(store: Store, *, plot: bool) -> dict[str, Any]:
     }
 
 
-def _sizes(operators: tuple[Operator, ...]) -> list[tuple[str, int, float]]:
+def _compare_sizes(operators: tuple[Operator, ...]) -> list[tuple[str, int, float]]:
     """Each store with its bytes, and those as a part of the largest."""
     stores = [
         (f"operator {operator.id}, {store.name}", store.bytes) for operator in operators for store in operator.stores
@@ -154,7 +154,7 @@ def _sizes(operators: tuple[Operator, ...]) -> list[tuple[str, int, float]]:
     return [(name, count, count / highest) for name, count in stores]
 
 
-def _grouped(findings: tuple[RatedFinding, ...]) -> list[dict[str, Any]]:
+def _group_findings(findings: tuple[RatedFinding, ...]) -> list[dict[str, Any]]:
     """The findings, each diagnosis once with its places."""
     groups: dict[tuple[str, str], list[RatedFinding]] = {}
     for rated in findings:
@@ -162,7 +162,7 @@ def _grouped(findings: tuple[RatedFinding, ...]) -> list[dict[str, Any]]:
     return [{"first": same[0], "places": same[:_PLACES], "more": len(same) - _PLACES} for same in groups.values()]
 
 
-def _offset(value: Json) -> str:
+def _show_offset(value: Json) -> str:
     """As in the log; masked before it is cut, which could hide that something is a secret."""
     text = masked_json(json.dumps(value))
     return text if len(text) <= _OFFSET else f"{text[:_OFFSET]} ..."

@@ -28,33 +28,33 @@ def document_page(title: str, blocks: list[dict[str, Any]]) -> str:
 
 def filled(template: str, **values: Any) -> str:
     """A template with its values."""
-    text: str = _environment().get_template(template).render(version=__version__, **values)
+    text: str = _make_environment().get_template(template).render(version=__version__, **values)
     return text
 
 
 @cache
-def _environment() -> Any:
+def _make_environment() -> Any:
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ModuleNotFoundError:
         raise HtmlMissing("output as HTML needs the package jinja2: pip install 'spark-ckpt[html]'") from None
     environment = Environment(
-        loader=FunctionLoader(_source),
+        loader=FunctionLoader(_read_source),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_shown,
+        finalize=_make_safe,
     )
     environment.filters |= {"size": size, "instant": instant, "counted": plural, "advice": advice}
     return environment
 
 
-def _source(name: str) -> str:
+def _read_source(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _shown(value: Any) -> Any:
+def _make_safe(value: Any) -> Any:
     """A text that may be from a checkpoint, without its secrets, and with what is not printable as escapes."""
     return "\n".join(map(printable, masked(value).split("\n"))) if type(value) is str else value
 

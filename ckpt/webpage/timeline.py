@@ -61,15 +61,15 @@ def timeline(checkpoint: Checkpoint, batches: Sequence[Batch]) -> Timeline | Non
     """Of the batches given, oldest first; None without any."""
     if not batches:
         return None
-    steps = _steps(batches)
+    steps = _make_steps(batches)
     _count(steps, batches)
-    _gaps(steps, checkpoint.offsets.missing)
+    _count_gaps(steps, checkpoint.offsets.missing)
     units = tuple(unit for unit, _ in sum((step.amounts for step in steps), Counter()).most_common(_UNITS))
-    charts = tuple(_charts(steps, units))
+    charts = tuple(_make_charts(steps, units))
     return Timeline(tuple(steps), charts, units, len(batches), len(checkpoint.offsets.ids) - len(batches))
 
 
-def _steps(batches: Sequence[Batch]) -> list[TimelineStep]:
+def _make_steps(batches: Sequence[Batch]) -> list[TimelineStep]:
     first, last = batches[0].batch_id, batches[-1].batch_id
     width = max(1, -(-(last - first + 1) // MOST_BARS))
     return [TimelineStep(begin, min(begin + width - 1, last)) for begin in range(first, last + 1, width)]
@@ -96,7 +96,7 @@ def _count(steps: Sequence[TimelineStep], batches: Iterable[Batch]) -> None:
                 step.lag = max(0, batch.timestamp_ms - batch.watermark_ms) / 1000
 
 
-def _gaps(steps: Sequence[TimelineStep], missing: Iterable[tuple[int, int]]) -> None:
+def _count_gaps(steps: Sequence[TimelineStep], missing: Iterable[tuple[int, int]]) -> None:
     first, width = steps[0].first, steps[0].last - steps[0].first + 1
     for begin, end in missing:
         if end < first:
@@ -105,20 +105,20 @@ def _gaps(steps: Sequence[TimelineStep], missing: Iterable[tuple[int, int]]) -> 
             step.missing += min(end, step.last) - max(begin, step.first) + 1
 
 
-def _charts(steps: Sequence[TimelineStep], units: Iterable[str]) -> Iterator[Chart]:
+def _make_charts(steps: Sequence[TimelineStep], units: Iterable[str]) -> Iterator[Chart]:
     slowest = [max(step.seconds) if step.seconds else None for step in steps]
-    yield from _chart("Time since the batch before in the log", "the longest", steps, slowest, duration)
+    yield from _make_chart("Time since the batch before in the log", "the longest", steps, slowest, duration)
     for unit in units:
         amounts = [float(step.amounts[unit]) if step.batches else None for step in steps]
         shown = ("{:,.0f} " + unit).format
-        yield from _chart(f"{unit.capitalize()} read", "the most", steps, amounts, shown)
-    yield from _chart(
+        yield from _make_chart(f"{unit.capitalize()} read", "the most", steps, amounts, shown)
+    yield from _make_chart(
         "From the watermark to the planning of the batch", "the longest", steps, [step.lag for step in steps], duration
     )
-    yield _statuses(steps)
+    yield _chart_statuses(steps)
 
 
-def _chart(
+def _make_chart(
     name: str,
     compared: str,
     steps: Sequence[TimelineStep],
@@ -140,7 +140,7 @@ def _chart(
     yield Chart(name, bars, shown(highest), str(steps[0].first), str(steps[-1].last), note)
 
 
-def _statuses(steps: Sequence[TimelineStep]) -> Chart:
+def _chart_statuses(steps: Sequence[TimelineStep]) -> Chart:
     """Bars of three heights: committed low, gaps in the middle, and what is to be looked at high."""
     bars = []
     for step in steps:

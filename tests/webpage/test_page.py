@@ -167,7 +167,7 @@ def test_texts_have_enough_contrast() -> None:
 
 def test_a_missing_package_is_one_line(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    templates._environment.cache_clear()
+    templates._make_environment.cache_clear()
     run = ckpt("inspect", "sample_checkpoints/kafka-4.2", "-o", "html")
     assert (run.exit_code, run.stdout) == (3, "")
     assert run.stderr == "ckpt: output as HTML needs the package jinja2: pip install 'spark-ckpt[html]'\n"

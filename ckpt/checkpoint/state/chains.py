@@ -40,19 +40,19 @@ def chain_to(names: StoreNames, target: WantedVersion, lineage: Lineage | None =
     """The files that Spark reads to load ``target``; ``lineage`` is that of its changelog, where there is one."""
     if target.unique_id is None:
         below = [version for version, unique_id in names.snapshots if unique_id is None and version <= target.version]
-        return _counted(names, (max(below), None) if below else None, target.version)
+        return _chain_by_number(names, (max(below), None) if below else None, target.version)
     this = (target.version, target.unique_id)
     if this in names.snapshots:
         return Chain(this, ())
     if this not in names.logs or lineage is None:
-        return _listed(names, None, [this])
+        return _chain_by_lineage(names, None, [this])
     steps: list[FileId] = [*lineage.items, this]
     for index in range(len(steps) - 1, -1, -1):
         if steps[index] in names.snapshots:
-            return _listed(names, steps[index], steps[index + 1 :])
+            return _chain_by_lineage(names, steps[index], steps[index + 1 :])
     if steps[0][0] == 1:
-        return _listed(names, None, steps)
-    chain = _listed(names, None, steps[1:])
+        return _chain_by_lineage(names, None, steps)
+    chain = _chain_by_lineage(names, None, steps[1:])
     return Chain(None, chain.logs, chain.hole, chain.holes, lost_snapshot=steps[0])
 
 
@@ -64,15 +64,19 @@ def fallbacks(names: StoreNames, target: WantedVersion, chain: Chain) -> list[Ch
     formats_agree = [i for i in names.snapshots if (i[1] is None) is (target.unique_id is None)]
     tried = sorted((i for i in formats_agree if i[0] < first[0]), reverse=True)
     if target.unique_id is None:
-        chains = [_counted(names, snapshot, target.version) for snapshot in (*tried, None)]
+        chains = [_chain_by_number(names, snapshot, target.version) for snapshot in (*tried, None)]
     else:
         # Measured on 4.2.0: a lineage is followed back to its beginning only if some older zip is there.
-        ways = [(snapshot, _lineage_before(names, snapshot, first)) for snapshot in (*tried, *[None][: len(tried)])]
-        chains = [_listed(names, snapshot, [*logs, *chain.logs]) for snapshot, logs in ways if logs is not None]
+        ways = [
+            (snapshot, _find_lineage_before(names, snapshot, first)) for snapshot in (*tried, *[None][: len(tried)])
+        ]
+        chains = [
+            _chain_by_lineage(names, snapshot, [*logs, *chain.logs]) for snapshot, logs in ways if logs is not None
+        ]
     return [candidate for candidate in chains if candidate.complete] if chain.hole is None else []
 
 
-def _counted(names: StoreNames, snapshot: FileId | None, version: int) -> Chain:
+def _chain_by_number(names: StoreNames, snapshot: FileId | None, version: int) -> Chain:
     """Every log after a snapshot up to a version, format 1."""
     base = snapshot[0] if snapshot else 0
     there = sorted(i for i in names.logs if base < i[0] <= version and i[1] is None)
@@ -83,7 +87,7 @@ def _counted(names: StoreNames, snapshot: FileId | None, version: int) -> Chain:
     return Chain(snapshot, tuple(there[:whole]), (base + 1 + whole, None), holes)
 
 
-def _listed(names: StoreNames, snapshot: FileId | None, logs: Sequence[FileId]) -> Chain:
+def _chain_by_lineage(names: StoreNames, snapshot: FileId | None, logs: Sequence[FileId]) -> Chain:
     """The logs of a lineage, format 2."""
     holes = [i for i, log in enumerate(logs) if log not in names.logs]
     if not holes:
@@ -91,7 +95,7 @@ def _listed(names: StoreNames, snapshot: FileId | None, logs: Sequence[FileId]) 
     return Chain(snapshot, tuple(logs[: holes[0]]), logs[holes[0]], len(holes))
 
 
-def _lineage_before(names: StoreNames, snapshot: FileId | None, first: FileId) -> list[FileId] | None:
+def _find_lineage_before(names: StoreNames, snapshot: FileId | None, first: FileId) -> list[FileId] | None:
     """The logs after ``snapshot`` up to ``first``, if the names alone identify them."""
     by_version: dict[int, list[FileId]] = {}
     for file_id in names.logs:

@@ -50,14 +50,14 @@ def find_damages(collected: CollectedState, operators: tuple[Operator, ...]) -> 
                     schema.reason,
                     says=schema.says,
                 )
-        yield from _lost_metadata(collected, operator, version)
-        yield from _lost_schemas(collected, operator, version)
+        yield from _find_lost_metadata(collected, operator, version)
+        yield from _find_lost_schemas(collected, operator, version)
         damages = of_operators.get(folder.id, [])
-        damages += _absent(folder, operator, version)
+        damages += _find_absent(folder, operator, version)
         yield from sorted(damages, key=lambda damage: (damage.partition or 0, damage.store or ""))
 
 
-def _lost_metadata(collected: CollectedState, operator: Operator, version: int) -> Iterator[StateDamage]:
+def _find_lost_metadata(collected: CollectedState, operator: Operator, version: int) -> Iterator[StateDamage]:
     """Only operator metadata leads transformWithState to its schemas (``OperatorStateMetadataV2Reader``)."""
     folder = f"{STATE}/{operator.id}"
     metadata = collected.described[operator.id].metadata
@@ -70,7 +70,7 @@ def _lost_metadata(collected: CollectedState, operator: Operator, version: int) 
         yield replace(damage, detail="the operator metadata is missing", says=_METADATA_GONE)
 
 
-def _lost_schemas(collected: CollectedState, operator: Operator, version: int) -> Iterator[StateDamage]:
+def _find_lost_schemas(collected: CollectedState, operator: Operator, version: int) -> Iterator[StateDamage]:
     """Schema files that operator metadata names in this checkpoint, and that are not there (transformWithState)."""
     for recorded in operator.schema_paths:
         path = f"{STATE}/{operator.id}/" + recorded.rpartition(f"/{STATE}/{operator.id}/")[2]
@@ -81,7 +81,7 @@ def _lost_schemas(collected: CollectedState, operator: Operator, version: int) -
             yield StateDamage(kind, operator.id, None, None, version, path, None, detail, says=says)
 
 
-def _absent(folder: OperatorFolder, operator: Operator, version: int) -> Iterator[StateDamage]:
+def _find_absent(folder: OperatorFolder, operator: Operator, version: int) -> Iterator[StateDamage]:
     """Partitions and stores that should be there and are not; of very many, the first of each store by name."""
     there = set(folder.partitions)
     for store in operator.stores:

@@ -34,15 +34,15 @@ class Description:
 
 def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict[int, Description]]:
     """Read metadata and schemas of every operator."""
-    metadata = {folder.id: path for folder in folders if (path := _metadata_path(listing, folder))}
-    schemas = {(folder.id, store): path for folder in folders for store, path in _schema_paths(listing, folder)}
+    metadata = {folder.id: path for folder in folders if (path := _find_metadata(listing, folder))}
+    schemas = {(folder.id, store): path for folder in folders for store, path in _find_schemas(listing, folder)}
     paths = [*metadata.values(), *schemas.values()]
     contents: dict[str, bytes | Unreadable] = {
         path: big for path in paths if (info := listing.info(path)) and (big := too_large(path, info.size))
     }
     paths = [path for path in paths if path not in contents]
     answers = yield [ReadRequest(path) for path in paths]
-    contents.update(_contents(answers, paths))
+    contents.update(_pair_contents(answers, paths))
     descriptions: dict[int, Description] = {}
     for folder in folders:
         of_stores: dict[str, tuple[ColumnFamily, ...] | Unreadable] = {}
@@ -60,11 +60,11 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
 
 def described_by(listing: Listing, folders: tuple[OperatorFolder, ...]) -> list[str]:
     """The files that ``describe`` reads."""
-    metadata = [path for folder in folders if (path := _metadata_path(listing, folder))]
-    return metadata + [path for folder in folders for _, path in _schema_paths(listing, folder)]
+    metadata = [path for folder in folders if (path := _find_metadata(listing, folder))]
+    return metadata + [path for folder in folders for _, path in _find_schemas(listing, folder)]
 
 
-def _metadata_path(listing: Listing, folder: OperatorFolder) -> str | None:
+def _find_metadata(listing: Listing, folder: OperatorFolder) -> str | None:
     """The file of operator metadata that Spark reads: the newest of v2, or the only one of v1."""
     versioned = f"{folder.path}/_metadata/v2"
     batches = numbered(listing.in_folder(versioned))
@@ -74,7 +74,7 @@ def _metadata_path(listing: Listing, folder: OperatorFolder) -> str | None:
     return path if listing.info(path) is not None else None
 
 
-def _schema_paths(listing: Listing, folder: OperatorFolder) -> list[tuple[str, str]]:
+def _find_schemas(listing: Listing, folder: OperatorFolder) -> list[tuple[str, str]]:
     """The schema file of each store.
 
     transformWithState keeps one for each batch that changed it (the newest counts); the others keep theirs in the first
@@ -96,7 +96,7 @@ def _schema_paths(listing: Listing, folder: OperatorFolder) -> list[tuple[str, s
     return list(paths.items())
 
 
-def _contents(answers: Sequence[Answer], paths: Sequence[str]) -> list[tuple[str, bytes | Unreadable]]:
+def _pair_contents(answers: Sequence[Answer], paths: Sequence[str]) -> list[tuple[str, bytes | Unreadable]]:
     """Pair paths with their bytes, or with why there are none."""
     pairs: list[tuple[str, bytes | Unreadable]] = []
     for path, answer in zip(paths, answers, strict=True):

@@ -22,7 +22,7 @@ def usable_names(collected: CollectedState, store: StorePartition, load: Load | 
         if verdict is not None and is_serious(verdict.kind, checksummed=store.checksum_size(name) is not None):
             bad.add(name)
     for file_id, name in names.snapshots.items():
-        if name in bad or any(True for _ in _ssts(collected, store, name)):
+        if name in bad or any(True for _ in _judge_ssts(collected, store, name)):
             bad.add(name)
             if names.snapshot_kind is StateFileKind.ZIP and file_id in names.logs:
                 bad.add(names.logs[file_id])  # Spark's reader does not go back to the snapshot before
@@ -39,7 +39,7 @@ def every_byte(collected: CollectedState, damages: tuple[StateDamage, ...]) -> E
         for damage in damages
         if damage.kind not in _AS_WRITTEN
     }
-    others = {path: FileDamage(path, verdict.kind, verdict.detail) for path, verdict in _others(collected)}
+    others = {path: FileDamage(path, verdict.kind, verdict.detail) for path, verdict in _judge_other_files(collected)}
     sizes = [info.size for path in fully_read.files if (info := collected.listing.info(path))]
     by_path = {**others, **of_load}
     return EveryByte(
@@ -51,20 +51,20 @@ def every_byte(collected: CollectedState, damages: tuple[StateDamage, ...]) -> E
     )
 
 
-def _others(collected: CollectedState) -> Iterator[tuple[str, Verdict]]:
+def _judge_other_files(collected: CollectedState) -> Iterator[tuple[str, Verdict]]:
     """List the damages of files, whether the next start loads them or not."""
     yield from ((path, verdict) for path, verdict in collected.seen.wrong.items() if collected.listing.info(path))
     for folder in collected.folders:
         for store in (store for places in folder.stores.values() for store in places.values()):
             for name in store.names.snapshots.values():
-                for sst, verdict in _ssts(collected, store, name):
+                for sst, verdict in _judge_ssts(collected, store, name):
                     yield f"{store.folder}/{SSTS}/{sst}", verdict
     for description in collected.described.values():
         for file in description.unreadable:
             yield file.path, Verdict(DamageKind.UNREADABLE, file.reason)
 
 
-def _ssts(collected: CollectedState, store: StorePartition, name: str) -> Iterator[tuple[str, Verdict]]:
+def _judge_ssts(collected: CollectedState, store: StorePartition, name: str) -> Iterator[tuple[str, Verdict]]:
     """List the damages of the SST files that a zip names."""
     recorded = collected.seen.snapshots.get(f"{store.folder}/{name}")
     if recorded is not None:

@@ -72,13 +72,13 @@ class StorePartition:
 
     def log(self, file_id: FileId) -> StateFile:
         """The record of a delta or changelog that is there."""
-        return self._file(file_id, self.names.logs[file_id], self.names.log_kind)
+        return self._make_file(file_id, self.names.logs[file_id], self.names.log_kind)
 
     def snapshot(self, file_id: FileId) -> StateFile:
         """The record of a snapshot that is there."""
-        return self._file(file_id, self.names.snapshots[file_id], self.names.snapshot_kind)
+        return self._make_file(file_id, self.names.snapshots[file_id], self.names.snapshot_kind)
 
-    def _file(self, file_id: FileId, name: str, kind: StateFileKind) -> StateFile:
+    def _make_file(self, file_id: FileId, name: str, kind: StateFileKind) -> StateFile:
         return StateFile(file_id[0], kind, self.files[name].size, f"{self.folder}/{name}", file_id[1])
 
     def checksum_size(self, name: str) -> int | None:
@@ -114,10 +114,10 @@ def _is_number(name: str) -> bool:
 def find_operators(listing: Listing, provider: Provider) -> tuple[OperatorFolder, ...]:
     """Everything below ``state/`` that Spark would take for state of ``provider`` (UNKNOWN: whichever is there)."""
     known: dict[frozenset[str], StoreNames] = {}
-    return tuple(_operator(listing, operator, provider, known) for operator in numbered(listing.subfolders(STATE)))
+    return tuple(_list_operator(listing, operator, provider, known) for operator in numbered(listing.subfolders(STATE)))
 
 
-def _operator(
+def _list_operator(
     listing: Listing, operator: int, provider: Provider, known: dict[frozenset[str], StoreNames]
 ) -> OperatorFolder:
     partitions = numbered(listing.subfolders(f"{STATE}/{operator}"))

@@ -12,7 +12,7 @@ from ckpt.model import RocksDBSnapshot, StateFile, StateFileKind
 
 def read_oldest_zips(stores: Iterable[StorePartition], most: int) -> Step[Mapping[StorePartition, int]]:
     """The bytes of the oldest RocksDB snapshot in each partition that has several; nothing of more than ``most``."""
-    oldest = {store: _oldest(store) for store in stores if _has_two(store, StateFileKind.ZIP)}
+    oldest = {store: _find_oldest(store) for store in stores if _has_two(store, StateFileKind.ZIP)}
     if len(oldest) > most:
         return {}
     tails = yield [tail_of(file) for file in oldest.values()]
@@ -32,16 +32,16 @@ def growth(
 
     None where no partition has two that are known.
     """
-    grown = [rate for store in stores for rate in _of_partition(store, loads.get(store), oldest.get(store))]
+    grown = [rate for store in stores for rate in _measure_partition(store, loads.get(store), oldest.get(store))]
     return sum(grown) if grown else None
 
 
-def _of_partition(store: StorePartition, load: Load | None, oldest: int | None) -> Iterator[float]:
+def _measure_partition(store: StorePartition, load: Load | None, oldest: int | None) -> Iterator[float]:
     if _has_two(store, StateFileKind.SNAPSHOT):
-        first, last = _oldest(store), store.snapshot(max(store.names.snapshots))
+        first, last = _find_oldest(store), store.snapshot(max(store.names.snapshots))
         yield (last.size - first.size) / (last.version - first.version)
     elif oldest is not None and load is not None and load.chain.snapshot and load.snapshot_bytes is not None:
-        versions = load.chain.snapshot[0] - _oldest(store).version
+        versions = load.chain.snapshot[0] - _find_oldest(store).version
         if versions > 0:
             yield (load.snapshot_bytes - oldest) / versions
 
@@ -51,5 +51,5 @@ def _has_two(store: StorePartition, kind: StateFileKind) -> bool:
     return store.names.snapshot_kind is kind and len({version for version, _ in store.names.snapshots}) > 1
 
 
-def _oldest(store: StorePartition) -> StateFile:
+def _find_oldest(store: StorePartition) -> StateFile:
     return store.snapshot(min(store.names.snapshots, key=lambda file_id: (file_id[0], file_id[1] or "")))

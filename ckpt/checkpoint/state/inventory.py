@@ -36,16 +36,16 @@ def assemble(collected: CollectedState) -> StateInventory:
     loads = {load.place: load for load in collected.loads.all}
     stores = [store for folder in collected.folders for stores in folder.stores.values() for store in stores.values()]
     format_2 = context.unique_ids or sum(store.names.in_format_2 for store in stores) * 2 > len(stores)
-    operators = tuple(_operator(collected, folder, loads) for folder in collected.folders)
+    operators = tuple(_make_operator(collected, folder, loads) for folder in collected.folders)
     damages = tuple(find_damages(collected, operators))
     return StateInventory(
-        provider=_provider(context, stores),
+        provider=_choose_provider(context, stores),
         format_version=2 if format_2 else 1,
         codec=context.codec,
         operators=operators,
         needed_version=context.needed_version,
         damages=damages,
-        newer=_newer(stores, context),
+        newer=_find_newer(stores, context),
         moved_schemas=tuple(
             path
             for operator in operators
@@ -55,19 +55,19 @@ def assemble(collected: CollectedState) -> StateInventory:
         unverified=collected.loads.unverified,
         unreadable=tuple(file for description in collected.described.values() for file in description.unreadable),
         unneeded=unneeded(collected.listing, stores, context.oldest_needed, collected.seen.snapshots),
-        strays=tuple(_ignored(stores)),
+        strays=tuple(_find_ignored(stores)),
         every_byte=every_byte(collected, damages),
     )
 
 
-def _ignored(stores: list[StorePartition]) -> Iterator[str]:
+def _find_ignored(stores: list[StorePartition]) -> Iterator[str]:
     """Strays that are no snapshots by their names: no start lists them."""
     for store in stores:
         ending = f".{store.names.snapshot_kind}"
         yield from (f"{store.folder}/{name}" for name in store.names.strays if not name.endswith(ending))
 
 
-def _provider(context: Context, stores: list[StorePartition]) -> Provider:
+def _choose_provider(context: Context, stores: list[StorePartition]) -> Provider:
     """The provider that the logs name, or else the one whose files are there."""
     if context.provider is not Provider.UNKNOWN:
         return context.provider
@@ -77,16 +77,16 @@ def _provider(context: Context, stores: list[StorePartition]) -> Provider:
     return Provider.ROCKSDB if StateFileKind.CHANGELOG in kinds else Provider.HDFS
 
 
-def _operator(collected: CollectedState, folder: OperatorFolder, loads: Mapping[StorePartition, Load]) -> Operator:
+def _make_operator(collected: CollectedState, folder: OperatorFolder, loads: Mapping[StorePartition, Load]) -> Operator:
     description = collected.described[folder.id]
     metadata = description.known
-    expected = _expected_partitions(folder, description, collected.context)
+    expected = _expect_partitions(folder, description, collected.context)
     names = sorted({*folder.stores, *expected})
     stored = metadata.stores if metadata else ()
     return Operator(
         id=folder.id,
         name=metadata.name if metadata else None,
-        stores=tuple(_store(collected, folder, name, expected.get(name), loads) for name in names),
+        stores=tuple(_make_store(collected, folder, name, expected.get(name), loads) for name in names),
         variables=metadata.variables if metadata else (),
         properties=metadata.properties if metadata else None,
         schema_paths=tuple(path for store in stored for path in store.schema_paths),
@@ -94,7 +94,7 @@ def _operator(collected: CollectedState, folder: OperatorFolder, loads: Mapping[
     )
 
 
-def _expected_partitions(folder: OperatorFolder, description: Description, context: Context) -> dict[str, int | None]:
+def _expect_partitions(folder: OperatorFolder, description: Description, context: Context) -> dict[str, int | None]:
     """How many partitions each store should have: as the recorded conf says, or else operator metadata.
 
     Both name the number of shuffle partitions even for an operator that keeps everything in one partition.
@@ -130,7 +130,7 @@ def _has_no_key(schema: Json) -> bool:
     return not kinds or kinds[0][1] in ("void", "null") or kinds == [("sessionStartTime", "timestamp")]
 
 
-def _store(
+def _make_store(
     collected: CollectedState,
     folder: OperatorFolder,
     name: str,
@@ -151,13 +151,13 @@ def _store(
     everywhere = expected is None or all(partition in stores for partition in range(expected))
     return Store(
         name=name,
-        partitions=tuple(_partition(listing, store, load) for store, load in loaded),
+        partitions=tuple(_make_partition(listing, store, load) for store, load in loaded),
         expected_partitions=expected,
         changelog=any(described.logs and described.log_kind is StateFileKind.CHANGELOG for described in names),
-        readable_batches=_readable_batches(names, context) if everywhere else (),
-        newest_snapshot_version=_newest_snapshot(names) if everywhere else None,
-        newest_snapshots=_newest_snapshots(names),
-        column_families=_column_families(families),
+        readable_batches=_find_readable_batches(names, context) if everywhere else (),
+        newest_snapshot_version=_find_newest_snapshot(names) if everywhere else None,
+        newest_snapshots=_find_newest_snapshots(names),
+        column_families=_name_families(families),
         key_schema=plain.key_schema if plain else None,
         value_schema=plain.value_schema if plain else None,
         growth=growth(stores.values(), loads, collected.oldest_zips),
@@ -165,12 +165,12 @@ def _store(
     )
 
 
-def _column_families(families: tuple[ColumnFamily, ...]) -> tuple[ColumnFamily, ...]:
+def _name_families(families: tuple[ColumnFamily, ...]) -> tuple[ColumnFamily, ...]:
     """Return the named column families; a store that has only the default one has none."""
     return () if [family.name for family in families] == [DEFAULT_COLUMN_FAMILY] else families
 
 
-def _partition(listing: Listing, store: StorePartition, load: Load | None) -> PartitionState:
+def _make_partition(listing: Listing, store: StorePartition, load: Load | None) -> PartitionState:
     names, files = store.names, store.files
     sizes = [files[name].size for name in names.all]
     for shared in (SSTS, LOGS):
@@ -186,7 +186,7 @@ def _partition(listing: Listing, store: StorePartition, load: Load | None) -> Pa
     )
 
 
-def _readable_batches(names: Iterable[StoreNames], context: Context) -> Ranges:
+def _find_readable_batches(names: Iterable[StoreNames], context: Context) -> Ranges:
     """Committed batches whose state is there in all partitions: the state of batch B is version B + 1."""
     ranges: Ranges | None = None
     for versions in {store_names.versions for store_names in names}:
@@ -195,7 +195,7 @@ def _readable_batches(names: Iterable[StoreNames], context: Context) -> Ranges:
     return batches if context.committed is None else common(batches, ranges_of(context.committed))
 
 
-def _newest_snapshot(names: Iterable[StoreNames]) -> int | None:
+def _find_newest_snapshot(names: Iterable[StoreNames]) -> int | None:
     """The newest version of which every partition has a snapshot."""
     shared: set[int] | None = None
     for store_names in names:
@@ -204,14 +204,14 @@ def _newest_snapshot(names: Iterable[StoreNames]) -> int | None:
     return max(shared, default=None) if shared else None
 
 
-def _newest_snapshots(names: Iterable[StoreNames]) -> tuple[int | None, int] | None:
+def _find_newest_snapshots(names: Iterable[StoreNames]) -> tuple[int | None, int] | None:
     """Between which versions the newest snapshots of the partitions are: see ``Store.newest_snapshots``."""
     newest = [max((version for version, _ in store_names.snapshots), default=None) for store_names in names]
     known = [version for version in newest if version is not None]
     return (None if None in newest else min(known), max(known)) if known else None
 
 
-def _newer(stores: list[StorePartition], context: Context) -> NewerState | None:
+def _find_newer(stores: list[StorePartition], context: Context) -> NewerState | None:
     """Files of versions that no batch of the offset log reads or writes: batch L writes version L + 1."""
     if context.latest is None:
         return None

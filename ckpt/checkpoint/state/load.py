@@ -75,7 +75,7 @@ def load_stores(
         if key not in known:
             known[key] = chain_to(store.names, target, lineages.get(store))
         chains[store] = known[key]
-    files = _most_telling_first(chains)
+    files = _order_files(chains)
     if whole_files:
         files = (file for file in files if not written_there(listing, file))
     looked_at = list(islice(files, most_tails))
@@ -83,14 +83,14 @@ def load_stores(
     recorded = [f for f in looked_at if f.path in verified.unknown and listing.info(f.path + CHECKSUM)]
     verified = yield from compare_sizes([f for f in recorded if f.path not in fully_read.files], verified)
     drafts = [_check(listing, store, targets[store], chain, verified) for store, chain in chains.items()]
-    rescued = yield from _rescued(listing, [load for load in drafts if load.damages], codec, fully_read)
-    loads = tuple(_with_fallback(load, rescued[load.place]) if load.place in rescued else load for load in drafts)
+    rescued = yield from _find_rescued(listing, [load for load in drafts if load.damages], codec, fully_read)
+    loads = tuple(_mark_fallback(load, rescued[load.place]) if load.place in rescued else load for load in drafts)
     unread = sum(len(chain.logs) + (chain.snapshot is not None) for chain in chains.values()) - len(looked_at)
     unknown = sum(file.path in verified.unknown for file in looked_at)
     return Loads(loads, unknown + (0 if fully_read.files else unread))
 
 
-def _most_telling_first(chains: Mapping[StorePartition, Chain]) -> Iterator[StateFile]:
+def _order_files(chains: Mapping[StorePartition, Chain]) -> Iterator[StateFile]:
     """All files of all chains: first the newest log of each, the one that a crash cuts off, then the snapshots."""
     for store, chain in chains.items():
         if chain.logs:
@@ -102,7 +102,9 @@ def _most_telling_first(chains: Mapping[StorePartition, Chain]) -> Iterator[Stat
         yield from map(store.log, chain.logs[:-1])
 
 
-def _rescued(listing: Listing, loads: list[Load], codec: str, fully_read: Verified) -> Step[dict[StorePartition, bool]]:
+def _find_rescued(
+    listing: Listing, loads: list[Load], codec: str, fully_read: Verified
+) -> Step[dict[StorePartition, bool]]:
     """Find loads whose only problem is a snapshot that an older one and its logs replace; True where all are intact.
 
     The others among them have every log, from the first one on.
@@ -110,14 +112,14 @@ def _rescued(listing: Listing, loads: list[Load], codec: str, fully_read: Verifi
     ways: dict[StorePartition, list[tuple[Chain, Load]]] = {}
     for load in loads:
         serious = [damage for damage in load.damages if _is_serious(damage)]
-        if serious and all(_of_snapshot(damage) for damage in serious):
+        if serious and all(_is_of_snapshot(damage) for damage in serious):
             chains = fallbacks(load.place.names, load.target, load.chain)
             ways[load.place] = [(chain, load) for chain in chains]
     files = {
         file.path: file
         for store, options in ways.items()
         for chain, _ in options
-        for file in _most_telling_first({store: chain})
+        for file in _order_files({store: chain})
     }
     if not files:
         return {}
@@ -133,7 +135,7 @@ def _rescued(listing: Listing, loads: list[Load], codec: str, fully_read: Verifi
     return rescued
 
 
-def _of_snapshot(damage: StateDamage) -> bool:
+def _is_of_snapshot(damage: StateDamage) -> bool:
     return damage.file_kind in (StateFileKind.SNAPSHOT, StateFileKind.ZIP, StateFileKind.SST)
 
 
@@ -146,17 +148,17 @@ def is_serious(kind: DamageKind, *, checksummed: bool) -> bool:
     return kind not in _HARMLESS and (kind is not DamageKind.ODD_END or checksummed)
 
 
-def _with_fallback(load: Load, intact: bool) -> Load:
+def _mark_fallback(load: Load, intact: bool) -> Load:
     """Mark the damages of a load as ones that Spark can get round, or tries to with a log that is damaged too."""
     damages = tuple(
-        replace(damage, fallback=intact and _of_snapshot(damage), all_logs=not intact) for damage in load.damages
+        replace(damage, fallback=intact and _is_of_snapshot(damage), all_logs=not intact) for damage in load.damages
     )
     return replace(load, damages=damages)
 
 
 def _check(listing: Listing, store: StorePartition, target: WantedVersion, chain: Chain, verified: Verified) -> Load:
     """Put together what is wrong, in the order in which Spark comes to it."""
-    damages = tuple(_damages(listing, store, target, chain, verified))
+    damages = tuple(_find_damages(listing, store, target, chain, verified))
     if chain.snapshot is None:
         return Load(store, target, chain, damages, None)
     snapshot = store.snapshot(chain.snapshot)
@@ -167,39 +169,39 @@ def _check(listing: Listing, store: StorePartition, target: WantedVersion, chain
     return Load(store, target, chain, damages, num_keys, snapshot.size + recorded.bytes)
 
 
-def _damages(
+def _find_damages(
     listing: Listing, store: StorePartition, target: WantedVersion, chain: Chain, verified: Verified
 ) -> Iterator[StateDamage]:
     names = store.names
     if target.unique_id is None:  # otherwise Spark goes by the ids and lists nothing
-        yield from _strays(store, target)
+        yield from _find_strays(store, target)
     if target.unique_id is None and chain.snapshot is None and names.in_format_2:
-        yield from _ids_in_names(store, target)
+        yield from _find_ids_in_names(store, target)
     if chain.lost_snapshot is not None:
         version, unique_id = chain.lost_snapshot
         name = f"{version}_{unique_id}.{names.snapshot_kind}"
         detail = "the changelogs go back to this snapshot, which is missing"
-        yield _damage(store, target, Verdict(DamageKind.MISSING, detail), name, names.snapshot_kind)
+        yield _make_damage(store, target, Verdict(DamageKind.MISSING, detail), name, names.snapshot_kind)
     if chain.snapshot is not None:
         name = names.snapshots[chain.snapshot]
-        yield from _file_damages(store, target, name, names.snapshot_kind, verified)
+        yield from _find_file_damages(store, target, name, names.snapshot_kind, verified)
         recorded = verified.snapshots.get(f"{store.folder}/{name}")
         if recorded is not None:
-            yield from _of_one_version(store, target, name, recorded)
-            yield from _sst_damages(listing, store, target, name, recorded, verified)
+            yield from _judge_snapshot_version(store, target, name, recorded)
+            yield from _find_sst_damages(listing, store, target, name, recorded, verified)
     for log in chain.logs if verified.wrong or names.checksums else ():
-        yield from _file_damages(store, target, names.logs[log], names.log_kind, verified)
+        yield from _find_file_damages(store, target, names.logs[log], names.log_kind, verified)
     if chain.hole is not None:
-        yield _hole(store, target, chain)
+        yield _describe_hole(store, target, chain)
     blocked = f"{target.version + 1}.{names.log_kind}"
     if target.unique_id is None and listing.has_folder(f"{store.folder}/{blocked}"):
         verdict = Verdict(
             DamageKind.BLOCKED, f"a folder is in the place of version {target.version + 1} is to be written"
         )
-        yield _damage(store, target, verdict, blocked, names.log_kind)
+        yield _make_damage(store, target, verdict, blocked, names.log_kind)
 
 
-def _of_one_version(
+def _judge_snapshot_version(
     store: StorePartition, target: WantedVersion, name: str, recorded: RocksDBSnapshot
 ) -> Iterator[StateDamage]:
     """A snapshot that only Spark 4.0 reads, or only later versions: in format 2 they disagree about its version."""
@@ -209,41 +211,41 @@ def _of_one_version(
         verdict = Verdict(DamageKind.VERSION_1, "its metadata entry begins with v1, as Spark 4.1 and later write it")
     else:
         return
-    yield _damage(store, target, verdict, name, StateFileKind.ZIP)
+    yield _make_damage(store, target, verdict, name, StateFileKind.ZIP)
 
 
-def _strays(store: StorePartition, target: WantedVersion) -> Iterator[StateDamage]:
+def _find_strays(store: StorePartition, target: WantedVersion) -> Iterator[StateDamage]:
     """Snapshots whose names are no versions: Spark makes a number of each name, and fails."""
     names = store.names
     strays = snapshots_astray(names)
     if strays:
         more = f"; {len(strays) - 1} more like it" if len(strays) > 1 else ""
         verdict = Verdict(DamageKind.STRAY, f"its name is no version of the store{more}", "NumberFormatException")
-        yield _damage(store, target, verdict, strays[0], names.snapshot_kind)
+        yield _make_damage(store, target, verdict, strays[0], names.snapshot_kind)
 
 
-def _ids_in_names(store: StorePartition, target: WantedVersion) -> Iterator[StateDamage]:
+def _find_ids_in_names(store: StorePartition, target: WantedVersion) -> Iterator[StateDamage]:
     """Zips of format 2 where the commit names no unique ids: Spark takes their names for numbers."""
     zips = [name for (_, unique_id), name in store.names.snapshots.items() if unique_id is not None]
     if zips and store.names.snapshot_kind is StateFileKind.ZIP:
         detail = "its name has a unique id, as in format 2, and the commit of the batch before names none"
-        damage = _damage(
+        damage = _make_damage(
             store, target, Verdict(DamageKind.UNREADABLE, detail, "NumberFormatException"), min(zips), StateFileKind.ZIP
         )
         yield replace(damage, format_version=2)
 
 
-def _file_damages(
+def _find_file_damages(
     store: StorePartition, target: WantedVersion, name: str, kind: StateFileKind, verified: Verified
 ) -> Iterator[StateDamage]:
     verdict = verified.wrong.get(f"{store.folder}/{name}")
     if verdict is None and store.checksum_size(name) == 0:
         verdict = Verdict(DamageKind.ODD_END, f"the checksum file {name}{CHECKSUM} is empty")
     if verdict is not None:
-        yield _damage(store, target, verdict, name, kind)
+        yield _make_damage(store, target, verdict, name, kind)
 
 
-def _sst_damages(
+def _find_sst_damages(
     listing: Listing,
     store: StorePartition,
     target: WantedVersion,
@@ -253,7 +255,7 @@ def _sst_damages(
 ) -> Iterator[StateDamage]:
     """List the damages of the SST files that a zip names."""
     for name, verdict in sst_verdicts(listing, store, zip_name, recorded, verified):
-        yield _damage(store, target, verdict, f"{SSTS}/{name}", StateFileKind.SST)
+        yield _make_damage(store, target, verdict, f"{SSTS}/{name}", StateFileKind.SST)
 
 
 def sst_verdicts(
@@ -272,7 +274,7 @@ def sst_verdicts(
             yield name, verdict
 
 
-def _hole(store: StorePartition, target: WantedVersion, chain: Chain) -> StateDamage:
+def _describe_hole(store: StorePartition, target: WantedVersion, chain: Chain) -> StateDamage:
     """The first log that is not there; where a store keeps no changelogs it is its snapshot that is missing."""
     assert chain.hole is not None
     names = store.names
@@ -284,10 +286,10 @@ def _hole(store: StorePartition, target: WantedVersion, chain: Chain) -> StateDa
     detail = f"version {target.version} cannot be loaded without it"
     if chain.holes > 1 and kind is names.log_kind:
         detail += f"; {chain.holes - 1} more of its kind are missing"
-    return _damage(store, target, Verdict(DamageKind.MISSING, detail), f"{stem}.{kind}", kind)
+    return _make_damage(store, target, Verdict(DamageKind.MISSING, detail), f"{stem}.{kind}", kind)
 
 
-def _damage(
+def _make_damage(
     store: StorePartition, target: WantedVersion, verdict: Verdict, name: str, kind: StateFileKind
 ) -> StateDamage:
     return StateDamage(

@@ -47,7 +47,7 @@ def needed_files(listing: Listing, offsets: Log[OffsetLog], commits: Log[CommitL
     folders = find_operators(listing, context.provider)
     codec = context.codec or LZ4
     stores_found = [store for folder in folders for stores in folder.stores.values() for store in stores.values()]
-    files = [(store, file) for store in stores_found for file in _loadable(store)]
+    files = [(store, file) for store in stores_found for file in _find_loadable(store)]
     ends = yield from verify((file for _, file in files if file.kind is StateFileKind.ZIP), codec)
     kinds: dict[str, StateFileKind | None] = dict.fromkeys(described_by(listing, folders))
     kinds |= {file.path: file.kind for _, file in files}
@@ -55,10 +55,10 @@ def needed_files(listing: Listing, offsets: Log[OffsetLog], commits: Log[CommitL
         recorded = ends.snapshots.get(file.path)
         for name, _ in recorded.ssts if recorded else ():
             kinds[f"{store.folder}/{SSTS}/{name}"] = StateFileKind.SST
-    return Needed(tuple(_described(listing, kinds, codec)), ends)
+    return Needed(tuple(_describe_files(listing, kinds, codec)), ends)
 
 
-def _loadable(store: StorePartition) -> Iterator[StateFile]:
+def _find_loadable(store: StorePartition) -> Iterator[StateFile]:
     """The files of versions that can be loaded, judging by names."""
     names: StoreNames = store.names
     for file_id in names.snapshots:
@@ -69,7 +69,7 @@ def _loadable(store: StorePartition) -> Iterator[StateFile]:
             yield store.log(file_id)
 
 
-def _described(listing: Listing, kinds: dict[str, StateFileKind | None], codec: str) -> Iterator[NeededFile]:
+def _describe_files(listing: Listing, kinds: dict[str, StateFileKind | None], codec: str) -> Iterator[NeededFile]:
     for path, kind in kinds.items():
         info = listing.info(path)
         if info is None:

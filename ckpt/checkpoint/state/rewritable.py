@@ -44,10 +44,10 @@ def why_not(
             "their partitions"
         )
     for operator in state.operators if state else ():
-        yield from _of_operator(operator, new, as_it_is=old == new and not of_values)
+        yield from _refuse_operator(operator, new, as_it_is=old == new and not of_values)
 
 
-def _of_operator(operator: Operator, new: Form, *, as_it_is: bool) -> Iterator[str]:
+def _refuse_operator(operator: Operator, new: Form, *, as_it_is: bool) -> Iterator[str]:
     families = [family.name for store in operator.stores for family in store.column_families]
     if families and new.provider is Provider.HDFS:
         yield f"operator {operator.id} ({operator.name}) keeps column families, which only RocksDB has"

@@ -82,10 +82,12 @@ def orphans(
         used.update(f"{SSTS}/{file}" for file, _ in zip_.ssts)
         used.update(f"{LOGS}/{file}" for file, _ in zip_.logs)
     there = (f"{folder}/{name}" for folder in (SSTS, LOGS) for name in listing.in_folder(f"{store.folder}/{folder}"))
-    return sorted({f"{store.folder}/{path}" for path in map(_shown, there) if path.removesuffix(CHECKSUM) not in used})
+    return sorted(
+        {f"{store.folder}/{path}" for path in map(_is_shown, there) if path.removesuffix(CHECKSUM) not in used}
+    )
 
 
-def _shown(path: str) -> str:
+def _is_shown(path: str) -> str:
     folder, _, name = path.rpartition("/")
     return f"{folder}/{shown_name(name)}"
 

@@ -48,18 +48,18 @@ def catalog() -> tuple[KnownError, ...]:
     >>> catalog()[0].id, catalog()[0].codes
     ('batch-does-not-exist', ('CKPT201', 'CKPT202'))
     """
-    document = tomllib.loads(_beside("catalog.toml"))
+    document = tomllib.loads(_read_text_beside("catalog.toml"))
     words = {f"{{{name}}}": text for name, text in document["words"].items()}
-    return tuple(_known(entry, words) for entry in document["error"])
+    return tuple(_make_error(entry, words) for entry in document["error"])
 
 
 @cache
 def versions_of(error_class: str) -> tuple[str, ...]:
     """The versions that have an error class, oldest first, as ``4.0`` or ``delta 4.4.0``."""
-    return tuple(json.loads(_beside(CLASSES))[error_class]["versions"])
+    return tuple(json.loads(_read_text_beside(CLASSES))[error_class]["versions"])
 
 
-def _known(entry: dict[str, Any], words: dict[str, str]) -> KnownError:
+def _make_error(entry: dict[str, Any], words: dict[str, str]) -> KnownError:
     keys: dict[str, Any] = {"says": ()} | {
         key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
     }
@@ -71,5 +71,5 @@ def _known(entry: dict[str, Any], words: dict[str, str]) -> KnownError:
     return KnownError(**keys)
 
 
-def _beside(name: str) -> str:
+def _read_text_beside(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -28,20 +28,20 @@ def contradictions(line: str, queries: Iterable[str], checkpoint: Checkpoint) ->
     if named and checkpoint.query_id is not None and checkpoint.query_id not in named:
         yield f"the text is of the query {' or '.join(named[:3])}, this checkpoint of {checkpoint.query_id}"
     folders = dict.fromkeys(_FOLDER.findall(line))
-    if folders and not any(_same(folder, checkpoint.uri) for folder in folders):
+    if folders and not any(_may_be_same(folder, checkpoint.uri) for folder in folders):
         yield f"the text names {next(iter(folders))}, which is another path"
     batches, here = {int(number or other) for number, other in _BATCH.findall(line)}, checkpoint.offsets.ids
     if batches and here and not any(min(here) - 1 <= batch <= max(here) + 1 for batch in batches):
         yield f"the text names batch {min(batches)}, and offsets/ here has {span('batch', min(here), max(here))}"
 
 
-def _same(folder: str, uri: str) -> bool:
+def _may_be_same(folder: str, uri: str) -> bool:
     """Tell whether two spellings may be of one folder: one of them can have a host or a mount in front."""
-    parts = _parts(folder)
+    parts = _split_path(folder)
     spellings = (uri, *map(os.path.abspath, (uri, os.path.realpath(uri)))) if ":" not in uri else (uri,)
-    return any(parts[-len(other) :] == other[-len(parts) :] for other in map(_parts, spellings) if other)
+    return any(parts[-len(other) :] == other[-len(parts) :] for other in map(_split_path, spellings) if other)
 
 
-def _parts(path: str) -> list[str]:
+def _split_path(path: str) -> list[str]:
     """A path, or a URI with its host, without its scheme."""
     return [unquote(part) for part in _SCHEME.sub("", path).split("/") if part not in ("", ".")]

@@ -64,7 +64,7 @@ def explain_error(text: str | BinaryIO, inspection: Inspection | None = None) ->
     hits = search.found()
     matches = tuple(_match(hit.error, hit.line, hit.times, inspection) for hit in hits)
     line = search.thrown[1] if search.thrown else search.first
-    message = _shown(line)
+    message = _shorten(line)
     near = () if matches else nearest(message)
     if inspection is None:
         return Explanation(matches, message, near, None)
@@ -74,16 +74,16 @@ def explain_error(text: str | BinaryIO, inspection: Inspection | None = None) ->
 
 def _match(error: KnownError, line: str, times: int, inspection: Inspection | None) -> ErrorMatch:
     if inspection is None:
-        return ErrorMatch(error, _shown(line), times, error.cure, error.command, ())
+        return ErrorMatch(error, _shorten(line), times, error.cure, error.command, ())
     checkpoint = quoted_path(inspection.checkpoint.uri.rstrip("/") or inspection.checkpoint.uri)
     cure, command = (
         re.sub(r"\bCHECKPOINT\b", lambda _: checkpoint, text) for text in (error.cure, error.command or "")
     )
     shown = tuple(rated for rated in inspection.findings if rated.finding.diagnosis.code in error.codes)
-    return ErrorMatch(error, _shown(line), times, cure, command or None, shown)
+    return ErrorMatch(error, _shorten(line), times, cure, command or None, shown)
 
 
-def _shown(line: str) -> str:
+def _shorten(line: str) -> str:
     """A line as a report shows it; masked before it is cut, which could hide that something is a secret."""
     text = masked(line.strip())
     return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."

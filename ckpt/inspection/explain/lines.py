@@ -48,16 +48,16 @@ def chunks(source: str | BinaryIO) -> Iterator[list[str]]:
     """
     stream = BytesIO(source.encode("utf-8", "replace")) if isinstance(source, str) else source
     rest = b""
-    for block in _as_utf_8(_blocks(stream)):
+    for block in _recode(_read_blocks(stream)):
         complete, end, rest = (rest + block).rpartition(b"\n")
         if end:
-            yield _lines(complete)
+            yield _split_lines(complete)
         rest = rest[:_LONGEST]  # of a line that does not end, only the beginning is kept
     if rest:
-        yield _lines(rest)
+        yield _split_lines(rest)
 
 
-def _as_utf_8(blocks: Iterator[bytes]) -> Iterator[bytes]:
+def _recode(blocks: Iterator[bytes]) -> Iterator[bytes]:
     first = next(blocks, b"")
     if not first.startswith(_UTF_16):
         yield first.removeprefix(codecs.BOM_UTF8)
@@ -68,7 +68,7 @@ def _as_utf_8(blocks: Iterator[bytes]) -> Iterator[bytes]:
         yield decoder.decode(block).encode("utf-8", "replace")
 
 
-def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+def _read_blocks(stream: BinaryIO) -> Iterator[bytes]:
     block = stream.read(_CHUNK)
     packed = block.startswith(_GZIP)
     member, whole = zlib.decompressobj(_OF_GZIP), True
@@ -90,13 +90,13 @@ def _blocks(stream: BinaryIO) -> Iterator[bytes]:
         raise OSError("its compressed data ends early")
 
 
-def _lines(raw: bytes) -> list[str]:
+def _split_lines(raw: bytes) -> list[str]:
     text = _BLANK.sub("\n", raw.decode("utf-8", "replace").replace("\r\n", "\n"))
     lines = [line[:_LONGEST] for line in text.split("\n")]
-    return [_unwrapped(line) for line in lines] if any(mark in text for mark in _WRAPPING) else lines
+    return [_unwrap(line) for line in lines] if any(mark in text for mark in _WRAPPING) else lines
 
 
-def _unwrapped(line: str) -> str:
+def _unwrap(line: str) -> str:
     wrapped = _WRAPPED.match(line)
     return line[wrapped.end() :] if wrapped else line
 
@@ -115,13 +115,13 @@ def unpacked(line: str) -> tuple[Level | None, list[str]]:
         except (ValueError, RecursionError):
             record = None
         if isinstance(record, dict) and not record.keys().isdisjoint((*_TEXTS, "exception")):
-            return _of_json(record)
+            return _unpack_record(record)
     if "\\n\\tat " in line:
         return level_of(line), line.replace("\\n", "\n").replace("\\t", "\t").split("\n")
     return level_of(line), [line]
 
 
-def _of_json(record: dict[str, object]) -> tuple[Level | None, list[str]]:
+def _unpack_record(record: dict[str, object]) -> tuple[Level | None, list[str]]:
     """A record of a structured log; one of several lines may have a level in the first of them."""
     level = record.get("level")
     texts = [next((text for key in _TEXTS if isinstance(text := record.get(key), str)), "")]

@@ -37,12 +37,12 @@ def nearest(line: str) -> tuple[NearError, ...]:
     >>> nearest("ERROR: relation does not exist")
     ()
     """
-    candidates = [*_of_the_class(line), *_of_the_words(line)]
+    candidates = [*_find_by_class(line), *_find_by_words(line)]
     first = {near.error.id: near for near in reversed(candidates)}
     return tuple(near for near in candidates if first[near.error.id] is near)[:_SHOWN]
 
 
-def _of_the_class(line: str) -> Iterator[NearError]:
+def _find_by_class(line: str) -> Iterator[NearError]:
     """Only where few entries share the class: one of many sub classes says nothing of the others."""
     for name in dict.fromkeys(_CLASS.findall(line)):
         same = [
@@ -52,18 +52,18 @@ def _of_the_class(line: str) -> Iterator[NearError]:
             yield from (NearError(error, f"the same error class {name}, another part of it") for error in same)
 
 
-def _of_the_words(line: str) -> Iterator[NearError]:
-    line_words = _words(line)
+def _find_by_words(line: str) -> Iterator[NearError]:
+    line_words = _split_words(line)
     ranked = []
-    for error, text, words in _messages():
-        same = _in_order(words, line_words)
-        share = _weight(same) / _weight(words)
+    for error, text, words in _list_messages():
+        same = _find_in_order(words, line_words)
+        share = _weigh(same) / _weigh(words)
         if len(same) >= _FEWEST and share >= _SHARE:
             ranked.append((share, NearError(error, f'{len(same)} of the {len(words)} words of "{text}"')))
     yield from (near for _, near in sorted(ranked, key=lambda pair: -pair[0]))
 
 
-def _in_order(words: tuple[str, ...], line_words: tuple[str, ...]) -> list[str]:
+def _find_in_order(words: tuple[str, ...], line_words: tuple[str, ...]) -> list[str]:
     """Return the words that stand in the line in the message's order, not scattered, together with the thrown class."""
     missing = set(words) - set(line_words)
     if len(words) - len(missing) < _FEWEST or any(map(_THROWN.fullmatch, missing)):
@@ -73,23 +73,23 @@ def _in_order(words: tuple[str, ...], line_words: tuple[str, ...]) -> list[str]:
     return [] if length > _SCATTERED * len(words) else [word for at in blocks for word in words[at.a : at.a + at.size]]
 
 
-def _weight(words: Iterable[str]) -> float:
-    return sum(1 / _common()[word] for word in words)
+def _weigh(words: Iterable[str]) -> float:
+    return sum(1 / _count_words()[word] for word in words)
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_words(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(_PATH.sub(" ", text).lower()))
 
 
 @cache
-def _messages() -> tuple[tuple[KnownError, str, tuple[str, ...]], ...]:
+def _list_messages() -> tuple[tuple[KnownError, str, tuple[str, ...]], ...]:
     """Each message that can be resembled, long enough and not known by a path: entry, message, words."""
     texts = ((error, text) for error in catalog() for text in error.says if not _PATH.search(text))
-    split = ((error, text, _words(_GAP.sub(" ", text))) for error, text in texts)
+    split = ((error, text, _split_words(_GAP.sub(" ", text))) for error, text in texts)
     return tuple(message for message in split if len(message[2]) >= _FEWEST)
 
 
 @cache
-def _common() -> Counter[str]:
+def _count_words() -> Counter[str]:
     """In how many messages each word is."""
-    return Counter(word for _, _, words in _messages() for word in set(words))
+    return Counter(word for _, _, words in _list_messages() for word in set(words))

@@ -69,7 +69,7 @@ class Search:
     def add(self, lines: list[str]) -> None:
         """The next lines of the text."""
         text = "\n".join(lines)
-        wanted = [(error, phrase) for error, phrase in _phrases() if phrase.anchor in text]
+        wanted = [(error, phrase) for error, phrase in _list_phrases() if phrase.anchor in text]
         anchors = re.compile("|".join(sorted({re.escape(phrase.anchor) for _, phrase in wanted}))) if wanted else None
         self.first = self.first or next((text for line in lines if (text := line.lstrip())), "")
         if anchors is None and _NOTED.search(text) is None:
@@ -81,19 +81,21 @@ class Search:
                 level, parts = unpacked(line)
                 self._begin(self._level if level is None else level)
                 for part in parts:
-                    self._line(part, anchors, wanted)
+                    self._search_line(part, anchors, wanted)
             else:
-                self._line(line, anchors, wanted)
+                self._search_line(line, anchors, wanted)
 
     def found(self) -> list[Hit]:
         """Find the known errors in a text, the cause first."""
         self._close()
         return sorted(self.hits.values(), key=lambda hit: hit.key)
 
-    def _line(self, line: str, anchors: re.Pattern[str] | None, wanted: Iterable[tuple[KnownError, Phrase]]) -> None:
+    def _search_line(
+        self, line: str, anchors: re.Pattern[str] | None, wanted: Iterable[tuple[KnownError, Phrase]]
+    ) -> None:
         stripped = line.lstrip()
         if _FRAME.match(line):
-            self._frame(stripped)
+            self._add_frame(stripped)
             return
         if (level := level_of(line)) is not None:
             self._begin(level)
@@ -109,12 +111,12 @@ class Search:
             if len(self.queries) < _QUERIES:
                 self.queries.update(_QUERY.findall(line))
         if ("Exception" in line or "Error" in line or "[" in line) and _THROWN.search(line):
-            self.thrown = min(filter(None, (self.thrown, (self._key(broad=False), line))))
+            self.thrown = min(filter(None, (self.thrown, (self._make_key(broad=False), line))))
         if anchors is not None and anchors.search(line):
             for error in dict.fromkeys(error for error, phrase in wanted if phrase.is_in(line)):
-                self._pending.append(_Pending(error, self._key(broad=error.broad), line))
+                self._pending.append(_Pending(error, self._make_key(broad=error.broad), line))
 
-    def _key(self, *, broad: bool) -> _Key:
+    def _make_key(self, *, broad: bool) -> _Key:
         return self._level, -self._attempt, broad, not self._ended, -self._record, -self._depth
 
     def _begin(self, level: Level) -> None:
@@ -122,7 +124,7 @@ class Search:
         self._record += 1
         self._level, self._depth, self._ended = level, 0, False
 
-    def _frame(self, line: str) -> None:
+    def _add_frame(self, line: str) -> None:
         for pending in list(self._pending):
             pending.stack = True
             if not pending.error.frames or any(frame in line for frame in pending.error.frames):
@@ -147,5 +149,5 @@ class Search:
 
 
 @cache
-def _phrases() -> tuple[tuple[KnownError, Phrase], ...]:
+def _list_phrases() -> tuple[tuple[KnownError, Phrase], ...]:
     return tuple((error, phrase) for error in catalog() for phrase in error.phrases)

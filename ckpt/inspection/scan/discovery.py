@@ -80,10 +80,10 @@ def _visit(search: _Search, folder: str, level: Folder, *, linked: bool) -> Sequ
         search.checkpoints.append(folder)
     if linked:
         return ()
-    return [(_join(folder, name), name in level.links) for name in _worth_a_look(level, is_checkpoint=is_checkpoint)]
+    return [(_join(folder, name), name in level.links) for name in _choose_folders(level, is_checkpoint=is_checkpoint)]
 
 
-def _worth_a_look(level: Folder, *, is_checkpoint: bool) -> Iterator[str]:
+def _choose_folders(level: Folder, *, is_checkpoint: bool) -> Iterator[str]:
     table = not level.folders.isdisjoint(_TABLES)
     for name in sorted(level.folders):
         if not (name in _NEVER or (is_checkpoint and name in _PARTS) or (table and "=" in name)):

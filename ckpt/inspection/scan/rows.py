@@ -110,20 +110,20 @@ def row(inspection: Inspection, path: str, sources_error: str | None = None) -> 
         query_id=checkpoint.query_id,
         stateful=checkpoint.stateful,
         latest_batch=checkpoint.offsets.latest,
-        latest_ms=_latest_ms(inspection),
+        latest_ms=_find_latest_ms(inspection),
         uncommitted=len(inspection.uncommitted),
         files=checkpoint.listing.files,
         size=checkpoint.listing.bytes,
-        state_bytes=sum(store.bytes for store in _stores(operators)) if operators else None,
+        state_bytes=sum(store.bytes for store in _list_stores(operators)) if operators else None,
         deletable=inspection.space.known,
         lag=_sum(one.waiting for one in inspection.live),
         lost=_sum(one.lost for one in inspection.live),
         sources_error=sources_error,
-        positions=_positions(inspection),
+        positions=_find_positions(inspection),
         findings={one: sum(rated.severity is one for rated in inspection.findings) for one in Severity},
         codes=tuple(dict.fromkeys(rated.finding.diagnosis.code for rated in inspection.troubles)),
-        worst=_worst(inspection),
-        **_replay(operators),
+        worst=_find_worst(inspection),
+        **_measure_replay(operators),
     )
 
 
@@ -141,7 +141,7 @@ def short_name(path: str) -> str:
     return "/".join(parts[last:]) or path
 
 
-def _positions(inspection: Inspection) -> dict[str, dict[str, int]]:
+def _find_positions(inspection: Inspection) -> dict[str, dict[str, int]]:
     """Where a start continues in each partition that is there now; of two sources with one partition the earlier."""
     positions: dict[str, dict[str, int]] = {}
     views = sources(inspection.checkpoint)
@@ -162,11 +162,11 @@ def _sum(counts: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _stores(operators: tuple[Operator, ...]) -> list[Store]:
+def _list_stores(operators: tuple[Operator, ...]) -> list[Store]:
     return [store for operator in operators for store in operator.stores]
 
 
-def _latest_ms(inspection: Inspection) -> int | None:
+def _find_latest_ms(inspection: Inspection) -> int | None:
     offsets = inspection.checkpoint.offsets
     entry = offsets.readable(offsets.latest)
     if entry is not None and entry.metadata is not None:
@@ -175,10 +175,10 @@ def _latest_ms(inspection: Inspection) -> int | None:
     return info.mtime_ms if info else None
 
 
-def _replay(operators: tuple[Operator, ...]) -> dict[str, Any]:
-    partitions = [partition for store in _stores(operators) for partition in store.partitions]
+def _measure_replay(operators: tuple[Operator, ...]) -> dict[str, Any]:
+    partitions = [partition for store in _list_stores(operators) for partition in store.partitions]
     replayed = [partition.replay_versions for partition in partitions if partition.replay_versions is not None]
-    growth = [store.growth for store in _stores(operators) if store.growth is not None]
+    growth = [store.growth for store in _list_stores(operators) if store.growth is not None]
     return {
         "snapshot_lag": max(replayed, default=None),
         "replay_files": sum(replayed) if replayed else None,
@@ -186,7 +186,7 @@ def _replay(operators: tuple[Operator, ...]) -> dict[str, Any]:
     }
 
 
-def _worst(inspection: Inspection) -> WorstFinding | None:
+def _find_worst(inspection: Inspection) -> WorstFinding | None:
     if not inspection.troubles:
         return None
     rated = inspection.troubles[0]

@@ -94,7 +94,7 @@ def scan(
     settings = librdkafka(kafka_options) if kafka_options else None
     if group_prefix is not None and settings is None:
         raise UsageError("`group_prefix` needs the options of Kafka")
-    began, options = _now_ms(), storage_options or {}
+    began, options = _read_clock_ms(), storage_options or {}
     below = _find([roots] if isinstance(roots, str) else roots, options, depth)
     rows = {row.path: row for row in below.unlisted}
     done, total = 0, sum(map(len, below.checkpoints.values()))
@@ -105,11 +105,13 @@ def scan(
                 watcher(done, total)
             if row is not None:
                 rows[row.path] = row
-    result = rows.values() if group_prefix is None or settings is None else _committed(group_prefix, settings, rows)
-    return Scan(tuple(below.roots), tuple(sorted(result, key=_worst_first)), began, _now_ms())
+    result = (
+        rows.values() if group_prefix is None or settings is None else _commit_positions(group_prefix, settings, rows)
+    )
+    return Scan(tuple(below.roots), tuple(sorted(result, key=_rank)), began, _read_clock_ms())
 
 
-def _committed(
+def _commit_positions(
     prefix: str, settings: Mapping[str, str], rows: Mapping[str, ScannedCheckpoint]
 ) -> Iterator[ScannedCheckpoint]:
     """The lines, with what came of committing the positions of each to a group of its own."""
@@ -156,11 +158,11 @@ def _find(roots: Iterable[str], options: Mapping[str, str], depth: int | None) -
     return collected
 
 
-def _worst_first(row: ScannedCheckpoint) -> tuple[int, bool, bool, str]:
+def _rank(row: ScannedCheckpoint) -> tuple[int, bool, bool, str]:
     rank = -1 if row.severity is None else row.severity.rank
     runs = row.outcome is not None and row.outcome.runs
     return -rank, row.error is None, runs, row.path
 
 
-def _now_ms() -> int:
+def _read_clock_ms() -> int:
     return time.time_ns() // 1_000_000

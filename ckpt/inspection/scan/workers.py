@@ -44,7 +44,7 @@ def look(
 def looker(place: Any) -> Callable[[Sequence[str]], Iterator[bytes]]:
     """Inspect some checkpoints of a root in a process of its own: the line of each, as JSON."""
     root = open_storage(place["uri"], place["options"])
-    line = partial(_line, root, since_ms=place["since_ms"], reader=place["reader"])
+    line = partial(_make_line, root, since_ms=place["since_ms"], reader=place["reader"])
 
     def do(paths: Sequence[str]) -> Iterator[bytes]:
         if len(paths) < 2:
@@ -56,19 +56,19 @@ def looker(place: Any) -> Callable[[Sequence[str]], Iterator[bytes]]:
     return do
 
 
-def _line(root: Root, path: str, since_ms: int | None, reader: Mapping[str, str] | None) -> bytes:
+def _make_line(root: Root, path: str, since_ms: int | None, reader: Mapping[str, str] | None) -> bytes:
     storage = root.below(path)
     try:
-        if since_ms is not None and not _changed(storage, since_ms):
+        if since_ms is not None and not _has_changed(storage, since_ms):
             return UNCHANGED
-        return _look(read_checkpoint(storage), reader).to_json()
+        return _inspect_one(read_checkpoint(storage), reader).to_json()
     except CkptError as error:
         return unreadable(storage.uri, str(error)).to_json()
     except Exception as error:  # whatever one checkpoint does to ckpt, the others are looked at
         return unreadable(storage.uri, f"{storage.uri}: ckpt failed ({type(error).__name__}: {error})").to_json()
 
 
-def _look(checkpoint: Checkpoint, reader: Mapping[str, str] | None) -> ScannedCheckpoint:
+def _inspect_one(checkpoint: Checkpoint, reader: Mapping[str, str] | None) -> ScannedCheckpoint:
     """The line of a checkpoint, with what its Kafka sources have now if these are to be asked."""
     kafka = [view.index for view in sources(checkpoint) if view.type is SourceType.KAFKA] if reader else []
     if not (reader and kafka):
@@ -80,7 +80,7 @@ def _look(checkpoint: Checkpoint, reader: Mapping[str, str] | None) -> ScannedCh
     return row(inspect(checkpoint, live=live), checkpoint.uri)
 
 
-def _changed(storage: Root, since_ms: int) -> bool:
+def _has_changed(storage: Root, since_ms: int) -> bool:
     """Tell whether a batch was planned or committed since then, judging by the times of files; unknown is yes."""
     newest: list[int | None] = []
     for folder in (OFFSETS, COMMITS):

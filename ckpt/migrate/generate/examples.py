@@ -61,7 +61,7 @@ _PANDAS = {
 }
 
 
-def _as_rows(text: str) -> str:
+def _convert_to_rows(text: str) -> str:
     """Return the example for the API whose rows are ``Row``."""
     for old, new in (
         ("sum(len(frame) for frame in rows)", "sum(1 for _ in rows)"),
@@ -78,7 +78,7 @@ def _as_rows(text: str) -> str:
     return text
 
 
-EXAMPLES = {Api.PANDAS: _PANDAS, Api.ROW: {family: _as_rows(text) for family, text in _PANDAS.items()}}
+EXAMPLES = {Api.PANDAS: _PANDAS, Api.ROW: {family: _convert_to_rows(text) for family, text in _PANDAS.items()}}
 """The body of ``update`` in Python, by API and family."""
 
 

@@ -22,11 +22,11 @@ _FORMATS = {
 
 def format_of(files: Sequence[str]) -> str:
     """The format of the reader, where the names of all files agree; otherwise empty."""
-    formats = {_FORMATS.get(_extension(file)) for file in files}
+    formats = {_FORMATS.get(_extension_of(file)) for file in files}
     return next(iter(formats)) or "" if len(formats) == 1 else ""
 
 
-def _extension(file: str) -> str:
+def _extension_of(file: str) -> str:
     name, extension = splitext(basename(file).lower())
     return splitext(name)[1] if extension in _COMPRESSED else extension
 

@@ -50,12 +50,12 @@ FILLED_IN_END = """
 
 def blanks(plan: TransformPlan) -> tuple[str, ...]:
     """The names of dictionaries in ``start.py`` that are to be filled in."""
-    return ("INPUT",) * plan.folds + ("IGNORE_NULLS",) * bool(_choosing(plan))
+    return ("INPUT",) * plan.folds + ("IGNORE_NULLS",) * bool(_find_choosing(plan))
 
 
 def filled_in(plan: TransformPlan) -> str:
     """The check that they are."""
-    ignored = FILLED_IN_IGNORE * bool(_choosing(plan))
+    ignored = FILLED_IN_IGNORE * bool(_find_choosing(plan))
     return f"{FILLED_IN}{ignored}{FILLED_IN_END}" if plan.folds else ""
 
 
@@ -69,7 +69,7 @@ def constants(plan: TransformPlan) -> Iterator[str]:
         yield f"    # {plain(kept.meaning)}"
         yield f'    {literal(kept.name)}: "",'
     yield "}"
-    if choosing := _choosing(plan):
+    if choosing := _find_choosing(plan):
         yield "# True for those that left out NULLs, False for the others."
         yield "IGNORE_NULLS: dict[str, Any] = {"
         yield from (f"    {literal(kept.name)}: None," for kept in choosing)
@@ -91,7 +91,7 @@ def types(plan: TransformPlan) -> Iterator[str]:
 
 def imports(plan: TransformPlan) -> Iterator[str]:
     """The imports that the functions need, but for datetime."""
-    needed = _functions(plan)
+    needed = _list_functions(plan)
     if aggregates.fold_decimals in needed:
         yield "from decimal import Context, Decimal"
     if aggregates.ordered in needed:
@@ -100,14 +100,14 @@ def imports(plan: TransformPlan) -> Iterator[str]:
 
 def compares(plan: TransformPlan) -> bool:
     """True if the functions need datetime."""
-    return aggregates.ordered in _functions(plan)
+    return aggregates.ordered in _list_functions(plan)
 
 
 def from_start(plan: TransformPlan, *, closes: bool) -> Iterator[str]:
     """Constants of ``processor.py`` that ``start.py`` sets."""
     if plan.folds and closes:
         yield WHERE_EMITTED
-    if _choosing(plan):
+    if _find_choosing(plan):
         yield IGNORED
 
 
@@ -115,7 +115,7 @@ def handed_over(plan: TransformPlan, *, closes: bool) -> Iterator[str]:
     """Where ``start.py`` does so."""
     if plan.folds and closes:
         yield '    processor.EMIT_ON_CLOSE = OUTPUT_MODE.lower() == "append"'
-    if _choosing(plan):
+    if _find_choosing(plan):
         yield "    processor.IGNORE_NULLS = IGNORE_NULLS"
 
 
@@ -132,9 +132,9 @@ def update(plan: TransformPlan, *, closes: bool) -> Iterator[str]:
     else:
         yield "        for one in rows:"
         yield f"            for row in [plain(one[{literal(plan.inputs)}])]:"
-    for kept, begin, end in _placed(plan):
+    for kept, begin, end in _place_aggregates(plan):
         name = literal(kept.name)
-        ignore = f", IGNORE_NULLS[{name}]" if kept in _choosing(plan) else ""
+        ignore = f", IGNORE_NULLS[{name}]" if kept in _find_choosing(plan) else ""
         opening = f"                kept[{begin}:{end}] = {_name(kept.aggregate.fold)}("
         words = f"row[{name}]{ignore}, *kept[{begin}:{end}]"
         line = f"{opening}{words})"
@@ -163,7 +163,7 @@ def results(plan: TransformPlan) -> Iterator[str]:
     yield '        """The results of a key, as OUTPUT_SCHEMA has them."""'
     yield "        kept = self.buffers.get() or ()"
     items = [f"{literal(key.name)}: key[{index}]" for index, key in enumerate(plan.shape.keys)]
-    for kept, begin, end in _placed(plan):
+    for kept, begin, end in _place_aggregates(plan):
         result = kept.aggregate.result
         value = f"{_name(result)}(*kept[{begin}:{end}])" if result else f"kept[{begin}]"
         items.append(f"{literal(kept.name)}: {value}")
@@ -175,11 +175,11 @@ def results(plan: TransformPlan) -> Iterator[str]:
 def functions(plan: TransformPlan) -> Iterator[str]:
     """The functions of the aggregates, each once."""
     yield from ("", "", "Buffers = tuple[Any, ...]")
-    for function in _functions(plan):
+    for function in _list_functions(plan):
         yield from ("", "", inspect.getsource(function).rstrip())
 
 
-def _functions(plan: TransformPlan) -> list[Callable[..., Any]]:
+def _list_functions(plan: TransformPlan) -> list[Callable[..., Any]]:
     known = [kept.aggregate for kept in plan.aggregates if plan.folds]
     needed = [function for aggregate in known for function in (aggregate.fold, aggregate.result) if function]
     if {aggregates.fold_max, aggregates.fold_min} & set(needed):
@@ -187,11 +187,11 @@ def _functions(plan: TransformPlan) -> list[Callable[..., Any]]:
     return list(dict.fromkeys(needed))
 
 
-def _choosing(plan: TransformPlan) -> list[KeptAggregate]:
+def _find_choosing(plan: TransformPlan) -> list[KeptAggregate]:
     return [kept for kept in plan.aggregates if plan.folds and kept.aggregate.chooses]
 
 
-def _placed(plan: TransformPlan) -> Iterator[tuple[KeptAggregate, int, int]]:
+def _place_aggregates(plan: TransformPlan) -> Iterator[tuple[KeptAggregate, int, int]]:
     """Each with its place among the buffers."""
     begin = 0
     for kept in plan.aggregates:

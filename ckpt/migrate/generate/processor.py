@@ -37,18 +37,18 @@ class _Writing:
         self.ttl = [variable for variable in self.variables if variable.ttl]
 
     def lines(self) -> Iterator[str]:
-        yield from self._head()
-        yield from self._output()
+        yield from self._write_head()
+        yield from self._write_output()
         yield from ("", "", "class Processor(StatefulProcessor):")
         keys = ", ".join(plain(key.name) for key in self.plan.shape.keys) or "none: all rows are one group"
         yield f'    """Keeps for each key what the old query kept. Key: {keys}."""'
-        yield from self._init()
-        yield from self._logic()
-        yield from self._initial_state()
-        yield from self._spark_calls()
-        yield from self._helpers()
+        yield from self._write_init()
+        yield from self._write_logic()
+        yield from self._write_initial_state()
+        yield from self._write_spark_calls()
+        yield from self._write_helpers()
 
-    def _head(self) -> Iterator[str]:
+    def _write_head(self) -> Iterator[str]:
         plan = self.plan
         yield '"""State and logic of the query that continues where an old one stopped.'
         yield ""
@@ -83,7 +83,7 @@ class _Writing:
         )
         yield ")"
 
-    def _output(self) -> Iterator[str]:
+    def _write_output(self) -> Iterator[str]:
         shape = self.plan.shape
         emitted = [(key.name, key.type) for key in shape.keys]
         if self.plan.folds:
@@ -109,12 +109,12 @@ class _Writing:
             yield from (f"    {literal(variable.name)}: 0," for variable in self.ttl)
             yield "}"
 
-    def _method(self, name: str, *parameters: str, returns: str | None = None) -> Iterator[str]:
+    def _write_method(self, name: str, *parameters: str, returns: str | None = None) -> Iterator[str]:
         """The first lines of a method that is about a key."""
         words = ("self", "key: tuple[Any, ...]", *parameters)
         yield from exploded(f"def {name}(", words, f") -> {returns or f'Iterator[{self.rows}]'}:", 4)
 
-    def _init(self) -> Iterator[str]:
+    def _write_init(self) -> Iterator[str]:
         yield ""
         yield "    def init(self, handle: StatefulProcessorHandle) -> None:"
         yield '        """Declare the state, in the types of the old query."""'
@@ -129,23 +129,23 @@ class _Writing:
             opening = f"self.{self.attributes[variable.name]} = handle.{_GETTERS[variable.form]}("
             yield from exploded(opening, words, ")", 8)
 
-    def _logic(self) -> Iterator[str]:
+    def _write_logic(self) -> Iterator[str]:
         plan, closes = self.plan, self.closes is not None
         yield ""
         yield f"    # ---- {'continues the aggregates' if plan.folds else 'your logic: these two methods'} ----"
         yield ""
-        yield from self._method("update", f"rows: Iterator[{self.rows}]", "timers: TimerValues")
+        yield from self._write_method("update", f"rows: Iterator[{self.rows}]", "timers: TimerValues")
         yield from folding.update(plan, closes=closes) if plan.folds else shown(plan)
         yield ""
-        yield from self._method("expired", "timer_ms: int", "timers: TimerValues")
-        yield from self._expired_doc()
+        yield from self._write_method("expired", "timer_ms: int", "timers: TimerValues")
+        yield from self._write_expired_doc()
         yield from folding.expired(closes=closes and plan.folds)
         yield ""
         if plan.folds:
             yield from folding.results(plan)
         yield "    # ---- called by Spark ----"
 
-    def _expired_doc(self) -> Iterator[str]:
+    def _write_expired_doc(self) -> Iterator[str]:
         if self.closes is None:
             yield '        """A timer has fired: emit results."""'
             return
@@ -154,10 +154,10 @@ class _Writing:
         yield f"        Afterwards self.{self.closes} is removed, as the old operator did."
         yield '        """'
 
-    def _initial_state(self) -> Iterator[str]:
+    def _write_initial_state(self) -> Iterator[str]:
         yield ""
         state = f"initialState: {self.rows}"
-        yield from self._method("handleInitialState", state, "timerValues: TimerValues", returns="None")
+        yield from self._write_method("handleInitialState", state, "timerValues: TimerValues", returns="None")
         yield '        """Load what the old query kept for a key; Spark calls it in the first batch only."""'
         packed = f'initialState["{self.plan.packed}"]'
         first = f"{packed}.iloc[0]" if self.pandas else packed
@@ -167,7 +167,7 @@ class _Writing:
             yield "        now = timerValues.getCurrentProcessingTimeInMs()"
         for variable in self.variables:
             yield from self._load(variable)
-        yield from self._timers()
+        yield from self._write_timers()
 
     def _load(self, variable: Variable) -> Iterator[str]:
         target = f"self.{self.attributes[variable.name]}"
@@ -210,7 +210,7 @@ class _Writing:
         else:
             yield f"        {target}.update(tuple(value))"
 
-    def _timers(self) -> Iterator[str]:
+    def _write_timers(self) -> Iterator[str]:
         """Timers that stand in the state, or that the operator had without registering them."""
         columns = {column.holds: literal(column.name) for column in self.plan.shape.state}
         if Holds.TIMERS in columns:
@@ -226,10 +226,10 @@ class _Writing:
             yield "            # a timer fires when it is before the watermark, a session ends at the watermark"
             yield '            self.handle.registerTimer(milliseconds(session["end"]) - 1)'
 
-    def _spark_calls(self) -> Iterator[str]:
+    def _write_spark_calls(self) -> Iterator[str]:
         yield ""
         rows = f"rows: Iterator[{self.rows}]"
-        yield from self._method("handleInputRows", rows, "timerValues: TimerValues")
+        yield from self._write_method("handleInputRows", rows, "timerValues: TimerValues")
         yield '        """New rows of a key."""'
         if self.closes is not None:
             yield "        yield from self.update(key, rows, timerValues)"
@@ -242,7 +242,7 @@ class _Writing:
             yield "        return self.update(key, rows, timerValues)"
         yield ""
         last = "expiredTimerInfo: ExpiredTimerInfo"
-        yield from self._method("handleExpiredTimer", "timerValues: TimerValues", last)
+        yield from self._write_method("handleExpiredTimer", "timerValues: TimerValues", last)
         yield '        """A timer has fired; Spark passes the parameters by these names."""'
         yield "        moment = expiredTimerInfo.getExpiryTimeInMs()"
         if self.closes is not None:
@@ -276,7 +276,7 @@ class _Writing:
         sessions = self.plan.family is OperatorFamily.SESSIONS and self.timed
         return sessions or (self.closes is not None and self.plan.family is OperatorFamily.WINDOWS)
 
-    def _helpers(self) -> Iterator[str]:
+    def _write_helpers(self) -> Iterator[str]:
         if self.plan.shape.state:
             yield helpers.PLAIN_PANDAS if self.pandas else helpers.PLAIN_ROW
         if self.plan.folds:

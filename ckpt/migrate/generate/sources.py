@@ -29,7 +29,7 @@ def constants(start: SourceStart, beside: Callable[[str], str]) -> Iterator[str]
         yield f'SOURCE_{index}_SCHEMA = ""  # DDL: "id BIGINT, name STRING"'
     if kind in _FROM_PATH:
         yield f'SOURCE_{index}_PATH = ""'
-    options = list(_options(start))
+    options = list(_write_options(start))
     if options:
         yield from exploded(f"SOURCE_{index}_OPTIONS: dict[str, str] = {{", options, "}", 0)
     else:
@@ -60,7 +60,7 @@ def to_fill_in(start: SourceStart) -> Iterator[str]:
         yield f"SOURCE_{index}_PATH"
 
 
-def _options(start: SourceStart) -> Iterator[str]:
+def _write_options(start: SourceStart) -> Iterator[str]:
     offset = start.view.record
     if start.view.type is SourceType.KAFKA:
         topics = sorted({topic for topic, _ in offset.partitions}) if isinstance(offset, KafkaOffset) else []

@@ -50,9 +50,9 @@ class _Writing:
         self.keys = [(key.name, simple(key.type)) for key in plan.shape.keys] or [(_ALL, "int")]
 
     def lines(self) -> Iterator[str]:
-        yield from self._head()
+        yield from self._write_head()
         yield from self._fill_in()
-        yield from self._fixed()
+        yield from self._write_fixed()
         for start in self.starts:
             yield from sources.reader(start)
         own_keys = [key for key in self.keys if not (self.windows and key[0] in WINDOW) and key[0] != _ALL]
@@ -62,8 +62,8 @@ class _Writing:
         yield guards.START_ERROR
         if self.filters:
             yield UNREAD
-        yield from self._in_time()
-        yield from self._initial_state()
+        yield from self._write_watermarks()
+        yield from self._write_initial_state()
         yield guards.CHECKS.replace("{inputs}", folding.filled_in(self.plan))
         if self.plan.folds:
             yield folding.WITH_INPUTS.replace("{inputs}", self.plan.inputs)
@@ -75,9 +75,9 @@ class _Writing:
         if self.timed:
             yield guards.MILLISECONDS
         yield from self._start()
-        yield from self._main()
+        yield from self._write_main()
 
-    def _head(self) -> Iterator[str]:
+    def _write_head(self) -> Iterator[str]:
         plan = self.plan
         yield '"""Starts the query that continues where an old one stopped.'
         yield ""
@@ -87,7 +87,7 @@ class _Writing:
         yield f"Fill in what no checkpoint records, {logic}then run"
         yield "python start.py, or spark-submit --py-files processor.py start.py with the packages"
         yield "that sources and sink need. The old checkpoint is not touched."
-        for fact in self._facts():
+        for fact in self._write_facts():
             yield ""
             yield from wrap(plain(fact), 88, break_long_words=False, break_on_hyphens=False)
         yield '"""'
@@ -108,7 +108,7 @@ class _Writing:
         yield "from pyspark.sql.streaming.readwriter import DataStreamWriter"
         yield guards.OWN_PROCESSOR
 
-    def _facts(self) -> Iterator[str]:
+    def _write_facts(self) -> Iterator[str]:
         plan = self.plan
         if any(variable.ttl for variable in plan.variables):
             yield (
@@ -126,7 +126,7 @@ class _Writing:
         yield from ("", "", "# ---- fill in: no checkpoint records it ----", "")
         yield 'CHECKPOINT = ""  # a new folder, not that of the old query: an absolute path or URI'
         for start in self.starts:
-            yield from sources.constants(start, self._beside)
+            yield from sources.constants(start, self._write_path)
         yield ""
         if self.timed or self.windows:
             yield 'EVENT_TIME = ""  # the column of prepare() that says when a row happened'
@@ -146,17 +146,17 @@ class _Writing:
         yield '# availableNow ends when all data is read; {"processingTime": "1 minute"} keeps running.'
         yield 'TRIGGER: dict[str, Any] = {"availableNow": True}'
 
-    def _fixed(self) -> Iterator[str]:
+    def _write_fixed(self) -> Iterator[str]:
         plan = self.plan
         yield from ("", "# ---- from the checkpoint ----", "")
-        yield f"INITIAL_STATE = {self._beside(INITIAL_STATE)}"
+        yield f"INITIAL_STATE = {self._write_path(INITIAL_STATE)}"
         yield f'INITIAL_STATE_FORMAT = "{plan.format}"'
         yield f"OLD_QUERY = {literal(plan.initial.moment.query_id or '')}  # its id"
         yield "# The grouping key: rows must have these columns in exactly these types."
         yield "KEYS = {"
         yield from (f"    {literal(name)}: {literal(kind)}," for name, kind in self.keys)
         yield "}"
-        yield from self._time_mode()
+        yield from self._write_time_mode()
         yield "SETTINGS = {"
         yield "    # transformWithState keeps its state in RocksDB"
         yield f'    "{settings.PROVIDER_CLASS}": ('
@@ -175,13 +175,13 @@ class _Writing:
         yield from (f'    "{name}",' for name in to_fill_in(self.plan) if name not in folding.blanks(self.plan))
         yield "]"
 
-    def _beside(self, name: str) -> str:
+    def _write_path(self, name: str) -> str:
         """A path in the folder of the file, as code."""
         if self.folder is None:
             return f'f"file:{{Path(__file__).resolve().parent}}/{name}"'
         return literal(f"{self.folder}/{name}")
 
-    def _time_mode(self) -> Iterator[str]:
+    def _write_time_mode(self) -> Iterator[str]:
         plan = self.plan
         recorded = plan.family is OperatorFamily.TRANSFORM
         why = "as recorded" if recorded else "a guess: None, ProcessingTime or EventTime"
@@ -189,7 +189,7 @@ class _Writing:
         if self.timed:
             yield f"WATERMARK_MS = {plan.watermark_ms}  # that the old query's next batch would have had"
 
-    def _in_time(self) -> Iterator[str]:
+    def _write_watermarks(self) -> Iterator[str]:
         if not (self.timed or self.windows):
             return
         yield from ("", "", "def in_time(rows: DataFrame) -> DataFrame:")
@@ -217,7 +217,7 @@ class _Writing:
         else:
             yield "    return rows"
 
-    def _initial_state(self) -> Iterator[str]:
+    def _write_initial_state(self) -> Iterator[str]:
         yield from ("", "", "def initial_state(spark: SparkSession) -> DataFrame:")
         yield '    """The exported state, one row per key; all other columns in one struct.'
         yield ""
@@ -231,7 +231,7 @@ class _Writing:
             yield "    no_null_keys(frame)"
         if self.plan.shape.state:
             yield "    state = F.struct("
-            yield from (f"        F.col({literal(_column(column.name))})," for column in self.plan.shape.state)
+            yield from (f"        F.col({literal(_write_column(column.name))})," for column in self.plan.shape.state)
             yield "    )"
         else:
             yield '    state = F.lit("seen")'
@@ -278,7 +278,7 @@ class _Writing:
         yield '    writer = writer.option("checkpointLocation", CHECKPOINT)'
         yield "    return writer.trigger(**TRIGGER).start()"
 
-    def _main(self) -> Iterator[str]:
+    def _write_main(self) -> Iterator[str]:
         yield from ("", "", "def main() -> None:", '    """Run the query until it ends."""')
         yield '    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)'
         if self.plan.times:
@@ -286,5 +286,5 @@ class _Writing:
         yield from guards.MAIN.splitlines()
 
 
-def _column(name: str) -> str:
+def _write_column(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"

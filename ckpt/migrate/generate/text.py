@@ -30,12 +30,12 @@ def quoted(name: str) -> str:
 
 def simple(kind: Json) -> str:
     """A type as Spark's ``simpleString`` has it: ``struct<a:array<bigint>>``."""
-    return _type(kind, str)
+    return _write_type(kind, str)
 
 
 def ddl(kind: Json) -> str:
     """A type in Spark's DDL: the same, names quoted."""
-    return _type(kind, quoted)
+    return _write_type(kind, quoted)
 
 
 def columns(fields: Iterable[tuple[str, Json]]) -> str:
@@ -43,20 +43,22 @@ def columns(fields: Iterable[tuple[str, Json]]) -> str:
     return ", ".join(f"{quoted(name)} {ddl(kind)}" for name, kind in fields)
 
 
-def _type(kind: Json, named: Callable[[str], str]) -> str:
+def _write_type(kind: Json, named: Callable[[str], str]) -> str:
     if not isinstance(kind, dict):
         return _DDL.get(str(kind), str(kind))
     match kind.get("type"):
         case "struct":
             return (
-                "struct<" + ",".join(f"{named(name)}:{_type(inner, named)}" for name, inner in named_fields(kind)) + ">"
+                "struct<"
+                + ",".join(f"{named(name)}:{_write_type(inner, named)}" for name, inner in named_fields(kind))
+                + ">"
             )
         case "array":
-            return f"array<{_type(kind.get('elementType'), named)}>"
+            return f"array<{_write_type(kind.get('elementType'), named)}>"
         case "map":
-            return f"map<{_type(kind.get('keyType'), named)},{_type(kind.get('valueType'), named)}>"
+            return f"map<{_write_type(kind.get('keyType'), named)},{_write_type(kind.get('valueType'), named)}>"
         case "udt":
-            return _type(kind.get("sqlType"), named)
+            return _write_type(kind.get("sqlType"), named)
     return str(kind.get("type"))
 
 
