@@ -395,9 +395,9 @@ _HOME["relocate_checkpoint"] = ("ckpt.changes.relocate.relocate", "relocate")
 
 
 def _render_in_notebook(value: object) -> str | None:
-    from ckpt.webpage.notebooks import part_of
+    from ckpt.webpage.notebooks import make_part
 
-    return part_of(value)
+    return make_part(value)
 
 
 InNotebook.render = _render_in_notebook

@@ -8,7 +8,7 @@ from typing import Annotated
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.registry import SourceView
-from ckpt.checkpoint.state.space import size_of, temporary_files
+from ckpt.checkpoint.state.space import find_temporary_files, size_of
 from ckpt.inspection.checks import check
 from ckpt.inspection.checks.first_start import into_noop
 from ckpt.inspection.checks.sink import findings_of, outlook, with_query_id
@@ -80,7 +80,7 @@ class Inspection(InNotebook):
         state = self.checkpoint.state
         unneeded = state.unneeded if state else Unneeded(0, 0)
         listing = self.checkpoint.listing
-        return Space(unneeded.old_versions, unneeded.orphans, size_of(listing, temporary_files(listing)))
+        return Space(unneeded.old_versions, unneeded.orphans, size_of(listing, find_temporary_files(listing)))
 
     @property
     def unreached(self) -> tuple[str, ...]:

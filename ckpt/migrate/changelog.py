@@ -13,9 +13,9 @@ from enum import StrEnum
 from ckpt import settings
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.migrate.comparison import Comparison, TwoWays, two_ways
+from ckpt.migrate.comparison import Comparison, TwoWays, find_two_ways
 from ckpt.migrate.provider import ToProvider, is_rewritable, rewrite_command
-from ckpt.migrate.written_versions import Written, written
+from ckpt.migrate.written_versions import Written, find_written
 from ckpt.model import Kind, Provider, StateInventory
 from ckpt.versions import Progress
 
@@ -106,14 +106,14 @@ def switch_changelog(
         return ChangelogSwitch(inspection, to, SwitchOutcome.REFUSED, refused=refused)
     if state is None:
         return ChangelogSwitch(inspection, to, SwitchOutcome.NOTHING)
-    parts = tuple(written(inspection.checkpoint.listing, changelog=to is Changelog.ON))
+    parts = tuple(find_written(inspection.checkpoint.listing, changelog=to is Changelog.ON))
     outcome = _judge_verified(parts) if verify else _judge_possible(parts)
     if not verify:
         return ChangelogSwitch(
             inspection, to, outcome, parts, warnings=tuple(_list_warnings(inspection, state, to, outcome))
         )
     committed = inspection.checkpoint.commits.ids if outcome is SwitchOutcome.SWITCHED else ()
-    ways = two_ways(inspection.checkpoint.listing, parts, committed, changelog=to is Changelog.ON)
+    ways = find_two_ways(inspection.checkpoint.listing, parts, committed, changelog=to is Changelog.ON)
     return ChangelogSwitch(inspection, to, outcome, parts, ways=tuple(ways) if committed else ())
 
 

@@ -98,7 +98,7 @@ class Comparison:
         return tuple(way for way in self.ways if way.why is not None)
 
 
-def two_ways(
+def find_two_ways(
     listing: Listing, parts: Collection[Written], committed: Collection[int], *, changelog: bool
 ) -> Iterator[TwoWays]:
     """Every store in every partition; ``changelog`` is how it is written now, ``committed`` are batch ids."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.state.rewritable import LAST_START, Form, why_not
+from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
 from ckpt.errors import CkptError
 from ckpt.inspection.checks.first_start import into_noop, sinks_have_it
 from ckpt.migrate.handoff.plan import Handoff, hand_off
@@ -212,7 +212,7 @@ def _refuse_rewrite(checkpoint: Checkpoint, to: ToProvider) -> Iterator[str]:
         yield "its offsets record no settings"
         return
     old = Form(state.provider, 0, state.format_version)
-    yield from why_not(state, latest.metadata.conf, old, Form(Provider(to), 0, 1))
+    yield from refuse_rewrite(state, latest.metadata.conf, old, Form(Provider(to), 0, 1))
     newest = checkpoint.commits.latest
     for unit in state_units(checkpoint):
         if not any(first <= (newest or 0) <= last for first, last in unit.readable_batches):

@@ -13,7 +13,7 @@ from ckpt import settings
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.migrate.aggregates import KeptAggregate, aggregates_of
 from ckpt.migrate.handoff.plan import Handoff, hand_off
-from ckpt.migrate.variables import WINDOW, OperatorFamily, Variable, family_of, opaque, variables_of
+from ckpt.migrate.variables import WINDOW, OperatorFamily, Variable, family_of, find_opaque, variables_of
 from ckpt.model import Json, Operator
 from ckpt.restart.sinks import SINKS
 from ckpt.state.export.targets import ExportTarget, Format
@@ -202,7 +202,7 @@ def warnings_of(plan: TransformPlan) -> Iterator[str]:
             "of Spark's operator."
         )
     if plan.family in (OperatorFamily.AGGREGATION, OperatorFamily.WINDOWS, OperatorFamily.SESSIONS) and (
-        bytes_only := opaque(plan.variables)
+        bytes_only := find_opaque(plan.variables)
     ):
         yield (
             f"{' and '.join(bytes_only)} holds bytes in Spark's own serialization, as collect_list, collect_set and "

@@ -71,7 +71,7 @@ def family_of(shape: InitialShape) -> OperatorFamily:
     return OperatorFamily.WINDOWS if windowed else OperatorFamily.AGGREGATION
 
 
-def opaque(variables: Iterable[Variable]) -> tuple[str, ...]:
+def find_opaque(variables: Iterable[Variable]) -> tuple[str, ...]:
     """Buffers of which no schema says what is in them (``TypedImperativeAggregate``, which calls each ``buf``)."""
     fields = (field for variable in variables for field in variable.fields)
     return tuple(name for name, kind in fields if kind == "binary" and _OPAQUE.fullmatch(name))

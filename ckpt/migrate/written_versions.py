@@ -39,7 +39,7 @@ class Written:
     versions: tuple[Version, ...]  # the newest, in order
 
 
-def written(listing: Listing, *, changelog: bool) -> Iterator[Written]:
+def find_written(listing: Listing, *, changelog: bool) -> Iterator[Written]:
     """Every store in every partition; ``changelog`` is how it is wanted."""
     for operator in find_operators(listing, Provider.ROCKSDB):
         for places in operator.stores.values():

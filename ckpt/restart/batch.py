@@ -52,7 +52,7 @@ def _find_first_batch(start: Start) -> tuple[int, tuple[SourceRange, ...]]:
     return start.latest, ranges
 
 
-def refused(start: Start) -> Forecast | None:
+def refuse_asynchronous(start: Start) -> Forecast | None:
     """``AsyncProgressTrackingMicroBatchExecution.markMicroBatchExecutionStart`` looks for stateful operators."""
     if start.progress is Progress.SYNC or not start.checkpoint.stateful:
         return None
@@ -60,7 +60,7 @@ def refused(start: Start) -> Forecast | None:
     return start.ends(Outcome.REFUSED, finding, error=messages.ASYNC_REFUSES_STATE)
 
 
-def state(start: Start) -> Forecast | None:
+def load_state(start: Start) -> Forecast | None:
     """Batch B loads state version B of every store in every partition."""
     batch_id, ranges = _find_first_batch(start)
     kept = start.checkpoint.state
@@ -199,15 +199,15 @@ def _diagnose(damage: StateDamage) -> Diagnosis:
     return diagnoses.state.STATE_SST_MISSING if damage.file_kind is StateFileKind.SST else _STATE_DIAGNOSES[damage.kind]
 
 
-def blocked(start: Start) -> Forecast | None:
+def meet_obstacle(start: Start) -> Forecast | None:
     """Something is in the place of a new batch's offsets, or of the commit after it ran."""
     batch_id, ranges = _find_first_batch(start)
     planned = start.latest is not None and not start.resumes
-    in_the_way = None if planned else obstacle(start, OFFSETS, batch_id)
+    in_the_way = None if planned else find_obstacle(start, OFFSETS, batch_id)
     if in_the_way is not None and start.progress is Progress.SYNC:
         finding, error = in_the_way
         return start.ends(Outcome.FAILS_AT_START, finding, error=error)
-    in_the_way = in_the_way or obstacle(start, COMMITS, batch_id)  # asynchronous writes fail while the batch runs
+    in_the_way = in_the_way or find_obstacle(start, COMMITS, batch_id)  # asynchronous writes fail while the batch runs
     if in_the_way is None and batch_id in start.checkpoint.commits:
         detail = f"commits/ ends at batch {start.committed}, offsets/ at batch {start.latest}"
         finding = Finding(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{batch_id}", detail)
@@ -220,7 +220,7 @@ def blocked(start: Start) -> Forecast | None:
     )
 
 
-def obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, str] | None:
+def find_obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, str] | None:
     """Return what keeps Spark from creating a file, and the words it then uses."""
     listing = start.checkpoint.listing
     path, sidecar = (f"{folder}/{file_name}".lstrip("/") for file_name in (name, f".{name}.crc"))

@@ -6,7 +6,7 @@ from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.model import Fault, Kind, Unreadable
 from ckpt.restart import diagnoses, messages
-from ckpt.restart.batch import blocked, obstacle
+from ckpt.restart.batch import find_obstacle, meet_obstacle
 from ckpt.restart.findings import Finding
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.start import Start
@@ -44,7 +44,7 @@ def query_metadata(start: Start) -> Forecast | None:
     if used and start.rules.needs_metadata:
         detail = "the file is missing, though batches were planned"
         return start.fails(diagnoses.logs.MISSING_METADATA, METADATA, detail, messages.MISSING_METADATA)
-    in_the_way = obstacle(start, "", METADATA)
+    in_the_way = find_obstacle(start, "", METADATA)
     return None if in_the_way is None else start.ends(Outcome.FAILS_AT_START, in_the_way[0], error=in_the_way[1])
 
 
@@ -85,7 +85,7 @@ def nothing_planned(start: Start) -> Forecast | None:
     if checkpoint.query_id is not None:
         detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"
         because.append(Finding(diagnoses.logs.ID_WITHOUT_BATCHES, METADATA, detail))
-    return blocked(start) or start.ends(Outcome.STARTS_FRESH, *because, batch_id=0, reexecutes=False)
+    return meet_obstacle(start) or start.ends(Outcome.STARTS_FRESH, *because, batch_id=0, reexecutes=False)
 
 
 def _holds_something(listing: Listing, folder: str) -> bool:

@@ -24,9 +24,9 @@ RULES = (
     offsets.doubtful_offsets,
     offsets.malformed_offsets,
     offsets.source_entries,
-    batch.refused,
-    batch.state,
-    batch.blocked,
+    batch.refuse_asynchronous,
+    batch.load_state,
+    batch.meet_obstacle,
     batch.runs,
 )
 

@@ -36,7 +36,7 @@ def _runs(values: Sequence[tuple[int, int | None]], most: int = MOST_BARS) -> li
     return [values[at : at + step] for at in range(0, len(values), step)]
 
 
-def of_partitions(
+def chart_partitions(
     name: str, values: Sequence[tuple[int, int | None]], shown: Callable[[int], str], compared: str
 ) -> Chart | None:
     """A bar for each partition, or for the largest of some neighbours; None where no value is known.

@@ -9,10 +9,10 @@ from ckpt.inspection.inspection import Inspection
 from ckpt.state.reading.units import StateUnit
 from ckpt.texts import batch_ranges, size
 from ckpt.webpage.parts import forecast_table, inspection_part, name_of
-from ckpt.webpage.templates import HtmlMissing, filled
+from ckpt.webpage.templates import HtmlMissing, fill_template
 
 
-def part_of(value: object) -> str | None:
+def make_part(value: object) -> str | None:
     """A value as a part of a page, with its style; None if Jinja2 is not installed."""
     try:
         return _make_part(value)
@@ -35,7 +35,7 @@ def _(value: ChangePlan) -> str:
     steps = [(step.action, step.path, _show_bytes(step.before), _show_bytes(step.after)) for step in value.steps]
     before, after = forecast_table(value.before), forecast_table(value.after)
     title = f"{value.command} {name_of(value.inspection)}"
-    return filled("notebook.html", part="plan", title=title, plan=value, steps=steps, before=before, after=after)
+    return fill_template("notebook.html", part="plan", title=title, plan=value, steps=steps, before=before, after=after)
 
 
 @_make_part.register
@@ -48,7 +48,7 @@ def _(value: StateUnit) -> str:
         if isinstance(field, dict)
     ]
     ranges = batch_ranges(value.readable_batches) if value.readable_batches else "no batch"
-    return filled("notebook.html", part="unit", title=value.label, unit=value, columns=columns, ranges=ranges)
+    return fill_template("notebook.html", part="unit", title=value.label, unit=value, columns=columns, ranges=ranges)
 
 
 def _show_bytes(content: bytes | FileContent | None) -> str:

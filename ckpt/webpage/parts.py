@@ -12,9 +12,9 @@ from ckpt.model import Json, Kind, Operator, Store
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.texts import batch_ranges, instant, masked_json, size
 from ckpt.versions import Progress, Spark
-from ckpt.webpage.charts import of_partitions
-from ckpt.webpage.templates import filled
-from ckpt.webpage.timeline import Timeline, planned, timeline
+from ckpt.webpage.charts import chart_partitions
+from ckpt.webpage.templates import fill_template
+from ckpt.webpage.timeline import Timeline, make_timeline, planned
 
 _PLACES = 5  # of one finding
 _SOURCES = 20
@@ -33,12 +33,14 @@ def inspection_page(inspection: Inspection, besides: Sequence[dict[str, Any]] = 
         HtmlMissing: Jinja2 is not installed.
 
     """
-    return filled("inspection.html", title=name_of(inspection), besides=besides, **_show_inspection(inspection))
+    return fill_template("inspection.html", title=name_of(inspection), besides=besides, **_show_inspection(inspection))
 
 
 def inspection_part(value: Inspection) -> str:
     """Return an inspection as a part of a page, with its style. Raises HtmlMissing."""
-    return filled("notebook.html", part="inspection", title=name_of(value), besides=(), **_show_inspection(value))
+    return fill_template(
+        "notebook.html", part="inspection", title=name_of(value), besides=(), **_show_inspection(value)
+    )
 
 
 def name_of(inspection: Inspection) -> str:
@@ -125,7 +127,7 @@ def _choose_outcome_tone(forecast: Forecast) -> str:
 
 
 def _make_timeline(inspection: Inspection) -> Timeline | None:
-    return timeline(inspection.checkpoint, inspection.batches)
+    return make_timeline(inspection.checkpoint, inspection.batches)
 
 
 def _show_store(store: Store, *, plot: bool) -> dict[str, Any]:
@@ -133,8 +135,8 @@ def _show_store(store: Store, *, plot: bool) -> dict[str, Any]:
     sizes = [(partition.partition, partition.bytes) for partition in store.partitions]
     lags = [(partition.partition, partition.replay_versions) for partition in store.partitions]
     charts = (
-        of_partitions("Size by partition", sizes, size, "the largest"),
-        of_partitions("Versions that a load replays, by partition", lags, lambda n: f"{n:,}", "the most"),
+        chart_partitions("Size by partition", sizes, size, "the largest"),
+        chart_partitions("Versions that a load replays, by partition", lags, lambda n: f"{n:,}", "the most"),
     )
     return {
         "store": store,

@@ -23,10 +23,10 @@ def document_page(title: str, blocks: list[dict[str, Any]]) -> str:
         HtmlMissing: Jinja2 is not installed.
 
     """
-    return filled("document.html", title=title, blocks=blocks)
+    return fill_template("document.html", title=title, blocks=blocks)
 
 
-def filled(template: str, **values: Any) -> str:
+def fill_template(template: str, **values: Any) -> str:
     """A template with its values."""
     text: str = _make_environment().get_template(template).render(version=__version__, **values)
     return text
@@ -46,7 +46,7 @@ def _make_environment() -> Any:
         lstrip_blocks=True,
         finalize=_make_safe,
     )
-    environment.filters |= {"size": size, "instant": instant, "counted": plural, "advice": advice}
+    environment.filters |= {"size": size, "instant": instant, "counted": plural, "advice": split_advice}
     return environment
 
 
@@ -59,7 +59,7 @@ def _make_safe(value: Any) -> Any:
     return "\n".join(map(printable, masked(value).split("\n"))) if type(value) is str else value
 
 
-def advice(text: str) -> list[tuple[bool, str]]:
+def split_advice(text: str) -> list[tuple[bool, str]]:
     """The parts of a sentence: whether each is code, in backquotes, and its text."""
     parts = _QUOTED.split(masked(text))
     return [(bool(index % 2), part) for index, part in enumerate(parts) if part]

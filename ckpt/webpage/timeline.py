@@ -57,7 +57,7 @@ class Timeline:
     older: int  # batches that were not read
 
 
-def timeline(checkpoint: Checkpoint, batches: Sequence[Batch]) -> Timeline | None:
+def make_timeline(checkpoint: Checkpoint, batches: Sequence[Batch]) -> Timeline | None:
     """Of the batches given, oldest first; None without any."""
     if not batches:
         return None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from ckpt import settings
-from ckpt.checkpoint.state.ranges import Ranges, common
+from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.formats.sqltypes import type_name
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import EveryByte, Operator, Store
@@ -82,7 +82,7 @@ def _in_brief(operator: Operator) -> str:
     keys = [plural(sum(count or 0 for count in counts), "key")] if stores and None not in counts else []
     complete: Ranges | None = None
     for store in stores:
-        complete = store.readable_batches if complete is None else common(complete, store.readable_batches)
+        complete = store.readable_batches if complete is None else intersect(complete, store.readable_batches)
     facts = [
         plural(len(stores), "store"),
         plural(max((len(store.partitions) for store in stores), default=0), "partition"),

@@ -16,9 +16,9 @@ from ckpt.checkpoint.state.context import Context, context_of
 from ckpt.checkpoint.state.file_ends import Verified, verify
 from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
 from ckpt.checkpoint.state.lineages import read_lineages
-from ckpt.checkpoint.state.load import sst_verdicts
+from ckpt.checkpoint.state.load import judge_ssts
 from ckpt.checkpoint.state.read_steps import Step
-from ckpt.checkpoint.state.space import base_of, below, orphans, temporary_files
+from ckpt.checkpoint.state.space import find_base, find_orphans, find_temporary_files, list_below
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.storage import Listing
@@ -64,11 +64,11 @@ def unneeded_files(checkpoint: Checkpoint, oldest: int) -> Step[tuple[Pruned, ..
     ]
     seen = yield from verify(staying, context.codec or LZ4)
     kept = {place: one for place, one in kept.items() if _is_sound(checkpoint.listing, place, one.base, seen)}
-    old = {place: below(place, one.base) for place, one in kept.items()}
+    old = {place: list_below(place, one.base) for place, one in kept.items()}
     loose = [
         path
         for place in kept
-        for path in orphans(checkpoint.listing, place, {*old[place], *strays[place]}, seen.snapshots) or ()
+        for path in find_orphans(checkpoint.listing, place, {*old[place], *strays[place]}, seen.snapshots) or ()
     ]
     found = (
         Pruned(
@@ -76,7 +76,7 @@ def unneeded_files(checkpoint: Checkpoint, oldest: int) -> Step[tuple[Pruned, ..
         ),
         Pruned(PruneReason.KILLED_TASK, tuple(f"{place.folder}/{name}" for place in kept for name in strays[place])),
         Pruned(PruneReason.ORPHAN, tuple(path for path in loose if not path.endswith(".tmp"))),
-        Pruned(PruneReason.TEMPORARY, tuple(temporary_files(checkpoint.listing))),
+        Pruned(PruneReason.TEMPORARY, tuple(find_temporary_files(checkpoint.listing))),
     )
     return tuple(one for one in found if one.paths)
 
@@ -88,7 +88,7 @@ def _kept(
     plain = [place for place in places if not any(unique_id for _, unique_id in _ids(place)) and not context.unique_ids]
     found: dict[StorePartition, _Kept] = {}
     for place in plain:
-        base = base_of(place.names, oldest)
+        base = find_base(place.names, oldest)
         if base is not None:
             found[place] = _Kept(base)
     named = [place for place in places if all(unique_id for _, unique_id in _ids(place))]
@@ -147,7 +147,7 @@ def _is_sound(listing: Listing, place: StorePartition, base: int, seen: Verified
         path = f"{place.folder}/{name}"
         if file_id[0] == base and (
             path in seen.wrong
-            or (path in seen.snapshots and any(sst_verdicts(listing, place, name, seen.snapshots[path], seen)))
+            or (path in seen.snapshots and any(judge_ssts(listing, place, name, seen.snapshots[path], seen)))
         ):
             return False
     return True

@@ -17,7 +17,7 @@ from ckpt.changes.relocate.warnings import warnings
 from ckpt.changes.steps import must_fit, writing
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.state.folders import lies_elsewhere, numbered
+from ckpt.checkpoint.state.folders import lies_elsewhere, sort_numbers
 from ckpt.errors import CkptError, StorageError
 from ckpt.formats.operators import parse_operator_metadata, with_schema_paths
 from ckpt.inspection.inspection import inspect
@@ -141,8 +141,8 @@ def _metadata_files(storage: Storage, checkpoint: Checkpoint) -> Iterator[_Metad
     listing = checkpoint.listing
     found = [
         (operator, f"{STATE}/{operator}/_metadata/v2/{batch}")
-        for operator in numbered(listing.subfolders(STATE))
-        for batch in numbered(listing.in_folder(f"{STATE}/{operator}/_metadata/v2"))
+        for operator in sort_numbers(listing.subfolders(STATE))
+        for batch in sort_numbers(listing.in_folder(f"{STATE}/{operator}/_metadata/v2"))
     ]
     must_fit(listing, (path for _, path in found))
     answers = storage.read_many([ReadRequest(path) for _, path in found])

@@ -17,7 +17,7 @@ from ckpt.checkpoint.checkpoint import STATE, Checkpoint, Log
 from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
 from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.registry import decode, value_of
-from ckpt.checkpoint.state.folders import numbered, stores_of
+from ckpt.checkpoint.state.folders import sort_numbers, stores_of
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.names import compactible_id, java_long
 from ckpt.formats.sidecars import shown_name
@@ -57,8 +57,8 @@ def beyond(checkpoint: Checkpoint, batch: int, *, keep_planned: bool = False) ->
 def state_above(listing: Listing, version: int) -> tuple[str, ...]:
     """Every file of state of a later version: of all operators, partitions and stores, newest first."""
     found: set[tuple[int, str]] = set()
-    for operator in numbered(listing.subfolders(STATE)):
-        for partition in numbered(listing.subfolders(f"{STATE}/{operator}")):
+    for operator in sort_numbers(listing.subfolders(STATE)):
+        for partition in sort_numbers(listing.subfolders(f"{STATE}/{operator}")):
             for _, folder in stores_of(listing, f"{STATE}/{operator}/{partition}"):
                 for name in listing.in_folder(folder):
                     of = version_of(name)
@@ -84,9 +84,9 @@ def _flat(found: Mapping[int, list[str]]) -> Iterator[str]:
 
 def _operator_metadata_above(listing: Listing, batch: int) -> Iterator[str]:
     """``_metadata/v2/<batch>`` of every operator (``OperatorStateMetadataV2``)."""
-    for operator in numbered(listing.subfolders(STATE)):
+    for operator in sort_numbers(listing.subfolders(STATE)):
         folder = f"{STATE}/{operator}/_metadata/v2"
-        for number in reversed(numbered({shown_name(name) for name in listing.in_folder(folder)})):
+        for number in reversed(sort_numbers({shown_name(name) for name in listing.in_folder(folder)})):
             if number > batch:
                 yield f"{folder}/{number}"
 

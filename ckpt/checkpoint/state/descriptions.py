@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ckpt.checkpoint.state.folders import OperatorFolder, numbered
+from ckpt.checkpoint.state.folders import OperatorFolder, sort_numbers
 from ckpt.checkpoint.state.read_steps import Answer, Step
 from ckpt.errors import NotFound
 from ckpt.formats.limits import too_large
@@ -58,7 +58,7 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
     return descriptions
 
 
-def described_by(listing: Listing, folders: tuple[OperatorFolder, ...]) -> list[str]:
+def list_described_by(listing: Listing, folders: tuple[OperatorFolder, ...]) -> list[str]:
     """The files that ``describe`` reads."""
     metadata = [path for folder in folders if (path := _find_metadata(listing, folder))]
     return metadata + [path for folder in folders for _, path in _find_schemas(listing, folder)]
@@ -67,7 +67,7 @@ def described_by(listing: Listing, folders: tuple[OperatorFolder, ...]) -> list[
 def _find_metadata(listing: Listing, folder: OperatorFolder) -> str | None:
     """The file of operator metadata that Spark reads: the newest of v2, or the only one of v1."""
     versioned = f"{folder.path}/_metadata/v2"
-    batches = numbered(listing.in_folder(versioned))
+    batches = sort_numbers(listing.in_folder(versioned))
     if batches:
         return f"{versioned}/{batches[-1]}"
     path = f"{folder.path}/_metadata/metadata"
@@ -84,7 +84,7 @@ def _find_schemas(listing: Listing, folder: OperatorFolder) -> list[tuple[str, s
     versioned = f"{folder.path}/_stateSchema"
     for store in listing.subfolders(versioned):
         names = listing.in_folder(f"{versioned}/{store}")
-        by_batch = {batch: name for name in names for batch in numbered([name.partition("_")[0]])}
+        by_batch = {batch: name for name in names for batch in sort_numbers([name.partition("_")[0]])}
         if by_batch:
             paths[store] = f"{versioned}/{store}/{by_batch[max(by_batch)]}"
     first = f"{folder.path}/0"

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from ckpt.checkpoint.state.collected import CollectedState
 from ckpt.checkpoint.state.file_ends import Verdict
 from ckpt.checkpoint.state.folders import SSTS, StoreNames, StorePartition
-from ckpt.checkpoint.state.load import Load, is_serious, sst_verdicts
+from ckpt.checkpoint.state.load import Load, is_serious, judge_ssts
 from ckpt.model import DamageKind, EveryByte, FileDamage, StateDamage, StateFileKind
 
 _AS_WRITTEN = (DamageKind.VERSION_1, DamageKind.VERSION_2, DamageKind.BLOCKED)  # the bytes are what they were
 
 
-def usable_names(collected: CollectedState, store: StorePartition, load: Load | None) -> StoreNames:
+def find_usable_names(collected: CollectedState, store: StorePartition, load: Load | None) -> StoreNames:
     """The names in a store's folder, without those of files that were seen to be damaged."""
     names = store.names if load is None else load.usable
     if not collected.seen.files:
@@ -29,7 +29,7 @@ def usable_names(collected: CollectedState, store: StorePartition, load: Load | 
     return names.without(bad) if bad else names
 
 
-def every_byte(collected: CollectedState, damages: tuple[StateDamage, ...]) -> EveryByte | None:
+def judge_every_byte(collected: CollectedState, damages: tuple[StateDamage, ...]) -> EveryByte | None:
     """All that is damaged, where every byte was read."""
     fully_read = collected.seen
     if not fully_read.files:
@@ -68,4 +68,4 @@ def _judge_ssts(collected: CollectedState, store: StorePartition, name: str) -> 
     """List the damages of the SST files that a zip names."""
     recorded = collected.seen.snapshots.get(f"{store.folder}/{name}")
     if recorded is not None:
-        yield from sst_verdicts(collected.listing, store, name, recorded, collected.seen)
+        yield from judge_ssts(collected.listing, store, name, recorded, collected.seen)

@@ -87,7 +87,7 @@ def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHIN
             verdicts.unknown.add(file.path)
         else:
             looked_at.append(file)
-    tails = yield [tail_of(file) for file in looked_at]
+    tails = yield [request_tail(file) for file in looked_at]
     suspicious: list[StateFile] = []
     for file, tail in zip(looked_at, tails, strict=True):
         if file.kind is not StateFileKind.ZIP and isinstance(tail, bytes) and ends_whole(tail):
@@ -120,7 +120,7 @@ def compare_sizes(files: Sequence[StateFile], verified: Verified) -> Step[Verifi
     return replace(verified, wrong=wrong, unknown=verified.unknown - known)
 
 
-def tail_of(file: StateFile) -> ReadRequest:
+def request_tail(file: StateFile) -> ReadRequest:
     """The last bytes of a file: those that tell whether it is complete, and what is in a zip."""
     length = min(TAIL_LENGTH if file.kind is StateFileKind.ZIP else len(END_MARK), file.size)
     return ReadRequest(file.path, file.size - length, length)

@@ -101,7 +101,7 @@ class OperatorFolder:
         return f"{STATE}/{self.id}"
 
 
-def numbered(names: Iterable[str]) -> list[int]:
+def sort_numbers(names: Iterable[str]) -> list[int]:
     """Return the names that are plain numbers, sorted: operators, partitions, batches."""
     return sorted(int(name) for name in names if _is_number(name))
 
@@ -114,13 +114,15 @@ def _is_number(name: str) -> bool:
 def find_operators(listing: Listing, provider: Provider) -> tuple[OperatorFolder, ...]:
     """Everything below ``state/`` that Spark would take for state of ``provider`` (UNKNOWN: whichever is there)."""
     known: dict[frozenset[str], StoreNames] = {}
-    return tuple(_list_operator(listing, operator, provider, known) for operator in numbered(listing.subfolders(STATE)))
+    return tuple(
+        _list_operator(listing, operator, provider, known) for operator in sort_numbers(listing.subfolders(STATE))
+    )
 
 
 def _list_operator(
     listing: Listing, operator: int, provider: Provider, known: dict[frozenset[str], StoreNames]
 ) -> OperatorFolder:
-    partitions = numbered(listing.subfolders(f"{STATE}/{operator}"))
+    partitions = sort_numbers(listing.subfolders(f"{STATE}/{operator}"))
     stores: dict[str, dict[int, StorePartition]] = {}
     for partition in partitions:
         for store, folder in stores_of(listing, f"{STATE}/{operator}/{partition}"):
@@ -163,7 +165,7 @@ def _parse_names(names: frozenset[str], provider: Provider) -> StoreNames:
     return StoreNames(by_kind[log], by_kind[snapshot], log, snapshot, checksums, strays)
 
 
-def snapshots_astray(names: StoreNames) -> list[str]:
+def find_snapshots_astray(names: StoreNames) -> list[str]:
     """Names among the snapshots that are no versions, and those with a unique id where the other files have none."""
     strays = [name for name in names.strays if name.endswith(f".{names.snapshot_kind}")]
     if not names.in_format_2:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ckpt.checkpoint.state.file_ends import tail_of
+from ckpt.checkpoint.state.file_ends import request_tail
 from ckpt.checkpoint.state.folders import StorePartition
 from ckpt.checkpoint.state.load import Load
 from ckpt.checkpoint.state.read_steps import Step
@@ -15,7 +15,7 @@ def read_oldest_zips(stores: Iterable[StorePartition], most: int) -> Step[Mappin
     oldest = {store: _find_oldest(store) for store in stores if _has_two(store, StateFileKind.ZIP)}
     if len(oldest) > most:
         return {}
-    tails = yield [tail_of(file) for file in oldest.values()]
+    tails = yield [request_tail(file) for file in oldest.values()]
     sizes: dict[StorePartition, int] = {}
     for (store, file), tail in zip(oldest.items(), tails, strict=True):
         if isinstance(tail, bytes):
@@ -25,7 +25,7 @@ def read_oldest_zips(stores: Iterable[StorePartition], most: int) -> Step[Mappin
     return sizes
 
 
-def growth(
+def measure_growth(
     stores: Iterable[StorePartition], loads: Mapping[StorePartition, Load], oldest: Mapping[StorePartition, int]
 ) -> float | None:
     """Bytes a batch from the oldest snapshot of each partition to its newest, or to the one that is loaded of RocksDB.

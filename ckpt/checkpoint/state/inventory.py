@@ -6,12 +6,12 @@ from ckpt.checkpoint.state.collected import CollectedState
 from ckpt.checkpoint.state.context import Context
 from ckpt.checkpoint.state.damages import find_damages
 from ckpt.checkpoint.state.descriptions import Description
-from ckpt.checkpoint.state.every_byte import every_byte, usable_names
+from ckpt.checkpoint.state.every_byte import find_usable_names, judge_every_byte
 from ckpt.checkpoint.state.folders import LOGS, SSTS, OperatorFolder, StoreNames, StorePartition, lies_elsewhere
-from ckpt.checkpoint.state.growth import growth
+from ckpt.checkpoint.state.growth import measure_growth
 from ckpt.checkpoint.state.load import Load
-from ckpt.checkpoint.state.ranges import Ranges, common, ranges_of, shifted
-from ckpt.checkpoint.state.space import unneeded
+from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of, shift_ranges
+from ckpt.checkpoint.state.space import count_unneeded
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
@@ -54,9 +54,9 @@ def assemble(collected: CollectedState) -> StateInventory:
         ),
         unverified=collected.loads.unverified,
         unreadable=tuple(file for description in collected.described.values() for file in description.unreadable),
-        unneeded=unneeded(collected.listing, stores, context.oldest_needed, collected.seen.snapshots),
+        unneeded=count_unneeded(collected.listing, stores, context.oldest_needed, collected.seen.snapshots),
         strays=tuple(_find_ignored(stores)),
-        every_byte=every_byte(collected, damages),
+        every_byte=judge_every_byte(collected, damages),
     )
 
 
@@ -144,7 +144,7 @@ def _make_store(
     families = () if isinstance(families, Unreadable) else families
     plain = next((family for family in families if family.name == DEFAULT_COLUMN_FAMILY), None)
     loaded = [(store, loads.get(store)) for _, store in sorted(stores.items())]
-    names = {usable_names(collected, store, load) for store, load in loaded}
+    names = {find_usable_names(collected, store, load) for store, load in loaded}
     prefixes = (
         [described.num_cols_prefix_key for described in metadata.stores if described.name == name] if metadata else []
     )
@@ -160,7 +160,7 @@ def _make_store(
         column_families=_name_families(families),
         key_schema=plain.key_schema if plain else None,
         value_schema=plain.value_schema if plain else None,
-        growth=growth(stores.values(), loads, collected.oldest_zips),
+        growth=measure_growth(stores.values(), loads, collected.oldest_zips),
         prefix_columns=prefixes[0] if prefixes else None,
     )
 
@@ -190,9 +190,9 @@ def _find_readable_batches(names: Iterable[StoreNames], context: Context) -> Ran
     """Committed batches whose state is there in all partitions: the state of batch B is version B + 1."""
     ranges: Ranges | None = None
     for versions in {store_names.versions for store_names in names}:
-        ranges = versions if ranges is None else common(ranges, versions)
-    batches = shifted(ranges or (), -1)
-    return batches if context.committed is None else common(batches, ranges_of(context.committed))
+        ranges = versions if ranges is None else intersect(ranges, versions)
+    batches = shift_ranges(ranges or (), -1)
+    return batches if context.committed is None else intersect(batches, ranges_of(context.committed))
 
 
 def _find_newest_snapshot(names: Iterable[StoreNames]) -> int | None:

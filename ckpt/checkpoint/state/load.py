@@ -7,7 +7,7 @@ from itertools import islice
 from ckpt.checkpoint.state.atomic_writes import written_there
 from ckpt.checkpoint.state.chains import Chain, WantedVersion, chain_to, fallbacks
 from ckpt.checkpoint.state.file_ends import NOTHING, Verdict, Verified, compare_sizes, verify
-from ckpt.checkpoint.state.folders import SSTS, StoreNames, StorePartition, snapshots_astray
+from ckpt.checkpoint.state.folders import SSTS, StoreNames, StorePartition, find_snapshots_astray
 from ckpt.checkpoint.state.lineages import read_lineages
 from ckpt.checkpoint.state.read_steps import Step
 from ckpt.formats.statefiles import CHECKSUM
@@ -217,7 +217,7 @@ def _judge_snapshot_version(
 def _find_strays(store: StorePartition, target: WantedVersion) -> Iterator[StateDamage]:
     """Snapshots whose names are no versions: Spark makes a number of each name, and fails."""
     names = store.names
-    strays = snapshots_astray(names)
+    strays = find_snapshots_astray(names)
     if strays:
         more = f"; {len(strays) - 1} more like it" if len(strays) > 1 else ""
         verdict = Verdict(DamageKind.STRAY, f"its name is no version of the store{more}", "NumberFormatException")
@@ -254,11 +254,11 @@ def _find_sst_damages(
     verified: Verified,
 ) -> Iterator[StateDamage]:
     """List the damages of the SST files that a zip names."""
-    for name, verdict in sst_verdicts(listing, store, zip_name, recorded, verified):
+    for name, verdict in judge_ssts(listing, store, zip_name, recorded, verified):
         yield _make_damage(store, target, verdict, f"{SSTS}/{name}", StateFileKind.SST)
 
 
-def sst_verdicts(
+def judge_ssts(
     listing: Listing, store: StorePartition, zip_name: str, recorded: RocksDBSnapshot, verified: Verified
 ) -> Iterator[tuple[str, Verdict]]:
     """SST files that a zip names and that are not there, not as long as it says, or were seen to be damaged."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from ckpt.checkpoint.checkpoint import Log
 from ckpt.checkpoint.state.context import context_of
-from ckpt.checkpoint.state.descriptions import described_by
+from ckpt.checkpoint.state.descriptions import list_described_by
 from ckpt.checkpoint.state.file_ends import Verified, verify
 from ckpt.checkpoint.state.folders import SSTS, StoreNames, StorePartition, find_operators
-from ckpt.checkpoint.state.ranges import within
+from ckpt.checkpoint.state.ranges import contains
 from ckpt.checkpoint.state.read_steps import Step
 from ckpt.formats.sidecars import hadoop_sidecar_name
 from ckpt.formats.statefiles import CHECKSUM, LZ4
@@ -41,7 +41,7 @@ class Needed:
         return sum(file.size for file in self.files)
 
 
-def needed_files(listing: Listing, offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Step[Needed]:
+def find_needed_files(listing: Listing, offsets: Log[OffsetLog], commits: Log[CommitLog]) -> Step[Needed]:
     """The snapshots and logs of every version that can be loaded, the SST files of those snapshots, the schemas."""
     context = context_of(offsets, commits)
     folders = find_operators(listing, context.provider)
@@ -49,7 +49,7 @@ def needed_files(listing: Listing, offsets: Log[OffsetLog], commits: Log[CommitL
     stores_found = [store for folder in folders for stores in folder.stores.values() for store in stores.values()]
     files = [(store, file) for store in stores_found for file in _find_loadable(store)]
     ends = yield from verify((file for _, file in files if file.kind is StateFileKind.ZIP), codec)
-    kinds: dict[str, StateFileKind | None] = dict.fromkeys(described_by(listing, folders))
+    kinds: dict[str, StateFileKind | None] = dict.fromkeys(list_described_by(listing, folders))
     kinds |= {file.path: file.kind for _, file in files}
     for store, file in files:
         recorded = ends.snapshots.get(file.path)
@@ -62,10 +62,10 @@ def _find_loadable(store: StorePartition) -> Iterator[StateFile]:
     """The files of versions that can be loaded, judging by names."""
     names: StoreNames = store.names
     for file_id in names.snapshots:
-        if within(names.versions, file_id[0]):
+        if contains(names.versions, file_id[0]):
             yield store.snapshot(file_id)
     for file_id in names.logs:
-        if within(names.versions, file_id[0]):
+        if contains(names.versions, file_id[0]):
             yield store.log(file_id)
 
 

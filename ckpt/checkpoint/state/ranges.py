@@ -18,7 +18,7 @@ def ranges_of(numbers: Iterable[int]) -> Ranges:
     return tuple(ranges)
 
 
-def common(first_set: Ranges, second_set: Ranges) -> Ranges:
+def intersect(first_set: Ranges, second_set: Ranges) -> Ranges:
     """Return the numbers that are in both sets."""
     shared: list[tuple[int, int]] = []
     i = j = 0
@@ -33,12 +33,12 @@ def common(first_set: Ranges, second_set: Ranges) -> Ranges:
     return tuple(shared)
 
 
-def shifted(ranges: Ranges, by: int) -> Ranges:
+def shift_ranges(ranges: Ranges, by: int) -> Ranges:
     """Add ``by`` to every number."""
     return tuple((first + by, last + by) for first, last in ranges)
 
 
-def within(ranges: Ranges, number: int) -> bool:
+def contains(ranges: Ranges, number: int) -> bool:
     """Tell whether a number is in one of the ranges."""
     index = bisect_right(ranges, number, key=lambda span: span[0])
     return index > 0 and number <= ranges[index - 1][1]

@@ -26,7 +26,7 @@ def run(step: Step[Result], read_many: Callable[[list[ReadRequest]], Sequence[An
         return result
 
 
-def together(*steps: Step[Any]) -> Step[list[Any]]:
+def run_together(*steps: Step[Any]) -> Step[list[Any]]:
     """Run steps side by side, so that what they read at the same time is asked for at once."""
     results: dict[Step[Any], Any] = {}
     requests_of: dict[Step[Any], list[ReadRequest]] = {}

@@ -13,7 +13,7 @@ from ckpt.checkpoint.state.folders import STATE, find_operators
 from ckpt.checkpoint.state.growth import read_oldest_zips
 from ckpt.checkpoint.state.inventory import assemble
 from ckpt.checkpoint.state.load import load_stores
-from ckpt.checkpoint.state.read_steps import Step, together
+from ckpt.checkpoint.state.read_steps import Step, run_together
 from ckpt.formats.statefiles import LZ4
 from ckpt.model import CommitLog, OffsetLog, StateInventory
 from ckpt.storage.base import Listing
@@ -57,7 +57,7 @@ def read_state(
                 target = context.target(store)
                 if target is not None:
                     targets[store] = target
-    described, loads, oldest = yield from together(
+    described, loads, oldest = yield from run_together(
         describe(listing, operators),
         load_stores(listing, targets, context.codec or LZ4, most_tails, fully_read, whole_files=whole_files),
         read_oldest_zips(targets, most_tails // _TAILS_FOR_EACH_ZIP),

@@ -24,7 +24,7 @@ class Form:
     version: int  # state store checkpoint format: 1, or 2 with unique ids
 
 
-def why_not(
+def refuse_rewrite(
     state: StateInventory | None, recorded: Mapping[str, str], old: Form, new: Form, *, of_values: bool = False
 ) -> Iterator[str]:
     """Why state is not written in a new form; nothing where it can be. ``recorded`` are the settings of the offsets.

@@ -19,7 +19,7 @@ _TEMPORARY = (".tmp", ".tmp.crc")
 _FOLDERS = frozenset((OFFSETS, COMMITS, SOURCES, STATE))
 
 
-def unneeded(
+def count_unneeded(
     listing: Listing, stores: Iterable[StorePartition], oldest: int | None, snapshots: Mapping[str, RocksDBSnapshot]
 ) -> Unneeded:
     """Take stock of all stores.
@@ -32,18 +32,18 @@ def unneeded(
     for store in stores:
         names = store.names
         if names not in bases:
-            bases[names] = None if oldest is None else base_of(names, oldest)
+            bases[names] = None if oldest is None else find_base(names, oldest)
         base = bases[names]
-        gone = below(store, base or 0)
+        gone = list_below(store, base or 0)
         if old is not None:
             old = None if base is None else old + size_of(listing, (f"{store.folder}/{name}" for name in gone))
         if loose is not None:
-            alone = orphans(listing, store, gone, snapshots)
+            alone = find_orphans(listing, store, gone, snapshots)
             loose = None if alone is None else loose + size_of(listing, alone)
     return Unneeded(old, loose)
 
 
-def base_of(names: StoreNames, version: int) -> int | None:
+def find_base(names: StoreNames, version: int) -> int | None:
     """The first version of whose files a load of ``version`` reads any, format 1; None where it cannot be loaded."""
     if any(unique_id is not None for _, unique_id in (*names.logs, *names.snapshots)):
         return None
@@ -53,7 +53,7 @@ def base_of(names: StoreNames, version: int) -> int | None:
     return chain.snapshot[0] if chain.snapshot else 0
 
 
-def below(store: StorePartition, base: int) -> list[str]:
+def list_below(store: StorePartition, base: int) -> list[str]:
     """The names of all files of earlier versions than ``base``, oldest first, without hidden checksum files."""
     if not base or all(version >= base for version, _ in (*store.names.logs, *store.names.snapshots)):
         return []
@@ -63,7 +63,7 @@ def below(store: StorePartition, base: int) -> list[str]:
     ]
 
 
-def orphans(
+def find_orphans(
     listing: Listing, store: StorePartition, gone: Collection[str], snapshots: Mapping[str, RocksDBSnapshot]
 ) -> list[str] | None:
     """The paths of SST files and write-ahead logs that no zip names, once some files of its folder are gone.
@@ -92,7 +92,7 @@ def _is_shown(path: str) -> str:
     return f"{folder}/{shown_name(name)}"
 
 
-def temporary_files(listing: Listing) -> list[str]:
+def find_temporary_files(listing: Listing) -> list[str]:
     """Find files that interrupted writes left in the logs and the state; hidden checksum files go without saying."""
     paths = (
         f"{folder}/{shown_name(name)}"

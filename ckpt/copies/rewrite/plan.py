@@ -8,7 +8,7 @@ from uuid import uuid4
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.state.folders import STATE
-from ckpt.checkpoint.state.rewritable import LAST_START, Form, why_not
+from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
 from ckpt.copies.copy.selection import Selection
 from ckpt.copies.rewrite.dropping import Dropping, Key, check_known, dropping_for
 from ckpt.copies.rewrite.filtering import Leaving, filters_for
@@ -123,7 +123,7 @@ def planned(
         refused=next(
             chain(
                 _uncommitted(chosen),
-                why_not(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values),
+                refuse_rewrite(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values),
             ),
             None,
         ),

@@ -6,8 +6,8 @@ from typing import BinaryIO
 
 from ckpt.inspection.explain.catalog import KnownError
 from ckpt.inspection.explain.contradictions import contradictions
-from ckpt.inspection.explain.lines import chunks
-from ckpt.inspection.explain.nearest import NearError, nearest
+from ckpt.inspection.explain.lines import read_chunks
+from ckpt.inspection.explain.nearest import NearError, find_nearest
 from ckpt.inspection.explain.search import Search
 from ckpt.inspection.inspection import Inspection, RatedFinding
 from ckpt.texts import masked, quoted_path
@@ -59,13 +59,13 @@ def explain_error(text: str | BinaryIO, inspection: Inspection | None = None) ->
     search = Search()
     if isinstance(text, str) and _CLASS.fullmatch(text.strip()):
         text = f"[{text.strip()}]"
-    for lines in chunks(text):
+    for lines in read_chunks(text):
         search.add(lines)
     hits = search.found()
     matches = tuple(_match(hit.error, hit.line, hit.times, inspection) for hit in hits)
     line = search.thrown[1] if search.thrown else search.first
     message = _shorten(line)
-    near = () if matches else nearest(message)
+    near = () if matches else find_nearest(message)
     if inspection is None:
         return Explanation(matches, message, near, None)
     elsewhere = contradictions(hits[0].line if hits else line, search.queries, inspection.checkpoint)

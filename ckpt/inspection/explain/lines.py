@@ -41,7 +41,7 @@ _TEXTS = ("msg", "message", "log", "textPayload")  # of Spark's log, other logge
 _LEVELS = {"WARN": Level.WARNING, "WARNING": Level.WARNING} | dict.fromkeys(("TRACE", "DEBUG", "INFO"), Level.INFO)
 
 
-def chunks(source: str | BinaryIO) -> Iterator[list[str]]:
+def read_chunks(source: str | BinaryIO) -> Iterator[list[str]]:
     """The lines of a text, or of a file that may be compressed by gzip, about a mebibyte at a time; few blank ones.
 
     A file is UTF-8, or UTF-16 with a byte order mark. Raises OSError, also where the compressed data is damaged.
@@ -107,7 +107,7 @@ def level_of(line: str) -> Level | None:
     return _LEVELS.get(head[1], Level.ERROR) if head else None
 
 
-def unpacked(line: str) -> tuple[Level | None, list[str]]:
+def unpack(line: str) -> tuple[Level | None, list[str]]:
     """A line that holds a whole record as JSON, or with its line ends escaped, as the lines of that record."""
     if line.startswith("{"):
         try:

@@ -28,7 +28,7 @@ class NearError:
     why: str  # what is the same: words for people
 
 
-def nearest(line: str) -> tuple[NearError, ...]:
+def find_nearest(line: str) -> tuple[NearError, ...]:
     """The errors whose error class has the same main class, or whose message has most words in the same order.
 
     >>> from ckpt.inspection.explain.nearest import nearest

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ckpt.inspection.explain.catalog import KnownError, catalog
-from ckpt.inspection.explain.lines import Level, level_of, unpacked
+from ckpt.inspection.explain.lines import Level, level_of, unpack
 from ckpt.inspection.explain.phrases import Phrase
 
 _STARTED = "Execution: Starting [id = "  # of a query, by Spark; what comes after it is of another attempt
@@ -78,7 +78,7 @@ class Search:
             if line.startswith("\tat ") and not self._pending:
                 continue
             if anchors is not None and anchors.search(line) and (line.startswith("{") or "\\n\\tat " in line):
-                level, parts = unpacked(line)
+                level, parts = unpack(line)
                 self._begin(self._level if level is None else level)
                 for part in parts:
                     self._search_line(part, anchors, wanted)

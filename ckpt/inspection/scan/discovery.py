@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE
-from ckpt.checkpoint.state.folders import numbered
+from ckpt.checkpoint.state.folders import sort_numbers
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage import Folder, Root
 
@@ -48,7 +48,7 @@ class _Search:
             return True
         left = sorted(level.folders & {STATE, SOURCES})
         inside = (self.list(_join(folder, name)) for name in left)
-        return any(below is not None and numbered(below.folders) for below in inside)
+        return any(below is not None and sort_numbers(below.folders) for below in inside)
 
 
 def discover(root: Root, depth: int | None = None) -> Discovered:

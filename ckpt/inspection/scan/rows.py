@@ -97,7 +97,7 @@ class ScannedCheckpoint:
         )
 
 
-def row(inspection: Inspection, path: str, sources_error: str | None = None) -> ScannedCheckpoint:
+def make_row(inspection: Inspection, path: str, sources_error: str | None = None) -> ScannedCheckpoint:
     """The line of a checkpoint that was inspected; pure."""
     checkpoint = inspection.checkpoint
     operators = checkpoint.state.operators if checkpoint.state else ()
@@ -127,7 +127,7 @@ def row(inspection: Inspection, path: str, sources_error: str | None = None) -> 
     )
 
 
-def unreadable(path: str, error: str) -> ScannedCheckpoint:
+def make_unreadable_row(path: str, error: str) -> ScannedCheckpoint:
     """The line of a checkpoint, or a folder, that could not be looked at."""
     return ScannedCheckpoint(path=path, name=short_name(path), error=error)
 

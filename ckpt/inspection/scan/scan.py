@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ckpt.errors import CkptError, SourceError, UsageError
 from ckpt.inspection.scan.discovery import discover
-from ckpt.inspection.scan.rows import ScannedCheckpoint, unreadable
+from ckpt.inspection.scan.rows import ScannedCheckpoint, make_unreadable_row
 from ckpt.inspection.scan.workers import look
 from ckpt.live.kafka.groups import commit
 from ckpt.live.kafka.options import librdkafka
@@ -154,7 +154,7 @@ def _find(roots: Iterable[str], options: Mapping[str, str], depth: int | None) -
             continue
         collected.roots.append(ScannedRoot(uri, len(below.checkpoints)))
         collected.checkpoints[uri] = below.checkpoints
-        collected.unlisted += [unreadable(storage.below(path).uri, why) for path, why in below.unlisted]
+        collected.unlisted += [make_unreadable_row(storage.below(path).uri, why) for path, why in below.unlisted]
     return collected
 
 

@@ -11,7 +11,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.errors import CkptError, NotFound, SourceError
 from ckpt.inspection.inspection import inspect
-from ckpt.inspection.scan.rows import ScannedCheckpoint, row, unreadable
+from ckpt.inspection.scan.rows import ScannedCheckpoint, make_row, make_unreadable_row
 from ckpt.live.asking import ask_sources
 from ckpt.processes import Processes, can_share
 from ckpt.storage import Root, open_storage
@@ -37,11 +37,11 @@ def look(
     count = min(jobs, len(paths) // _WORTH_A_PROCESS) if can_share(uri) else 1
     size = 1 if open_storage(uri, options).local else _AT_ONCE
     tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
-    for _, answer in Processes(count).run(looker, root, tasks):
+    for _, answer in Processes(count).run(make_looker, root, tasks):
         yield None if answer == UNCHANGED else ScannedCheckpoint.from_json(answer)
 
 
-def looker(place: Any) -> Callable[[Sequence[str]], Iterator[bytes]]:
+def make_looker(place: Any) -> Callable[[Sequence[str]], Iterator[bytes]]:
     """Inspect some checkpoints of a root in a process of its own: the line of each, as JSON."""
     root = open_storage(place["uri"], place["options"])
     line = partial(_make_line, root, since_ms=place["since_ms"], reader=place["reader"])
@@ -63,21 +63,23 @@ def _make_line(root: Root, path: str, since_ms: int | None, reader: Mapping[str,
             return UNCHANGED
         return _inspect_one(read_checkpoint(storage), reader).to_json()
     except CkptError as error:
-        return unreadable(storage.uri, str(error)).to_json()
+        return make_unreadable_row(storage.uri, str(error)).to_json()
     except Exception as error:  # whatever one checkpoint does to ckpt, the others are looked at
-        return unreadable(storage.uri, f"{storage.uri}: ckpt failed ({type(error).__name__}: {error})").to_json()
+        return make_unreadable_row(
+            storage.uri, f"{storage.uri}: ckpt failed ({type(error).__name__}: {error})"
+        ).to_json()
 
 
 def _inspect_one(checkpoint: Checkpoint, reader: Mapping[str, str] | None) -> ScannedCheckpoint:
     """The line of a checkpoint, with what its Kafka sources have now if these are to be asked."""
     kafka = [view.index for view in sources(checkpoint) if view.type is SourceType.KAFKA] if reader else []
     if not (reader and kafka):
-        return row(inspect(checkpoint), checkpoint.uri)
+        return make_row(inspect(checkpoint), checkpoint.uri)
     try:
         live = ask_sources(checkpoint, dict.fromkeys(kafka, reader))
     except SourceError as error:
-        return row(inspect(checkpoint), checkpoint.uri, sources_error=str(error))
-    return row(inspect(checkpoint, live=live), checkpoint.uri)
+        return make_row(inspect(checkpoint), checkpoint.uri, sources_error=str(error))
+    return make_row(inspect(checkpoint, live=live), checkpoint.uri)
 
 
 def _has_changed(storage: Root, since_ms: int) -> bool:

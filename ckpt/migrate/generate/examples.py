@@ -82,7 +82,7 @@ EXAMPLES = {Api.PANDAS: _PANDAS, Api.ROW: {family: _convert_to_rows(text) for fa
 """The body of ``update`` in Python, by API and family."""
 
 
-def shown(plan: TransformPlan) -> Iterator[str]:
+def show_update(plan: TransformPlan) -> Iterator[str]:
     """The body of ``update`` where it is the user's."""
     yield '        """Handle the new rows of a key, and emit results.'
     yield ""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ckpt.migrate import aggregates
 from ckpt.migrate.aggregates import KeptAggregate
-from ckpt.migrate.generate.text import exploded, literal, plain
+from ckpt.migrate.generate.text import explode, literal, plain
 from ckpt.migrate.transform import Api, TransformPlan
 
 WIDTH = 88  # as `ruff format` has it
@@ -48,19 +48,19 @@ FILLED_IN_END = """
         raise StartError(f"fill in {', '.join(empty)} in start.py")"""
 
 
-def blanks(plan: TransformPlan) -> tuple[str, ...]:
+def name_blanks(plan: TransformPlan) -> tuple[str, ...]:
     """The names of dictionaries in ``start.py`` that are to be filled in."""
     return ("INPUT",) * plan.folds + ("IGNORE_NULLS",) * bool(_find_choosing(plan))
 
 
-def filled_in(plan: TransformPlan) -> str:
+def check_filled_in(plan: TransformPlan) -> str:
     """The check that they are."""
     ignored = FILLED_IN_IGNORE * bool(_find_choosing(plan))
     return f"{FILLED_IN}{ignored}{FILLED_IN_END}" if plan.folds else ""
 
 
 def constants(plan: TransformPlan) -> Iterator[str]:
-    """Return a folding without functions."""
+    """The dictionaries that are to be filled in, empty."""
     if not plan.folds:
         return
     yield "# What each aggregate of the old query was of: a column of prepare(), or SQL of its columns."
@@ -85,7 +85,7 @@ def types(plan: TransformPlan) -> Iterator[str]:
     for kept in plan.aggregates:
         opening, kinds = f"{literal(kept.name)}: [", [literal(kind) for kind in kept.takes]
         line = f"    {opening}{', '.join(kinds)}],"
-        yield from [line] if len(line) <= WIDTH else exploded(opening, kinds, "],", 4)
+        yield from [line] if len(line) <= WIDTH else explode(opening, kinds, "],", 4)
     yield "}"
 
 
@@ -103,7 +103,7 @@ def compares(plan: TransformPlan) -> bool:
     return aggregates.ordered in _list_functions(plan)
 
 
-def from_start(plan: TransformPlan, *, closes: bool) -> Iterator[str]:
+def declare_handed_over(plan: TransformPlan, *, closes: bool) -> Iterator[str]:
     """Constants of ``processor.py`` that ``start.py`` sets."""
     if plan.folds and closes:
         yield WHERE_EMITTED
@@ -111,7 +111,7 @@ def from_start(plan: TransformPlan, *, closes: bool) -> Iterator[str]:
         yield IGNORED
 
 
-def handed_over(plan: TransformPlan, *, closes: bool) -> Iterator[str]:
+def hand_over(plan: TransformPlan, *, closes: bool) -> Iterator[str]:
     """Where ``start.py`` does so."""
     if plan.folds and closes:
         yield '    processor.EMIT_ON_CLOSE = OUTPUT_MODE.lower() == "append"'
@@ -124,7 +124,7 @@ def update(plan: TransformPlan, *, closes: bool) -> Iterator[str]:
     yield '        """Take the new rows of a key into its buffers, as the old query did."""'
     yield "        # the buffers of a key without rows"
     begins = [begin for kept in plan.aggregates for begin in kept.aggregate.begin.split(", ")]
-    yield from exploded("begin = (", begins, ")", 8)
+    yield from explode("begin = (", begins, ")", 8)
     yield "        kept = list(self.buffers.get() or begin)"
     if plan.api is Api.PANDAS:
         yield "        for frame in rows:"
@@ -167,7 +167,7 @@ def results(plan: TransformPlan) -> Iterator[str]:
         result = kept.aggregate.result
         value = f"{_name(result)}(*kept[{begin}:{end}])" if result else f"kept[{begin}]"
         items.append(f"{literal(kept.name)}: {value}")
-    yield from exploded("found = {", items, "}", 8)
+    yield from explode("found = {", items, "}", 8)
     yield "        return pd.DataFrame([found])" if plan.api is Api.PANDAS else "        return Row(**found)"
     yield ""
 

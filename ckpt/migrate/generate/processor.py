@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from ckpt.migrate.generate import folding, helpers
-from ckpt.migrate.generate.examples import shown
-from ckpt.migrate.generate.text import Identifiers, columns, exploded, literal, plain
+from ckpt.migrate.generate.examples import show_update
+from ckpt.migrate.generate.text import Identifiers, columns, explode, literal, plain
 from ckpt.migrate.transform import Api, TimeMode, TransformPlan
 from ckpt.migrate.variables import OperatorFamily, Variable, VariableForm
 from ckpt.state.reading.columns import Holds
@@ -99,7 +99,7 @@ class _Writing:
             yield "DELAY_MS = 0  # of the watermark"
             if self.plan.family is OperatorFamily.SESSIONS:
                 yield "GAP_MS = 0  # after which a session ends"
-        yield from folding.from_start(self.plan, closes=self.closes is not None)
+        yield from folding.declare_handed_over(self.plan, closes=self.closes is not None)
         if self.ttl:
             yield ""
             yield "# Time to live of each variable in ms, as the old query had it: FILL IN, no checkpoint"
@@ -112,7 +112,7 @@ class _Writing:
     def _write_method(self, name: str, *parameters: str, returns: str | None = None) -> Iterator[str]:
         """The first lines of a method that is about a key."""
         words = ("self", "key: tuple[Any, ...]", *parameters)
-        yield from exploded(f"def {name}(", words, f") -> {returns or f'Iterator[{self.rows}]'}:", 4)
+        yield from explode(f"def {name}(", words, f") -> {returns or f'Iterator[{self.rows}]'}:", 4)
 
     def _write_init(self) -> Iterator[str]:
         yield ""
@@ -127,7 +127,7 @@ class _Writing:
             words.append(literal(columns(variable.fields)))
             words += [f"TTL_MS[{literal(variable.name)}]"] if variable.ttl else []
             opening = f"self.{self.attributes[variable.name]} = handle.{_GETTERS[variable.form]}("
-            yield from exploded(opening, words, ")", 8)
+            yield from explode(opening, words, ")", 8)
 
     def _write_logic(self) -> Iterator[str]:
         plan, closes = self.plan, self.closes is not None
@@ -135,7 +135,7 @@ class _Writing:
         yield f"    # ---- {'continues the aggregates' if plan.folds else 'your logic: these two methods'} ----"
         yield ""
         yield from self._write_method("update", f"rows: Iterator[{self.rows}]", "timers: TimerValues")
-        yield from folding.update(plan, closes=closes) if plan.folds else shown(plan)
+        yield from folding.update(plan, closes=closes) if plan.folds else show_update(plan)
         yield ""
         yield from self._write_method("expired", "timer_ms: int", "timers: TimerValues")
         yield from self._write_expired_doc()
@@ -203,7 +203,7 @@ class _Writing:
             yield f"        {target}.update((True,))"
             return
         values = [f"row[{literal(column)}]" for column in variable.columns]
-        yield from exploded("value = [", values, "]", 8)
+        yield from explode("value = [", values, "]", 8)
         if self.plan.family is OperatorFamily.GROUP_STATE:
             yield "        if any(one is not None for one in value):"
             yield f"            {target}.update(tuple(value))"

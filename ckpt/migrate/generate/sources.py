@@ -6,7 +6,7 @@ from textwrap import wrap
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.migrate.generate.files_read import MOST_IN_CODE, format_of
-from ckpt.migrate.generate.text import exploded, literal, plain
+from ckpt.migrate.generate.text import explode, literal, plain
 from ckpt.migrate.handoff.starts import Begin, SourceStart
 
 _FROM_PATH = (SourceType.DELTA, SourceType.FILE)
@@ -31,7 +31,7 @@ def constants(start: SourceStart, beside: Callable[[str], str]) -> Iterator[str]
         yield f'SOURCE_{index}_PATH = ""'
     options = list(_write_options(start))
     if options:
-        yield from exploded(f"SOURCE_{index}_OPTIONS: dict[str, str] = {{", options, "}", 0)
+        yield from explode(f"SOURCE_{index}_OPTIONS: dict[str, str] = {{", options, "}", 0)
     else:
         yield f"SOURCE_{index}_OPTIONS: dict[str, str] = {{}}"
     if start.seen:
@@ -39,7 +39,7 @@ def constants(start: SourceStart, beside: Callable[[str], str]) -> Iterator[str]
         if len(start.seen) > MOST_IN_CODE:
             yield f"SOURCE_{index}_SEEN = {beside(seen_folder(start))}"
         else:
-            yield from exploded(f"SOURCE_{index}_SEEN = [", [literal(path) for path in start.seen], "]", 0)
+            yield from explode(f"SOURCE_{index}_SEEN = [", [literal(path) for path in start.seen], "]", 0)
 
 
 def seen_folder(start: SourceStart) -> str:
@@ -77,7 +77,7 @@ def reader(start: SourceStart) -> Iterator[str]:
     yield f'    """{_begins(start)}"""'
     if start.options:
         replaced = [literal(key.lower()) for key in (*start.options, *start.without)]
-        yield from exploded("replaced = [", replaced, "]", 4)
+        yield from explode("replaced = [", replaced, "]", 4)
         yield "    options = {"
         yield "        key: value"
         yield f"        for key, value in SOURCE_{index}_OPTIONS.items()"

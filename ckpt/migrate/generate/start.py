@@ -28,7 +28,7 @@ def to_fill_in(plan: TransformPlan) -> tuple[str, ...]:
     names = ["CHECKPOINT", *(name for start in plan.handoff.sources for name in sources.to_fill_in(start))]
     names += ["EVENT_TIME"] * (timed or windows) + ["DELAY"] * timed + ["WINDOW"] * windows
     names += ["GAP"] * (timed and plan.family is OperatorFamily.SESSIONS)
-    return (*names, *folding.blanks(plan))
+    return (*names, *folding.name_blanks(plan))
 
 
 def too_many_for_code(plan: TransformPlan) -> tuple[SourceStart, ...]:
@@ -64,7 +64,7 @@ class _Writing:
             yield UNREAD
         yield from self._write_watermarks()
         yield from self._write_initial_state()
-        yield guards.CHECKS.replace("{inputs}", folding.filled_in(self.plan))
+        yield guards.CHECKS.replace("{inputs}", folding.check_filled_in(self.plan))
         if self.plan.folds:
             yield folding.WITH_INPUTS.replace("{inputs}", self.plan.inputs)
         if self.timed or self.windows:
@@ -172,7 +172,7 @@ class _Writing:
         yield "}"
         yield from folding.types(self.plan)
         yield "NEEDED = ["
-        yield from (f'    "{name}",' for name in to_fill_in(self.plan) if name not in folding.blanks(self.plan))
+        yield from (f'    "{name}",' for name in to_fill_in(self.plan) if name not in folding.name_blanks(self.plan))
         yield "]"
 
     def _write_path(self, name: str) -> str:
@@ -262,7 +262,7 @@ class _Writing:
             yield "    processor.DELAY_MS = milliseconds(spark, DELAY)"
         if self.sessions:
             yield "    processor.GAP_MS = milliseconds(spark, GAP)"
-        yield from folding.handed_over(self.plan, closes=self.timed and self.windows)
+        yield from folding.hand_over(self.plan, closes=self.timed and self.windows)
         yield "    cloudpickle.register_pickle_by_value(processor)"
         method = "transformWithStateInPandas" if self.plan.api is Api.PANDAS else "transformWithState"
         yield f"    found = rows.groupBy(*KEYS).{method}("

@@ -82,7 +82,7 @@ class Identifiers:
         return free
 
 
-def exploded(opening: str, items: Iterable[str], closing: str, indent: int) -> Iterator[str]:
+def explode(opening: str, items: Iterable[str], closing: str, indent: int) -> Iterator[str]:
     """A call or collection with one item a line, which ``ruff format`` leaves alone."""
     blank = " " * indent
     yield f"{blank}{opening}"

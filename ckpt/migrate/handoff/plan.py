@@ -11,7 +11,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import source_folder
 from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.registry import advances, source_views
-from ckpt.checkpoint.state.ranges import Ranges, common, ranges_of
+from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.migrate.handoff.caveats import SinkMeaning, doubts, sinks, skipped, warnings
 from ckpt.migrate.handoff.files_read import files_read
@@ -121,7 +121,7 @@ def _possible(checkpoint: Checkpoint) -> Ranges:
     found = ranges_of(ids)
     for operator in checkpoint.state.operators if checkpoint.state else ():
         for store in operator.stores:
-            found = common(found, store.readable_batches)
+            found = intersect(found, store.readable_batches)
     return found
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
 
-from ckpt.checkpoint.state.ranges import common
+from ckpt.checkpoint.state.ranges import intersect
 from ckpt.errors import CkptError, UsageError, argument
 from ckpt.formats.types import array_of, fields_of, map_of, struct_of, type_at
 from ckpt.state.reading.choose import RequestedPart
@@ -65,7 +65,7 @@ class InitialPlan:
             variable=None,
             ttl=any(unit.ttl for unit in units),
             schema=None,
-            readable_batches=reduce(common, (unit.readable_batches for unit in units)),
+            readable_batches=reduce(intersect, (unit.readable_batches for unit in units)),
             change_batches=(),
             oldest_spark=newest(unit.oldest_spark for unit in units),
             buffer=None,

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.folders import OperatorFolder, find_operators
-from ckpt.checkpoint.state.ranges import Ranges, common, ranges_of, shifted
+from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of, shift_ranges
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
@@ -247,7 +247,7 @@ class _Building:
 
     def _unit(self, kind: UnitKind, stores: list[Store], schema: Json, described: bool | None = None) -> StateUnit:
         names = tuple(store.name for store in stores)
-        readable = reduce(common, map(self._read_batches, stores)) if stores else ()
+        readable = reduce(intersect, map(self._read_batches, stores)) if stores else ()
         return StateUnit(
             operator=self.operator.id,
             operator_name=self.operator.name,
@@ -278,7 +278,7 @@ class _Building:
         for damage in self.state.damages:
             if only_a_start_gets_round(damage) and self._concerns(damage, (store.name,)):
                 snapshot = damage.version - replayed.get(damage.partition or 0, 0)
-                readable = common(readable, ((0, snapshot - 2), (damage.version, MOST_BATCHES)))
+                readable = intersect(readable, ((0, snapshot - 2), (damage.version, MOST_BATCHES)))
         return readable
 
     def _oldest_spark(self, kind: UnitKind) -> Spark | None:
@@ -296,7 +296,7 @@ class _Building:
         ranges = ranges_of(self.checkpoint.commits.ids)
         places = [place for name in stores for place in self.folder.stores.get(name, {}).values()]
         for names in {place.names for place in places}:
-            ranges = common(ranges, shifted(ranges_of(sorted({version for version, _ in names.logs})), -1))
+            ranges = intersect(ranges, shift_ranges(ranges_of(sorted({version for version, _ in names.logs})), -1))
         return ranges if places else ()
 
 

@@ -8,8 +8,8 @@ from functools import reduce
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.file_ends import Verdict, Verified
-from ckpt.checkpoint.state.needed_files import Needed, needed_files
-from ckpt.checkpoint.state.ranges import Ranges, common
+from ckpt.checkpoint.state.needed_files import Needed, find_needed_files
+from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError, UsageError
 from ckpt.model import DamageKind, FileDamage, StateDamage
@@ -75,7 +75,7 @@ def verify_state(
     if found is None:
         raise CkptError(f"{checkpoint.uri}: there is no state to verify")
     units = [unit.readable_batches for unit in state_units(checkpoint)]
-    loadable = reduce(common, units) if units else ()
+    loadable = reduce(intersect, units) if units else ()
     return StateVerification(
         checkpoint, found.files, found.bytes, found.damages, found.unknown, loadable, found.reasons
     )
@@ -99,7 +99,7 @@ def deep_checkpoint(
     if checkpoint.state is None:
         return checkpoint
     _load_packages()
-    needed = run(needed_files(checkpoint.listing, checkpoint.offsets, checkpoint.commits), storage.read_many)
+    needed = run(find_needed_files(checkpoint.listing, checkpoint.offsets, checkpoint.commits), storage.read_many)
     if told is not None:
         told(Estimate(len(needed.files), needed.bytes))
     seen = _verified(uri, options, needed, jobs or os.cpu_count() or 1, watcher)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckpt.checkpoint.state.folders import lies_elsewhere
-from ckpt.checkpoint.state.ranges import common, ranges_of, shifted
-from ckpt.checkpoint.state.read_steps import run, together
+from ckpt.checkpoint.state.ranges import intersect, ranges_of, shift_ranges
+from ckpt.checkpoint.state.read_steps import run, run_together
 from ckpt.storage.base import ReadRequest
 
 
@@ -26,7 +26,7 @@ def test_steps_run_together_share_their_rounds() -> None:
         rounds.append([request.path for request in requests])
         return [request.path.encode() for request in requests]
 
-    results = run(together(reading("a", "b", "c"), reading(), reading("x")), read_many)
+    results = run(run_together(reading("a", "b", "c"), reading(), reading("x")), read_many)
 
     assert results == [[b"a", b"b", b"c"], [], [b"x"]]
     assert rounds == [["a", "x"], ["b"], ["c"]]
@@ -44,9 +44,9 @@ def test_ranges_are_sets(one, other, by) -> None:
     a, b = ranges_of(sorted(one)), ranges_of(sorted(other))
 
     assert members(a) == one
-    assert members(common(a, b)) == one & other
-    assert members(shifted(a, by)) == {number + by for number in one}
-    assert common(a, b) == ranges_of(sorted(one & other))
+    assert members(intersect(a, b)) == one & other
+    assert members(shift_ranges(a, by)) == {number + by for number in one}
+    assert intersect(a, b) == ranges_of(sorted(one & other))
 
 
 SCHEMA = "/state/0/_stateSchema/default/0_ab"

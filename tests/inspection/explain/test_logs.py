@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ckpt.inspection.explain.explain import explain_error
-from ckpt.inspection.explain.lines import chunks
-from ckpt.inspection.explain.nearest import nearest
+from ckpt.inspection.explain.lines import read_chunks
+from ckpt.inspection.explain.nearest import find_nearest
 from tests.inspection.explain.drivers import CASES, HEALTHY, read
 
 CAUSES = {
@@ -134,7 +134,7 @@ def test_in_a_log_of_something_else_nothing_is_found_and_nothing_is_near(path: P
 
 def test_little_of_the_recorded_logs_is_near_an_error() -> None:
     lines = {line[:200] for text in logs().values() for line in text.splitlines()[::7] if not line.startswith("\tat")}
-    near = [line for line in lines if nearest(line) and not explain_error(line).matches]
+    near = [line for line in lines if find_nearest(line) and not explain_error(line).matches]
     assert len(near) * 200 < len(lines), near
 
 
@@ -144,20 +144,20 @@ def test_what_was_thrown_by_python_is_seen() -> None:
 
 
 def test_what_is_near_has_most_words_of_a_message_or_its_class() -> None:
-    assert [near.error.id for near in nearest("streaming queries are concurrently using file:/data/ck/commits.")] == [
-        "rename-onto-existing"
-    ]
-    (near,) = nearest("[STATE_STORE_INVALID_CONFIG_AFTER_RESTART.OTHER] x")
+    assert [
+        near.error.id for near in find_nearest("streaming queries are concurrently using file:/data/ck/commits.")
+    ] == ["rename-onto-existing"]
+    (near,) = find_nearest("[STATE_STORE_INVALID_CONFIG_AFTER_RESTART.OTHER] x")
     assert (near.error.id, near.why) == (
         "state-config-changed",
         "the same error class STATE_STORE_INVALID_CONFIG_AFTER_RESTART, another part of it",
     )
-    assert nearest("FileNotFoundException") == nearest("File /data/state/x does not exist") == ()
+    assert find_nearest("FileNotFoundException") == find_nearest("File /data/state/x does not exist") == ()
 
 
 def test_blank_lines_cost_nothing() -> None:
-    assert sum(map(len, chunks(io.BytesIO(b"\n" * 3_000_000)))) < 10
-    assert sum(map(len, chunks(io.BytesIO(b" \r\n" * 1_000_000)))) < 10
+    assert sum(map(len, read_chunks(io.BytesIO(b"\n" * 3_000_000)))) < 10
+    assert sum(map(len, read_chunks(io.BytesIO(b" \r\n" * 1_000_000)))) < 10
     assert causes("\n" * 3_000_000 + "batch 4 doesn't exist") == ["batch-does-not-exist"]
 
 

@@ -10,7 +10,7 @@ import pytest
 import ckpt
 from ckpt.errors import CkptError
 from ckpt.inspection.scan.discovery import discover
-from ckpt.inspection.scan.rows import row, unreadable
+from ckpt.inspection.scan.rows import make_row, make_unreadable_row
 from ckpt.storage import Folder, open_storage
 from ckpt.storage.uri import NO_OPTIONS
 from tests.inspection.scan.trees import build
@@ -28,9 +28,9 @@ def assert_as_inspected(found: ckpt.Scan, options: dict[str, str]) -> None:
 def alone(path: str, options: dict[str, str]) -> ckpt.ScannedCheckpoint:
     """The line of a checkpoint that is looked at by itself."""
     try:
-        return row(ckpt.inspect(ckpt.open_checkpoint(path, options)), path)
+        return make_row(ckpt.inspect(ckpt.open_checkpoint(path, options)), path)
     except CkptError as error:
-        return unreadable(path, str(error))
+        return make_unreadable_row(path, str(error))
 
 
 def folders(top: Path) -> set[str]:
