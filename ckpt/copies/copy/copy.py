@@ -10,7 +10,7 @@ from ckpt.changes.steps import Changed, sidecar
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.copies.copy.pieces import FilePieces, is_large
-from ckpt.copies.copy.placing import AT_ONCE, Placing, check_apart, incomplete, open_new, options_for
+from ckpt.copies.copy.placing import AT_ONCE, Placing, check_apart, choose_options, incomplete, open_new
 from ckpt.copies.copy.selection import Selection, select
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.metadata import build_metadata, parse_metadata
@@ -30,7 +30,7 @@ _TRIES = 3  # how often a newer batch is taken because the query deleted files o
 
 @dataclass(frozen=True, slots=True)
 class CheckpointCopy:
-    """What was copied."""
+    """A copy that was made."""
 
     inspection: Inspection  # of the copy
     to: str
@@ -74,13 +74,13 @@ def copy_checkpoint(
     """
     check_apart(uri, to)
     options = storage_options or {}
-    storage, new = open_storage(uri, options_for(uri, options)), open_new(to, options)
+    storage, new = open_storage(uri, choose_options(uri, options)), open_new(to, options)
     for attempt in range(_TRIES):
         selection = select(storage, to, batch)
         new.make_empty()
-        placing = replace(new, attributes=partial(_attributes, selection, local=new.storage.local), sizes={})
+        placing = replace(new, attributes=partial(_choose_attributes, selection, local=new.storage.local), sizes={})
         try:
-            return _copied(selection, storage, placing, to, new_id=new_id, watcher=watcher)
+            return _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
         except NotFound as error:
             placing.discard()
             if batch is not None or attempt == _TRIES - 1:
@@ -93,14 +93,14 @@ def copy_checkpoint(
     raise AssertionError
 
 
-def _attributes(selection: Selection, path: str, *, local: bool) -> Attributes | None:
+def _choose_attributes(selection: Selection, path: str, *, local: bool) -> Attributes | None:
     """A local file is its owner's only, and has the time that it has in the original."""
     info = selection.listing.info(path)
     mtime = info.mtime_ms if info and local else None
     return None if mtime is None else Attributes(0o644, os.geteuid(), os.getegid(), mtime * 1_000_000)
 
 
-def _copied(
+def _copy_files(
     selection: Selection,
     storage: Storage,
     placing: Placing,
@@ -111,7 +111,7 @@ def _copied(
 ) -> CheckpointCopy:
     """Read, write and check. Raises NotFound where the query has deleted a file meanwhile, or CkptError."""
     local = placing.storage.local
-    small = _small(selection, storage, sidecars=local)  # at once
+    small = _read_small(selection, storage, sidecars=local)  # at once
     order = [
         path
         for path in selection.order(storage, sidecars=local)
@@ -119,9 +119,9 @@ def _copied(
     ]
     small |= {**selection.changed, **(_with_new_id() if new_id else {})}
     placing.begin(selection.newest)
-    for group in _groups(order[:-1], 1 if local else AT_ONCE):
-        found = _read(storage, selection.listing, [path for path in group if path not in small])
-        placing.put({path: small[path] if path in small else found[path] for path in group})
+    for group in _group_paths(order[:-1], 1 if local else AT_ONCE):
+        contents = _read(storage, selection.listing, [path for path in group if path not in small])
+        placing.put({path: small[path] if path in small else contents[path] for path in group})
         if watcher is not None:
             watcher(len(placing.sizes), len(order))
     placing.finish(small.get(selection.newest) or storage.read(selection.newest))
@@ -140,19 +140,19 @@ def _copied(
     )
 
 
-def _groups(order: Sequence[str], many: int) -> Iterator[Sequence[str]]:
+def _group_paths(order: Sequence[str], many: int) -> Iterator[Sequence[str]]:
     """Files that are read and written together."""
     return (order[first : first + many] for first in range(0, len(order), many))
 
 
-def _small(selection: Selection, storage: Storage, *, sidecars: bool) -> dict[str, bytes]:
+def _read_small(selection: Selection, storage: Storage, *, sidecars: bool) -> dict[str, bytes]:
     """Logs and descriptions; without those of old batches that the query has deleted meanwhile, and any before these.
 
     Large ones, such as a compacted log of a file source, are left for later. Raises NotFound where another one is gone,
     or StorageError.
     """
     paths = [path for path in selection.small(sidecars=sidecars) if not is_large(selection.listing.info(path))]
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     lost = -1
     for path, answer in zip(paths, storage.read_many([ReadRequest(path) for path in paths]), strict=True):
         old = selection.old_batch(path)
@@ -161,20 +161,20 @@ def _small(selection: Selection, storage: Storage, *, sidecars: bool) -> dict[st
         elif isinstance(answer, StorageError):
             raise answer
         else:
-            found[path] = answer
-    return {path: data for path, data in found.items() if (old := selection.old_batch(path)) is None or old > lost}
+            contents[path] = answer
+    return {path: data for path, data in contents.items() if (old := selection.old_batch(path)) is None or old > lost}
 
 
 def _read(storage: Storage, listing: Listing, paths: Sequence[str]) -> dict[str, bytes | FilePieces]:
     """Whole files, and large ones as they can be read. Raises NotFound, or StorageError."""
-    found: dict[str, bytes | FilePieces] = {}
+    contents: dict[str, bytes | FilePieces] = {}
     large = {path: info for path in paths if (info := listing.info(path)) and is_large(info)}
     whole = [path for path in paths if path not in large]
     for path, answer in zip(whole, storage.read_many([ReadRequest(path) for path in whole]), strict=True):
         if isinstance(answer, StorageError):
             raise answer
-        found[path] = answer
-    return found | {path: FilePieces(storage, path, info) for path, info in large.items()}
+        contents[path] = answer
+    return contents | {path: FilePieces(storage, path, info) for path, info in large.items()}
 
 
 def _with_new_id() -> dict[str, bytes]:
@@ -184,10 +184,10 @@ def _with_new_id() -> dict[str, bytes]:
 
 
 def _check(selection: Selection, placing: Placing, to: str) -> None:
-    """Whether the copy is complete, and starts as the original would. Raises StorageError."""
+    """Check that the copy is complete, and starts as the original would. Raises StorageError."""
     target = placing.storage
-    found = inspect(read_checkpoint(Changed(target, target.list_tree(), uri=spark_uri(to))))
-    starts = [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in found.forecasts]
+    inspection = inspect(read_checkpoint(Changed(target, target.list_tree(), uri=spark_uri(to))))
+    starts = [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in inspection.forecasts]
     promised = [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in selection.inspection.forecasts]
     problem = placing.problem()
     if problem is None and starts != promised:

@@ -36,5 +36,5 @@ class FilePieces:
 
 
 def is_large(info: FileInfo | None) -> bool:
-    """Whether a file is read in pieces."""
+    """Tell whether a file is read in pieces."""
     return info is not None and info.size > PIECE

@@ -88,7 +88,7 @@ class Placing:
         self._folders.clear()
 
     def problem(self) -> str | None:
-        """What is there beside the files that were written, or instead of one. Raises StorageError."""
+        """Find what is there beside the files that were written, or instead of one. Raises StorageError."""
         there = {path: info.size for path, info in self.storage.list_tree().walk()}
         wrong = sorted(path for path in there.keys() | self.sizes if there.get(path) != self.sizes.get(path))
         return f"{wrong[0]} is not as it was written: something else is writing there" if wrong else None
@@ -116,17 +116,17 @@ def check_apart(checkpoint: str, new: str) -> None:
         raise UsageError(f"{one_line(new)} is inside the checkpoint, or the checkpoint in it: name another folder")
 
 
-def options_for(place: str, given: Mapping[str, str]) -> Mapping[str, str]:
+def choose_options(uri: str, options: Mapping[str, str]) -> Mapping[str, str]:
     """A local folder takes no storage options."""
-    return {} if local_path(place) is not None else given
+    return {} if local_path(uri) is not None else options
 
 
-def open_new(place: str, given: Mapping[str, str]) -> Placing:
+def open_new(uri: str, storage_options: Mapping[str, str]) -> Placing:
     """Where a new checkpoint is to be. Raises StorageError, UsageError."""
-    options = options_for(place, given)
-    return Placing(open_storage(place, options), open_writer(place, options))
+    options = choose_options(uri, storage_options)
+    return Placing(open_storage(uri, options), open_writer(uri, options))
 
 
-def incomplete(place: str, what: str, problem: str) -> StorageError:
-    """It is not what it should be."""
-    return StorageError(f"{one_line(place)}: {what} is not complete, and was removed: {problem}")
+def incomplete(uri: str, what: str, problem: str) -> StorageError:
+    """Return the error for something that is not what it should be."""
+    return StorageError(f"{one_line(uri)}: {what} is not complete, and was removed: {problem}")

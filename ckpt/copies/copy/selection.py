@@ -1,4 +1,4 @@
-"""Which files make a checkpoint as of batch B: the logs up to B, and what leads to state version B + 1.
+"""Choose the files of a checkpoint as of batch B: the logs up to B, and the chain to state version B + 1.
 
 If B is the newest committed batch and the next one is planned, the copy has its offsets, and its state as far as it is
 there: a sink may have its rows.
@@ -40,7 +40,7 @@ class CannotCopy(CkptError):
 
 @dataclass(frozen=True)
 class Selection:
-    """What is copied."""
+    """The files that a copy consists of."""
 
     batch: int
     listing: Listing  # of the checkpoint as if nothing had run after the batch
@@ -57,10 +57,14 @@ class Selection:
     def small(self, *, sidecars: bool) -> Iterator[str]:
         """``first``, each with Hadoop's hidden checksum file where there is one and ``sidecars`` asks for it."""
         for path in self.first:
-            yield from (one for one in (path, sidecar(path)) if one == path or self._has(one, sidecars=sidecars))
+            yield from (
+                candidate
+                for candidate in (path, sidecar(path))
+                if candidate == path or self._has(candidate, sidecars=sidecars)
+            )
 
     def is_small(self, path: str) -> bool:
-        """Whether it is one of these."""
+        """Tell whether a path is one of the small files."""
         folder, _, name = path.rpartition("/")
         return f"{folder}/{shown_name(name)}".lstrip("/") in self._first
 
@@ -87,20 +91,20 @@ class Selection:
         """
         listing, state = self.listing, [file.path for file in self.chain]
         zips = [file.path for file in self.chain if file.kind is StateFileKind.ZIP]
-        for path, answer in zip(zips, storage.read_many([ReadRequest(one) for one in zips]), strict=True):
+        for path, answer in zip(zips, storage.read_many([ReadRequest(path) for path in zips]), strict=True):
             if isinstance(answer, StorageError):
                 raise answer
-            state += _named_by(path, answer)
-        found: list[str] = []
+            state += _list_named_files(path, answer)
+        paths: list[str] = []
         for path in dict.fromkeys((*state, *self.first[1:])):
             checksum = [path + CHECKSUM] if listing.info(path + CHECKSUM) is not None else []
-            for one in (path, *checksum):
-                found += [one, sidecar(one)] if self._has(sidecar(one), sidecars=sidecars) else [one]
+            for written in (path, *checksum):
+                paths += [written, sidecar(written)] if self._has(sidecar(written), sidecars=sidecars) else [written]
         hidden = sidecar(self.newest)
-        return [*found, *([hidden] if self._has(hidden, sidecars=sidecars) else []), self.newest]
+        return [*paths, *([hidden] if self._has(hidden, sidecars=sidecars) else []), self.newest]
 
 
-def _named_by(path: str, data: bytes) -> Iterator[str]:
+def _list_named_files(path: str, data: bytes) -> Iterator[str]:
     """The SST and log files that a zip names."""
     snapshot, folder = parse_zip_tail(path, data, len(data)), path.rpartition("/")[0]
     if isinstance(snapshot, RocksDBSnapshot):
@@ -122,29 +126,29 @@ def select(storage: Storage, to: str, batch: int | None = None) -> Selection:
 
     """
     checkpoint = read_checkpoint(storage, batches=0)
-    chosen = _chosen(checkpoint, batch)
+    chosen = _choose_batch(checkpoint, batch)
     top = chosen + _is_planned(checkpoint, chosen)
     gone = unread_removals(checkpoint.listing, beyond(checkpoint, top))
     view = Changed(storage, checkpoint.listing, gone)
-    found = read_checkpoint(view, batches=0)
-    promised, changed = _relocated(view, found, to)
+    checkpoint = read_checkpoint(view, batches=0)
+    promised, changed = _inspect_relocated(view, checkpoint, to)
     _must_start(promised, chosen)
-    small = tuple(_small(found, chosen, top))
-    return Selection(chosen, found.listing, promised, changed, small, _chain(found, view))
+    small = tuple(_list_small(checkpoint, chosen, top))
+    return Selection(chosen, checkpoint.listing, promised, changed, small, _list_chain(checkpoint, view))
 
 
-def _relocated(view: Storage, found: Checkpoint, to: str) -> tuple[Inspection, dict[str, bytes]]:
+def _inspect_relocated(view: Storage, checkpoint: Checkpoint, to: str) -> tuple[Inspection, dict[str, bytes]]:
     """The copy as it will be where it goes, and the files that differ there. Raises CannotCopy, UsageError."""
-    if not any(operator.schema_paths for operator in (found.state.operators if found.state else ())):
-        return inspect(found), {}
+    if not any(operator.schema_paths for operator in (checkpoint.state.operators if checkpoint.state else ())):
+        return inspect(checkpoint), {}
     moved = plan_relocation(view, to=spark_uri(to))
     if moved.inspection_after is None:
-        raise CannotCopy(f"{found.uri}: the copy would not find its schemas: {moved.refused}")
+        raise CannotCopy(f"{checkpoint.uri}: the copy would not find its schemas: {moved.refused}")
     changed = {step.path: step.after for step in moved.steps if isinstance(step.after, bytes)}
     return moved.inspection_after, changed
 
 
-def _chosen(checkpoint: Checkpoint, batch: int | None) -> int:
+def _choose_batch(checkpoint: Checkpoint, batch: int | None) -> int:
     """The batch, if it is there. Raises CannotCopy."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     possible = [i for i in commits.ids if offsets.readable(i) is not None and commits.readable(i) is not None]
@@ -167,29 +171,29 @@ def _chosen(checkpoint: Checkpoint, batch: int | None) -> int:
 
 
 def _is_planned(checkpoint: Checkpoint, batch: int) -> bool:
-    """Whether the batch after the newest committed one is planned: a sink may have its rows, so it keeps its range."""
+    """Tell whether the batch after the newest commit is planned: a sink may have its rows, so it keeps its range."""
     offsets = checkpoint.offsets
     return (
         offsets.latest == batch + 1 and batch == checkpoint.commits.latest and offsets.readable(batch + 1) is not None
     )
 
 
-def _must_start(found: Inspection, batch: int) -> None:
+def _must_start(inspection: Inspection, batch: int) -> None:
     """Raise CannotCopy where no start would continue from the copy."""
-    starts = [f for f in found.counted if f.outcome.runs and f.batch_id == batch + 1]
+    starts = [f for f in inspection.counted if f.outcome.runs and f.batch_id == batch + 1]
     if starts:
         return
-    one: Forecast | None = next(iter(found.counted), None)
-    because = one.because[0] if one and one.because else None
-    said = f' ("{one.error}")' if one and one.error else ""
+    forecast: Forecast | None = next(iter(inspection.counted), None)
+    because = forecast.because[0] if forecast and forecast.because else None
+    error = f' ("{forecast.error}")' if forecast and forecast.error else ""
     where = f": {because.path}: {because.detail} ({because.diagnosis.code})" if because else ""
     raise CannotCopy(
-        f"{found.checkpoint.uri}: a copy as of batch {batch} would not start{said}{where}; name an earlier `batch`, or "
-        "fix that first"
+        f"{inspection.checkpoint.uri}: a copy as of batch {batch} would not start{error}{where}; name an earlier "
+        "`batch`, or fix that first"
     )
 
 
-def _small(checkpoint: Checkpoint, batch: int, top: int) -> Iterator[str]:
+def _list_small(checkpoint: Checkpoint, batch: int, top: int) -> Iterator[str]:
     """Logs and descriptions, what a running query deletes soonest first; ``offsets/<top>`` is the first of all."""
     listing = checkpoint.listing
     order = [f"{OFFSETS}/{top}", f"{OFFSETS}/{top - 1}", f"{OFFSETS}/{batch}", f"{COMMITS}/{batch}"]
@@ -203,12 +207,12 @@ def _small(checkpoint: Checkpoint, batch: int, top: int) -> Iterator[str]:
 
 
 def _is_hidden(path: str) -> bool:
-    """Whether it is Hadoop's checksum file of another, or a leftover of a write."""
+    """Tell whether a file is Hadoop's checksum file of another, or a leftover of a write."""
     name = path.rpartition("/")[2]
     return name.startswith(".") or shown_name(name) != name
 
 
-def _chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
+def _list_chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
     """The state files that a start after the batch reads, snapshots first, and those that a planned batch has written.
 
     A sink that has the planned batch passes over it (``ckpt.restart.sinks``): its state is not computed again, and the
@@ -216,11 +220,11 @@ def _chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
     """
     context = context_of(checkpoint.offsets, checkpoint.commits)
     targets = {
-        place: target
+        store: target
         for operator in find_operators(checkpoint.listing, context.provider)
         for places in operator.stores.values()
-        for place in places.values()
-        if (target := context.target(place)) is not None
+        for store in places.values()
+        if (target := context.target(store)) is not None
     }
     loads = run(load_stores(checkpoint.listing, targets, context.codec or LZ4, 0), view.read_many)
     files: list[StateFile] = []
@@ -228,6 +232,8 @@ def _chain(checkpoint: Checkpoint, view: Storage) -> tuple[StateFile, ...]:
         if load.chain.snapshot is not None:
             files.append(load.place.snapshot(load.chain.snapshot))
         files += map(load.place.log, load.chain.logs)
-        files += (load.place.snapshot(one) for one in load.place.names.snapshots if one[0] > load.target.version)
-        files += (load.place.log(one) for one in load.place.names.logs if one[0] > load.target.version)
+        files += (
+            load.place.snapshot(file_id) for file_id in load.place.names.snapshots if file_id[0] > load.target.version
+        )
+        files += (load.place.log(file_id) for file_id in load.place.names.logs if file_id[0] > load.target.version)
     return tuple(sorted(files, key=lambda file: (file.kind is not StateFileKind.ZIP, file.version)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from ckpt.copies.copy.placing import check_apart, options_for
+from ckpt.copies.copy.placing import check_apart, choose_options
 from ckpt.copies.copy.selection import select
 from ckpt.copies.fill.export_folder import Export, open_export
 from ckpt.copies.fill.filling import Filling, is_keyless
@@ -88,7 +88,7 @@ def import_state(
 
     """
     check_apart(export, into)
-    given = open_export(export, options_for(export, storage_options or {}))
+    given = open_export(export, choose_options(export, storage_options or {}))
     form = _Form(provider, partitions, format_version, new_id)
     return _New(given, like, into, storage_options or {}, form, by).written(plan=plan, watcher=watcher)
 
@@ -161,7 +161,7 @@ class _New:
         form, into = self.form, self.into
         check_apart(self.like, into)
         check_form(form.provider, form.partitions, form.format_version)
-        chosen = choose(Question(self.like, RequestedPart(), all_units=True), options_for(self.like, self.options))
+        chosen = choose(Question(self.like, RequestedPart(), all_units=True), choose_options(self.like, self.options))
         selection = select(chosen.storage, into, chosen.moment.batch)
         kept = (form.provider, form.partitions, form.format_version)
         found = planned(chosen, selection, into, *kept, new_id=form.new_id, of_values=True)
@@ -217,7 +217,7 @@ class _New:
                     )
                 )
             return
-        counts = count_state(self.like, options_for(self.like, self.options), batch=batch)
+        counts = count_state(self.like, choose_options(self.like, self.options), batch=batch)
         for one in counts.units:
             if one.rows and not is_keyless(one.unit):
                 raise CkptError(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from ckpt.copies.copy.placing import check_apart, options_for
+from ckpt.copies.copy.placing import check_apart, choose_options
 from ckpt.copies.copy.selection import select
 from ckpt.copies.rewrite.dropping import NOTHING, Key, read_keys
 from ckpt.copies.rewrite.moving import Moves, MovesHere, moved
@@ -80,7 +80,7 @@ def rewrite_checkpoint(
     if where is not None and drop_keys:
         raise UsageError("`where` or `drop_keys`: not both")
     keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
-    chosen = choose(Question(uri, RequestedPart(), all_units=True), options_for(uri, options))
+    chosen = choose(Question(uri, RequestedPart(), all_units=True), choose_options(uri, options))
     selection = select(chosen.storage, into, chosen.moment.batch)
     found = planned(chosen, selection, into, provider, partitions, format_version, keys, where, new_id=new_id)
     if plan or found.refused:

@@ -12,7 +12,7 @@ from ckpt.changes.steps import Changed
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.folders import STATE
-from ckpt.copies.copy.placing import Placing, incomplete, open_new, options_for
+from ckpt.copies.copy.placing import Placing, choose_options, incomplete, open_new
 from ckpt.copies.copy.selection import Selection
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, SmallFiles, stores_of
 from ckpt.copies.rewrite.snapshots import hdfs_snapshot, rocksdb_snapshot
@@ -96,7 +96,7 @@ class Making:
         try:
             self._write(SmallFiles(self.chosen, self.selection, found), placing)
             _check(found, placing)
-            choose(Question(found.into, RequestedPart(), all_units=True), options_for(found.into, self.options))
+            choose(Question(found.into, RequestedPart(), all_units=True), choose_options(found.into, self.options))
             _check_at_rest(self.chosen)
         except BaseException:
             placing.discard()
