@@ -67,7 +67,7 @@ class Processes:
 
 
 def can_share(uri: str) -> bool:
-    """Whether another process finds the same at a URI."""
+    """Tell whether another process finds the same files at a URI."""
     return not uri.startswith("memory:")
 
 

@@ -93,7 +93,7 @@ def _decompressed(codec: pa.Codec, body: bytes, length: int, at: int) -> bytes:
 
 
 def _leads_outside(body: bytes, length: int) -> bool:
-    """Whether nothing is wrong with a block but the places that it repeats bytes from."""
+    """Tell whether nothing is wrong with a block but the places that it repeats bytes from."""
     at, made, outside = 0, 0, False
     try:
         while True:

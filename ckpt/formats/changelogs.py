@@ -14,7 +14,7 @@ TYPED = (2, 4)
 
 
 class RecordType(IntEnum):
-    """What a record does; the value is its type byte (Spark ``RecordType``)."""
+    """The kinds of record; the value is the type byte (Spark ``RecordType``)."""
 
     PUT = 1
     DELETE = 16
@@ -27,7 +27,7 @@ class UnknownVersion(ValueError):
 
 
 class Beginning(NamedTuple):
-    """What a changelog begins with."""
+    """The beginning of a changelog."""
 
     version: int
     lineage: str | None

@@ -22,28 +22,28 @@ class Corrupt(ValueError):
 
 
 def of_lz4_block(data: bytes) -> int:
-    """What the header of an LZ4 block records of its decompressed bytes."""
+    """Return the checksum that the header of an LZ4 block records of its decompressed bytes."""
     return int(xxhash.xxh32_intdigest(data, _LZ4_SEED)) & _LZ4_BITS
 
 
 def of_sst_block_xxh3(data: memoryview) -> int:
-    """What RocksDB writes behind a block and its type byte (``kXXH3``, the default since 6.27)."""
+    """Return the checksum that RocksDB writes behind a block and its type byte (``kXXH3``, the default since 6.27)."""
     last = data[-1] * _LAST_BYTE_PRIME & _WORD
     return int(xxhash.xxh3_64_intdigest(data[:-1])) & _WORD ^ last
 
 
 def of_sst_block_xxhash(data: memoryview) -> int:
-    """The same in files of ``kxxHash``."""
+    """Return the checksum of a block in files of ``kxxHash``."""
     return int(xxhash.xxh32_intdigest(data))
 
 
 def of_sst_block_xxhash64(data: memoryview) -> int:
-    """The same in files of ``kxxHash64``."""
+    """Return the checksum of a block in files of ``kxxHash64``."""
     return int(xxhash.xxh64_intdigest(data)) & _WORD
 
 
 def of_sst_block_crc32c(data: memoryview) -> int:
-    """The same in older files (``kCRC32c``)."""
+    """Return the checksum of a block in older files (``kCRC32c``)."""
     found = crc32c(bytes(data))
     return (found >> 15 | found << 17) + _MASK_DELTA & _WORD
 

@@ -55,7 +55,7 @@ def format_commit_log(log: CommitLog) -> bytes:
 
 
 def _none_of(fields: Mapping[str, Json]) -> _UniqueIds | None:
-    """What version 1 has instead of unique ids: 4.0 and 4.1 write an empty object, other versions nothing."""
+    """Return what version 1 has instead of unique ids: 4.0 and 4.1 write an empty object, other versions nothing."""
     return {} if fields.get("stateUniqueIds") == {} else None
 
 

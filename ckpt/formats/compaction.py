@@ -1,4 +1,4 @@
-"""Which files a compactible log needs: ``sources/<k>`` of a file source, ``_spark_metadata`` of a file sink.
+"""Compactible logs and the files they need: ``sources/<k>`` of a file source, ``_spark_metadata`` of a file sink.
 
 Spark's ``CompactibleFileStreamLog`` writes one file for each entry and replaces all before it every so many
 entries by ``N.compact``. To restore the log (``allFiles``) it needs the newest compacted file and every one
@@ -20,7 +20,7 @@ DEFAULT_INTERVAL = 10
 
 @dataclass(frozen=True, slots=True)
 class CompactibleLog:
-    """What the names in the folder of a compactible log say."""
+    """The names in the folder of a compactible log, by their meaning."""
 
     latest: int | None  # the newest entry; None: the log is empty
     interval: int  # entries from one compacted file to the next; 0 or less: Spark's assertion fails

@@ -48,7 +48,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """What the metadata of a table says of transactions."""
+    """The part of a table's metadata that is about transactions."""
 
     retention: str | None  # how long they count, in Delta's words; None: for ever
 
@@ -96,7 +96,7 @@ def _checkpoints(names: Iterable[str]) -> Mapping[int, tuple[str, ...]]:
 
 
 def parse_action(line: bytes) -> Action | None:
-    """What a line of a version says of transactions; None for every other action. Raises Damaged."""
+    """Parse a line of a version that is about transactions; None for every other action. Raises Damaged."""
     if not any(word in line for word in _WANTED):
         return None
     try:

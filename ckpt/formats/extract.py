@@ -1,4 +1,4 @@
-"""What json4s makes of JSON when it extracts a case class: Spark's logs go through ``Serialization.read``.
+"""Case classes as json4s extracts them from JSON: Spark's logs go through ``Serialization.read``.
 
 Measured on 3.5.9 to 4.3.0 (``tests/formats/spark_answers.json``). json4s is lenient: unknown keys are
 ignored, numbers become strings, fractions and overflowing integers become longs, and a value that is no

@@ -1,4 +1,4 @@
-"""What a compressed state file begins with, from its first bytes: for all codecs of Spark but lzf."""
+"""The first bytes of a compressed state file, for all codecs of Spark but lzf."""
 
 import struct
 from collections.abc import Iterator

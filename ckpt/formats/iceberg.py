@@ -39,7 +39,7 @@ class IcebergSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class IcebergTable:
-    """What a metadata file says of a table."""
+    """A table as a metadata file describes it."""
 
     id: str  # table-uuid
     current: int | None  # None: it has no snapshot
@@ -56,7 +56,7 @@ class IcebergTable:
 
 
 def is_metadata(name: str) -> bool:
-    """Whether a file has the name of a metadata file."""
+    """Tell whether a file has the name of a metadata file."""
     return re.fullmatch(rf"[^/]+{_ENDING}", name) is not None
 
 

@@ -1,4 +1,4 @@
-"""Whether the records of a delta, changelog or HDFS-backed snapshot lead to the one that ends the file.
+"""Follow the records of a delta, changelog or HDFS-backed snapshot to the one that ends the file.
 
 HDFS-backed files, and changelogs v1 and v3 (``StateStoreChangelogWriterV1``, ``V3``): int length and bytes of the key,
 int length (-1: removed) and bytes of the value; -1 in the place of a key ends the file. Changelogs v2 and v4 begin each

@@ -1,4 +1,4 @@
-"""Which names in a folder are batch files, as Spark lists them.
+"""Names of batch files in a folder, as Spark lists them.
 
 ``HDFSMetadataLog.isBatchFile`` (all versions) asks whether Java's ``Long.parseLong`` accepts the entire name,
 and ``CompactibleFileStreamLog`` asks the same after taking ``.compact`` off its end. So ``007``, ``+5``,
@@ -40,7 +40,7 @@ class BatchNames:
 
 
 def java_long(text: str) -> int | None:
-    """What Java's ``Long.parseLong`` makes of a text, or None where it throws ``NumberFormatException``.
+    """Parse a number as Java's ``Long.parseLong`` does; None where it throws ``NumberFormatException``.
 
     One sign, then only decimal digits, of any script within the Basic Multilingual Plane
     (``Character.digit(char)``).
@@ -58,7 +58,7 @@ def java_long(text: str) -> int | None:
 
 
 def java_int(text: str) -> int | None:
-    """What Java's ``Integer.parseInt`` makes of a text, or None where it throws."""
+    """Parse a number as Java's ``Integer.parseInt`` does; None where it throws."""
     value = java_long(text)
     return value if value is not None and -_MAX_INT - 1 <= value <= _MAX_INT else None
 

@@ -62,7 +62,7 @@ def format_offset_log(log: OffsetLog) -> bytes:
 
 
 def is_continuous(log: OffsetLog) -> bool | None:
-    """Whether continuous processing wrote this file; None if it does not say.
+    """Tell whether continuous processing wrote this file; None if it does not say.
 
     ``ContinuousExecution`` (2.3 and later) logs the offsets of its only source without metadata; a
     micro-batch always has metadata (2.1 and later, the first versions with this format).
@@ -140,7 +140,7 @@ def _source(name: str | None, text: str) -> SourceOffset:
 
 
 def _can_be_shown(value: Json) -> bool:
-    """Whether JSON can write it again: not a number too large for a double, infinite to Java and to Python."""
+    """Tell whether JSON can write a value again; a number too large for a double it cannot."""
     try:
         json.dumps(value, allow_nan=False)
     except (ValueError, RecursionError):

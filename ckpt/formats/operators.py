@@ -79,7 +79,7 @@ def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unread
 
 
 def with_schema_paths(data: bytes, paths: Mapping[str, str]) -> bytes:
-    """The same file with other schema paths, and otherwise unchanged byte for byte.
+    """Return the file with other schema paths, and otherwise unchanged byte for byte.
 
     Args:
         data: A file that ``parse_operator_metadata`` reads.

@@ -36,7 +36,7 @@ class NeedsMore:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What the central directory says of the entry ``metadata``."""
+    """The entry ``metadata`` as the central directory describes it."""
 
     offset: int  # of its local header, from the beginning of the file
     compressed: int

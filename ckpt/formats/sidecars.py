@@ -33,7 +33,7 @@ class HadoopChecksums:
     values: "array[int]"  # unsigned CRC32 of each piece
 
     def match(self, data: bytes) -> bool:
-        """Whether these are the checksums of ``data``."""
+        """Tell whether these are the checksums of ``data``."""
         return self.values == _checksums(data, self.bytes_per_checksum)
 
 

@@ -1,4 +1,4 @@
-"""What sources and the file sink log in addition to the offsets.
+"""Logs that sources and the file sink keep in addition to the offsets.
 
 ``sources/<k>/N`` and ``N.compact`` of a file source (``FileStreamSourceLog``),
 ``_spark_metadata/N[.compact]`` under the output of a file sink (``FileStreamSinkLog``): ``v1``, then one line

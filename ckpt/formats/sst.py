@@ -185,7 +185,7 @@ def _entries(block: bytes, what: str) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _data_blocks(index: bytes, *, deltas: bool) -> Iterator[_Handle]:
-    """What an index leads to. Since version 4 a handle that shares its key with the one before is a difference."""
+    """Return the handles in an index; since version 4 one that shares its key with the one before is a difference."""
     if not deltas:
         yield from (_handle(value, 0)[0] for _, value in _entries(index, "index"))
         return

@@ -41,7 +41,7 @@ _KINDS = {kind.value: kind for kind in StateFileKind if kind is not StateFileKin
 
 
 class FileName(NamedTuple):
-    """What the name of a state file says."""
+    """The name of a state file, parsed."""
 
     version: int
     kind: StateFileKind
@@ -49,7 +49,7 @@ class FileName(NamedTuple):
 
 
 def parse_name(name: str) -> FileName | None:
-    """What a state file is called after, or None for a file that no state store would load."""
+    """Parse the name of a state file; None for a file that no state store would load."""
     stem, _, ending = name.rpartition(".")
     kind = _KINDS.get(ending)
     if kind is None or not stem or stem[0] == ".":
@@ -63,7 +63,7 @@ def parse_name(name: str) -> FileName | None:
 
 
 def _is_uuid(text: str) -> bool:
-    """Whether a text has the form of a UUID; there may be a hundred thousand of them."""
+    """Tell whether a text has the form of a UUID; there may be a hundred thousand of them."""
     return len(text) == _UUID_LENGTH and text[8:24:5] == "----"
 
 
@@ -77,7 +77,7 @@ def version_of(name: str) -> int | None:
 
 
 class Ending(StrEnum):
-    """What the bytes of a delta, changelog or HDFS-backed snapshot say of its completeness."""
+    """The ends that a delta, changelog or HDFS-backed snapshot can have."""
 
     WHOLE = "whole"
     ODD_END = "odd-end"  # the end mark is incomplete or followed by more, but the last record is there
@@ -86,7 +86,7 @@ class Ending(StrEnum):
 
 
 def ends_whole(tail: bytes) -> bool:
-    """Whether the last bytes of a file are the end mark of an LZ4 stream."""
+    """Tell whether the last bytes of a file are the end mark of an LZ4 stream."""
     return tail.endswith(END_MARK)
 
 
@@ -113,14 +113,14 @@ def judge_stream(data: bytes) -> Ending:
 
 
 def _is_damaged_mark(rest: bytes) -> bool:
-    """Whether nearly all bytes are those of the end mark: the header of another block differs in more."""
+    """Tell whether nearly all bytes are those of the end mark: the header of another block differs in more."""
     same = sum(one == other for one, other in zip(rest, END_MARK, strict=False))
     return len(rest) == HEADER_LENGTH and same >= HEADER_LENGTH - 3
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """Which files lead to a changelog of state store checkpoint format 2: (version, unique id), ascending."""
+    """The files that lead to a changelog of state store checkpoint format 2: (version, unique id), ascending."""
 
     items: tuple[tuple[int, str], ...]
 
@@ -138,7 +138,7 @@ def parse_lineage(head: bytes, codec: str = LZ4) -> Lineage | None:
 
 
 def lineage_of(data: bytes) -> Lineage | None:
-    """The same of decompressed bytes."""
+    """Return the lineage in the decompressed bytes of a changelog."""
     try:
         text = beginning(data).lineage
         if text is None:

@@ -33,7 +33,7 @@ _BRACKET = re.compile(r"[][{}]")
 
 
 class Damaged(Exception):
-    """What is wrong with a file; raised and caught inside ``ckpt.formats`` only."""
+    """A file that is damaged; raised and caught inside ``ckpt.formats`` only."""
 
     def __init__(self, fault: Fault, reason: str, says: str | None = None) -> None:
         super().__init__(reason)

@@ -29,7 +29,7 @@ def named_fields(kind: Json) -> Iterator[tuple[str, Json]]:
 
 
 def name_and_type(field: Json) -> tuple[str, str]:
-    """What distinguishes two fields, as text that can be compared."""
+    """Return the text by which fields are told apart."""
     if not isinstance(field, dict):
         return "", ""
     kind = field.get("type")
@@ -88,7 +88,7 @@ def strange_type(kind: Json) -> str | None:
 
 
 def _is_field(field: Json) -> bool:
-    """Whether it has what ``DataType.parseStructField`` looks for, and nothing else."""
+    """Tell whether a value has what ``DataType.parseStructField`` looks for, and nothing else."""
     if not isinstance(field, dict) or field.keys() not in _FIELDS:
         return False
     named, nullable = isinstance(field["name"], str), isinstance(field.get("nullable", True), bool)

@@ -68,7 +68,7 @@ def read_changes(
     partition_id: bool = False,
     storage_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """What batches ``first`` to ``last`` (the newest committed) changed, both included, as a lazy DataFrame.
+    """Read the changes of batches ``first`` to ``last`` (the newest committed), both included, as a lazy DataFrame.
 
     One row for each change: ``batch_id``, ``change_type`` (update, append, delete), then the columns of
     ``read_state``. HDFS-backed stores and RocksDB with changelog checkpointing have them, for as long as the files of

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Which Spark session a call uses.
+    """The Spark session that a call uses.
 
     ``spark`` where it is given; otherwise the one that is active; otherwise one that is started for the call, on
     ``master`` (by default all cores of this machine) with the settings ``confs``, and stopped afterwards. ``watcher``
@@ -196,7 +196,7 @@ def verify_changelog(
 
 
 def _compared(found: ChangelogSwitch, storage_options: Mapping[str, str] | None, session: Session) -> Comparison:
-    """What Spark says of state; imports pyspark, where there is something to compare."""
+    """Compare state with Spark; imports pyspark, where there is something to compare."""
     result = Comparison(found.ways)
     if all(way.why is not None for way in found.ways):
         return result

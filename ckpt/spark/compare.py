@@ -93,7 +93,7 @@ def _differing(counts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def _from(reading: Reading, older: int, partition: int) -> Reading:
-    """The same reading of one partition, beginning at an older snapshot (``SupportsFineGrainedReplay``)."""
+    """Read one partition again, beginning at an older snapshot (``SupportsFineGrainedReplay``)."""
     more = {"snapshotStartBatchId": str(older - 1), "snapshotPartitionId": str(partition)}
     return replace(reading, options={**reading.options, **more})
 
@@ -131,7 +131,7 @@ def _named(kind: DataType) -> DataType:
 
 
 def _entries(column: Column, kind: DataType) -> Column:
-    """The same value with an array of entries for every map, which cannot be grouped."""
+    """Replace every map of a value by an array of entries: maps cannot be grouped."""
     match kind:
         case StructType() if _has_map(kind):
             fields = (_entries(column.getField(field.name), field.dataType).alias(field.name) for field in kind.fields)

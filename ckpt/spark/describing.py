@@ -1,4 +1,4 @@
-"""What an unstarted query expects of its checkpoint: sources, stateful operators, the state that they would keep."""
+"""Describe the expectations of an unstarted query: sources, stateful operators, and their state."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ def scratch(batch: int) -> Iterator[Path]:
 
 
 def describe(planner: Planner, spark: Spark) -> QueryDescription:
-    """What Spark would write of a new query with these settings."""
+    """Describe what Spark would write of a new query with these settings."""
     sources = tuple(_sources(planner))
     settings = planner.settings
     mode = planner.output_mode.lower()

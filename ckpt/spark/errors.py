@@ -1,4 +1,4 @@
-"""What Spark throws, as one line."""
+"""Errors of Spark, as one line."""
 
 import re
 from collections.abc import Iterator

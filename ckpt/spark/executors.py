@@ -16,7 +16,7 @@ from ckpt.spark.calls import ANY, Session
 
 @dataclass(frozen=True, slots=True)
 class Executors:
-    """Those of a session."""
+    """Spark executors of one session."""
 
     session: Session
 

@@ -45,7 +45,7 @@ class Shaped:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written of one reading, and where; ``rows`` is Spark's count."""
+    """One reading that was written, and where; ``rows`` is Spark's count."""
 
     shaped: Shaped
     place: str

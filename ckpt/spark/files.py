@@ -24,12 +24,12 @@ class Files:
     spark: SparkSession
 
     def exists(self, path: str) -> bool:
-        """Whether there is something at the path."""
+        """Tell whether there is something at the path."""
         where = self._path(path)
         return bool(self._system(where).exists(where))
 
     def names(self, path: str) -> list[str] | None:
-        """What is in a folder; None for a file."""
+        """List a folder; None for a file."""
         where = self._path(path)
         system = self._system(where)
         if not system.getFileStatus(where).isDirectory():
@@ -37,7 +37,7 @@ class Files:
         return [status.getPath().getName() for status in system.listStatus(where)]
 
     def is_empty(self, path: str) -> bool:
-        """Whether a path is a folder with nothing in it."""
+        """Tell whether a path is a folder with nothing in it."""
         where = self._path(path)
         system = self._system(where)
         return bool(system.getFileStatus(where).isDirectory()) and len(system.listStatus(where)) == 0

@@ -35,7 +35,7 @@ from ckpt.state.reading.units import StateUnit
 
 
 class Parcel(NamedTuple):
-    """Some rows of a unit for one partition."""
+    """Rows of a unit for one partition."""
 
     label: str
     data: bytes
@@ -53,7 +53,7 @@ Divided = Iterator[tuple[int, Parcel | TaskOutcome]]
 
 
 class Workplace:
-    """What a task knows of the new checkpoint."""
+    """A task's knowledge of the new checkpoint."""
 
     def __init__(self, place: Mapping[str, Any], chosen: Chosen, filling: Filling, export: Export | None) -> None:
         self.place, self.chosen, self.filling, self.export = place, chosen, filling, export
@@ -69,7 +69,7 @@ class Workplace:
 
     @classmethod
     def opened(cls, text: str) -> Self:
-        """That of an executor. Raises CkptError."""
+        """Open the workplace of an executor. Raises CkptError."""
         place = json.loads(text)
         question = Question(place["like"], RequestedPart(), all_units=True, batch=place["batch"])
         chosen = choose(question, place["like_options"])
@@ -161,7 +161,7 @@ def filled(
 
 
 def _place(given: Given, filling: Filling, options: Mapping[str, str], state: NewState | None) -> str:
-    """What tasks are told of all places, as JSON."""
+    """Describe all places for the tasks, as JSON."""
     chosen, new = filling.chosen, filling.found.new
     return json.dumps(
         {
@@ -204,7 +204,7 @@ def _parts(context: Any, here: Workplace, text: str, given: Given, label: str) -
 
 @lru_cache(maxsize=1)
 def _there(text: str) -> Workplace:
-    """What a Python worker of Spark has opened."""
+    """Open the workplace of a Python worker of Spark, once."""
     return Workplace.opened(text)
 
 

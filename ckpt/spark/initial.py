@@ -40,7 +40,7 @@ def _part(frame: DataFrame, plan: InitialPlan, place: int) -> DataFrame:
 
 
 def _held(frame: DataFrame, column: InitialColumn) -> SparkColumn:
-    """What one row holds: the value of a column, or an element of its array."""
+    """Return the part of one row that a column holds: its value, or an element of its array."""
     match column.holds:
         case Holds.LIST:
             elements = leaf(frame, column.places)

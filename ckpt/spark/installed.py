@@ -1,4 +1,4 @@
-"""What has to be installed before Spark can be asked: said in one line, with the cure, before anything is started."""
+"""Check what has to be installed before Spark can be asked: one line, with the cure, before anything is started."""
 
 import os
 import re

@@ -56,7 +56,7 @@ class Planner:
 
     @property
     def leaves(self) -> Iterator[Any]:
-        """Its streaming sources: a pre-order walk, which is the order of the offset log."""
+        """The query's streaming sources: a pre-order walk, which is the order of the offset log."""
         leaves = self.logical.collectLeaves()
         for number in range(leaves.size()):
             leaf = leaves.apply(number)
@@ -77,7 +77,7 @@ class Planner:
 
     @property
     def logical(self) -> Any:
-        """Its analysed plan."""
+        """The query's analysed plan."""
         return self.frame._jdf.queryExecution().analyzed()
 
     def check(self) -> None:
@@ -96,7 +96,7 @@ class Planner:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What a new query would record, which is what plans depend on; with the recorded settings if there are any."""
+        """The settings that a new query would record; the recorded ones instead if there are any."""
         session, _ = self._session()
         conf = session.sessionState().conf()
         recording = json.loads(self._recording(conf, session.conf()).json())["conf"]
@@ -224,7 +224,7 @@ def _attribute(jvm: Any, name: str) -> Any:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """What Spark throws as a Refusal."""
+    """Turn Spark's exception into a Refusal."""
     try:
         yield
     except PySparkException as error:

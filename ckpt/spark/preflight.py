@@ -39,7 +39,7 @@ def describe_query(
     checkpoint: str | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> QueryDescription:
-    """What an unstarted query expects of its checkpoint, for ``ckpt preflight --expect``: ``.write("query.json")``.
+    """Describe an unstarted query's expectations, for ``ckpt preflight --expect``: ``.write("query.json")``.
 
     Spark plans the first batch of a new query in an empty temporary folder: no job runs, no source is opened, but user
     code of transformWithState is initialized. No option of a source is kept but topics, the folder of a file source,
@@ -78,7 +78,7 @@ def preflight(
     must_exist: bool = False,
     storage_options: Mapping[str, str] | None = None,
 ) -> Readiness:
-    """Whether an unstarted query can be started on a checkpoint now: what ``ckpt preflight`` says, and Spark's answer.
+    """Judge whether an unstarted query can be started now, as ``ckpt preflight`` does, with Spark's answer.
 
     Spark plans the next batch on a temporary copy of the description of the state (from 4.0 on it compares operators
     and schemas with the query while it plans): no job runs, no source is opened, nothing is written to the checkpoint.
@@ -124,7 +124,7 @@ def preflight(
 
 
 def _asked(planner: Planner, checkpoint: Checkpoint) -> tuple[LiveSource, ...] | None:
-    """What the sources have, as far as the query reads what the checkpoint did; None where nothing can be asked."""
+    """Ask the sources, as far as the query reads what the checkpoint did; None where nothing can be asked."""
     kinds = [view.type for view in history.sources(checkpoint)]
     readers = zip(planner.leaves, kinds, strict=False)
     options = {i: planner.options(leaf) for i, (leaf, kind) in enumerate(readers) if kind is SourceType.KAFKA}
@@ -149,7 +149,7 @@ def _session_settings(frame: DataFrame, recorded: Mapping[str, str] | None) -> d
 
 
 def _answer(planner: Planner, checkpoint: Checkpoint, storage_options: Mapping[str, str] | None) -> SparkAnswer | None:
-    """What Spark says to the next batch; None where there is none, or it does not look while it plans."""
+    """Return Spark's answer to the next batch; None where there is none, or Spark does not look while it plans."""
     latest = checkpoint.offsets.latest
     if latest is None or not _compares(planner):
         return None

@@ -57,7 +57,7 @@ def moved(session: Session, move: Move, old: list[Task], new: list[Task]) -> Ite
 
 
 def moved_there(place: str, task: Task) -> TaskOutcome:
-    """What a task of Spark does for a store whose rows stay in their partitions."""
+    """Move a store whose rows stay in their partitions, as a task of Spark."""
     move = _there(place)
     try:
         return TaskOutcome(written(move.into, move.given, {task: move.made(task)}), [(task, move.said(task))])
@@ -66,7 +66,7 @@ def moved_there(place: str, task: Task) -> TaskOutcome:
 
 
 def parts_there(place: str, numbers: Mapping[Task, int], task: Task) -> Iterator[tuple[int, _Part]]:
-    """What a task of Spark does with an old partition: its rows, by the numbers of the new ones."""
+    """Divide an old partition by the numbers of the new ones, as a task of Spark."""
     move, first = _there(place), numbers[task._replace(partition=0)]
     try:
         rows, starts = move.parts(task)
@@ -80,7 +80,7 @@ def parts_there(place: str, numbers: Mapping[Task, int], task: Task) -> Iterator
 
 
 def made_there(place: str, tasks: list[Task], number: int, parts: Iterable[tuple[int, _Part]]) -> Iterator[TaskOutcome]:
-    """What a task of Spark does for a new partition."""
+    """Write a new partition, as a task of Spark."""
     move, task = _there(place), tasks[number]
     rows: list[Stored] = []
     for _, (outcome, data) in parts:
@@ -100,7 +100,7 @@ def _opened(place: str, process: int) -> Move:
 
 
 def _there(place: str) -> Move:
-    """What a Python worker of Spark has opened, without the counts of tasks before."""
+    """Open the storage of a Python worker of Spark, once, and forget the counts of tasks before."""
     move = _opened(place, os.getpid())
     move.forget()
     return move

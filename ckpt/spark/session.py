@@ -117,7 +117,7 @@ def cloned(spark: SparkSession) -> SparkSession:
 
 
 def handed_over(frame: DataFrame, spark: SparkSession) -> DataFrame:
-    """The same frame as one of ``spark``: its views and writes belong there.
+    """Return the frame as one of ``spark``: its views and writes belong there.
 
     What was settled when the frame was loaded (the settings of state stores, file systems) stays: Spark's
     ``StateTable`` keeps the session that it was loaded in.

@@ -1,4 +1,4 @@
-"""What tasks of Spark's executors say and write that make a new checkpoint.
+"""Answers and files of the tasks of Spark's executors that make a new checkpoint.
 
 An executor needs ckpt with its extra ``native``, a way to both places, and room for one partition of a store. Importing
 this imports nothing of Spark.
@@ -17,7 +17,7 @@ from ckpt.storage.locations import local_path
 
 
 class TaskOutcome(NamedTuple):
-    """What came of a task: the bytes of each file that it has written, what it counted, and why it was refused."""
+    """The answer of a task: the bytes of each file that it has written, its counts, and why it was refused."""
 
     sizes: dict[str, int]
     said: list[Any]
@@ -61,7 +61,7 @@ def written(into: str, options: Mapping[str, str], files: Mapping[Task, Mapping[
 
 
 def left(into: str, options: Mapping[str, str], tasks: Iterable[Task]) -> Iterator[Mapping[str, int]]:
-    """What tasks have written that failed together."""
+    """Yield the sizes of files that tasks have written which failed together."""
     placing = open_new(into, options)
     folders = tuple(f"{folder_of(*task)}/" for task in tasks)
     for path, info in placing.storage.list_tree().walk():

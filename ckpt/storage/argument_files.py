@@ -9,7 +9,7 @@ _OPENED = "/dev/fd/"  # what a shell has opened, as in <(command)
 
 
 def ends(path: str) -> bool:
-    """Whether reading it comes to an end: not of a device, nor of a pipe that nobody may write to. Raises OSError."""
+    """Tell whether reading a file comes to an end: no device, nor a pipe that nobody may write to. Raises OSError."""
     mode = os.stat(path).st_mode
     return stat.S_ISREG(mode) or (stat.S_ISFIFO(mode) and path.startswith(_OPENED))
 

@@ -38,7 +38,7 @@ class ArrowBackend:
         self._root = root.rstrip("/")
 
     def level(self, folder: str) -> Iterable[ListedItem]:
-        """What is directly in a folder."""
+        """List what is directly in a folder."""
         found = list(self._list(folder, recursive=False))
         if self._markers_only and not any(entry.file is None for entry in found):
             depth = folder.count("/") + 1 if folder else 0

@@ -1,4 +1,4 @@
-"""What reading code can do with a storage: list it, read a file, read a byte range.
+"""The storage as reading code sees it: list it, read a file, read a byte range.
 
 Paths are relative to the root of the checkpoint, with ``/`` between names and none at either end;
 ``""`` is the root itself. Nothing here can write.
@@ -32,7 +32,7 @@ def one_line(text: str) -> str:
 
 
 class FileInfo(NamedTuple):
-    """What a listing says of a file: its size in bytes and when it was last written, in ms since 1970 UTC.
+    """A file in a listing: its size in bytes and when it was last written, in ms since 1970 UTC.
 
     Some object stores have no modification time: ``mtime_ms`` is then None.
     """
@@ -104,7 +104,7 @@ class Listing:
         return sum(info.size for files in self.folders.values() for info in files.values())
 
     def has_folder(self, path: str) -> bool:
-        """Whether ``path`` is a folder of the tree."""
+        """Tell whether ``path`` is a folder of the tree."""
         return path in self.folders
 
     def subfolders(self, path: str) -> Sequence[str]:
@@ -116,7 +116,7 @@ class Listing:
         return self.folders.get(path, {})
 
     def info(self, path: str) -> FileInfo | None:
-        """What is known of the file at ``path``, or None where there is none."""
+        """Return the listed size and time of the file at ``path``, or None where there is none."""
         folder, _, name = path.rpartition("/")
         return self.folders.get(folder, {}).get(name)
 
@@ -144,11 +144,11 @@ class Storage(Protocol):
 
     @property
     def local(self) -> bool:
-        """Whether it is a local path, where Hadoop keeps a hidden checksum file for every file."""
+        """True for a local path, where Hadoop keeps a hidden checksum file for every file."""
 
     @property
     def whole_files(self) -> bool:
-        """Whether a file is there only with all its bytes, as in an object store: no crash leaves a part of one."""
+        """True if a file is there only with all its bytes, as in an object store: no crash leaves a part of one."""
 
     def list_level(self, path: str = "") -> Folder:
         """One folder only, by default the root: cheap, however much is below it.
@@ -180,4 +180,4 @@ class Root(Storage, Protocol):
     """A storage whose folders can be opened as storages of their own."""
 
     def below(self, path: str) -> "Root":
-        """The same storage, rooted at a folder of it: nothing is connected again, and nothing is asked."""
+        """Return this storage rooted at a folder of it: nothing is connected again, and nothing is asked."""

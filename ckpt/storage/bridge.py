@@ -40,7 +40,7 @@ class FsspecBackend:
         self._root = root.rstrip("/")
 
     def level(self, folder: str) -> Iterable[ListedItem]:
-        """What is directly in a folder, in one ``ls``."""
+        """List what is directly in a folder, in one ``ls``."""
         base = self.join(folder)
         self.file_system.invalidate_cache()  # some file systems remember listings, and never ask again
         return self._entries(base, self.file_system.ls(base, detail=True))
@@ -189,7 +189,7 @@ def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecBacke
 
 
 def _finds_by_itself(file_system: fsspec.AbstractFileSystem) -> bool:
-    """Whether ``find`` is better than fsspec's default, which walks and passes over what it cannot list."""
+    """Tell whether ``find`` is better than fsspec's default, which walks and passes over what it cannot list."""
     kind = type(file_system)
     if isinstance(file_system, AsyncFileSystem):
         return kind._find is not AsyncFileSystem._find

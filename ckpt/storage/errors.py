@@ -1,4 +1,4 @@
-"""What storage libraries complain of, in one line that says what would help."""
+"""Errors of storage libraries, in one line that says what would help."""
 
 import re
 
@@ -67,5 +67,5 @@ def short(error: BaseException) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    """What comes before a Java stack trace and the like (which hdfs-native passes on with escaped newlines)."""
+    """Return what comes before a Java stack trace and the like (which hdfs-native passes on with escaped newlines)."""
     return next((line for line in re.split(r"\\n|\n", str(error)) if line.strip()), "")

@@ -29,7 +29,7 @@ class HdfsBackend:
         self._root = f"/{path}" if path else ""
 
     def level(self, folder: str) -> Iterable[ListedItem]:
-        """What is directly in a folder."""
+        """List what is directly in a folder."""
         base = self.join(folder)
         for status in self.client.list_status(base, False):
             if status.path == base and not status.isdir:

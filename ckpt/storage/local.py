@@ -24,7 +24,7 @@ _file_info = partial(tuple.__new__, FileInfo)
 
 
 def is_gone(path: str) -> bool:
-    """Whether a file that a checkpoint names by an absolute local path, spelled as Spark does, is not there.
+    """Tell whether a file that a checkpoint names by an absolute local path, spelled as Spark does, is missing.
 
     Only its name is looked up: nothing is opened. False for a remote path, and where it cannot be known.
     """
@@ -106,7 +106,7 @@ class LocalStorage:
         return answers
 
     def _is_repeated(self, path: str, times: Counter[tuple[int, int]]) -> bool:
-        """Whether a folder behind symbolic links was reached too often: links to folders of links multiply."""
+        """Tell whether a folder behind symbolic links was reached too often: links to folders of links multiply."""
         try:
             found = os.stat(f"{self._root}/{path}")
         except OSError:
@@ -191,7 +191,7 @@ class LocalStorage:
         return one_line(os.path.abspath(f"{self._root}/{path}"))
 
     def _trouble(self, error: OSError, path: str) -> StorageError:
-        """What the system said, in ckpt's words, with the cure."""
+        """Turn the system's error into ckpt's words, with the cure."""
         shown = self._shown(path)
         match error.errno:
             case errno.ENOENT:
@@ -206,7 +206,7 @@ class LocalStorage:
 
 
 def _lies_in(path: str, folder: os.stat_result) -> bool:
-    """Whether ``path`` is ``folder`` or below it, by its name or after resolving links."""
+    """Tell whether ``path`` is ``folder`` or below it, by its name or after resolving links."""
     ways = (PurePath(os.path.abspath(path)), PurePath(os.path.realpath(path)))
     above = {parent for way in ways for parent in (way, *way.parents)}
     return any(os.path.samestat(folder, os.stat(parent)) for parent in above)

@@ -75,7 +75,7 @@ class LocalWriter:
         self.create_from(path, (data,), attributes)
 
     def create_from(self, path: str, pieces: Iterable[bytes], attributes: Attributes | None = None) -> None:
-        """The same, piece by piece."""
+        """Write a file piece by piece."""
         with self._written(path, pieces, attributes) as (unfinished, name, folder):
             _put_in_place(unfinished, name, folder)
 

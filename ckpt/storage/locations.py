@@ -32,7 +32,7 @@ OBJECT_STORES = frozenset({SchemeFamily.S3, SchemeFamily.GCS, SchemeFamily.AZURE
 
 
 class Scheme(NamedTuple):
-    """What one scheme means."""
+    """One scheme of URIs, and what it means."""
 
     family: SchemeFamily
     hadoop: str  # what Hadoop, and so Spark, calls it
@@ -91,13 +91,13 @@ def local_path(uri: str) -> str | None:
 
 
 def is_same_kind(uri: str, other: str) -> bool:
-    """Whether two places are in file systems of one kind, so that options for one are for the other too."""
+    """Tell whether two places are in file systems of one kind, so that options for one are for the other too."""
     schemes = (None if local_path(one) is not None else family(one.partition(":")[0]) for one in (uri, other))
     return len(set(schemes)) == 1
 
 
 def is_in_memory(uri: str) -> bool:
-    """Whether a place is in the memory of this process, and gone when that ends."""
+    """Tell whether a place is in the memory of this process, and gone when that ends."""
     return uri.lower().startswith("memory://")
 
 
@@ -116,12 +116,12 @@ def spark_uri(uri: str) -> str:
 
 
 def without_keys(rest: str) -> str:
-    """What follows the scheme of a URI, without the keys before the bucket: Spark has them from its configuration."""
+    """Return what follows the scheme of a URI, without the keys before the bucket: Spark has them configured."""
     return re.sub("^//[^/@]*@", "//", rest)
 
 
 def is_inside(place: str, folder: str) -> bool:
-    """Whether a place is a folder, or may be in it, however each is spelled.
+    """Tell whether a place is a folder, or may be in it, however each is spelled.
 
     Where that cannot be known (a name service and a name node, an Azure account that is not named), the answer is yes.
     """
@@ -130,7 +130,7 @@ def is_inside(place: str, folder: str) -> bool:
 
 
 def is_same_place(recorded: str, uri: str, *, links: bool = True) -> bool:
-    """Whether a path as Spark records it may be the one that a user spelled; the cluster of an HDFS is left open.
+    """Tell whether a path as Spark records it may be the one that a user spelled; the cluster of an HDFS is left open.
 
     ``links``: also behind symbolic links.
     """
@@ -142,7 +142,7 @@ def is_same_place(recorded: str, uri: str, *, links: bool = True) -> bool:
 
 
 def begins_with(file: str, path: str) -> bool:
-    """Whether the path of a file may begin with another as text, as Spark compares them: ``/in2/a.json`` with ``/in``.
+    """Tell whether a file's path may begin with another as text, as Spark compares them: ``/in2/a.json`` with ``/in``.
 
     Links are not followed. A path without a scheme may be in the file system of the file.
     """
@@ -164,7 +164,7 @@ class _Place(NamedTuple):
 
 
 def _may_be_one_root(one: _Place, other: _Place) -> bool:
-    """Whether two places may be in one file system. A name service of HDFS, without a port, may be any name node."""
+    """Tell whether two places may be in one file system; a name service of HDFS may be any name node."""
     if (one.family, one.bucket) != (other.family, other.bucket):
         return False
     if one.host == other.host or not (one.host and other.host):

@@ -35,14 +35,14 @@ class Backend(Protocol):
 
     @property
     def cure(self) -> str:
-        """What usually helps where this kind of storage refuses: credentials, options."""
+        """Usual cures where this kind of storage refuses: credentials, options."""
 
     @property
     def whole_files(self) -> bool:
-        """Whether a file is there only with all its bytes."""
+        """True if a file is there only with all its bytes."""
 
     def level(self, folder: str) -> Iterable[ListedItem]:
-        """What is directly in a folder. Raises FileNotFoundError or NotADirectoryError."""
+        """List what is directly in a folder. Raises FileNotFoundError or NotADirectoryError."""
 
     def everything(self) -> Iterable[ListedItem] | None:
         """The whole tree in fewer requests than one for each folder, or None if that is not possible."""
@@ -51,14 +51,14 @@ class Backend(Protocol):
         """A range of a file, cut short where the file ends; ``length`` None is up to the end."""
 
     def below(self, folder: str) -> "Backend":
-        """The same, rooted at a folder of it."""
+        """Return the backend rooted at a folder of it."""
 
     def writer(self) -> "BackendWriter":
         """The interface to write there: only for ``ckpt.storage.remote_writer``."""
 
 
 class BackendWriter(Protocol):
-    """What a backend can write; paths and errors are those of the backend."""
+    """The writing half of a backend; paths and errors are those of the backend."""
 
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write a whole file, so that no reader sees a part of it; if ``pieces`` fails, none is there afterwards.

@@ -48,7 +48,7 @@ class RemoteWriter:
         self.create_from(path, (data,))
 
     def create_from(self, path: str, pieces: Iterable[bytes], attributes: Attributes | None = None) -> None:
-        """The same, piece by piece."""
+        """Write a file piece by piece."""
         seen, size = sha256(), 0
 
         def passing() -> Iterator[bytes]:

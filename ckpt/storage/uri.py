@@ -73,7 +73,7 @@ class _Remote:
 
     @property
     def place(self) -> str:
-        """What paths in messages begin with: the URI as it is shown, without the options of its query."""
+        """The URI as paths in messages begin with it: without the options of its query."""
         return self.shown.partition("?")[0] if self.query else self.shown
 
 

@@ -1,4 +1,4 @@
-"""What changing code may ask of a place, and no other code is handed: create, replace or remove a file, lock.
+"""The storage as changing code sees it, and no other code is handed: create, replace or remove a file, lock.
 
 Only ``ckpt.changes`` may import this module (``pyproject.toml`` says so). No moment has half of a file, and only
 ``replace`` writes over one, if that still has the bytes that its caller has seen.
@@ -49,7 +49,7 @@ class Writer(Protocol):
         """Write a whole file, durably, so that no reader ever sees a part of it. Raises AlreadyThere."""
 
     def create_from(self, path: str, pieces: Iterable[bytes], attributes: Attributes | None = None) -> None:
-        """The same for a file of any size, of which some pieces are held at a time.
+        """Write a file of any size, of which some pieces are held at a time.
 
         An error of ``pieces`` is passed on, and no file is there then; an object store may show a part of it before
         that, for a moment.

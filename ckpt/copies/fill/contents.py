@@ -1,4 +1,4 @@
-"""What Spark stores for the rows of an operator: in each store or column family its keys and values.
+"""Stored form of an operator's rows: the keys and values of each store or column family.
 
 Beside what a unit shows there is what Spark derives from it: how many rows a join side has for a key, when values
 expire, timers by time. ``ckpt.state.native.contradictions`` compares the same things.
@@ -26,7 +26,7 @@ _LENGTH = 4
 
 @dataclass(frozen=True, slots=True)
 class StoreContent:
-    """What one store or column family holds."""
+    """The contents of one store or column family."""
 
     name: str
     keys: Any  # an array of structs
@@ -99,7 +99,7 @@ def _times(variable: str, values: Any) -> Any:
 
 
 def _index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: Any, times: Any) -> StoreContent:
-    """What expires, by time."""
+    """Return the entries that expire, by time."""
     name = f"$ttl_{variable}"
     key, value = schemas[name]
     return StoreContent(name, struct(key, [times, keys], _all(len(keys))), _nothing(value, len(keys)))

@@ -43,11 +43,11 @@ class Export:
         return self.folders.keys()
 
     def exported(self, label: str) -> Collection[str] | None:
-        """What the manifest in its folder says."""
+        """Return the columns that the manifest in a folder names."""
         return self.columns.get(self.folders[label])
 
     def files(self, label: str) -> Sequence[str | None]:
-        """Its Parquet files, in the order of their names; a Delta table is read at once.
+        """List the Parquet files, in the order of their names; a Delta table is read at once.
 
         Raises CkptError for a folder that holds anything else.
         """

@@ -81,7 +81,7 @@ class Filling:
                 yield state.files(operator, store, partition, rows.part(start, end), families)
 
     def files_of(self, operator: Operator, store: Store, state: NewState | None) -> Mapping[str, bytes]:
-        """Those of the ``only`` partition; none where nothing is to be written. Raises CkptError."""
+        """Return the files of the ``only`` partition; none where nothing is to be written. Raises CkptError."""
         rows, starts, families = self.parts(operator, store)
         partition = self.only or 0
         if starts[partition : partition + 2] != [0, len(rows)]:
@@ -109,7 +109,7 @@ class Filling:
         return together(found).take(order), starts, families
 
     def _of(self, operator: Operator) -> dict[str, list[tuple[Taken, StoreContent]]]:
-        """What is stored for an operator, by store or family."""
+        """Return what is stored for an operator, by store or family."""
         if operator.id not in self._filled:
             self._filled.clear()
             found = self._filled[operator.id] = {}
@@ -139,7 +139,7 @@ class Filling:
         yield from contents_of(UnitRows(rows.unit, columns, matched), schemas, delimiter, self._makes(operator))
 
     def _makes(self, operator: Operator, how: _Stored | None = None) -> MakeRows:
-        """What makes rows for RocksDB. Raises Undecodable."""
+        """Return the encoder of rows for RocksDB. Raises Undecodable."""
         if not operator.variables or self.chosen.recorded.get(settings.ENCODING_FORMAT) != "avro":
             return versioned
         if how is not None and how.evolved:
@@ -200,7 +200,7 @@ def _as_keys(operator: Operator, rows: Taken) -> list[Any]:
 
 
 def _told(rows: Taken, do: Callable[[], Any]) -> Any:
-    """What it gives; a row that is refused is named."""
+    """Return what a row gives; a row that is refused is named."""
     try:
         return do()
     except Misfit as misfit:
@@ -208,7 +208,7 @@ def _told(rows: Taken, do: Callable[[], Any]) -> Any:
 
 
 def is_keyless(unit: StateUnit) -> bool:
-    """Whether there is one row, whatever the query has read: of a limit, or of an aggregation without keys."""
+    """Tell whether there is one row, whatever the query has read: of a limit, or of an aggregation without keys."""
     return all(holds_void(kind) for _, kind in named_fields(_key_of(unit)))
 
 
@@ -217,7 +217,7 @@ def _key_of(unit: StateUnit) -> Json:
 
 
 def _has_matched(unit: StateUnit, schemas: dict[str, tuple[Json, Json]]) -> bool:
-    """Whether the rows of a join side are stored with whether they were joined."""
+    """Tell whether the rows of a join side are stored with whether they were joined."""
     shown = [kind for name, kind in named_fields(unit.schema) if name == "value"]
     stored = schemas[unit.buffer.name][1] if unit.buffer else None
     return len(fields_of(stored) or ()) > len(fields_of(shown[0]) or ())

@@ -87,12 +87,12 @@ def _nested(kind: dict[str, Json], array: Any, rows: Any, name: str) -> Any:
 
 
 def lists_of(array: Any, values: Any) -> Any:
-    """The same lists of other elements."""
+    """Return the lists with other elements."""
     return _rebuilt(pa.list_(pa.field("item", values.type)), array, values)
 
 
 def _rebuilt(kind: Any, array: Any, values: Any) -> Any:
-    """The same lists, or maps, of other elements."""
+    """Rebuild lists, or maps, with other elements."""
     bounds = np.asarray(array.offsets)
     there = np.asarray(array.is_valid())
     buffers = [validity(~there), pa.py_buffer(np.ascontiguousarray(bounds - bounds[0]).astype(np.int32))]
@@ -140,7 +140,7 @@ def _simple(kind: Json, array: Any, rows: Any, name: str) -> Any:
 
 
 def _are_alike(given: Any, target: Any) -> bool:
-    """Whether all values of a type that another one has can be made it without a doubt."""
+    """Tell whether all values of one type can be made another without a doubt."""
     types = pa.types
     if types.is_timestamp(given) and types.is_timestamp(target):
         return bool((given.tz is None) == (target.tz is None))

@@ -68,7 +68,7 @@ def _grown(unit: StateUnit, given: list[str], exported: Collection[str] | None) 
 
 
 def _may_be_null(kind: Json, places: tuple[int, ...]) -> bool:
-    """Whether the field at a position may be NULL itself."""
+    """Tell whether the field at a position may be NULL itself."""
     own = (fields_of(kind) or [])[places[0]]
     inner = own.get("type") if isinstance(own, dict) else None
     return _may_be_null(inner, places[1:]) if places[1:] else isinstance(own, dict) and own.get("nullable") is not False

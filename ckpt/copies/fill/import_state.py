@@ -105,7 +105,7 @@ def write_state(
     new_id: bool = False,
     by: Fills | None = None,
 ) -> Rewrite:
-    """The same with frames in memory instead of an export.
+    """Import frames in memory instead of an export.
 
     Args:
         frames: A frame for each unit of state by its label (``StateUnit.label``): a ``pyarrow.Table``, or a DataFrame
@@ -147,7 +147,7 @@ class _Form:
 
 @dataclass(frozen=True, slots=True)
 class _New:
-    """What was asked for."""
+    """The import that was asked for."""
 
     given: Given
     like: str

@@ -1,4 +1,4 @@
-"""Whether a row of a join side was joined already: an outer join puts out those that were not when they expire.
+"""Joined rows of a join side: an outer join puts out those that were not when they expire.
 
 Spark's reader leaves it out, so it is not in an export. It is known for rows that the old checkpoint has, and for those
 that say so in a column ``matched``; it is never guessed.

@@ -20,7 +20,7 @@ from ckpt.storage.base import one_line
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some rows of a unit, and the file that they are in."""
+    """Rows of a unit, and the file that they are in."""
 
     name: str | None
     table: Any
@@ -31,7 +31,7 @@ class Given(Protocol):
 
     @property
     def place(self) -> str:
-        """What to call it in a refusal."""
+        """The name of a row in a refusal."""
         ...
 
     @property
@@ -115,7 +115,7 @@ def taken(given: Given, unit: StateUnit) -> Taken:
 
 
 def taken_from(place: str, unit: StateUnit, exported: Collection[str] | None, piece: Piece) -> Taken:
-    """Some rows of a unit. Raises CkptError where they are not as its schema says."""
+    """Read rows of a unit. Raises CkptError where they are not as its schema says."""
     try:
         columns, matched = columns_from(unit, piece.table, exported), _matched(piece.table)
     except Misfit as misfit:

@@ -55,7 +55,7 @@ _SHOWN = 20  # columns
 
 
 def can_take(kind: Json) -> bool:
-    """Whether DuckDB compares values of a type of Spark as Spark does: not intervals, times, variants, collations."""
+    """Tell whether DuckDB compares a Spark type as Spark does: not intervals, times, variants, collations."""
     if fields_of(kind):
         return all(can_take(inner) for _, inner in named_fields(kind))
     match kind:
@@ -84,7 +84,7 @@ class Condition:
             raise UsageError(f"`where`: for {label} it is of type {found[0]}, and not a condition")
 
     def holds(self, batch: Any) -> Any:
-        """Whether it is true, for each row of a batch with its columns: a boolean array of numpy. Raises CkptError."""
+        """Evaluate the condition for each row of a batch: a boolean array of numpy. Raises CkptError."""
         try:
             found = self._evaluated("coalesce({}, false)", pa.Table.from_batches([batch]))
         except _duckdb().Error as error:
@@ -135,7 +135,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def known_as(names: Collection[str], columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the columns that have one of the names, whatever its case."""
+    """Return the columns that have one of the names, whatever its case."""
     wanted = {name.lower() for name in names}
     return {name: column for name, column in columns.items() if name.lower() in wanted}
 

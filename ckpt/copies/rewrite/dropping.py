@@ -36,7 +36,7 @@ Values: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Dropping:
-    """Which rows of one operator are left out."""
+    """The rows of one operator that are left out."""
 
     values: Mapping[tuple[str, ...], Mapping[Values, Sequence[int]]]
     """By the names of columns, then by their values: the places of the keys that have them."""
@@ -44,20 +44,20 @@ class Dropping:
 
     @property
     def applies(self) -> bool:
-        """Whether any of them can be one of the operator."""
+        """True if any key can be one of the operator."""
         return bool(self.values)
 
     @property
     def of_keys(self) -> bool:
-        """Whether it decides about keys, with everything that is kept for them."""
+        """True if keys are left out, with everything that is kept for them."""
         return self.applies
 
     def left_out(self, rows: Sized, key: Iterable[Column], partition: int) -> Any:
-        """Whether each of some rows is left out, as a boolean array of numpy; ``key`` is the grouping key."""
+        """Tell of each row whether it is left out, as a boolean array of numpy; ``key`` is the grouping key."""
         return self.dropped(key, len(rows))
 
     def dropped(self, columns: Iterable[Column], rows: int) -> Any:
-        """Whether each of some rows is left out, as a boolean array of numpy; other columns are passed over."""
+        """Tell of each row whether it is left out, as a boolean array of numpy; other columns are passed over."""
         leaves = {name: array for name, _, array in _leaves(columns)} if self.values else {}
         found: Any = np.zeros(rows, bool)
         for names, wanted in self.values.items():
@@ -73,7 +73,7 @@ NOTHING = Dropping({})
 
 
 def dropping_for(kinds: Iterable[tuple[str, Json]], keys: Iterable[Key]) -> Dropping:
-    """Those of the keys that can be keys of an operator whose grouping key has these columns.
+    """Choose the keys that can be keys of an operator whose grouping key has these columns.
 
     Raises UsageError for a value that its column cannot have.
     """

@@ -42,7 +42,7 @@ class Encoded(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which rows of one operator are kept."""
+    """The rows of one operator that are kept."""
 
     condition: Condition
     columns: Columns  # that it uses
@@ -52,16 +52,16 @@ class Filter:
 
     @property
     def applies(self) -> bool:
-        """Whether it decides about anything."""
+        """True if the condition decides about anything."""
         return not self.missing
 
     @property
     def of_keys(self) -> bool:
-        """Whether it decides about keys, with everything that is kept for them."""
+        """True if the condition decides about keys, with everything that is kept for them."""
         return self.applies and self.unit is None
 
     def left_out(self, rows: Encoded, key: Sequence[Column], partition: int) -> Any:
-        """Whether each of some rows is left out, as a boolean array of numpy; ``key`` is the grouping key.
+        """Tell of each row whether it is left out, as a boolean array of numpy; ``key`` is the grouping key.
 
         Raises Undecodable; CkptError where the condition has no result for a row.
         """
@@ -83,7 +83,7 @@ Leaving: TypeAlias = Dropping | Filter
 
 
 def filters_for(chosen: Chosen, where: str) -> dict[int, Filter]:
-    """What a condition decides, by operator.
+    """Return the filters of a condition, by operator.
 
     Raises UsageError where it is none, or none on the columns that an operator has; Undecodable where the files do not
     say which columns these are.
@@ -124,7 +124,7 @@ def _judged(chosen: Chosen, operator: Operator) -> tuple[StateUnit | None, tuple
 def _filter(
     chosen: Chosen, condition: Condition, label: str, unit: StateUnit | None, columns: Sequence[FlatColumn]
 ) -> Filter:
-    """What the condition decides about one operator. Raises UsageError."""
+    """Apply the condition to one operator. Raises UsageError."""
     used = known_as(condition.names, {column.name: column for column in columns})
     known = {name.lower() for name in used}
     missing = tuple(name for name in condition.names if name.lower() not in known)

@@ -49,7 +49,7 @@ class Task(NamedTuple):
 
 @dataclass(slots=True)
 class Move:
-    """What all tasks share."""
+    """Everything that all tasks share."""
 
     chosen: Chosen
     old: Form
@@ -67,7 +67,7 @@ class Move:
 
     @classmethod
     def opened(cls, place: Any) -> Self:
-        """The same in another process; ``place`` is what ``place`` gives."""
+        """Open the workplace in another process; ``place`` is what ``place`` gives."""
         question = Question(place["uri"], RequestedPart(), all_units=True, batch=place["batch"])
         chosen = choose(question, place["options"])
         keys, ids = tuple(place["keys"]), {int(one): of for one, of in place["ids"].items()}
@@ -81,7 +81,7 @@ class Move:
         return move
 
     def place(self) -> dict[str, Any]:
-        """What ``opened`` takes, for JSON."""
+        """Return the argument of ``opened``, for JSON."""
         return {
             "uri": self.chosen.question.checkpoint,
             "options": dict(self.chosen.options),
@@ -113,7 +113,7 @@ class Move:
         self.tally = Tally()
 
     def said(self, task: Task) -> list[Any]:
-        """What has been counted for a store, and the keys that were left out: what ``take`` takes."""
+        """Return the counts of a store, and the keys that were left out: the argument of ``take``."""
         counts = ([(family[2], count) for family, count in of.items()] for of in (self.tally.rows, self.tally.dropped))
         dropping = self.leaving.get(task.operator)
         return [*counts, sorted(dropping.seen) if isinstance(dropping, Dropping) else []]
@@ -157,7 +157,7 @@ class Move:
         return self.state.files(operator, store, task.partition, together(parts), self._families(task))
 
     def spreads(self, operator: Operator, store: Store) -> bool:
-        """Whether rows change their partition."""
+        """Tell whether rows change their partition."""
         return not is_single(operator, store) and self.state.partitions != self.old.partitions
 
     def store(self, task: Task) -> tuple[Operator, Store]:
@@ -206,7 +206,7 @@ class Move:
         return f"{task.operator}-{place}-"
 
     def _spooled_for(self, task: Task) -> Iterator[Stored]:
-        """What the old partitions have for a new one, once all of them are divided."""
+        """Return the rows of the old partitions for a new one, once all of them are divided."""
         if task[:2] not in self._spools:
             self._spools[task[:2]] = sorted(self.folder.glob(f"{self._stem(task)}*.arrow"))
         for path in self._spools[task[:2]]:

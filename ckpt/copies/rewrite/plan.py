@@ -1,4 +1,4 @@
-"""What is to be written: the form of the state, checked against what ckpt can write, and the files around it."""
+"""Plan a rewrite: the form of the state, checked against what ckpt can write, and the files around it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -93,7 +93,7 @@ def planned(
     new_id: bool,
     of_values: bool = False,
 ) -> Rewrite:
-    """What is to be written; ``refused`` says why it cannot be.
+    """Plan a rewrite; ``refused`` says why it cannot be made.
 
     ``of_values``: rows are made of values, and not bytes that are there moved.
 
@@ -131,14 +131,14 @@ def planned(
 
 
 def leaving_for(chosen: Chosen, keys: Sequence[Key], where: str | None) -> Mapping[int, Leaving]:
-    """What is left out of each operator: keys, or rows that a condition does not keep. Raises UsageError."""
+    """Decide what each operator leaves out: keys, or rows that a condition does not keep. Raises UsageError."""
     if where is not None:
         return filters_for(chosen, where)
     return droppings_for(chosen, keys) if keys else {}
 
 
 def droppings_for(chosen: Chosen, keys: Sequence[Key]) -> dict[int, Dropping]:
-    """Which rows of each operator are left out. Raises UsageError for keys that no operator can have."""
+    """Decide which rows each operator leaves out. Raises UsageError for keys that no operator can have."""
     columns = {operator.id: columns_of(operator, store) for operator, store in reversed([*stores_of(chosen)])}
     labels = {unit.operator: f"operator {unit.operator} ({unit.operator_name})" for unit in chosen.units}
     check_known(keys, {labels[one]: kinds for one, kinds in sorted(columns.items())})
@@ -198,7 +198,7 @@ class SmallFiles:
         return data
 
     def paths(self) -> Iterator[str]:
-        """Those beside the newest offsets."""
+        """Return the log files beside the newest offsets."""
         newest: dict[str, str] = {}
         for path in self.selection.first:
             folder = path.rpartition("/")[0]

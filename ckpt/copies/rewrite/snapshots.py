@@ -43,7 +43,7 @@ def hdfs_snapshot(rows: Stored) -> bytes:
 
 
 def _must_be_equal(equal: bool) -> None:
-    """What was written was read again."""
+    """Check that a snapshot reads as it was written. Raises CkptError."""
     if not equal:
         raise CkptError("a snapshot that was written has other rows when it is read again: nothing of it is kept")
 
@@ -56,7 +56,7 @@ class RocksDBFiles:
     ssts: dict[str, bytes]
 
     def below(self, folder: str, stem: str) -> dict[str, bytes]:
-        """All of them by path; the zip, which names the others, is last."""
+        """Return all files by path; the zip, which names the others, is last."""
         return {f"{folder}/{SSTS}/{name}": data for name, data in self.ssts.items()} | {
             f"{folder}/{stem}.zip": self.zip
         }

@@ -22,7 +22,7 @@ Path: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class GroupingKey:
-    """Which part of a stored key is the key of the operator: the first columns of a struct in it."""
+    """The part of a stored key that is the key of the operator: the first columns of a struct in it."""
 
     at: Path  # the struct; () is the key itself
     count: int | None = None  # None: all of its columns
@@ -34,7 +34,7 @@ class GroupingKey:
         return list(named_fields(kind))[: self.count]
 
     def columns(self, kind: Json, keys: Any) -> list[tuple[str, Json, Any]]:
-        """The same, with Arrow arrays; ``keys`` is an array of structs."""
+        """Return the part as Arrow arrays; ``keys`` is an array of structs."""
         for place in self.at:
             keys = _plain(keys.flatten()[place])
         return [(name, own, _plain(part)) for (name, own), part in zip(self.kinds(kind), keys.flatten(), strict=False)]
@@ -45,7 +45,7 @@ _WHOLE, _WITHOUT_LAST = GroupingKey(()), GroupingKey((), -1)  # of a session its
 
 
 def is_single(operator: Operator, store: Store) -> bool:
-    """Whether all rows are in partition 0, however many there are: of a limit, or of an aggregation without keys."""
+    """Tell whether all rows are in partition 0, however many there are: of a limit, or an aggregation without keys."""
     return operator.name == OperatorName.LIMIT or not (store.column_families or fields_of(store.key_schema))
 
 
@@ -104,13 +104,13 @@ def columns_of(operator: Operator, store: Store) -> list[tuple[str, Json]]:
 
 
 def grouping_of(operator: Operator, store: Store, family: str | None) -> GroupingKey:
-    """Which part of the keys of a store, or of a family of it, is the operator's. Raises Undecodable."""
+    """Return the part of a store's or family's keys that is the operator's. Raises Undecodable."""
     maps = [variable.name for variable in operator.variables if variable.kind == _MAP]
     return grouping_key(operator.name, store.name, family, maps)
 
 
 def grouping_of_unit(operator: Operator) -> GroupingKey:
-    """Which part of the keys that a unit of state shows is the operator's."""
+    """Return the part of the keys shown by a unit of state that is the operator's."""
     return _WITHOUT_LAST if operator.name == OperatorName.SESSIONS else _WHOLE
 
 

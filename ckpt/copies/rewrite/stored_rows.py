@@ -24,12 +24,12 @@ class Stored:
         return len(self.keys)
 
     def take(self, which: Any) -> "Stored":
-        """Some of them, by an int64 array of numpy."""
+        """Select values by an int64 array of numpy."""
         places = whole(pa.int64(), which)
         return Stored(self.keys.take(places), self.values.take(places))
 
     def part(self, start: int, end: int) -> "Stored":
-        """Those from one place to another."""
+        """Return the values from one position to another."""
         return self.take(np.arange(start, end))
 
     def without(self, left_out: Any) -> "Stored":
@@ -102,7 +102,7 @@ def memory(array: Any) -> Any:
 
 
 def records(rows: Stored) -> bytes:
-    """All of them in a row, each part behind its length: a big-endian int, as in HDFS-backed files."""
+    """Join all parts in a row, each behind its length: a big-endian int, as in HDFS-backed files."""
     parts = (_lengths(rows.keys), rows.keys, _lengths(rows.values), rows.values)
     if not len(rows):
         return b""

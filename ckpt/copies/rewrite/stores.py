@@ -47,7 +47,7 @@ class Families:
     internal: set[str] = field(default_factory=set)
 
     def take(self, numbers: Mapping[str, int], internal: Iterable[str]) -> None:
-        """Those of one partition of the old store; a number that another family has is not taken over."""
+        """Take over the numbers of one partition's families; a number that another family has is not taken over."""
         for name, number in sorted(numbers.items(), key=lambda one: one[1]):
             used = self.numbers.values()
             self.numbers.setdefault(name, number if number not in used else max(used) + 1)
@@ -62,14 +62,14 @@ class Tally:
     dropped: Counter[Family] = field(default_factory=Counter)
 
     def add(self, other: "Tally") -> None:
-        """Those of more rows."""
+        """Add the counts of more rows."""
         self.rows.update(other.rows)
         self.dropped.update(other.dropped)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptColumns:
-    """What the rows of a family are, in the old store and the new one."""
+    """The form of a family's rows, in the old store and the new one."""
 
     key: Json  # a StructType in Spark's JSON
     encoder: Json  # of keys in RocksDB
@@ -99,7 +99,7 @@ class Moving:
     tally: Tally
 
     def kept(self, family: str | None) -> KeptColumns:
-        """What a family holds. Raises Undecodable where the state schema does not describe it."""
+        """Return the columns that a family keeps. Raises Undecodable where the state schema does not describe it."""
         if family is None:
             columns = self.store.prefix_columns or 0
             return KeptColumns(self.store.key_schema, prefix(columns) if columns else no_prefix(), columns, avro=False)
@@ -202,7 +202,7 @@ def _bare(rows: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _HdfsRows:
-    """Some rows of a partition: bare ones."""
+    """Rows of a partition: bare ones."""
 
     keys: Rows
     values: Rows
@@ -221,13 +221,13 @@ class _HdfsRows:
         return decoded_rows(partition, layout, self.keys, self.values)
 
     def stored(self) -> Stored:
-        """Their bytes."""
+        """Return the bytes of the rows."""
         return Stored(*(copied(rows.raw, rows.at * WORD, rows.size).cast(_BYTES) for rows in (self.keys, self.values)))
 
 
 @dataclass(frozen=True, slots=True)
 class _RocksDBRows:
-    """Some rows of a column family in a partition."""
+    """Rows of a column family in a partition."""
 
     pairs: Sequence[tuple[bytes, bytes]]
     family: str | None
@@ -248,7 +248,7 @@ class _RocksDBRows:
         return [key[len(self.number) :] for key, _ in self.pairs]
 
     def stored(self) -> Stored:
-        """Their bytes."""
+        """Return the bytes of the rows."""
         return stored([key for key, _ in self.pairs], [value for _, value in self.pairs])
 
 

@@ -43,7 +43,7 @@ class NewState:
     def files(
         self, operator: Operator, store: Store, partition: int, rows: Stored, families: Families
     ) -> dict[str, bytes]:
-        """Those of one store in one partition, by path; one that names others is last. Raises CkptError."""
+        """Return the files of one store in one partition, by path; one that names others is last. Raises CkptError."""
         folder = folder_of(operator.id, store.name, partition)
         name = str(self.batch + 1)
         if self.ids:
@@ -136,7 +136,7 @@ class Making:
 
 
 def _check(found: Rewrite, placing: Placing) -> None:
-    """Whether the new checkpoint starts as the old one. Raises StorageError."""
+    """Check that the new checkpoint starts as the old one. Raises StorageError."""
     target = placing.storage
     now = inspect(read_checkpoint(Changed(target, target.list_tree(), uri=spark_uri(found.into))))
     before, after = (

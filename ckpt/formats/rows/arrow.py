@@ -22,7 +22,7 @@ def fixed(kind: Any, values: Any, nulls: Any) -> Any:
 
 
 def whole(kind: Any, values: Any) -> Any:
-    """The same without NULL. Not with ``pyarrow.array``: that imports pandas, which takes longer than most readings."""
+    """Make an array without NULL; ``pyarrow.array`` imports pandas, which takes longer than most reads."""
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))], 0)
 
 

@@ -89,7 +89,7 @@ class Removed:
 
 
 class _Said(NamedTuple):
-    """What changelogs say of a key."""
+    """The changes of one key."""
 
     after: int  # how many ranges had been removed before
     value: bytes | None  # None: the key was removed
@@ -98,7 +98,7 @@ class _Said(NamedTuple):
 
 @dataclass(slots=True)
 class Overlay:
-    """What changelogs say of keys, to be laid over a snapshot."""
+    """The changes of keys, to be laid over a snapshot."""
 
     delimiter: bytes  # what the store's merge operator puts between elements
     said: dict[bytes, _Said] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class Overlay:
         yield [(key, value) for key, value in new if value is not None]
 
     def value(self, key: bytes, before: bytes | None) -> bytes | None:
-        """What a key's value is after all changes; None where the key is not there."""
+        """Return a key's value after all changes; None where the key is not there."""
         said, last = self.said.get(key), self.removed.last(key)
         if said is None or said.after < last:
             return None if last else before

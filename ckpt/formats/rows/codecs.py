@@ -1,4 +1,4 @@
-"""What Spark's codecs (``spark.sql.streaming.stateStore.compression.codec``) made of deltas, snapshots and changelogs.
+"""Decompress deltas, snapshots and changelogs (``spark.sql.streaming.stateStore.compression.codec``).
 
 lz4: ``LZ4BlockOutputStream`` (``ckpt.formats.blockstream``), whose blocks carry a checksum. zstd: a plain stream, which
 may carry one. snappy: ``SnappyOutputStream`` of snappy-java, without any.
@@ -24,7 +24,7 @@ _PIECE = 1 << 22
 
 
 def decompressed(file: Iterator[bytes], codec: str, most: int = MOST_BYTES) -> bytes:
-    """What a file contains, at most so many bytes. It is given in pieces, and read as far as its codec goes.
+    """Decompress a file, up to so many bytes. It is given in pieces, and read as far as its codec goes.
 
     Raises Undecodable where it is damaged, too large or of a codec that ckpt does not know.
     """

@@ -35,7 +35,7 @@ class Records:
         return len(self.key_at)
 
     def take(self, which: Any) -> "Records":
-        """Some of them: a mask or a slice."""
+        """Select rows by a mask or a slice."""
         parts = (self.key_at, self.key_size, self.value_at, self.value_size)
         return Records(self.data, *(part[which] for part in parts))
 

@@ -69,7 +69,7 @@ def _row(fields: list[tuple[str, Json]], blobs: Sequence[bytes], _: bool = True)
 
 
 def _two_parts(blobs: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-    """What a length says is first, and the rest."""
+    """Split each key after the part whose length comes first."""
     ends = [_INT + int.from_bytes(blob[:_INT], "little") for blob in blobs]
     if any(end > len(blob) for end, blob in zip(ends, blobs, strict=True)):
         raise Unfit("a key has no prefix of the length that it begins with")
@@ -94,7 +94,7 @@ def _ordered(fields: list[tuple[str, Json]], ordinals: list[int], blobs: Sequenc
 
 
 def _in_avro(fields: list[tuple[str, Json]], blobs: Sequence[bytes], row: Row) -> Iterator[Any]:
-    """The same columns as UnsafeRows have; a row of Avro has two for each: the marker, and the value."""
+    """Return the columns as UnsafeRows have them; a row of Avro has two for each: the marker, and the value."""
     parts = iter(row([(name, "binary") for name, _ in fields for _ in range(2)], blobs, False))
     for (_, kind), marker, value in zip(fields, parts, parts, strict=True):
         nothing = bytes(FIXED[kind][0].itemsize) if isinstance(kind, str) and kind in FIXED else b""

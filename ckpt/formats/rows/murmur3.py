@@ -15,7 +15,7 @@ _LONGS = frozenset({"long", "timestamp", "timestamp_ntz", "timestamp_ltz"})
 
 
 def can_hash(kind: Json) -> bool:
-    """Whether the hash of values of a type is known here: not of strings that have a collation, nor of nested types."""
+    """Tell whether values of a type can be hashed here: not strings that have a collation, nor nested types."""
     if not isinstance(kind, str):
         return False
     shape = shape_of(kind)

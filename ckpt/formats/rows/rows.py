@@ -31,7 +31,7 @@ class Rows:
         return self.words.view(np.uint8)
 
     def take(self, which: Any) -> "Rows":
-        """Some of the rows: a mask, indices or a slice."""
+        """Select rows by a mask, indices or a slice."""
         return Rows(self.words, self.at[which], self.size[which])
 
     def inside(self, words: Any, sizes: Any, what: str) -> "Rows":

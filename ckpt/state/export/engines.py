@@ -18,7 +18,7 @@ LARGEST = 1 << 30
 def without_spark(
     request: ExportRequest, storage_options: Mapping[str, str] | None = None, *, given: bool = False
 ) -> StateExport | str:
-    """What came of an export without Spark, or why it is left to Spark; then nothing was written.
+    """Export state without Spark, or say why it is left to Spark; then nothing was written.
 
     ``given`` says that something of a Spark session was. Raises what ``plan_export`` and ``state.native`` raise; of the
     latter what only Spark reads, and packages that are missing, only where nobody else may read.
@@ -54,7 +54,7 @@ def _by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None) -> Sta
 
 
 def under_spark_submit() -> bool:
-    """Whether this process was started by ``spark-submit``."""
+    """Tell whether this process was started by ``spark-submit``."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 

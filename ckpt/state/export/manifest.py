@@ -1,4 +1,4 @@
-"""What an export says of itself: ``_ckpt_export.json`` next to the data, and the JSON of the command."""
+"""The manifest of an export: ``_ckpt_export.json`` next to the data, and the JSON of the command."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ SCHEMA = 1
 
 
 def describe(reading: Reading, shape: Shape, columns: Columns | None) -> dict[str, Any]:
-    """Which state this is: checkpoint, operator, batch, watermark, source offsets, settings and columns."""
+    """Describe the exported state: checkpoint, operator, batch, watermark, source offsets, settings and columns."""
     unit, moment = reading.unit, reading.moment
     return {
         "operator": {"id": unit.operator, "name": unit.operator_name},

@@ -187,7 +187,7 @@ def _appearing(target: ExportTarget) -> Iterator[Path]:
 
 
 def _look(place: Path, target: ExportTarget) -> bool:
-    """Whether there is something to be replaced. Raises UsageError where it must not be."""
+    """Tell whether there is something to be replaced. Raises UsageError where it must not be."""
     if not place.exists():
         return False
     check_what_is_there(target, os.listdir(place) if place.is_dir() else None)

@@ -1,4 +1,4 @@
-"""What blocks an export, as far as it is visible without a JVM: refused before one is started."""
+"""Obstacles to an export, as far as they are visible without a JVM: refused before one is started."""
 
 import os
 from collections.abc import Iterable, Mapping

@@ -34,7 +34,7 @@ def spark_schema(reading: Reading, columns: Columns) -> Json:
 
 
 def _metadata(reading: Reading, places: tuple[int, ...]) -> Json:
-    """What a field keeps of its metadata as a column: nothing where it has to be told apart from others of its name."""
+    """Return a field's metadata as a column keeps it: none unless it has to be told apart from others of its name."""
     kind, found = reading.schema, _NOTHING
     for place in places:
         fields = [field for field in fields_of(kind) or () if isinstance(field, dict)]

@@ -16,7 +16,7 @@ from ckpt.versions import NEWEST, Spark
 
 
 class Action(StrEnum):
-    """What becomes of the state that is asked for."""
+    """The ways to deal with the state that is asked for."""
 
     PLAN = "plan"  # nothing is read: say what would be, and how; starts no JVM
     COUNT = "count"
@@ -34,7 +34,7 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """Which state to export, in which form, and where to.
+    """The state to export, its form, and its target.
 
     A checkpoint that has only one unit of state needs no ``operator``, ``store``, ``side``, ``variable`` or ``timers``;
     ``ckpt.state_units`` lists the units there are.
@@ -67,7 +67,7 @@ class ExportRequest:
 
     @property
     def question(self) -> Question:
-        """What is to be read."""
+        """The state that is to be read."""
         return Question(self.checkpoint, self.wanted, self.all_units, self.batch, self.changes_from)
 
 
@@ -82,7 +82,7 @@ class ExportPlan:
 
     @property
     def parts(self) -> tuple["ExportPart", ...]:
-        """What is known before Spark reads anything."""
+        """The facts that are known before Spark reads anything."""
         return tuple(
             ExportPart(one) if isinstance(one, Reading) else ExportPart(one.together, one.columns)
             for one in self.readings
@@ -109,7 +109,7 @@ class ExportPart:
 
 @dataclass(frozen=True, slots=True)
 class StateExport:
-    """What was planned, counted, shown or written: at least one part.
+    """The parts that were planned, counted, shown or written: at least one.
 
     ``engine`` did it, or would; ``not_native`` says why it is Spark, where either could have been.
     """

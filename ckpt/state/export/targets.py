@@ -27,7 +27,7 @@ class Format(StrEnum):
 
 
 class Mode(StrEnum):
-    """What becomes of something that is there already."""
+    """The ways to deal with something that is there already."""
 
     ERROR = "error"
     OVERWRITE = "overwrite"
@@ -50,12 +50,12 @@ class ExportTarget:
 
     @property
     def shown(self) -> str:
-        """The same as it was given."""
+        """The target as it was given."""
         return self.given or self.name
 
 
 def target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoint: str) -> ExportTarget:
-    """What was asked for. Raises UsageError for two targets, or one that would touch the checkpoint."""
+    """Choose the target that was asked for. Raises UsageError for two, or one that would touch the checkpoint."""
     if to is not None and table is not None:
         raise UsageError("`to` and `table`: one of them")
     if to is None:

@@ -69,7 +69,7 @@ def read_state_batches(
     storage_options: Mapping[str, str] | None = None,
     **part: Unpack[Part],
 ) -> Any:
-    """The same as a ``pyarrow.RecordBatchReader``: some rows at a time, so that memory holds one partition at most.
+    """Read state as a ``pyarrow.RecordBatchReader``: some rows at a time, so that memory holds one partition at most.
 
     Of RocksDB it holds the changelogs after the snapshot and one batch of rows. Close the reader, or use it in a
     ``with`` statement, if it is not read to its end: it may have a temporary folder.

@@ -1,4 +1,4 @@
-"""What Spark keeps twice, compared: a join's rows and how many it counts, timers and expiry times and their indexes.
+"""Compare what Spark keeps twice: a join's rows and their counts, timers and expiry times and their indexes.
 
 The rules are those by which Spark writes (``SymmetricHashJoinStateManager``, ``TimerStateImpl``, ``TTLState``,
 ``ListStateMetricsImpl``): what belongs together is written in one batch.
@@ -35,7 +35,7 @@ def missing_rows(found: Mapping[str, Held]) -> Iterator[str]:
 
 
 def contradictions(found: Mapping[str, Held]) -> Iterator[str]:
-    """What else does not fit together in one partition, by the names of its families, and what Spark makes of it."""
+    """Find what else contradicts itself in one partition, by the names of its families, and what Spark makes of it."""
     for side in _SIDES:
         _, extra = _counted_rows(found.get(f"{side}-keyToNumValues"), found.get(f"{side}-keyWithIndexToValue"))
         if extra:

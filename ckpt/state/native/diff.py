@@ -1,4 +1,4 @@
-"""What changed between two states: of two batches, or of two checkpoints. Read without Spark."""
+"""Compare two states: of two batches, or of two checkpoints. Read without Spark."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _BY_KEY = (UnitKind.KEY, UnitKind.DEDUPLICATION, UnitKind.STORE, UnitKind.VALUE,
 
 
 class Change(StrEnum):
-    """What became of a key, or of a row."""
+    """The kinds of change of a key, or of a row."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -44,7 +44,7 @@ class ChangedRow:
 
 @dataclass(frozen=True, slots=True)
 class UnitDiff:
-    """What changed in a unit. Rows of lists, timers and sides of joins have no key: they are added or removed."""
+    """The changes in a unit. Rows of lists, timers and sides of joins have no key: they are added or removed."""
 
     unit: StateUnit
     added: int
@@ -55,7 +55,7 @@ class UnitDiff:
 
 @dataclass(frozen=True, slots=True)
 class StateDiff:
-    """What changed between two states, unit by unit."""
+    """The changes between two states, unit by unit."""
 
     checkpoint: str  # as it was given
     other: str  # the checkpoint of the later state

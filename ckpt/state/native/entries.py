@@ -1,4 +1,4 @@
-"""What is stored for a unit, decoded: keys and values, batch by batch."""
+"""The stored keys and values of a unit, decoded batch by batch."""
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ NOT_AS_WRITTEN = (Undecodable, pa.ArrowException, ValueError, OverflowError, Ind
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Some keys of one partition, each with its value: arrays of structs. Of a list each element has its key."""
+    """Keys of one partition, each with its value: arrays of structs. Of a list each element has its key."""
 
     partition: int
     keys: Any
@@ -45,12 +45,12 @@ def entries_of(
 
 
 def entries_in(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> Generator[Entries, None, None]:
-    """What is stored for a unit in some files of one partition. Raises Undecodable and StorageError."""
+    """Read a unit's entries from files of one partition. Raises Undecodable and StorageError."""
     yield from _of_hdfs(files, layout) if unit.provider is Provider.HDFS else _of_rocksdb(files, layout)
 
 
 def entry_of(chosen: Chosen, unit: StateUnit, layout: UnitLayout, only: int, key: bytes) -> Iterator[Entries]:
-    """What is stored for one key, in the one partition where it can be; ``key`` is the bytes of its row."""
+    """Read the entries of one key, in the one partition where it can be; ``key`` is the bytes of its row."""
     for files in fitting(chosen, unit.operator, layout.store, only):
         if unit.provider is Provider.HDFS:
             found = hdfs.row_with(files, key)
@@ -98,7 +98,7 @@ def _from_bytes(files: StoreFiles, layout: UnitLayout, keys: Sequence[bytes], va
 
 
 def decoded_bytes(partition: int, layout: UnitLayout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
-    """Those of a family of a RocksDB store, without the number of the family. Raises what is in ``NOT_AS_WRITTEN``."""
+    """Decode keys and values of a RocksDB family, without its number. Raises what is in ``NOT_AS_WRITTEN``."""
     found = keys_of(layout.key, layout.encoder, keys, avro.key_columns if layout.avro else None)
     if layout.several:
         parts = [avro.elements(value) if layout.avro else elements(value) for value in values]

@@ -19,7 +19,7 @@ def rows_in(files: StoreFiles) -> Iterator[tuple[Rows, Rows]]:
 
 
 def row_with(files: StoreFiles, key: bytes) -> tuple[Rows, Rows] | None:
-    """The same of one key, given as the bytes of its row; None where it is not there."""
+    """Read the row of one key, given as the bytes of its row; None where it is not there."""
     found = with_key(_records(files), key)
     return None if found is None else _rows(files, files.place.folder, found)
 

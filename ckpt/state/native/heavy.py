@@ -1,4 +1,4 @@
-"""Which keys of the state are heavy, and how it is spread over its partitions. Read without Spark."""
+"""Find heavy keys of the state, and how it is spread over its partitions. Read without Spark."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -37,7 +37,7 @@ class HeavyKey:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSize:
-    """What a partition holds of a unit, measured as of ``HeavyKey``."""
+    """One partition's part of a unit, measured as ``HeavyKey`` is."""
 
     partition: int
     keys: int
@@ -65,7 +65,7 @@ def measure_state(
     limit: int = 20,
     **part: Unpack[Part],
 ) -> StateSizes:
-    """Which keys have the most bytes after a committed batch, and what each partition holds, measured without Spark.
+    """Find the keys with the most bytes after a committed batch, and measure each partition, without Spark.
 
     The rows of a list, a map or a side of a join count together for their key. The keys of one partition are in memory
     at once.

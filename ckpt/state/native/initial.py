@@ -26,7 +26,7 @@ from ckpt.state.reading.units import StateUnit, UnitKind
 
 @dataclass(slots=True)
 class _Part:
-    """What the rows of one unit hold: for each column of the frame that is theirs its values, with what orders them."""
+    """The rows of one unit: for each column of the frame that is theirs its values, with their order."""
 
     keys: list[Any] = field(default_factory=list)  # structs of the key's columns
     held: dict[str, list[Any]] = field(default_factory=dict)
@@ -97,7 +97,7 @@ def _picked(columns: Sequence[Any], places: Sequence[int]) -> Any:
 
 
 def _held(column: InitialColumn, row: list[Any], element: list[Any], count: int) -> tuple[Any, list[Any]]:
-    """What each row holds of a column, and by what it is ordered among the rows of its key."""
+    """Return each row's value of a column, and its place among the rows of its key."""
     match column.holds:
         case Holds.LIST:
             return _struct(column, element, count), []
@@ -120,7 +120,7 @@ def _struct(column: InitialColumn, columns: list[Any], count: int) -> Any:
 
 
 def _together(column: InitialColumn, part: _Part, groups: Any, count: int) -> Any:
-    """What all rows of each key hold of a column."""
+    """Return each key's value of a column, from all its rows."""
     kind = arrow_type(column.type)
     if not part.held[column.name]:
         return lists(pa.nulls(0, kind.value_type), np.zeros(count, np.int64))

@@ -48,7 +48,7 @@ def _simple(array: Any) -> list[Json]:
 
 
 def _converter(kind: Any) -> Callable[[Any], Json] | None:
-    """What makes JSON of a value that is not JSON already."""
+    """Return a function that makes JSON of a value that is not JSON already."""
     if pa.types.is_timestamp(kind):
         return _instant if kind.tz else _local
     for test, convert in (

@@ -18,7 +18,7 @@ _MERGED = "keyWithTsToValues"  # join state format 4: the rows of a key and time
 
 @dataclass(frozen=True, slots=True)
 class UnitLayout:
-    """What is stored for a unit."""
+    """The form in which a unit is stored."""
 
     store: str
     family: str | None  # column family; None where the store has none
@@ -31,7 +31,7 @@ class UnitLayout:
 
     @property
     def rows_are_keys(self) -> bool:
-        """Whether a key is stored as one row."""
+        """True if a key is stored as one row."""
         return not self.avro and self.encoder in (None, no_prefix())
 
 
@@ -89,7 +89,7 @@ def _of_family(chosen: Chosen, operator: Operator, store: Store, family: ColumnF
 
 
 def delimiter_of(recorded: Mapping[str, str]) -> bytes:
-    """What the merge operator puts between the rows of a list; of the settings in the offsets."""
+    """Return the bytes that the merge operator puts between the rows of a list, by the settings in the offsets."""
     return b"," if recorded.get(settings.MERGE_OPERATOR, "1") == "1" else b""
 
 

@@ -36,7 +36,7 @@ class KeyPart:
 
 
 def key_parts(columns: Columns, given: Mapping[str, str]) -> tuple[KeyPart, ...]:
-    """What was typed, as values of columns. Raises UsageError for a column that is not there, or a wrong value."""
+    """Turn typed text into values of columns. Raises UsageError for a column that is not there, or a wrong value."""
     known = {column.name: column for column in columns.kept if column.path[0] in ("key", "user_map_key")}
     found = []
     for name, text in given.items():

@@ -48,7 +48,7 @@ def store(files: StoreFiles, delimiter: bytes) -> Iterator["RocksDBStore"]:
 
 
 def recorded_in(files: StoreFiles) -> RocksDBSnapshot | None:
-    """What the zip of a snapshot says of itself; None where there is none. Raises Undecodable, LeftToSpark."""
+    """Read what the zip of a snapshot records of itself; None where it has nothing. Raises Undecodable, LeftToSpark."""
     if files.snapshot is None:
         return None
     try:
@@ -75,7 +75,7 @@ class RocksDBStore:
         self._snapshot = snapshot
 
     def number(self, family: str | None) -> bytes:
-        """What the keys of a column family begin with: nothing in a store without families."""
+        """Return the prefix of a column family's keys: empty in a store without families."""
         if family is None:
             return b""
         path, number = self.files.snapshot, self.families.get(family)
@@ -150,7 +150,7 @@ def _unpack(files: StoreFiles, path: str, folder: Path) -> RocksDBSnapshot:
 
 
 def _recorded(path: str, entries: dict[str, bytes]) -> RocksDBSnapshot:
-    """What the entry ``metadata`` says, which is none of the database."""
+    """Parse the entry ``metadata``, which is none of the database."""
     recorded = parse_metadata(path, entries.pop("metadata"))
     if isinstance(recorded, Unreadable):
         raise Undecodable(recorded.reason)

@@ -23,7 +23,7 @@ from ckpt.state.reading.units import StateUnit
 
 @dataclass(frozen=True, slots=True)
 class StateRows:
-    """Some rows of a unit, flat."""
+    """Rows of a unit, flat."""
 
     checkpoint: str  # as it was given
     unit: StateUnit
@@ -60,7 +60,7 @@ def show_state(
     limit: int = 20,
     **part: Unpack[Part],
 ) -> StateRows:
-    """Some rows of the state after a committed batch, read without Spark.
+    """Show rows of the state after a committed batch, read without Spark.
 
     A key that is given in full is looked for in its one partition, which Spark's hash names, where the operator is one
     whose rows are known to be spread so; otherwise all partitions are searched.

@@ -1,4 +1,4 @@
-"""Which files hold the state of a batch: one ``StoreFiles`` for each store in each partition."""
+"""Files that hold the state of a batch: one ``StoreFiles`` for each store in each partition."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -101,7 +101,7 @@ def files_of(chosen: Chosen, operator: int, store: str, only: int | None = None)
 
 
 def fitting(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
-    """The same, none of which is too large for memory. Raises TooLarge: of HDFS-backed stores before any is read."""
+    """Find files of which none is too large for memory. Raises TooLarge: of HDFS-backed stores before any is read."""
     found: Iterable[StoreFiles] = files_of(chosen, operator, store, only)
     if chosen.units[0].provider is Provider.HDFS:
         found = list(found)
@@ -113,7 +113,7 @@ def fitting(chosen: Chosen, operator: int, store: str, only: int | None = None) 
 
 
 def context_of(chosen: Chosen) -> Context:
-    """What the logs say at the batch that was chosen."""
+    """Return the part of the logs that describes the chosen batch."""
     commit = chosen.checkpoint.commits.readable(chosen.moment.batch)
     return Context(
         conf=chosen.recorded,

@@ -1,4 +1,4 @@
-"""Which units and which batch: the request, checked against what can be read. Refusals name the remedy."""
+"""Choose units and batch: the request, checked against what can be read. Refusals name the remedy."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class StateDamaged(CkptError):
 
 
 class Part(TypedDict, total=False):
-    """Which part of the state, as ``state_units`` has them; nothing is needed where there is only one."""
+    """The requested part of the state, as ``state_units`` has it; nothing is needed where there is only one."""
 
     operator: int | None  # the id of a stateful operator
     store: str | None  # a store of a join, as Spark keeps it
@@ -38,7 +38,7 @@ class RequestedPart:
     timers: bool = False
 
     def fits(self, unit: StateUnit) -> bool:
-        """Whether a unit is among what was asked for."""
+        """Tell whether a unit is among what was asked for."""
         if self.store is None:
             kind_fits = not unit.shown_elsewhere
         else:
@@ -90,7 +90,7 @@ def _operators(checkpoint: Checkpoint) -> list[int]:
 
 
 def _no_such(wanted: RequestedPart, units: Sequence[StateUnit]) -> str:
-    """Which part of the request does not exist, and what exists instead."""
+    """Name the part of the request that does not exist, and what exists instead."""
     within = [unit for unit in units if wanted.operator in (None, unit.operator)]
     stores = [store for unit in within if unit.kind is not UnitKind.SIDE for store in unit.stores]
     for name, asked, there in (
@@ -152,7 +152,7 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
 
 
 def _is_broken(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> bool:
-    """Whether the state of a batch is what the next start loads, and would not load."""
+    """Tell whether the state of a batch is what the next start loads, and would not load."""
     state = checkpoint.state
     if state is None or state.needed_version != batch + 1:
         return False
@@ -173,14 +173,14 @@ def _without(batch: int, ranges: Ranges) -> Ranges:
 
 
 def _offer(unit: StateUnit, readable: Ranges) -> str:
-    """What can be read of a unit instead."""
+    """Name what can be read of a unit instead."""
     if not readable:
         return f"{unit.label}: no batch can be read"
     return f"{unit.label}: batches {ranges(readable, len(readable))} can be read"
 
 
 def _finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> str:
-    """What inspect says of the files of a unit: its worst finding there, or the damage itself."""
+    """Return inspect's worst finding about the files of a unit, or else the damage itself."""
     paths = {*(damage.path for damage in unit.damages), f"commits/{batch}"}
     folder = f"state/{unit.operator}/"
     troubles = sorted(inspect(checkpoint).troubles, key=lambda j: (j.finding.path not in paths, -j.severity.rank))

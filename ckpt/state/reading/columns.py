@@ -22,7 +22,7 @@ BLURRED = "whether it is NULL or a struct of NULLs: its columns are NULL for bot
 
 
 class Shape(StrEnum):
-    """What the rows of an export look like."""
+    """The forms of the rows of an export."""
 
     RAW = "raw"  # as Spark's reader gives them
     FLAT = "flat"  # one column for each leaf
@@ -30,7 +30,7 @@ class Shape(StrEnum):
 
 
 class Holds(StrEnum):
-    """What a column of initial state is."""
+    """The meanings of a column of initial state."""
 
     KEY = "key"  # part of the grouping key
     BUFFER = "buffer"  # of an aggregation
@@ -134,7 +134,7 @@ def blurred(
 
 
 def all_may_be_null(field: Json) -> bool:
-    """Whether a field is a struct that may be NULL, and may have NULL in all its leaves without being it."""
+    """Tell whether a struct may be NULL, and may have NULL in all its leaves without being it."""
     if not isinstance(field, dict) or field.get("nullable") is False:
         return False
     fields = fields_of(field.get("type"))
@@ -160,7 +160,7 @@ class Names:
     """Names for columns, each given once; Spark ignores case."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
-        """Some may be taken already."""
+        """Begin with names that are taken already."""
         self._taken = {name.lower(): 1 for name in taken}  # and up to which number it is
 
     def free(self, path: Iterable[str]) -> str:
@@ -176,7 +176,7 @@ class Names:
 
 
 def holds_void(kind: Json) -> bool:
-    """Whether a type is void, has void inside, or is a struct without fields."""
+    """Tell whether a type is void, has void inside, or is a struct without fields."""
     return any(one in ("void", "null", _NO_FIELDS) for one in type_names(kind))
 
 

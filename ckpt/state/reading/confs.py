@@ -17,7 +17,7 @@ PROVIDER_CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: set
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What decides over settings."""
+    """The authorities over settings."""
 
     unit: StateUnit
     recorded: Mapping[str, str]  # settings in the offset log

@@ -43,7 +43,7 @@ class InitialPlan:
 
     @property
     def grouped(self) -> bool:
-        """Whether rows have to be brought together: otherwise each row that is read is all there is of its key."""
+        """True if rows have to be brought together: otherwise each row that is read is all there is of its key."""
         return len(self.readings) > 1 or any(column.gathered for column in self.shape.state)
 
     @property
@@ -107,7 +107,7 @@ def plan_initial_states(
     storage_options: Mapping[str, str] | None = None,
     spark: Spark = NEWEST,
 ) -> tuple[InitialPlan, ...]:
-    """The same for every operator if ``question.all_units`` says so; of ``wanted`` only the operator may be given."""
+    """Plan initial state, for every operator if ``question.all_units`` is set; ``wanted`` may only name one."""
     check_question(question)
     readings = plan_readings(replace(question, all_units=True), storage_options, spark)
     plans = tuple(_plan(tuple(found)) for _, found in groupby(readings, lambda reading: reading.unit.operator))

@@ -38,7 +38,7 @@ class InitialColumn:
 
     @property
     def gathered(self) -> bool:
-        """Whether each row that is read is one element of the array."""
+        """True if each row that is read is one element of the array."""
         return self.holds in (Holds.TIMERS, Holds.SESSIONS, Holds.ROWS)
 
 
@@ -56,7 +56,7 @@ def keys_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
 
 
 def state_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
-    """What a unit holds for a key, apart from the key."""
+    """Return what a unit holds for a key, apart from the key."""
     match unit.kind:
         case UnitKind.SIDE:
             yield from _rows(unit, names)
@@ -82,7 +82,7 @@ def state_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]
 
 
 def _holds(unit: StateUnit, path: tuple[str, ...]) -> Holds:
-    """What a leaf of a value is; Spark before 4.0 recorded no name of its operator."""
+    """Return the meaning of a leaf of a value; Spark before 4.0 recorded no name of its operator."""
     name, fields = unit.operator_name, fields_of(type_at(unit.schema, (1,))) or []
     with_state = "WithState" in name if name else type_named(type_at(unit.schema, (1,)), _GROUP_STATE) is not None
     if with_state:

@@ -30,7 +30,7 @@ class Moment:
 
 
 def moment_of(checkpoint: Checkpoint, batch: int) -> Moment:
-    """What the logs say of a batch whose files were read. Raises CkptError where its offsets cannot be read."""
+    """Read what the logs record of a batch. Raises CkptError where its offsets cannot be read."""
     entry = checkpoint.offsets.entries.get(batch)
     if entry is None or isinstance(entry, Unreadable):
         why = "there are none" if entry is None else entry.reason

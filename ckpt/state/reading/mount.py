@@ -41,7 +41,7 @@ class Mount:
 
 
 def is_plain(uri: str) -> bool:
-    """Whether a path means the same to Spark's state reader when it is percent-encoded once too often."""
+    """Tell whether a path means the same to Spark's state reader when it is percent-encoded once too often."""
     path = uri.partition(":")[2]
     return all(char.isalnum() or char in _KEPT or (ord(char) > 127 and char.isprintable()) for char in path)
 
@@ -73,7 +73,7 @@ def _target(uri: str) -> str:
 
 
 def _entries(checkpoint: Checkpoint) -> Iterator[str]:
-    """What is linked one by one: the logs, and everything in the folder of each operator."""
+    """List what is linked one by one: the logs, and everything in the folder of each operator."""
     listing = checkpoint.listing
     yield from (name for name in (OFFSETS, COMMITS, SOURCES) if listing.has_folder(name))
     if listing.info(METADATA):

@@ -24,7 +24,7 @@ OLDEST_SPARK = first_with(lambda rules: rules.state_reader)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be read: which units of which checkpoint, and the state or the changes of which batches."""
+    """A question: which units of which checkpoint, and the state or the changes of which batches."""
 
     checkpoint: str
     wanted: RequestedPart = field(default_factory=RequestedPart)
@@ -95,7 +95,7 @@ def plan_readings(
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a question asks for, found in its checkpoint; the same whoever reads it."""
+    """The answer to what a question asks for, found in its checkpoint; independent of who reads it."""
 
     question: Question
     options: Mapping[str, str]  # for the file system

@@ -1,4 +1,4 @@
-"""What can be read of a checkpoint's state, apart from who reads it: one ``StateUnit`` for each view of an operator.
+"""Readable state of a checkpoint, apart from who reads it: one ``StateUnit`` for each view of an operator.
 
 A unit says where the rows are (operator, store, column family), what they look like as far as the files say, and for
 which batches every file that a reading needs is there. Spark reads units in ``ckpt.spark``.
@@ -41,7 +41,7 @@ _TIMERS = ("$procTimers", "$eventTimers")  # how Spark calls the families of tim
 
 
 class UnitKind(StrEnum):
-    """What one row of a unit is."""
+    """The kinds of row that a unit has."""
 
     KEY = "key"  # a key and its value: aggregations, windows, deduplication, limit, mapGroupsWithState and its kin
     DEDUPLICATION = "deduplication"  # only a key: what Spark before 3.5 stored as value is not data
@@ -158,7 +158,7 @@ class _Building:
     folder: OperatorFolder
 
     def units(self) -> Iterator[StateUnit]:
-        """All of them: first those that together hold everything once."""
+        """List all units: first those that together hold everything once."""
         stores = {store.name: store for store in self.operator.stores}
         if self.operator.variables:
             yield from self._variables(stores.get(DEFAULT_STORE))
@@ -175,7 +175,7 @@ class _Building:
         return replace(unit, prefix_columns=self._lost_prefix(key))
 
     def _keeps_only_keys(self, key: list[Json] | None, value: list[Json] | None) -> bool:
-        """Whether this is a deduplication of Spark before 3.5: its schema repeats the input, its rows do not.
+        """Recognise a deduplication of Spark before 3.5: its schema repeats the input, its rows do not.
 
         Spark < 3.5, ``StreamingDeduplicateExec``: the value schema names all columns of the input, the key schema
         some of them, and what is stored is one null. Aggregations repeat the key only in their state format 1.
@@ -282,7 +282,7 @@ class _Building:
         return readable
 
     def _oldest_spark(self, kind: UnitKind) -> Spark | None:
-        """Which Spark first reads it, as recorded by ``tests/state/export/matrix.json``."""
+        """Return the Spark version that first reads a unit, as recorded by ``tests/state/export/matrix.json``."""
         if kind is UnitKind.LIST and self._recorded.get(settings.MERGE_OPERATOR, "1") != "1":
             return _MERGED_LISTS
         return _FORMAT_2 if self.state.format_version == 2 else None
@@ -301,7 +301,7 @@ class _Building:
 
 
 def only_a_start_gets_round(damage: StateDamage) -> bool:
-    """Whether a start loads the state without the damaged file, and Spark's reader does not."""
+    """Tell whether a start loads the state without the damaged file, and Spark's reader does not."""
     return damage.fallback and damage.file_kind in (StateFileKind.ZIP, StateFileKind.SST)
 
 

@@ -35,7 +35,7 @@ _ONE_NULL = struct_of([("__dummy__", "void")])  # what a deduplication stores, w
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What rows show."""
+    """The facts that rows show."""
 
     damages: tuple[FileDamage, ...]
     compared: int  # partitions of which all rows were decoded, as far as ckpt can
@@ -43,7 +43,7 @@ class Contents:
 
 
 def contents_of(chosen: Chosen) -> Contents:
-    """What is wrong with rows. Never raises for what is in them."""
+    """Find what is wrong with rows. Never raises for what is in them."""
     state = chosen.checkpoint.state
     damages: list[FileDamage] = []
     compared = partitions = 0
@@ -77,7 +77,7 @@ class _Operator:
         self._files = {store: _files(chosen, operator, store) for store in stores}
 
     def damages(self, partition: int) -> list[FileDamage]:
-        """What is wrong with the rows of a partition. Raises TooLarge where they do not fit into memory."""
+        """Find what is wrong with the rows of a partition. Raises TooLarge where they do not fit into memory."""
         found: dict[str, Held] = {}
         damages = []
         for name, layout in self._layouts.items():
@@ -135,7 +135,7 @@ def _one_by_one(files: StoreFiles) -> Iterator[StoreFiles]:
 
 
 def _layouts(chosen: Chosen, operator: Operator, units: list[StateUnit]) -> Iterator[tuple[str, UnitLayout]]:
-    """What an operator stores, by the name of its column family or store."""
+    """List what an operator stores, by the name of its column family or store."""
     yield from ((layout.family or layout.store, layout) for layout in layouts_of(chosen, operator))
     for unit in units:
         own_stores = unit.kind is UnitKind.SIDE and unit.row_store is not None  # each is a unit too

@@ -1,4 +1,4 @@
-"""Whether keys lie in the partitions where Spark looks for them: the first of each, as of the newest batch.
+"""Find keys outside the partitions where Spark looks for them: the first of each, as of the newest batch.
 
 Files in the folder of another partition are as they were written, and Spark loads them without an error; it then does
 not find their keys.

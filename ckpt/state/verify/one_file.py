@@ -38,7 +38,7 @@ _BY_HADOOP = "Checksum error"  # the ChecksumException of Hadoop's LocalFileSyst
 
 
 class FileOutcome(NamedTuple):
-    """What came of one file; neither a verdict nor unknown: it is as it was written."""
+    """The verdict on one file; with neither verdict nor unknown it is as it was written."""
 
     verdict: Verdict | None = None
     unknown: str | None = None  # why nothing is known of it
@@ -171,7 +171,7 @@ class _File:
         return self._file.kind is StateFileKind.CHANGELOG and stream.length == len(stream.tail) == _ONE_RECORD
 
     def _has_last_record(self, stream: Stream) -> bool:
-        """Whether the records lead to their end within the blocks that can be read."""
+        """Tell whether the records lead to their end within the blocks that can be read."""
         if stream.length > _LARGEST_ODD:
             return False
         again = Stream()

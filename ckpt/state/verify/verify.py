@@ -25,7 +25,7 @@ Watcher = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is about to be read."""
+    """The amount that is about to be read."""
 
     files: int
     bytes: int
@@ -33,7 +33,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class StateVerification:
-    """What came of reading every byte."""
+    """The result of reading every byte."""
 
     checkpoint: Checkpoint  # with what was seen: ``inspect`` takes it
     files: int
@@ -112,7 +112,7 @@ def _load_packages() -> None:
 
 
 def _with_rows(found: Checkpoint, uri: str, options: Mapping[str, str]) -> Checkpoint:
-    """The same, with what a look at rows finds. What cannot be read without Spark is left out."""
+    """Add what a look at rows finds. What cannot be read without Spark is left out."""
     from ckpt.state.verify.contents import contents_of
     from ckpt.state.verify.misplaced_keys import misplaced_keys
 
