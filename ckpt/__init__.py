@@ -17,10 +17,10 @@ from ckpt.versions import Spark, __version__
 
 if TYPE_CHECKING:
     from ckpt.changes.apply import Receipt
-    from ckpt.changes.async_gap.plan import RepairPlan, Strategy
-    from ckpt.changes.async_gap.repair_async import repair_async
-    from ckpt.changes.fixes.choices import Cost, WayName
+    from ckpt.changes.draft import Cost
+    from ckpt.changes.fixes.registry import WayName
     from ckpt.changes.fixes.repair import Way, WaysPlan, repair_checkpoint
+    from ckpt.changes.fixes.repair_async import RepairPlan, Strategy, repair_async
     from ckpt.changes.offsets.exchange import ImportPlan, document_of, export_offsets, import_offsets
     from ckpt.changes.offsets.plan import OffsetsPlan
     from ckpt.changes.offsets.set_offsets import set_offsets
@@ -212,15 +212,13 @@ __all__ = [
 
 _LATER = {
     "ckpt.changes.apply": ("Receipt",),
-    "ckpt.changes.async_gap.plan": (
+    "ckpt.changes.fixes.repair_async": (
         "RepairPlan",
         "Strategy",
+        "repair_async",
     ),
-    "ckpt.changes.async_gap.repair_async": ("repair_async",),
-    "ckpt.changes.fixes.choices": (
-        "Cost",
-        "WayName",
-    ),
+    "ckpt.changes.draft": ("Cost",),
+    "ckpt.changes.fixes.registry": ("WayName",),
     "ckpt.changes.fixes.repair": (
         "Way",
         "WaysPlan",

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.changes.fixes.choices import WayName
+from ckpt.changes.fixes.registry import WayName
 from ckpt.changes.fixes.repair import repair_checkpoint
 
 from . import change_options, options

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ckpt.changes.async_gap.plan import Strategy
-from ckpt.changes.async_gap.repair_async import repair_async as repair
+from ckpt.changes.fixes.repair_async import Strategy
+from ckpt.changes.fixes.repair_async import repair_async as repair
 
 from . import change_options, options
 from .render.repair import RepairReport

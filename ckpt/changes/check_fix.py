@@ -1,85 +1,148 @@
-"""From steps to a plan that is shown to lead where it should: the forecast is that of ``ckpt inspect``."""
+"""The one check of a planned change: the forecast of the checkpoint as the change would leave it, and a rule."""
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 
-from ckpt.changes.plan import ChangePlan, inspect_changed
+from ckpt.changes.plan import Planned, inspect_changed
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.verdict import spell
 from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
 from ckpt.restart.findings import Asked, Severity
-from ckpt.restart.forecast import Forecast
+from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.storage import Storage
 from ckpt.versions import Progress, Spark
 
-END_FIRST = (
-    "End the driver first, not only the query: a start within the same application reads wrong rows silently. ckpt "
-    "cannot see whether it is running."
-)
-"""The first warning of every plan that takes state back."""
 
-MOST_TRIES = 10  # drafts of one fix: each reads and forecasts the checkpoint anew, and a log has many batches
-
-Planned = TypeVar("Planned", bound=ChangePlan)
+def _warn_of_nothing(_: Inspection) -> Iterable[str]:
+    return ()
 
 
-def check_fix(plan: Planned, storage: Storage, batch: int) -> Planned:
-    """A plan with the forecast of what it leads to; refused if no start then runs ``batch`` first."""
-    after = inspect_changed(storage, plan.inspection, plan.steps)
-    if not runs_on(after, batch):
-        return plan.refusing(why_not(after))
-    return replace(plan, inspection_after=after, warnings=(*plan.warnings, *still_failing(after, batch)))
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a change must lead to, by the inspections before and after it."""
+
+    refuse: Callable[[Inspection, Inspection], str | None]  # why the change is no fix; None if it is one
+    warn: Callable[[Inspection], Iterable[str]] = _warn_of_nothing  # of what it does not fix
+
+    def __and__(self, other: "Rule") -> "Rule":
+        """Both rules, this one first."""
+        return Rule(
+            lambda before, after: self.refuse(before, after) or other.refuse(before, after),
+            lambda after: (*self.warn(after), *other.warn(after)),
+        )
 
 
-def runs_on(found: Inspection, batch: int | None = None) -> tuple[Spark, ...]:
-    """The versions that run, started synchronously, and leave no batch out; with ``batch`` first, if one is named."""
-    return tuple(f.spark for f in _starts(found) if f.outcome.runs and not f.lost and batch in (None, f.batch_id))
+def check_fix(
+    plan: Planned, storage: Storage, rule: Rule, versions: Iterable[Spark] = (), batches: int = 10
+) -> Planned:
+    """Inspect the checkpoint as the steps of a plan leave it, and refuse the plan if that breaks a rule."""
+    after = inspect_changed(storage, plan.inspection, plan.steps, versions, batches=batches)
+    problem = rule.refuse(plan.inspection, after)
+    if problem is not None:
+        return plan.refusing(problem)
+    warnings = tuple(dict.fromkeys((*plan.warnings, *rule.warn(after))))
+    return replace(plan, inspection_after=after, warnings=warnings)
 
 
-def fails_on(found: Inspection, batch: int | None = None) -> tuple[Spark, ...]:
-    """The others that somebody may try."""
-    running = runs_on(found, batch)
-    return tuple(f.spark for f in _starts(found) if f.spark not in running)
-
-
-def trouble_left(found: Inspection) -> str | None:
-    """What the versions that run have to fear after their first batch."""
-    left = inspect(found.checkpoint, runs_on(found), Asked.SYNC).findings
-    worst = next(
-        (
-            one.finding
-            for one in left
-            if one.severity is Severity.ERROR and one.finding.diagnosis not in (FIRST_INTO_NOOP, FIRST_START_UNREADABLE)
-        ),
-        None,
+def runs_first(batch: int) -> Rule:
+    """One start at least runs ``batch`` first, and loses no batch."""
+    return Rule(
+        lambda before, after: None if find_running(after, batch) else _explain_failure(after),
+        partial(_warn_of_failing, batch=batch),
     )
-    return None if worst is None else f"{worst.path}: {worst.detail} ({worst.diagnosis.code})"
 
 
-def why_not(found: Inspection) -> str:
-    """Why no start would succeed, by what the first of them stumbles over."""
-    failing = fails_on(found)
-    one = next((f for f in _starts(found) if f.spark in failing), None)
-    if one is None:
+def _refuse_without_gain(before: Inspection, after: Inspection) -> str | None:
+    if not find_failing(after) or len(find_running(after)) > len(find_running(before)):
+        return _find_trouble(after)
+    return _explain_failure(after)
+
+
+def _refuse_lost_batches(before: Inspection, after: Inspection) -> str | None:
+    starts = [f for f in find_starts(before, after) if f.progress is Progress.SYNC]
+    if any(f.outcome.runs for f in starts) and not any(f.lost for f in starts):
+        return None
+    failing = next(f for f in starts if f.lost or not f.outcome.runs)
+    if failing.lost:
+        return f"batches from {failing.lost[0]} on would never be run ({_name_codes(failing)})"
+    error = f' with "{failing.error}"' if failing.error else ""
+    return f"the start would still fail{error} ({_name_codes(failing)}): see ckpt inspect, and fix that first"
+
+
+def _refuse_without_start(before: Inspection, after: Inspection) -> str | None:
+    starts = find_starts(before, after)
+    if any(f.outcome.runs and not f.lost for f in starts):
+        return None
+    failing = next((f for f in starts if f.error), None) or next(iter(starts), None)
+    error = f' with "{failing.error}"' if failing and failing.error else ""
+    codes = _name_codes(failing) if failing else ""
+    return f"the next start would fail{error}{f' ({codes})' if codes else ''}: see ckpt inspect, and fix that first"
+
+
+def find_starts(before: Inspection, after: Inspection) -> tuple[Forecast, ...]:
+    """The forecasts after a change for the versions and modes that somebody may try."""
+    tried = {(f.spark, f.progress) for f in before.counted}
+    return tuple(f for f in after.forecasts if (f.spark, f.progress) in tried and f.outcome is not Outcome.REFUSED)
+
+
+def find_running(inspection: Inspection, batch: int | None = None) -> tuple[Spark, ...]:
+    """The versions that run, started synchronously, and leave no batch out; with ``batch`` first, if one is named."""
+    starts = _synchronous(inspection)
+    return tuple(f.spark for f in starts if f.outcome.runs and not f.lost and batch in (None, f.batch_id))
+
+
+def find_failing(inspection: Inspection, batch: int | None = None) -> tuple[Spark, ...]:
+    """The other versions that somebody may try."""
+    running = find_running(inspection, batch)
+    return tuple(f.spark for f in _synchronous(inspection) if f.spark not in running)
+
+
+def _synchronous(inspection: Inspection) -> list[Forecast]:
+    return [f for f in inspection.counted if f.progress is Progress.SYNC]
+
+
+def _find_trouble(after: Inspection) -> str | None:
+    """The worst error that the versions that run have to fear after their first batch."""
+    for rated in inspect(after.checkpoint, find_running(after), Asked.SYNC).findings:
+        finding = rated.finding
+        marked = finding.diagnosis in (FIRST_INTO_NOOP, FIRST_START_UNREADABLE)
+        if rated.severity is Severity.ERROR and not marked:
+            return f"{finding.path}: {finding.detail} ({finding.diagnosis.code})"
+    return None
+
+
+def _explain_failure(after: Inspection) -> str:
+    """Why no start would succeed, by the problem of the first that does not."""
+    failing = find_failing(after)
+    forecast = next((f for f in _synchronous(after) if f.spark in failing), None)
+    if forecast is None:
         return "no Spark version is known to start it"
-    if one.lost:
-        return f"batches from {one.lost[0]} on would never be run"
-    if not one.because:
-        return f"the next start would not run as planned ({one.outcome})"
-    finding = one.because[0]
-    said = f' ("{one.error}")' if one.error else ""
-    return f"the next start would fail{said}: {finding.path}: {finding.detail} ({finding.diagnosis.code})"
+    if forecast.lost:
+        return f"batches from {forecast.lost[0]} on would never be run"
+    if not forecast.because:
+        return f"the next start would not run as planned ({forecast.outcome})"
+    finding = forecast.because[0]
+    error = f' ("{forecast.error}")' if forecast.error else ""
+    return f"the next start would fail{error}: {finding.path}: {finding.detail} ({finding.diagnosis.code})"
 
 
-def still_failing(found: Inspection, batch: int | None = None) -> Iterator[str]:
-    """The versions that will not start, where others do, and why."""
-    failing = fails_on(found, batch)
-    starts = [f for f in _starts(found) if f.spark in failing]
+def _warn_of_failing(after: Inspection, batch: int | None = None) -> Iterator[str]:
+    """Name the versions that will not start, where others do, and why."""
+    failing = find_failing(after, batch)
+    starts = [f for f in _synchronous(after) if f.spark in failing]
     for error in dict.fromkeys(f.error for f in starts):
-        said = f': "{error}"' if error else ""
-        yield f"Spark {spell([f.spark for f in starts if f.error == error])} still will not start{said}."
+        words = f': "{error}"' if error else ""
+        yield f"Spark {spell([f.spark for f in starts if f.error == error])} still will not start{words}."
 
 
-def _starts(found: Inspection) -> list[Forecast]:
-    return [f for f in found.counted if f.progress is Progress.SYNC]
+def _name_codes(forecast: Forecast) -> str:
+    return ", ".join(dict.fromkeys(finding.diagnosis.code for finding in forecast.because))
+
+
+MORE_STARTS = Rule(_refuse_without_gain, _warn_of_failing)
+"""More versions start than before, or all, and none has an error to fear after its first batch."""
+NO_LOST_BATCH = Rule(_refuse_lost_batches, _warn_of_failing)
+"""One version starts at least, and none loses a batch."""
+ANY_START = Rule(_refuse_without_start)
+"""One version starts at least in one mode, and loses no batch."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.reader import read_checkpoint
@@ -17,11 +17,14 @@ from ckpt.storage.base import one_line
 from ckpt.versions import Spark
 
 STOP_FIRST = "Stop the query first: ckpt cannot see whether it is running (an idle query writes nothing)."
+END_FIRST = (
+    "End the driver first, not only the query: a start within the same application reads wrong rows silently. ckpt "
+    "cannot see whether it is running."
+)
+"""The first warning of every plan that takes state back."""
 FINISHED_AGAIN = "rows of finished batches would be read again"
 OTHERS_REPEAT = "other sinks would get rows again"
 SINK_DROPS = "a sink that remembers batch ids would drop rows"
-
-
 NEVER_FINISHED = "ckpt was interrupted while it wrote this checkpoint: remove it, and write it again"
 """Why nothing is done with such a checkpoint (``Checkpoint.unfinished``)."""
 
@@ -115,8 +118,17 @@ class ChangePlan(InNotebook):
         return replace(nothing, refused=reason, skips=None, repeats=None)
 
 
+Planned = TypeVar("Planned", bound=ChangePlan)
+
+
 def inspect_changed(
-    storage: Storage, found: Inspection, steps: Iterable[Step], versions: Iterable[Spark] = (), uri: str | None = None
+    storage: Storage,
+    before: Inspection,
+    steps: Iterable[Step],
+    versions: Iterable[Spark] = (),
+    uri: str | None = None,
+    batches: int = 10,
 ) -> Inspection:
-    """What ``ckpt inspect`` would say once steps are done, seen from ``uri`` where it will be opened elsewhere."""
-    return inspect(read_checkpoint(Changed(storage, found.checkpoint.listing, steps, uri)), tuple(versions))
+    """Inspect a checkpoint as some steps leave it, seen from ``uri`` where it will be opened elsewhere."""
+    changed = Changed(storage, before.checkpoint.listing, steps, uri)
+    return inspect(read_checkpoint(changed, batches=batches), tuple(versions))

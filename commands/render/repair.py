@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ckpt.changes.async_gap.plan import RepairPlan, Strategy
+from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
 
 from .change import ChangeReport
 from .document import Document

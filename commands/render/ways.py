@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ckpt.changes.fixes.choices import Cost
+from ckpt.changes.draft import Cost
 from ckpt.changes.fixes.repair import LOST_ID, Way, WaysPlan
 from ckpt.changes.steps import Step
 from ckpt.restart.diagnoses.logs import QUERY_ID

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.async_gap.repair_async import repair_async
+from ckpt.changes.fixes.repair_async import repair_async
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.run import apply_plan
 from ckpt.storage import open_storage

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ckpt.changes.async_gap.plan import Strategy
-from ckpt.changes.async_gap.planner import plan_repair
 from ckpt.changes.fixes.repair import plan_repairs
+from ckpt.changes.fixes.repair_async import Strategy, plan_repair
 from ckpt.changes.offsets.set_offsets import set_offsets
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.prune.plan import plan_prune

@@ -14,9 +14,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.async_gap.plan import Strategy
-from ckpt.changes.async_gap.planner import plan_repair
-from ckpt.changes.async_gap.repair_async import repair_async
+from ckpt.changes.fixes.repair_async import Strategy, plan_repair, repair_async
 from ckpt.storage import open_storage
 from tests.changes.applying import GAP, NOW, apply, facts, refused, undo
 from tests.changes.async_gap.gaps import Gap

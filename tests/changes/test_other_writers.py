@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ckpt.changes.apply import undo
-from ckpt.changes.async_gap.planner import plan_repair
+from ckpt.changes.fixes.repair_async import plan_repair
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.run import apply_plan
 from ckpt.storage import open_storage

@@ -1,4 +1,4 @@
-"""The two strategies for a gap, as drafts: which files they change, and what is read again.
+"""The two fixes of a gap: write the missing offsets (fill), or go back to the newest two consecutive batches (rewind).
 
 L is the latest batch with readable offsets. A synchronous start looks for the offsets of L-1 (Spark class
 ``MicroBatchExecution``, ``populateStartOffsets``): only whether they can be read where L is committed, and for where L
@@ -6,73 +6,121 @@ begins where it is not.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from ckpt.changes.async_gap.plan import Strategy
-from ckpt.changes.plan import NoWay, Replay
+from ckpt.changes.draft import Cost, Draft
+from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
+from ckpt.changes.rewind.warnings import named_sinks
 from ckpt.changes.steps import Step, removals, sidecar, writing
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
-from ckpt.model import OffsetLog
+from ckpt.checkpoint.history import Pattern, pattern
+from ckpt.inspection.inspection import Inspection
+from ckpt.model import Kind, OffsetLog
 from ckpt.restart.forecast import source_ranges
+from ckpt.restart.remedies import pair_below
+from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage
 
-
-@dataclass(frozen=True, slots=True)
-class GapDraft:
-    """One strategy, not yet checked against a forecast."""
-
-    strategy: Strategy
-    steps: tuple[Step, ...]
-    reads_after: int  # the batch at whose end the next start begins to read
-    logged: int  # the newest batch whose offsets can be read, before anything is changed
-    replay: tuple[Replay, ...]
-    why: str
+_SINKS = f"What the sink does with batches that run again: {DROPS_OR_REPEATS}; upserts by key are safe."
 
 
-def fills(checkpoint: Checkpoint, storage: Storage) -> Iterator[GapDraft]:
+def has_gap(checkpoint: Checkpoint) -> bool:
+    """Tell whether a synchronous start looks for offsets that are not there, or not readable."""
+    latest = checkpoint.offsets.latest
+    if not latest or latest not in checkpoint.offsets or checkpoint.kind is not Kind.MICRO_BATCH:
+        return False
+    if checkpoint.offsets.readable(latest) is None:
+        return not pair_below(checkpoint, latest)
+    return checkpoint.offsets.readable(latest - 1) is None
+
+
+def draft_fill(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     """Give the latest batch the predecessor that a synchronous start looks for.
 
     If that has to run, these are the offsets of the newest earlier batch that is committed and readable, so that no
     row can be skipped; if it is committed, of the newest that is readable: then nothing is read from them.
     Raises NoWay, or StorageError where a file cannot be read.
     """
-    offsets, commits = checkpoint.offsets, checkpoint.commits
-    latest = _newest_readable(checkpoint)
+    checkpoint = inspection.checkpoint
+    if not has_gap(checkpoint):
+        return
+    offsets = checkpoint.offsets
+    latest = _find_newest_readable(checkpoint)
     end = offsets.readable(latest)
     assert end is not None
-    committed = latest in commits
+    committed = latest in checkpoint.commits
     above = _reaches_above(checkpoint, latest)
     if checkpoint.stateful and (above or not committed):
         raise NoWay(
             f"the query keeps state, and batch {latest} is not its last committed one: run over other rows than "
             "before, it would count rows twice"
         )
-    origin = _origin(checkpoint, latest, end)
+    origin = _find_origin(checkpoint, latest, end)
     if origin is None and not committed:
         raise NoWay(
             f"batch {latest} is not committed, and no earlier batch is both committed and readable, so its start "
             "is unknown"
         )
-    between = [f"{OFFSETS}/{i}" for i in offsets.ids if _or_minus_one(origin) < i < latest - 1 and not committed]
-    steps = [*removals(storage, checkpoint.listing, between), *_above(checkpoint, storage, latest)]
-    steps += _predecessor(checkpoint, storage, latest, latest if origin is None else origin)
-    replay, why = _after_fill(checkpoint, latest, origin, above=above)
-    yield GapDraft(Strategy.FILL, tuple(steps), latest if committed else _or_minus_one(origin), latest, replay, why)
+    begin = -1 if origin is None else origin
+    between = [f"{OFFSETS}/{i}" for i in offsets.ids if begin < i < latest - 1 and not committed]
+    steps = [*removals(storage, checkpoint.listing, between), *_remove_above(checkpoint, storage, latest)]
+    steps += _write_predecessor(checkpoint, storage, latest, latest if origin is None else origin)
+    replay, why = _explain_fill(checkpoint, latest, origin, above=above)
+    yield _build(checkpoint, why, steps, latest if committed else begin, latest, replay)
 
 
-def _newest_readable(checkpoint: Checkpoint) -> int:
-    found = next((i for i in reversed(checkpoint.offsets.ids) if checkpoint.offsets.readable(i)), None)
-    if found is None:
-        raise NoWay("no offset file can be read")
-    return found
+def draft_rewinds(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
+    """Go back to a pair of consecutive batches, newest pair first.
+
+    Raises NoWay, or StorageError where a file cannot be read.
+    """
+    checkpoint = inspection.checkpoint
+    if checkpoint.stateful:
+        raise NoWay("the query keeps state, and state files of later batches would be loaded later without an error")
+    offsets, logged = checkpoint.offsets, _find_newest_readable(checkpoint)
+    end = None if _reaches_above(checkpoint, logged) else offsets.readable(logged)
+    for batch_id in reversed(offsets.ids):
+        if not offsets.readable(batch_id) or (batch_id and not offsets.readable(batch_id - 1)):
+            continue
+        begin = batch_id if batch_id in checkpoint.commits else batch_id - 1
+        first = batch_id + 1 if begin == batch_id else batch_id
+        steps = list(_remove_above(checkpoint, storage, batch_id))
+        replay = (Replay(first, source_ranges(offsets.readable(begin), end), finished=True),)
+        pair = f"batches {batch_id - 1} and {batch_id} are" if batch_id else "batch 0 is"
+        yield _build(checkpoint, f"{pair} the newest to go back to", steps, begin, logged, replay)
+
+
+def _build(
+    checkpoint: Checkpoint, why: str, steps: list[Step], reads_after: int, logged: int, replay: tuple[Replay, ...]
+) -> Draft:
+    """Build the draft of a fix; ``logged`` is the newest batch whose offsets can be read now."""
+    cost, warnings = Cost.UNFINISHED_AGAIN if replay else Cost.NOTHING, [STOP_FIRST]
+    if not checkpoint.stateful:
+        by_design = pattern(checkpoint) is Pattern.ASYNC_PROGRESS
+        when = "R" if by_design else "If the query ran with asynchronous progress tracking: r"
+        warnings.append(
+            f"{when}ows after the end of batch {logged} may be in the sink already, written by batches that "
+            "asynchronous tracking had not logged. Any start reads and writes them again, under batch ids that were "
+            "used before, and no log says how far they go."
+        )
+    if any(again.finished for again in replay):
+        cost = Cost.FINISHED_AGAIN
+        warnings.append(AboutSinks(_SINKS + named_sinks(checkpoint)))
+    return Draft(why, cost, tuple(steps), len(replay), replay, tuple(warnings), reads_after=reads_after)
+
+
+def _find_newest_readable(checkpoint: Checkpoint) -> int:
+    for batch_id in reversed(checkpoint.offsets.ids):
+        if checkpoint.offsets.readable(batch_id):
+            return batch_id
+    raise NoWay("no offset file can be read")
 
 
 def _reaches_above(checkpoint: Checkpoint, latest: int) -> bool:
-    """Whether batches were planned or committed after one, so that their progress is unknown."""
+    """Tell whether batches were planned or committed after one, so that their progress is unknown."""
     return any(ids and ids[-1] > latest for ids in (checkpoint.offsets.ids, checkpoint.commits.ids))
 
 
-def _origin(checkpoint: Checkpoint, latest: int, end: OffsetLog) -> int | None:
+def _find_origin(checkpoint: Checkpoint, latest: int, end: OffsetLog) -> int | None:
     """The newest earlier batch that is committed and readable, and has the same sources.
 
     Where the latest is committed, all earlier ones are done, whether their commit was logged or not.
@@ -85,11 +133,7 @@ def _origin(checkpoint: Checkpoint, latest: int, end: OffsetLog) -> int | None:
     return None
 
 
-def _or_minus_one(batch_id: int | None) -> int:
-    return -1 if batch_id is None else batch_id
-
-
-def _predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: int) -> Iterator[Step]:
+def _write_predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: int) -> Iterator[Step]:
     """Write ``offsets/<latest - 1>``, unless it is there."""
     if not latest or checkpoint.offsets.readable(latest - 1):
         return
@@ -100,10 +144,10 @@ def _predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: 
     yield from writing(storage, listing, path, storage.read(source), source)
 
 
-def _after_fill(
+def _explain_fill(
     checkpoint: Checkpoint, latest: int, origin: int | None, *, above: bool
 ) -> tuple[tuple[Replay, ...], str]:
-    """What is read again, and why that is the least there can be."""
+    """List what is read again, and say why that is the least there can be."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     replay = []
     if latest in commits:
@@ -126,27 +170,7 @@ def _after_fill(
     return tuple(replay), why
 
 
-def rewinds(checkpoint: Checkpoint, storage: Storage) -> Iterator[GapDraft]:
-    """Go back to a pair of consecutive batches, newest pair first.
-
-    Raises NoWay, or StorageError where a file cannot be read.
-    """
-    if checkpoint.stateful:
-        raise NoWay("the query keeps state, and state files of later batches would be loaded later without an error")
-    offsets, logged = checkpoint.offsets, _newest_readable(checkpoint)
-    end = None if _reaches_above(checkpoint, logged) else offsets.readable(logged)
-    for batch_id in reversed(offsets.ids):
-        if not offsets.readable(batch_id) or (batch_id and not offsets.readable(batch_id - 1)):
-            continue
-        begin = batch_id if batch_id in checkpoint.commits else batch_id - 1
-        first = batch_id + 1 if begin == batch_id else batch_id
-        steps = tuple(_above(checkpoint, storage, batch_id))
-        replay = (Replay(first, source_ranges(offsets.readable(begin), end), finished=True),)
-        pair = f"batches {batch_id - 1} and {batch_id} are" if batch_id else "batch 0 is"
-        yield GapDraft(Strategy.REWIND, steps, begin, logged, replay, f"{pair} the newest to go back to")
-
-
-def _above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> Iterator[Step]:
+def _remove_above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> Iterator[Step]:
     """Remove everything of the logs that is in the way above a batch: newest first, the commit before the offsets.
 
     That includes checksum files without a file, which would stop Spark when it comes to write that file. What no start
@@ -154,14 +178,14 @@ def _above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> Iterator[
     batches planned after the last commit, which would be skipped, and commits without offsets.
     """
     listing, offsets, commits = checkpoint.listing, checkpoint.offsets, checkpoint.commits
-    found: set[tuple[int, str]] = set()
+    in_the_way: set[tuple[int, str]] = set()
     for log in (offsets, commits):
         hidden = {name[1:-4] for name in listing.in_folder(log.folder) if name[0] == "." and name.endswith(".crc")}
         ids = {*log.ids, *(int(name) for name in hidden if name.isascii() and name.isdigit())}
-        found |= {(i, log.folder) for i in ids if i > batch_id}
+        in_the_way |= {(i, log.folder) for i in ids if i > batch_id}
     if batch_id not in commits and listing.info(sidecar(f"{COMMITS}/{batch_id}")):
-        found.add((batch_id, COMMITS))
+        in_the_way.add((batch_id, COMMITS))
     aside = [(i, OFFSETS) for i in offsets.ids[:-1] if i > max((batch_id, *commits.ids[-1:]))]
     aside += [(i, COMMITS) for i in commits.ids if i > batch_id and i not in offsets]
-    newest_first = sorted(found.difference(aside), key=lambda one: (-one[0], one[1] != COMMITS))
+    newest_first = sorted(in_the_way.difference(aside), key=lambda file: (-file[0], file[1] != COMMITS))
     return removals(storage, listing, [f"{folder}/{above}" for above, folder in (*aside, *newest_first)])

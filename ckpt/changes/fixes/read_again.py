@@ -6,43 +6,53 @@ back (measured on 3.5.9 to 4.3.0 with a file sink, on 4.2.0 with Delta).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from ckpt.changes.steps import Step, writing
-from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.changes.draft import Cost, Draft
+from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
+from ckpt.changes.rewind.warnings import has_batch
+from ckpt.changes.steps import writing
+from ckpt.checkpoint.checkpoint import OFFSETS
+from ckpt.inspection.inspection import Inspection
 from ckpt.model import Unreadable
+from ckpt.restart.forecast import source_ranges
 from ckpt.storage import Storage
+from ckpt.texts import span
 
 _MOST = 1_000  # batches that are emptied, a file each
 
 
-@dataclass(frozen=True, slots=True)
-class ReadAgain:
-    """Which batches become empty."""
-
-    origin: int  # the newest finished batch whose offsets can be read: where the query resumes
-    batches: range  # that get its offsets
-
-    @property
-    def new(self) -> int:
-        """The batch that reads their rows."""
-        return self.batches.stop
-
-
-def read_again(checkpoint: Checkpoint) -> ReadAgain | None:
-    """How; None for a query that keeps state, and where none of the newest finished batches can be read."""
+def draft_read_again(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
+    """Empty the batches after the newest finished one whose offsets can be read. Raises NoWay, StorageError."""
+    checkpoint = inspection.checkpoint
+    if checkpoint.stateful:
+        return
     offsets, commits = checkpoint.offsets, checkpoint.commits
     top = max((*offsets.ids[-1:], *commits.ids[-1:]), default=-1)
-    if checkpoint.stateful or not commits.ids:
-        return None
-    finished = (i for i in reversed(offsets.ids) if i <= commits.ids[-1] and i < top)
+    finished = (i for i in reversed(offsets.ids) if commits.ids and i <= commits.ids[-1] and i < top)
     origin = next((i for i in finished if not isinstance(offsets.entries.get(i), Unreadable)), None)
-    return None if origin is None or top - origin > _MOST else ReadAgain(origin, range(origin + 1, top + 1))
-
-
-def steps(way: ReadAgain, checkpoint: Checkpoint, storage: Storage) -> Iterator[Step]:
-    """What is written, oldest first. Raises StorageError."""
-    source = f"{OFFSETS}/{way.origin}"
+    if origin is None or top - origin > _MOST:
+        raise NoWay("none of the newest finished batches has offsets that can be read")
+    source = f"{OFFSETS}/{origin}"
     data = storage.read(source)
-    for batch in way.batches:
-        yield from writing(storage, checkpoint.listing, f"{OFFSETS}/{batch}", data, source)
+    first, new = origin + 1, top + 1  # the batches that become empty, and the one that reads their rows
+    steps = [
+        step
+        for batch in range(first, new)
+        for step in writing(storage, checkpoint.listing, f"{OFFSETS}/{batch}", data, source)
+    ]
+    is_finished = top > first or first in commits  # a batch is planned when the one before is finished
+    emptied = span("batch", first, top)
+    ranges = source_ranges(offsets.readable(origin), offsets.readable(top))
+    yield Draft(
+        f"{emptied} {'becomes' if first == top else 'become'} empty, and the rows after batch {origin} are read again "
+        f"in batch {new}",
+        Cost.FINISHED_AGAIN if is_finished else Cost.UNFINISHED_AGAIN,
+        tuple(steps),
+        new - first,
+        (Replay(new, ranges, finished=is_finished),),
+        (
+            STOP_FIRST,
+            f"No sink loses a row. Rows of {emptied} that are in the sink already are written again, by any sink. It "
+            f"has batch {top}: {has_batch(checkpoint, top)}.",
+        ),
+    )

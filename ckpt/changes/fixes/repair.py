@@ -1,7 +1,7 @@
 """``ckpt repair``: every fix that needs no copy of the checkpoint, what each costs, and the plan of one of them.
 
-First goes what costs nothing (``tidy``). If the query then starts, that is the plan. Otherwise each way is
-planned on the tidied checkpoint, checked against the forecast of ``ckpt inspect``, and the cheapest is recommended.
+First comes what costs nothing (``tidy``). If the query then starts, that is the plan. Otherwise each fix is planned on
+the tidied checkpoint, checked against the forecast of ``ckpt inspect``, and the cheapest is recommended.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,14 +9,15 @@ from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Unpack
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.check_fix import fails_on, runs_on, still_failing, trouble_left, why_not
-from ckpt.changes.fixes.choices import DRAFTERS, Cost, FixDraft, WayName, tidying
-from ckpt.changes.fixes.tidy import Tidied, tidy
-from ckpt.changes.plan import FINISHED_AGAIN, NEVER_FINISHED, SINK_DROPS, ChangePlan, First, NoWay, inspect_changed
+from ckpt.changes.check_fix import MORE_STARTS, Rule, find_failing, find_running
+from ckpt.changes.draft import Cost, Draft, plan_first
+from ckpt.changes.fixes.registry import FIXES, WayName
+from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
+from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay
 from ckpt.changes.run import How, perform
 from ckpt.changes.sink import add_mark, for_sink
 from ckpt.changes.steps import Changed
-from ckpt.checkpoint.checkpoint import METADATA, Checkpoint
+from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import UsageError, argument
 from ckpt.inspection.inspection import Inspection, inspect
@@ -34,7 +35,7 @@ LOST_ID = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One fix: its plan, or why there is none."""
+    """One fix: its plan, or the reason why there is none."""
 
     name: WayName
     does: str = ""  # one line
@@ -46,7 +47,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaysPlan(ChangePlan):
-    """The way that was chosen, and all that there are."""
+    """The plan of the fix that was chosen, and all fixes."""
 
     command: ClassVar[str] = "repair"
 
@@ -104,106 +105,94 @@ def plan_repairs(
     remove_leftovers: bool = False,
     sink: SinkLog | None = None,
 ) -> WaysPlan:
-    """The fixes of what is wrong with a checkpoint; nothing is written.
+    """Plan the fixes of a checkpoint; nothing is written.
 
     Raises:
         UsageError: The query id is no UUID, or there is one already; there is no way of that name.
         NotACheckpoint, NotFound, StorageError: It cannot be read.
 
     """
-    found = inspect(read_checkpoint(storage, batches=0), versions)
-    if found.checkpoint.unfinished:
-        return WaysPlan(inspection=found, needed=True, refused=NEVER_FINISHED)
-    tidied = tidy(found.checkpoint, storage, query_id, temporary=remove_leftovers)
-    if query_id is None and _lacks_id(found.checkpoint):
-        tidying_alone = _refused(WayName.TIDY, found, LOST_ID)
+    inspection = inspect(read_checkpoint(storage, batches=0), versions)
+    checkpoint = inspection.checkpoint
+    if checkpoint.unfinished:
+        return WaysPlan(inspection=inspection, needed=True, refused=NEVER_FINISHED)
+    tidied = tidy(checkpoint, storage, query_id, temporary=remove_leftovers)
+    has_id = isinstance(checkpoint.metadata, QueryMetadata) or checkpoint.offsets.latest is None
+    if query_id is None and not has_id:
         only = sink.only_query if sink is not None else None
-        found_id = only.app_id if only else None
-        return WaysPlan(inspection=found, needed=True, refused=LOST_ID, ways=(tidying_alone,), found_id=found_id)
-    ways = tuple(_ways(storage, found, tidied, versions)) if tidied or fails_on(found) else ()
-    ways = tuple(replace(way, plan=add_mark(way.plan, storage)) for way in (_in_sink(one, sink) for one in ways))
+        return WaysPlan(
+            inspection=inspection,
+            needed=True,
+            refused=LOST_ID,
+            ways=(_refuse(WayName.TIDY, inspection, LOST_ID),),
+            found_id=only.app_id if only else None,
+        )
+    ways: tuple[Way, ...] = ()
+    if tidied or find_failing(inspection):
+        ways = tuple(_adapt_to_sink(way, sink, storage) for way in _plan_ways(storage, inspection, tidied, versions))
     possible = [way for way in ways if way.cost is not None]
-    if not possible and runs_on(found):
-        return WaysPlan(inspection=found, needed=False, why=_nothing(found))
+    if not possible and (not ways or find_running(inspection)):
+        return WaysPlan(inspection=inspection, needed=False, why=_explain_nothing(inspection))
     preferred = min(possible, key=lambda way: (way.cost, way.batches)).name if possible else None
     ways = tuple(replace(way, recommended=way.name is preferred) for way in ways)
-    plan = WaysPlan(inspection=found, needed=bool(ways), ways=ways)
-    if not ways:
-        return replace(plan, why=_nothing(found))
     chosen = next((way for way in ways if way.name is (choose or preferred)), None)
     if chosen is None and choose is not None:
         raise UsageError(f"{argument('choose', choose)}: there is {', '.join(way.name for way in ways)}")
     if chosen is None:
-        return replace(plan, refused="; ".join(dict.fromkeys(str(way.plan.refused) for way in ways)))
-    as_chosen = {one.name: getattr(chosen.plan, one.name) for one in fields(ChangePlan)}
+        refusals = "; ".join(dict.fromkeys(str(way.plan.refused) for way in ways))
+        return WaysPlan(inspection=inspection, needed=True, ways=ways, refused=refusals)
+    as_chosen = {field.name: getattr(chosen.plan, field.name) for field in fields(ChangePlan)}
     return WaysPlan(**as_chosen, ways=ways, chosen=chosen)
 
 
-def _in_sink(way: Way, sink: SinkLog | None) -> Way:
-    """A way with what it costs in a sink that is known."""
-    if sink is None or way.cost is None:
-        return way
-    plan = for_sink(way.plan, sink)
-    certain = plan.sink is not None and plan.sink.certain
-    cost = Cost.MAY_LOSE if plan.skips else Cost.FINISHED_AGAIN if certain and way.cost is Cost.MAY_LOSE else way.cost
-    return replace(way, plan=plan, cost=cost)
+def _adapt_to_sink(way: Way, sink: SinkLog | None, storage: Storage) -> Way:
+    """Give a way its cost in a sink that is known, and the mark of a start into ``noop`` if it needs one."""
+    if sink is not None and way.cost is not None:
+        plan = for_sink(way.plan, sink)
+        certain = plan.sink is not None and plan.sink.certain
+        lowered = Cost.FINISHED_AGAIN if certain and way.cost is Cost.MAY_LOSE else way.cost
+        way = replace(way, plan=plan, cost=Cost.MAY_LOSE if plan.skips else lowered)
+    return replace(way, plan=add_mark(way.plan, storage))
 
 
-def _lacks_id(checkpoint: Checkpoint) -> bool:
-    """Whether somebody has to name the query's id before anything else."""
-    return not isinstance(checkpoint.metadata, QueryMetadata) and checkpoint.offsets.latest is not None
+def _plan_ways(
+    storage: Storage, inspection: Inspection, tidied: tuple[Tidied, ...], versions: Sequence[Spark]
+) -> Iterator[Way]:
+    """Plan to tidy up if that alone will do, or else every other fix after it."""
 
-
-def _ways(storage: Storage, found: Inspection, tidied: tuple[Tidied, ...], versions: Sequence[Spark]) -> Iterator[Way]:
-    """Tidying alone if that will do, or else every other way after it."""
-    first = tidying(found.checkpoint, tidied)
-    if first is not None:
-        way = _checked(storage, found, first, versions)
-        if way.cost is not None:
-            yield way
-            return
-    done = first.steps if first else ()
-    changed = Changed(storage, found.checkpoint.listing, done)
-    left = inspect(read_checkpoint(changed, batches=0), versions)
-    for name, drafter in DRAFTERS.items():
+    def plan_way(name: WayName, drafts: Iterator[Draft], rule: Rule) -> Way | None:
         try:
-            draft = drafter(changed, left, versions)
-        except NoWay as reason:
-            yield _refused(name, found, str(reason))
-            continue
-        if draft is not None:
-            cost = max(draft.cost, first.cost) if first else draft.cost
-            yield _checked(storage, found, replace(draft, steps=(*done, *draft.steps), cost=cost), versions)
+            planned = plan_first(drafts, ChangePlan(inspection=inspection, needed=True), storage, rule, versions)
+        except NoWay as error:
+            return _refuse(name, inspection, str(error))
+        if planned is None:
+            return None
+        draft, plan = planned
+        return Way(name=name, does=draft.does, cost=draft.cost, batches=draft.batches, plan=plan)
+
+    first = draft_tidying(inspection.checkpoint, tidied)
+    way = plan_way(WayName.TIDY, iter([first] if first else []), MORE_STARTS)
+    if way is not None and way.cost is not None:
+        yield way
+        return
+    steps, cost = (first.steps, first.cost) if first else ((), Cost.NOTHING)
+    changed = Changed(storage, inspection.checkpoint.listing, steps)
+    left = inspect(read_checkpoint(changed, batches=0), versions)
+    for fix in FIXES:
+        drafts = (
+            replace(draft, steps=(*steps, *draft.steps), cost=max(draft.cost, cost))
+            for draft in fix.draft(changed, left)
+        )
+        way = plan_way(fix.name, drafts, fix.rule)
+        if way is not None:
+            yield way
 
 
-def _checked(storage: Storage, found: Inspection, draft: FixDraft, versions: Sequence[Spark]) -> Way:
-    """A way with the forecast of what it leads to; refused unless more starts run than now, and lose no batch."""
-    after = inspect_changed(storage, found, draft.steps, versions)
-    problem = why_not(after)
-    if not fails_on(after) or len(runs_on(after)) > len(runs_on(found)):
-        problem = trouble_left(after) or ""
-    if problem:
-        return _refused(draft.name, found, problem)
-    plan = ChangePlan(
-        inspection=found,
-        needed=True,
-        why=draft.does,
-        steps=draft.steps,
-        inspection_after=after,
-        replay=draft.replay,
-        warnings=tuple(dict.fromkeys((*draft.warnings, *still_failing(after)))),
-        skips=SINK_DROPS if draft.cost is Cost.MAY_LOSE else None,
-        repeats=FINISHED_AGAIN if draft.cost >= Cost.FINISHED_AGAIN else None,
-        first=First.SINK if draft.cost is Cost.MAY_LOSE else draft.first,
-    )
-    return Way(name=draft.name, does=draft.does, cost=draft.cost, batches=draft.batches, plan=plan)
+def _refuse(name: WayName, inspection: Inspection, reason: str) -> Way:
+    return Way(name=name, plan=ChangePlan(inspection=inspection, needed=True, refused=reason))
 
 
-def _refused(name: WayName, found: Inspection, reason: str) -> Way:
-    return Way(name=name, plan=ChangePlan(inspection=found, needed=True, refused=reason))
-
-
-def _nothing(found: Inspection) -> str:
-    if found.sound:
+def _explain_nothing(inspection: Inspection) -> str:
+    if inspection.sound:
         return "a start finds everything that it needs"
-    return f"no file can be changed so that more starts run than now; ckpt found {found.trouble_names}"
+    return f"no file can be changed so that more starts run than now; ckpt found {inspection.trouble_names}"

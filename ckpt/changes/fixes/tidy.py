@@ -1,19 +1,23 @@
-"""What blocks a start and can go, or be written again, without a batch that runs again.
+"""Remove, or write again, what blocks a start, without a batch that runs again.
 
 Measured: Spark writes a state schema that is not there byte for byte again, misses no checksum file, and takes any
 ``metadata`` that holds a UUID.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from ckpt.changes.draft import Cost, Draft
+from ckpt.changes.plan import END_FIRST, First, Replay
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, removals, sidecar, unread_removals, writing
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, Checkpoint
 from ckpt.errors import UsageError, argument
 from ckpt.formats.metadata import build_metadata
 from ckpt.model import DamageKind, QueryMetadata, Unreadable
+from ckpt.restart.forecast import source_ranges
+from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage
 
 _SCHEMA = "/_metadata/schema"  # of every operator but transformWithState, and joins from state format 3 on
@@ -30,10 +34,10 @@ class Tidied:
 
 
 def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temporary: bool) -> tuple[Tidied, ...]:
-    """What is to be done, by kind.
+    """Find what blocks a start and costs nothing to remove or write, by kind.
 
     Args:
-        checkpoint: What was read.
+        checkpoint: The checkpoint as it is.
         storage: Where it is.
         query_id: Goes into a lost ``metadata``.
         temporary: Remove the temporary files of interrupted writes too.
@@ -43,23 +47,59 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
         StorageError: A file cannot be read.
 
     """
-    listing = checkpoint.listing
-    sidecars = [Step(path, storage.read(path), None) for path in (*_stale(checkpoint), *_orphans(checkpoint))]
+    listing, state, logs = checkpoint.listing, checkpoint.state, (checkpoint.offsets, checkpoint.commits)
+    odd_names = (f"{log.folder}/{odd.name}" for log in logs for odd in log.names.odd)
+    schemas = (
+        damage.path
+        for damage in (state.damages if state else ())
+        if damage.kind is DamageKind.BAD_SCHEMA and damage.path.endswith(_SCHEMA)
+    )
+    sidecars = (*_find_stale(checkpoint), *_find_orphans(checkpoint))
+    newer = state_above(listing, state.newer.first_version - 1) if state and state.newer else ()
+    leftovers = (
+        f"{folder}/{name}" if folder else name
+        for folder, names in listing.folders.items()
+        for name in names
+        if temporary and name.endswith(_TEMPORARY)
+    )
     every = (
-        Tidied("write metadata", tuple(_metadata(checkpoint, storage, query_id))),
-        Tidied("remove names that Spark takes for batches", tuple(removals(storage, listing, _odd_names(checkpoint)))),
+        Tidied("write metadata", tuple(_write_metadata(checkpoint, storage, query_id))),
+        Tidied("remove names that Spark takes for batches", tuple(removals(storage, listing, odd_names))),
         Tidied(
             "remove state schemas that cannot be read, which Spark writes again",
-            tuple(removals(storage, listing, _schemas(checkpoint))),
+            tuple(removals(storage, listing, schemas)),
         ),
-        Tidied("remove checksum files that fit no file", tuple(sidecars)),
-        Tidied("remove state of later batches", tuple(_newer_state(checkpoint)), of_later_batches=True),
-        Tidied("remove temporary files", tuple(_leftovers(checkpoint)) if temporary else ()),
+        Tidied("remove checksum files that fit no file", tuple(Step(i, storage.read(i), None) for i in sidecars)),
+        Tidied("remove state of later batches", tuple(unread_removals(listing, newer)), of_later_batches=True),
+        Tidied("remove temporary files", tuple(unread_removals(listing, leftovers))),
     )
-    return tuple(one for one in every if one.steps)
+    return tuple(tidied for tidied in every if tidied.steps)
 
 
-def _metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | None) -> Iterator[Step]:
+def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | None:
+    """Draft the steps that cost no batch; None if there is nothing to tidy up."""
+    if not tidied:
+        return None
+    steps = tuple(step for files in tidied for step in files.steps)
+    counts = (len(files.steps) for files in tidied)
+    does = "; ".join(
+        f"{files.what} ({count} {'file' if count == 1 else 'files'})"
+        for files, count in zip(tidied, counts, strict=True)
+    )
+    if not any(files.of_later_batches for files in tidied):
+        return Draft(does, Cost.NOTHING, steps)
+    latest = checkpoint.offsets.latest
+    assert latest is not None  # or nothing would be later
+    ran = AboutSinks(f"Batches after {latest} ran, and their ids are used again: {DROPS_OR_REPEATS}.")
+    copied = (
+        f"If a copy of the checkpoint has the offsets and commits of batches after {latest}, put these back instead: "
+        "then no row is read again."
+    )
+    replay = Replay(latest + 1, source_ranges(checkpoint.offsets.readable(latest), None), finished=True)
+    return Draft(does, Cost.MAY_LOSE, steps, 1, (replay,), (END_FIRST, ran, copied), First.SINK)
+
+
+def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | None) -> Iterator[Step]:
     if query_id is None:
         return
     try:
@@ -71,40 +111,17 @@ def _metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | None) ->
     yield from writing(storage, checkpoint.listing, METADATA, build_metadata(text))
 
 
-def _odd_names(checkpoint: Checkpoint) -> Iterator[str]:
-    for log in (checkpoint.offsets, checkpoint.commits):
-        yield from (f"{log.folder}/{odd.name}" for odd in log.names.odd)
-
-
-def _schemas(checkpoint: Checkpoint) -> Iterator[str]:
-    for damage in checkpoint.state.damages if checkpoint.state else ():
-        if damage.kind is DamageKind.BAD_SCHEMA and damage.path.endswith(_SCHEMA):
-            yield damage.path
-
-
-def _stale(checkpoint: Checkpoint) -> Iterator[str]:
-    """Checksums of other content; those of a newest commit that cannot be read may tell what it was."""
+def _find_stale(checkpoint: Checkpoint) -> Iterator[str]:
+    """Find checksums of other content; those of a newest commit that cannot be read may tell what it was."""
     commits = checkpoint.commits
     lost = isinstance(commits.entries.get(commits.latest or 0), Unreadable)
     kept = sidecar(f"{COMMITS}/{commits.latest}") if lost else None
     return (path for path in checkpoint.stale_sidecars if path != kept)
 
 
-def _orphans(checkpoint: Checkpoint) -> Iterator[str]:
+def _find_orphans(checkpoint: Checkpoint) -> Iterator[str]:
     for log in (checkpoint.offsets, checkpoint.commits):
         names = checkpoint.listing.in_folder(log.folder)
         for name in names:
             if name[0] == "." and name.endswith(".crc") and name[1:-4] not in names:
                 yield f"{log.folder}/{name}"
-
-
-def _newer_state(checkpoint: Checkpoint) -> Iterator[Step]:
-    newer = checkpoint.state.newer if checkpoint.state else None
-    if newer is not None:
-        yield from unread_removals(checkpoint.listing, state_above(checkpoint.listing, newer.first_version - 1))
-
-
-def _leftovers(checkpoint: Checkpoint) -> Iterator[Step]:
-    for folder, names in checkpoint.listing.folders.items():
-        paths = (f"{folder}/{name}" if folder else name for name in names if name.endswith(_TEMPORARY))
-        yield from unread_removals(checkpoint.listing, paths)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
-from ckpt.changes.check_fix import END_FIRST
+from ckpt.changes.check_fix import ANY_START, check_fix, find_starts
 from ckpt.changes.offsets.ends import Moved, Place, moved, rule_of
 from ckpt.changes.offsets.requested import RequestedEnd
-from ckpt.changes.plan import FINISHED_AGAIN, STOP_FIRST, ChangePlan, NoWay, Replay, inspect_changed
+from ckpt.changes.plan import END_FIRST, FINISHED_AGAIN, STOP_FIRST, ChangePlan, NoWay, Replay
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import Step, unread_removals, writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
@@ -22,10 +22,10 @@ from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView, in_order, source_views
 from ckpt.errors import UsageError
 from ckpt.formats.offsets import format_offset_log
-from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.inspection.inspection import inspect
 from ckpt.inspection.verdict import verdict
 from ckpt.model import Kind, OffsetLog, Unreadable
-from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
+from ckpt.restart.forecast import Forecast, SourceRange, source_ranges
 from ckpt.restart.sinks import DROPS, AboutSinks
 from ckpt.storage import Storage
 from ckpt.versions import Spark
@@ -93,18 +93,15 @@ def plan_offsets(
     plan = kind(inspection=found, needed=bool(changes), batch=latest, committed=committed)
     if not changes:
         return replace(plan, why=f"batch {latest} ends there already")
-    steps = tuple(_steps(found.checkpoint, storage, changes))
-    after = inspect_changed(storage, found, steps, versions)
-    starts = _starts(found, after)
-    if not any(f.outcome.runs and not f.lost for f in starts):
-        return replace(plan, refused=_in_vain(starts))
+    plan = replace(plan, steps=tuple(_steps(found.checkpoint, storage, changes)))
+    plan = check_fix(plan, storage, ANY_START, versions)
+    if plan.inspection_after is None:
+        return plan
     plan = replace(
         plan,
-        steps=steps,
-        inspection_after=after,
         moved=changes,
         replay=tuple(_read_again(found.checkpoint, changes)),
-        starts=starts,
+        starts=find_starts(found, plan.inspection_after),
         skips=_SKIPS[committed] if any(one.ahead for one in changes) else None,
         repeats=_REPEATS[committed] if any(one.back for one in changes) else None,
     )
@@ -200,18 +197,6 @@ def _read_again(checkpoint: Checkpoint, changes: Sequence[Moved]) -> Iterator[Re
     log, before = checkpoint.offsets.readable(place.batch), checkpoint.offsets.readable(place.batch - 1)
     assert log is not None
     yield Replay(place.batch, source_ranges(before, _with_ends(log, changes)), finished=False)
-
-
-def _starts(found: Inspection, after: Inspection) -> tuple[Forecast, ...]:
-    tried = {(f.spark, f.progress) for f in found.counted}
-    return tuple(f for f in after.forecasts if (f.spark, f.progress) in tried and f.outcome is not Outcome.REFUSED)
-
-
-def _in_vain(starts: Sequence[Forecast]) -> str:
-    one = next((f for f in starts if f.error), None) or next(iter(starts), None)
-    said = f' with "{one.error}"' if one and one.error else ""
-    codes = ", ".join(dict.fromkeys(finding.diagnosis.code for finding in one.because)) if one else ""
-    return f"the next start would fail{said}{f' ({codes})' if codes else ''}: see ckpt inspect, and fix that first"
 
 
 def _warnings(plan: OffsetsPlan) -> Iterator[str]:

@@ -1,13 +1,14 @@
 """What ``ckpt prune`` removes, as a value: checked against what could be restarted and rewound before."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ckpt.changes.check_fix import Rule, check_fix
 from ckpt.changes.plan import STOP_FIRST, ChangePlan
 from ckpt.changes.prune.unneeded import Pruned, unneeded_files
 from ckpt.changes.rewind.targets import Replayed, possible
-from ckpt.changes.steps import Changed, Step, unread_removals
+from ckpt.changes.steps import unread_removals
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.context import oldest_needed
@@ -62,24 +63,18 @@ def plan_prune(
     if reason is not None:
         return replace(plan, needed=True, refused=reason)
     pruned = () if oldest is None else run(unneeded_files(checkpoint, oldest), storage.read_many)
-    steps = tuple(_steps(checkpoint, pruned))
+    steps = tuple(unread_removals(checkpoint.listing, dict.fromkeys(path for files in pruned for path in files.paths)))
     if not steps:
-        return replace(plan, why=_why_not(checkpoint, oldest))
-    after = inspect(read_checkpoint(Changed(storage, checkpoint.listing, steps), batches=0))
-    changed = _difference(found, after)
-    if changed is not None:
-        return replace(plan, needed=True, refused=f"without these files {changed}, so ckpt leaves them")
+        return replace(plan, why=_explain_nothing(checkpoint, oldest))
+    plan = check_fix(replace(plan, needed=True, steps=steps), storage, _SAME_STARTS, batches=0)
+    if plan.refused is not None:
+        return plan
     damaged = verify() if checkpoint.state else None
     if damaged is not None:
-        return replace(plan, needed=True, refused=damaged)
+        return plan.refusing(damaged)
+    why = f"the logs go back to batch {(oldest or 1) - 1}, and no start needs state before that"
     return replace(
-        plan,
-        needed=True,
-        why=_why(plan),
-        steps=steps,
-        inspection_after=after,
-        pruned=pruned,
-        warnings=(STOP_FIRST, _BACKUP),
+        plan, why=why if checkpoint.state else "no start reads them", pruned=pruned, warnings=(STOP_FIRST, _BACKUP)
     )
 
 
@@ -117,30 +112,25 @@ def _conf(checkpoint: Checkpoint) -> dict[str, str]:
     return dict(entry.metadata.conf) if entry and entry.metadata else {}
 
 
-def _steps(checkpoint: Checkpoint, pruned: Iterable[Pruned]) -> Iterable[Step]:
-    return unread_removals(checkpoint.listing, dict.fromkeys(path for one in pruned for path in one.paths))
-
-
-def _why(plan: PrunePlan) -> str:
-    if plan.inspection.checkpoint.state is None:
-        return "no start reads them"
-    return f"the logs go back to batch {(plan.oldest_version or 1) - 1}, and no start needs state before that"
-
-
-def _why_not(checkpoint: Checkpoint, oldest: int | None) -> str:
+def _explain_nothing(checkpoint: Checkpoint, oldest: int | None) -> str:
     if oldest is None:
         return "the logs do not show which state a start needs"
     return "every file may be needed" if checkpoint.state else "there is no state, and no temporary file"
 
 
-def _difference(before: Inspection, after: Inspection) -> str | None:
-    """What would be another than before; None if nothing is."""
-    if [_essence(one) for one in before.forecasts] != [_essence(one) for one in after.forecasts]:
-        return "the next start would do something else"
-    if any(possible(before.checkpoint, way) != possible(after.checkpoint, way) for way in Replayed):
-        return "the query could not be taken back to some batches"
-    return None
+def _refuse_difference(before: Inspection, after: Inspection) -> str | None:
+    """Name what a start or a rewind would do otherwise than before; None if nothing."""
+    changed = None
+    if [_summarize(f) for f in before.forecasts] != [_summarize(f) for f in after.forecasts]:
+        changed = "the next start would do something else"
+    elif any(possible(before.checkpoint, way) != possible(after.checkpoint, way) for way in Replayed):
+        changed = "the query could not be taken back to some batches"
+    return changed and f"without these files {changed}, so ckpt leaves them"
 
 
-def _essence(one: Forecast) -> tuple[object, ...]:
-    return one.spark, one.progress, one.outcome, one.batch_id, one.reexecutes, one.error, one.never_run
+def _summarize(start: Forecast) -> tuple[object, ...]:
+    return start.spark, start.progress, start.outcome, start.batch_id, start.reexecutes, start.error, start.never_run
+
+
+_SAME_STARTS = Rule(_refuse_difference)
+"""Every start, and every rewind, does what it did before."""

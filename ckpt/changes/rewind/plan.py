@@ -6,7 +6,7 @@ from functools import partial
 from typing import ClassVar, Unpack
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.check_fix import check_fix
+from ckpt.changes.check_fix import check_fix, runs_first
 from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, Replay
 from ckpt.changes.rewind.files_after import beyond
 from ckpt.changes.rewind.targets import Replayed, keeps_planned, lacking, possible
@@ -114,7 +114,7 @@ def plan_rewind(
         repeats=OTHERS_REPEAT if again.repeats else None,
         first=again.first,
     )
-    plan = check_fix(plan, storage, to_batch + 1)
+    plan = check_fix(plan, storage, runs_first(to_batch + 1))
     return plan if plan.refused is None else replace(plan, refused=f"{plan.refused}; {_names_only(batches)}")
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckpt.changes.check_fix import END_FIRST
-from ckpt.changes.plan import STOP_FIRST, First
+from ckpt.changes.plan import END_FIRST, STOP_FIRST, First
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.kafka import is_kafka

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Unpack
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.check_fix import END_FIRST, check_fix
-from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay
+from ckpt.changes.check_fix import check_fix, runs_first
+from ckpt.changes.plan import END_FIRST, STOP_FIRST, ChangePlan, NoWay
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.run import How, perform
 from ckpt.changes.skip.empty_version import NewVersion, empty_version
@@ -107,7 +107,7 @@ def plan_skip(storage: Storage) -> SkipPlan:
         skipped=(Skipped(latest, tuple(_sources(storage, checkpoint, latest))),),
         warnings=tuple(_warnings(checkpoint, latest)),
     )
-    return check_fix(plan, storage, latest + 1)
+    return check_fix(plan, storage, runs_first(latest + 1))
 
 
 def _refusal(checkpoint: Checkpoint, latest: int) -> str | None:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from ckpt.changes.async_gap.plan import RepairPlan, Strategy
-from ckpt.changes.async_gap.planner import plan_repair
+from ckpt.changes.fixes.repair_async import RepairPlan, Strategy, plan_repair
 from ckpt.changes.steps import Changed, FileAction, Step
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect

@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.async_gap.plan import RepairPlan, Strategy
-from ckpt.changes.async_gap.planner import plan_repair
-from ckpt.changes.async_gap.repair_async import repair_async
+from ckpt.changes.fixes.repair_async import RepairPlan, Strategy, plan_repair, repair_async
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.storage import open_storage
 from ckpt.versions import Progress

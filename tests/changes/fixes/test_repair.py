@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.fixes.choices import Cost, WayName
-from ckpt.changes.fixes.commit_again import commit_again
+from ckpt.changes.draft import Cost
+from ckpt.changes.fixes.registry import WayName
 from ckpt.changes.fixes.repair import LOST_ID, WaysPlan, repair_checkpoint
+from ckpt.changes.fixes.write_commit import find_commit
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import inspect
@@ -280,10 +281,10 @@ def test_a_watermark_that_moved_is_taken_from_the_offsets_of_the_next_batch(copy
         remove(top / "commits" / str(batch))
         remove(top / "offsets" / str(batch + 1))
     (top / "commits" / str(moved)).write_bytes(b"")
-    assert commit_again(read_checkpoint(open_storage(str(top)), batches=0), open_storage(str(top))) == (moved, was)
+    assert find_commit(read_checkpoint(open_storage(str(top)), batches=0), open_storage(str(top))) == (moved, was)
     remove(top / "offsets" / str(moved + 1))
     with pytest.raises(NoWay, match="its watermark was another, and stands nowhere else"):
-        commit_again(read_checkpoint(open_storage(str(top)), batches=0), open_storage(str(top)))
+        find_commit(read_checkpoint(open_storage(str(top)), batches=0), open_storage(str(top)))
 
 
 def test_a_commit_that_is_not_established_is_not_written(copy_of: CopyOf) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckpt.changes.fixes.choices import WayName
+from ckpt.changes.fixes.registry import WayName
 from ckpt.changes.fixes.repair import repair_checkpoint
 from ckpt.copies.copy.copy import copy_checkpoint
 from tests.migrate.handoff.continuity import inspected

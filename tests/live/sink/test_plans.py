@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from ckpt import inspect, open_checkpoint, read_sink
-from ckpt.changes.async_gap.repair_async import repair_async
-from ckpt.changes.fixes.choices import Cost, WayName
+from ckpt.changes.draft import Cost
+from ckpt.changes.fixes.registry import WayName
 from ckpt.changes.fixes.repair import repair_checkpoint
+from ckpt.changes.fixes.repair_async import repair_async
 from ckpt.changes.offsets.set_offsets import set_offsets
 from ckpt.changes.plan import SINK_DROPS, First
 from ckpt.changes.rewind.plan import Replayed, rewind

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckpt.changes.async_gap.plan import Strategy
+from ckpt.changes.fixes.repair_async import Strategy
 from tests.changes.async_gap.oracle import cases, repairing
 from tests.changes.async_gap.oracle import worker as repaired_worker
 from tests.restart.oracle import answers as oracle

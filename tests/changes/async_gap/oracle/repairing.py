@@ -7,9 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ckpt.changes.async_gap.plan import RepairPlan, Strategy
-from ckpt.changes.async_gap.planner import plan_repair
-from ckpt.changes.async_gap.repair_async import repair_async
+from ckpt.changes.fixes.repair_async import RepairPlan, Strategy, plan_repair, repair_async
 from ckpt.changes.steps import FileContent
 from ckpt.storage import open_storage
 from tests.restart.oracle import answers as oracle

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.changes.async_gap.plan import RepairPlan, Strategy
+from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
 from ckpt.restart.forecast import Forecast
 from ckpt.versions import Progress, Spark
 from tests.changes.async_gap.oracle import cases, record, repairing

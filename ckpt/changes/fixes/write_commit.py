@@ -1,28 +1,38 @@
-"""The newest commit, empty or cut, as it was: what it must have said, proved by its hidden checksum file.
+"""Write the newest commit, empty or cut, as it was, where its hidden checksum file proves what it said.
 
 Spark writes ``commits/L`` when batch L is done, so nothing is left to run. It says what the commit before it says, but
 for the watermark, which is that of ``offsets/L+1``, or has not moved, and in state format 2 the ids of state version
-L + 1, which are in the names of its files. Whether all that is so, the checksums in ``.L.crc`` tell, which Hadoop keeps
-on local paths.
+L + 1, which are in the names of its files. The checksums in ``.L.crc``, which Hadoop keeps on local paths, confirm it.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from ckpt.changes.draft import Cost, Draft
 from ckpt.changes.plan import NoWay
-from ckpt.changes.steps import sidecar
+from ckpt.changes.steps import sidecar, writing
 from ckpt.checkpoint.checkpoint import COMMITS, Checkpoint
 from ckpt.checkpoint.state.context import context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_operators
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.sidecars import HadoopChecksums, parse_hadoop_sidecar
+from ckpt.inspection.inspection import Inspection
 from ckpt.model import CommitLog, Unreadable
 from ckpt.storage import Storage
 
 UniqueIds = Mapping[int, tuple[tuple[str, ...], ...]]
 
 
-def commit_again(checkpoint: Checkpoint, storage: Storage) -> tuple[int, bytes] | None:
+def draft_commit(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
+    """Write the newest commit, if it cannot be read. Raises NoWay, StorageError."""
+    known = find_commit(inspection.checkpoint, storage)
+    if known is not None:
+        path = f"{COMMITS}/{known[0]}"
+        steps = tuple(writing(storage, inspection.checkpoint.listing, path, known[1]))
+        yield Draft(f"{path} is written as its checksums say that it was", Cost.NOTHING, steps)
+
+
+def find_commit(checkpoint: Checkpoint, storage: Storage) -> tuple[int, bytes] | None:
     """The batch of the newest commit, and the bytes of its file; None where it can be read.
 
     Raises NoWay where they are not established, StorageError.
@@ -48,7 +58,7 @@ def commit_again(checkpoint: Checkpoint, storage: Storage) -> tuple[int, bytes] 
 
 
 def _watermarks(checkpoint: Checkpoint, latest: int, before: CommitLog) -> Iterator[int | None]:
-    """What the watermark after the batch may have been."""
+    """Yield what the watermark after the batch may have been."""
     for batch in (latest + 1, latest):
         log = checkpoint.offsets.readable(batch)
         if log is not None and log.metadata is not None:
@@ -60,19 +70,19 @@ def _next_ids(checkpoint: Checkpoint, ids: UniqueIds, latest: int) -> UniqueIds:
     """The ids of the version that batch ``latest`` wrote, each in the place of the one before. Raises NoWay."""
     provider = context_of(checkpoint.offsets, checkpoint.commits).provider
     operators = find_operators(checkpoint.listing, provider)
-    places = [place for operator in operators for of_store in operator.stores.values() for place in of_store.values()]
+    stores = [store for operator in operators for parts in operator.stores.values() for store in parts.values()]
     following: dict[str, str] = {}
-    for place in places:
-        written = _written(place, latest + 1)
+    for store in stores:
+        written = _find_ids(store, latest + 1)
         if len(written) != 1:
-            raise NoWay(f"{place.folder} has {len(written)} files of version {latest + 1}, and the commit named one")
-        following |= dict.fromkeys(_written(place, latest), *written)
-    lost = next((one for parts in ids.values() for part in parts for one in part if one not in following), None)
+            raise NoWay(f"{store.folder} has {len(written)} files of version {latest + 1}, and the commit named one")
+        following |= dict.fromkeys(_find_ids(store, latest), *written)
+    lost = next((i for parts in ids.values() for part in parts for i in part if i not in following), None)
     if lost is not None:
         raise NoWay(f"the file that {COMMITS}/{latest - 1} calls {lost} is missing")
-    return {op: tuple(tuple(following[one] for one in part) for part in parts) for op, parts in ids.items()}
+    return {op: tuple(tuple(following[i] for i in part) for part in parts) for op, parts in ids.items()}
 
 
-def _written(place: StorePartition, version: int) -> set[str]:
-    """The ids under which a version was written."""
-    return {i for v, i in (*place.names.logs, *place.names.snapshots) if v == version and i is not None}
+def _find_ids(store: StorePartition, version: int) -> set[str]:
+    """Find the ids under which a version was written."""
+    return {i for v, i in (*store.names.logs, *store.names.snapshots) if v == version and i is not None}

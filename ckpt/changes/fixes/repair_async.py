@@ -1,0 +1,135 @@
+"""``ckpt repair-async``: the fixes of a gap that asynchronous progress tracking leaves, and no others."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import ClassVar, Unpack
+
+from ckpt.changes.apply import Receipt
+from ckpt.changes.async_gap.drafts import draft_fill, draft_rewinds, has_gap
+from ckpt.changes.check_fix import NO_LOST_BATCH, find_starts
+from ckpt.changes.draft import Drafter, plan_first
+from ckpt.changes.plan import ChangePlan, NoWay
+from ckpt.changes.run import How, perform
+from ckpt.changes.sink import for_sink
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.live.sink.reader import sink_of
+from ckpt.restart.forecast import Forecast
+from ckpt.storage import Storage
+from ckpt.versions import Progress, Spark
+
+
+class Strategy(StrEnum):
+    """How a synchronous start gets the two consecutive batches that it looks for."""
+
+    FILL = "fill"  # write the missing one
+    REWIND = "rewind"  # go back to the newest two there are
+    AUTO = "auto"  # whichever reads less again
+
+
+_FIXES: Mapping[Strategy, Drafter] = {Strategy.FILL: draft_fill, Strategy.REWIND: draft_rewinds}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairPlan(ChangePlan):
+    """A repair of a gap that stops a synchronous start."""
+
+    command: ClassVar[str] = "repair-async"
+
+    strategy: Strategy | None = None  # fill or rewind; None where there is no plan
+    reads_after: int | None = None  # the batch at whose end the next synchronous start begins to read
+
+    @property
+    def starts_after(self) -> tuple[Forecast, ...]:
+        """Synchronous starts after the repair, with the versions that somebody may try."""
+        after = self.inspection_after
+        starts = find_starts(self.inspection, after) if after else ()
+        return tuple(f for f in starts if f.progress is Progress.SYNC)
+
+
+def repair_async(
+    uri: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    strategy: Strategy = Strategy.AUTO,
+    versions: Sequence[Spark] = (),
+    sink: str | None = None,
+    **how: Unpack[How],
+) -> tuple[RepairPlan, Receipt]:
+    """All that ``ckpt repair-async`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+
+    Args:
+        uri: A local path, or any URI that ``open_checkpoint`` opens.
+        storage_options: For the file system of the URI, and of the backup where that is remote.
+        strategy: Which strategy; ``auto`` picks the one that reads less again.
+        versions: The Spark versions that the query may be started with; none named is all.
+        sink: The place that the query writes to, as ``read_sink`` takes it: the plan is then for that sink.
+        how: ``apply=True`` performs the plan, ``undo`` takes an earlier repair back; see ``How``.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+        UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
+
+    >>> plan, receipt = ckpt.repair_async("sample_checkpoints/async-kafka-4.2")
+    >>> [step.path for step in plan.steps], receipt.applied
+    (['offsets/30', 'offsets/.30.crc'], False)
+
+    """
+
+    def plan(storage: Storage) -> RepairPlan:
+        log = sink_of(sink, uri, storage_options or {})
+        planned = for_sink(plan_repair(storage, strategy, versions), log)
+        return planned if planned.skips is None else planned.refusing(f"{planned.skips}: {planned.warnings[-1]}")
+
+    return perform(RepairPlan, plan, uri, storage_options, versions, **how)
+
+
+def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: Sequence[Spark] = ()) -> RepairPlan:
+    """Plan the repair of a gap; nothing is written.
+
+    Args:
+        storage: The checkpoint; its complete offset and commit logs are read.
+        strategy: Which strategy; ``auto`` picks the one that reads less again.
+        versions: The Spark versions that the query may be started with; none named is all.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: It cannot be read.
+
+    """
+    inspection = inspect(read_checkpoint(storage, batches=0), versions)
+    if not has_gap(inspection.checkpoint):
+        return RepairPlan(inspection=inspection, needed=False, why=_explain_no_gap(inspection))
+    plans: list[RepairPlan] = []
+    for name in _FIXES:
+        if strategy in (name, Strategy.AUTO):
+            plans.append(_plan_strategy(name, inspection, storage, versions))
+            if plans[-1].steps and not plans[-1].replay:
+                return plans[-1]  # nothing can read less
+    possible = [plan for plan in plans if plan.refused is None]
+    refusals = [plan for plan in plans if plan.refused is not None]
+    if not possible:
+        reason = "; ".join(f"{plan.strategy}: {plan.refused}" for plan in refusals)
+        return RepairPlan(inspection=inspection, needed=True, refused=reason)
+    best = max(possible, key=lambda plan: -1 if plan.reads_after is None else plan.reads_after)
+    return replace(best, why="; ".join((best.why, *(f"{p.strategy} is not possible: {p.refused}" for p in refusals))))
+
+
+def _plan_strategy(
+    strategy: Strategy, inspection: Inspection, storage: Storage, versions: Sequence[Spark]
+) -> RepairPlan:
+    blank = RepairPlan(inspection=inspection, needed=True, strategy=strategy)
+    try:
+        planned = plan_first(_FIXES[strategy](storage, inspection), blank, storage, NO_LOST_BATCH, versions)
+    except NoWay as error:
+        return replace(blank, refused=str(error))
+    if planned is None:
+        return replace(blank, refused="there are no two consecutive batches to go back to")
+    draft, plan = planned
+    return replace(plan, reads_after=draft.reads_after)
+
+
+def _explain_no_gap(inspection: Inspection) -> str:
+    if inspection.sound:
+        return "a synchronous start finds every offset file that it looks for"
+    return f"no gap stops a synchronous start, so this command cannot help; ckpt found {inspection.trouble_names}"
