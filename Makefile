@@ -17,11 +17,12 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 demo: setup  ## set up, and inspect a bundled checkpoint that will not restart
 	$(BIN)/ckpt inspect $(SAMPLE) || test $$? -eq 1
-check: setup  ## style, types and layers
+check: setup  ## style, types, layers and names
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	PYTHONPATH=. $(BIN)/lint-imports
+	$(BIN)/pytest --quiet tests/laws/test_names.py
 quick: setup  ## the tests that start no JVM and no service, in parallel: two minutes on two cores
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "$(QUICK)"
 test: check quick  ## everything that CI runs

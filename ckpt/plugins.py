@@ -1,6 +1,5 @@
 """Plugins: functions that other distributions register as entry points, loaded only when somebody needs them."""
 
-import logging
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -32,9 +31,15 @@ def ask_plugins(group: str, ask: Callable[[Any], Answer | None]) -> Iterator[Ans
         except CkptError:
             raise
         except Exception as error:
-            reason = ascii(masked(str(error)))[1:-1]
-            line = f"ckpt: plugin {entry.name} of {group}: {type(error).__name__}: {reason}"
-            logging.getLogger("ckpt").warning("%s", line)
+            blame_plugin(group, entry.name, error)
             continue
         if answer is not None:
             yield answer
+
+
+def blame_plugin(group: str, name: str, error: Exception) -> None:
+    """Warn in one line of an error that a plugin of a group made."""
+    import logging
+
+    reason = ascii(masked(str(error)))[1:-1]
+    logging.getLogger("ckpt").warning("%s", f"ckpt: plugin {name} of {group}: {type(error).__name__}: {reason}")

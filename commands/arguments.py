@@ -55,20 +55,20 @@ _ARGUMENT = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 
 def as_options(text: str) -> str:
     """A message of the library with options in place of its arguments: ``--mode overwrite``."""
-    return _ARGUMENT.sub(_option, text)
+    return _ARGUMENT.sub(_name_option, text)
 
 
 def all_as_options(texts: Iterable[str]) -> list[str]:
-    """The same for several."""
+    """Messages of the library with options in place of its arguments."""
     return [as_options(text) for text in texts]
 
 
-def _option(found: re.Match[str]) -> str:
-    name, value = found.groups()
+def _name_option(match: re.Match[str]) -> str:
+    name, value = match.groups()
     if name == "action" and value:  # each has an option of its own
         return f"--{value[1:-1]}"
     if name not in _OPTIONS:
-        return found[0]
+        return match[0]
     option = _OPTIONS[name]
     if value in (None, "True"):
         return option

@@ -47,7 +47,7 @@ AcceptReplayOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class AcceptOptions:
-    """What somebody has seen in a plan, and said yes to."""
+    """Consequences of a plan that the user accepts."""
 
     accept_skip: AcceptSkipOption = False
     accept_replay: AcceptReplayOption = False
@@ -75,7 +75,7 @@ class ChangeOptions:
         return options.pairs("--storage-option", self.storage_option)
 
     def how(self, of_plan: Mapping[str, object] = _NO_OPTIONS, accepted: AcceptOptions = _NOTHING) -> How:
-        """What is to become of a plan; says on standard error why nothing happens for some seconds.
+        """How a plan is carried out; standard error says why nothing happens for some seconds.
 
         ``of_plan`` has what only a plan needs, as typed. Raises UsageError where any of it goes with ``--undo``.
         """

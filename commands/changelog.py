@@ -42,7 +42,7 @@ def changelog(
     storage_options = options.pairs("--storage-option", storage_option)
     with session(master, conf, quiet=quiet) as with_spark:
         if verify and not files_only:
-            found = verify_changelog(checkpoint, to, storage_options, with_spark)
+            switch = verify_changelog(checkpoint, to, storage_options, with_spark)
         else:
-            found = switch_changelog(checkpoint, to, storage_options, verify=verify)
-    emit(ChangelogReport(found), output)
+            switch = switch_changelog(checkpoint, to, storage_options, verify=verify)
+    emit(ChangelogReport(switch), output)

@@ -30,8 +30,8 @@ def copy(
 
     The query may run meanwhile; CHECKPOINT is only read. Exit status: 0 copied, 2 bad usage, 3 could not do it.
     """
-    given = options.pairs("--storage-option", storage_option)
+    storage_options = options.pairs("--storage-option", storage_option)
     options.check_stays(to)
     with interruptible(), bar(quiet=quiet, of="files") as watcher:
-        done = copy_checkpoint(checkpoint, to, given, batch=batch, new_id=new_id, watcher=watcher)
+        done = copy_checkpoint(checkpoint, to, storage_options, batch=batch, new_id=new_id, watcher=watcher)
     emit(CopyReport(done, checkpoint), output)

@@ -1,4 +1,4 @@
-"""What the exit codes mean."""
+"""Exit codes of every command."""
 
 from enum import IntEnum
 

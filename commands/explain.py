@@ -40,42 +40,44 @@ def explain(
 
     Asks nobody and guesses nothing. Exit status: 0 it is known, 1 it is not, 2 bad usage, 3 could not do it.
     """
-    given = options.pairs("--storage-option", storage_option)
+    storage_options = options.pairs("--storage-option", storage_option)
     if storage_option and checkpoint is None:
         raise UsageError("--storage-option is for --checkpoint")
-    found = inspect(open_checkpoint(checkpoint, given, batches=_BATCHES)) if checkpoint is not None else None
-    emit(ExplanationReport(_explained(text, found)), output)
+    inspection = (
+        inspect(open_checkpoint(checkpoint, storage_options, batches=_BATCHES)) if checkpoint is not None else None
+    )
+    emit(ExplanationReport(_explain_text(text, inspection)), output)
 
 
-def _explained(text: str | None, found: Inspection | None) -> Explanation:
+def _explain_text(text: str | None, inspection: Inspection | None) -> Explanation:
     if text is None or text in ("-", "/dev/stdin"):
         if sys.stdin.isatty():
             raise UsageError("give the text of the error, or a file with it, or pipe it in")
-        return _read("standard input", None, found)
+        return _read("standard input", None, inspection)
     if not text.strip():
         raise UsageError("the text is empty")
-    if (readable := _readable(text)) is not None:
+    if (readable := _is_readable(text)) is not None:
         if not readable:
             raise UsageError(f"{one_line(text)} is no file: give one, or pipe the text in, as in: ckpt explain -")
-        return _read(text, Path(text), found)
+        return _read(text, Path(text), inspection)
     if " " not in text.strip() and ("/" in text or Path(text).suffix in (".log", ".txt", ".gz", ".out", ".err")):
         raise UsageError(f"there is no file {one_line(text)}")
-    return explain_error(text, found)
+    return explain_error(text, inspection)
 
 
-def _readable(text: str) -> bool | None:
-    """Whether it can be read as a file: folders cannot, nor what may never end; None if nothing has this name."""
+def _is_readable(text: str) -> bool | None:
+    """True for a file that ends; False for a folder, or a file that may never end; None if nothing has this name."""
     try:
         return ends(text)
     except (OSError, ValueError):  # too long for a name, or not one
         return None
 
 
-def _read(name: str, path: Path | None, found: Inspection | None) -> Explanation:
+def _read(name: str, path: Path | None, inspection: Inspection | None) -> Explanation:
     try:
         if path is None:
-            return explain_error(sys.stdin.buffer, found)
+            return explain_error(sys.stdin.buffer, inspection)
         with path.open("rb") as file:
-            return explain_error(file, found)
+            return explain_error(file, inspection)
     except OSError as error:
         raise StorageError(f"{one_line(name)} cannot be read: {getattr(error, 'strerror', None) or error}") from error

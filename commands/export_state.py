@@ -24,7 +24,7 @@ from .watching import interruptible
 
 @dataclass(frozen=True, slots=True)
 class TargetOptions:
-    """Where to."""
+    """Options for the place and the form of the data."""
 
     to: Annotated[str | None, typer.Option("--to", metavar="PATH", help="Write to this local or remote folder.")] = None
     table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="Write to this catalog table.")] = None
@@ -42,7 +42,7 @@ class TargetOptions:
 
 @dataclass(frozen=True, slots=True)
 class StateOptions:
-    """Which state."""
+    """Options that choose a batch, and a part of the state."""
 
     batch: Annotated[
         int | None,
@@ -70,7 +70,7 @@ class StateOptions:
 
 @dataclass(frozen=True, slots=True)
 class LookOptions:
-    """What to do instead of writing."""
+    """Options that look instead of writing."""
 
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be read, and how; start no JVM.")] = False
     count: Annotated[bool, typer.Option("--count", help="Count the rows; write nothing.")] = False
@@ -78,7 +78,7 @@ class LookOptions:
 
     @property
     def action(self) -> Action:
-        """The one that was chosen. Raises UsageError for several."""
+        """Action that was chosen. Raises UsageError for several."""
         chosen = {Action.PLAN: self.plan, Action.COUNT: self.count, Action.SHOW: self.show is not None}
         looks = [action for action, on in chosen.items() if on]
         if len(looks) > 1:
@@ -113,13 +113,13 @@ def export_state(
         checkpoint, **asdict(target), **asdict(state), action=look.action, rows=look.show or 0, engine=engine, jobs=jobs
     )
     with interruptible(), session(master, conf, quiet=quiet) as with_spark:
-        found = export(request, options.pairs("--storage-option", storage_option), with_spark)
-    if found.plan.unseen is not None and not quiet:
-        _note(f"`to` is checked only when Spark runs: {found.plan.unseen}")
-    if found.not_native is not None and not quiet and not under_spark_submit():  # which joins both streams
-        _note(f"with Spark: {found.not_native}")
-    emit(ExportReport(found), output)
+        exported = export(request, options.pairs("--storage-option", storage_option), with_spark)
+    if exported.plan.unseen is not None and not quiet:
+        _write_note(f"`to` is checked only when Spark runs: {exported.plan.unseen}")
+    if exported.not_native is not None and not quiet and not under_spark_submit():  # which joins both streams
+        _write_note(f"with Spark: {exported.not_native}")
+    emit(ExportReport(exported), output)
 
 
-def _note(text: str) -> None:
+def _write_note(text: str) -> None:
     typer.echo(f"ckpt: {printable(masked(as_options(text)))}", err=True)

@@ -1,19 +1,16 @@
 """Options of commands that write a new checkpoint: where, and how it keeps its state."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import ckpt
-from ckpt.errors import UsageError
 from ckpt.migrate.provider import ToProvider
 
-from .progress import session
-from .watching import bar, interruptible
+from .run_options import RunOptions, Workers
+from .watching import bar
 
 if TYPE_CHECKING:
     from ckpt.copies.rewrite.writing import Watcher
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FormOptions:
-    """Where to, and in which form."""
+    """Options for the place of a new checkpoint, and the form of its state."""
 
     into: Annotated[
         str,
@@ -45,28 +42,18 @@ class FormOptions:
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written.")] = False
 
 
-class WritingEngine(StrEnum):
-    """Who writes the new state."""
-
-    NATIVE = "native"
-    SPARK = "spark"
-
-
 EngineOption = Annotated[
-    WritingEngine, typer.Option("--engine", help="Who writes the state: ckpt on this machine, or Spark's executors.")
+    Workers, typer.Option("--engine", help="Who writes the state: ckpt on this machine, or Spark's executors.")
 ]
 
 
 @contextmanager
 def writing(
-    engine: WritingEngine, master: str | None, conf: list[str] | None, *, quiet: bool
+    engine: Workers, master: str | None, conf: list[str] | None, *, quiet: bool
 ) -> Iterator["tuple[Executors | None, Watcher | None]"]:
     """Who writes the state, and what shows progress. Ctrl-C ends it with one line. Raises UsageError."""
-    if engine is WritingEngine.NATIVE and (master or conf):
-        raise UsageError("--master and --conf are for --engine spark")
-    with ExitStack() as stack:
-        stack.enter_context(interruptible())
-        if engine is WritingEngine.SPARK:
-            yield ckpt.on_spark(stack.enter_context(session(master, conf, quiet=quiet))), None
-        else:
-            yield None, stack.enter_context(bar(quiet=quiet, of="partitions"))
+    with (
+        RunOptions(engine, None, master, conf).executors(quiet=quiet) as by,
+        bar(quiet=quiet or by is not None, of="partitions") as watcher,
+    ):
+        yield by, watcher

@@ -31,9 +31,9 @@ def handoff(
     Only reads; starts no JVM. Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad usage, 3
     refused or could not read.
     """
-    found = hand_off(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
-    if snippet_option and found.refused and output is not Output.JSON:
+    handoff = hand_off(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
+    if snippet_option and handoff.refused and output is not Output.JSON:
         # whoever writes the code to a file gets an empty one
-        raise CkptError(f"{checkpoint}: no code, because no new query can continue here: {found.refused}")
-    code = snippet(found, snippet_option) if snippet_option and not found.refused else None
-    emit(HandoffReport(found, code), output)
+        raise CkptError(f"{checkpoint}: no code, because no new query can continue here: {handoff.refused}")
+    code = snippet(handoff, snippet_option) if snippet_option and not handoff.refused else None
+    emit(HandoffReport(handoff, code), output)

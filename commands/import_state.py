@@ -8,9 +8,10 @@ import typer
 import ckpt
 
 from . import options
-from .form_options import EngineOption, FormOptions, WritingEngine, writing
+from .form_options import EngineOption, FormOptions, writing
 from .render.rewriting import ImportReport
 from .report import Output, emit
+from .run_options import Workers
 
 
 @options.grouped
@@ -27,7 +28,7 @@ def import_state(
         ),
     ],
     form: FormOptions,
-    engine: EngineOption = WritingEngine.NATIVE,
+    engine: EngineOption = Workers.NATIVE,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
     storage_option: options.StorageOption = None,
@@ -39,8 +40,10 @@ def import_state(
     EXPORT and CHECKPOINT are only read; starts no JVM but with --engine spark. Exit status: 0 written or planned, 2 bad
     usage, 3 could not do it.
     """
-    given = options.pairs("--storage-option", storage_option)
+    storage_options = options.pairs("--storage-option", storage_option)
     options.check_stays(form.into)
     with writing(engine, master, conf, quiet=quiet) as (by, watcher):
-        found = ckpt.import_state(export, like, storage_options=given, by=by, watcher=watcher, **asdict(form))
-    emit(ImportReport(found, like, export), output)
+        rewrite = ckpt.import_state(
+            export, like, storage_options=storage_options, by=by, watcher=watcher, **asdict(form)
+        )
+    emit(ImportReport(rewrite, like, export), output)

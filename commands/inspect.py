@@ -7,7 +7,7 @@ import typer
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import UsageError
-from ckpt.inspection import inspection
+from ckpt.inspection.inspection import inspect as inspect_checkpoint
 from ckpt.live.options import source_options
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
@@ -41,9 +41,9 @@ def inspect(
 
     Only reads; starts no JVM. Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
     """
-    given = options.pairs("--storage-option", storage_option)
-    asked = context.get_parameter_source("batches")
-    if output is Output.HTML and asked is not None and asked.name == "DEFAULT":
+    storage_options = options.pairs("--storage-option", storage_option)
+    parameter_source = context.get_parameter_source("batches")
+    if output is Output.HTML and parameter_source is not None and parameter_source.name == "DEFAULT":
         batches = _PLOTTED
     if jobs is not None and not deep:
         raise UsageError("--jobs is for --deep")
@@ -51,33 +51,35 @@ def inspect(
         raise UsageError("--source-option is for --sources")
     reader = source_options(source_option or ())
     opened = (
-        _deep(checkpoint, given, batches, jobs, quiet=quiet)
+        _open_deep(checkpoint, storage_options, batches, jobs, quiet=quiet)
         if deep
-        else open_checkpoint(checkpoint, given, batches=batches)
+        else open_checkpoint(checkpoint, storage_options, batches=batches)
     )
-    has = _sink(sink, checkpoint, given) if sink is not None else None
-    live = _answers(opened, reader, given) if sources else ()
-    found = inspection.inspect(opened, spark or (), progress, batches, has, live)
-    complain(found.unreached)
-    emit(InspectionReport(found), output)
+    has = _read_sink(sink, checkpoint, storage_options) if sink is not None else None
+    live = _ask_sources(opened, reader, storage_options) if sources else ()
+    inspection = inspect_checkpoint(opened, spark or (), progress, batches, has, live)
+    complain(inspection.unreached)
+    emit(InspectionReport(inspection), output)
 
 
-def _sink(sink: str, uri: str, given: dict[str, str]) -> SinkLog | None:
-    from ckpt.live.sink.reader import sink_of  # a plain look imports nothing of it
+def _read_sink(sink: str, uri: str, storage_options: dict[str, str]) -> SinkLog | None:
+    from ckpt.live.sink.reader import ask_sink  # a plain look imports nothing of it
 
-    return sink_of(sink, uri, given, partial=True)
+    return ask_sink(sink, uri, storage_options, partial=True)
 
 
-def _answers(opened: Checkpoint, reader: dict[int, dict[str, str]], given: dict[str, str]) -> tuple[LiveSource, ...]:
+def _ask_sources(
+    opened: Checkpoint, reader: dict[int, dict[str, str]], storage_options: dict[str, str]
+) -> tuple[LiveSource, ...]:
     from ckpt.live.asking import ask_sources
 
-    return ask_sources(opened, reader, given, partial=True)
+    return ask_sources(opened, reader, storage_options, partial=True)
 
 
-def _deep(uri: str, given: dict[str, str], batches: int, jobs: int | None, *, quiet: bool) -> Checkpoint:
-    from ckpt.state.verify.verify import deep_checkpoint
+def _open_deep(uri: str, storage_options: dict[str, str], batches: int, jobs: int | None, *, quiet: bool) -> Checkpoint:
+    from ckpt.state.verify.verify import read_every_byte
 
     from .watching import interruptible, reading
 
-    with interruptible(), reading(quiet=quiet) as (told, watcher):
-        return deep_checkpoint(uri, given, batches=batches, jobs=jobs, told=told, watcher=watcher)
+    with interruptible(), reading(quiet=quiet) as (tell, watcher):
+        return read_every_byte(uri, storage_options, batches=batches, jobs=jobs, told=tell, watcher=watcher)

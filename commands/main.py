@@ -45,15 +45,15 @@ MODULES = {
 
 
 @cache
-def _command(name: str, module: str) -> Any:
+def _load_command(name: str, module: str) -> Any:
     """The command of a module, imported now: what a run does not need costs it nothing."""
-    found = getattr(import_module(f".{module}", __package__), module)
-    if isinstance(found, typer.Typer):
-        group = typer.main.get_group(found)
+    command = getattr(import_module(f".{module}", __package__), module)
+    if isinstance(command, typer.Typer):
+        group = typer.main.get_group(command)
         group.name = name
         return group
     alone = typer.Typer(add_completion=False)
-    alone.command(name)(found)
+    alone.command(name)(command)
     return typer.main.get_command(alone)
 
 
@@ -61,7 +61,7 @@ class _Commands(UserDict[str, Any]):
     """Commands by name, each imported when it is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        return _command(name, super().__getitem__(name))
+        return _load_command(name, super().__getitem__(name))
 
 
 class _Group(TyperGroup):
@@ -76,12 +76,12 @@ class _Group(TyperGroup):
         for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character gets its escape
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
-        with _errors_as_lines():
+        with _print_errors():
             return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The words before the name of a command."""
-        with _errors_as_lines():
+        with _print_errors():
             return super().parse_args(ctx, args)
 
 
@@ -91,7 +91,7 @@ _MISUSE: Any = (
 
 
 @contextmanager
-def _errors_as_lines() -> Iterator[None]:
+def _print_errors() -> Iterator[None]:
     """Errors become one line on standard error, and an exit code."""
     try:
         yield
@@ -101,9 +101,9 @@ def _errors_as_lines() -> Iterator[None]:
     except _MISUSE as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # no words at all: the page of help is the answer
             raise
-        said = " ".join(error.format_message().replace(": Value error, ", ": ").split()).rstrip(".")
+        message = " ".join(error.format_message().replace(": Value error, ", ": ").split()).rstrip(".")
         help_for = f"; see {error.ctx.command_path} --help" if error.ctx else ""
-        typer.echo(f"ckpt: {printable(masked(said + help_for))}", err=True)
+        typer.echo(f"ckpt: {printable(masked(message + help_for))}", err=True)
         raise typer.Exit(code=Exit.USAGE) from error
     except BrokenPipeError:
         _give_up(sys.stdout)  # whoever read our output has gone
@@ -128,7 +128,7 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"ckpt {ckpt.__version__}")
         raise typer.Exit
@@ -137,7 +137,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Say what is wrong with a Structured Streaming checkpoint, what Spark will do next, and how to fix it.

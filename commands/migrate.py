@@ -53,7 +53,7 @@ def transform_with_state(
     """
     try:
         with interruptible(), session(master, conf, quiet=quiet) as with_spark:
-            found = migrate_to_transform_with_state(
+            migration = migrate_to_transform_with_state(
                 checkpoint,
                 to,
                 options.pairs("--storage-option", storage_option),
@@ -68,4 +68,4 @@ def transform_with_state(
         if output is Output.JSON:
             emit(RefusalReport(refused, to, kind, api, plans=plan), output)
         raise
-    emit(TransformReport(found), output)
+    emit(TransformReport(migration), output)

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from ckpt.changes.offsets.exchange import export_offsets, import_offsets
+from ckpt.changes.offsets.positions import show_offsets
 from ckpt.changes.offsets.set_offsets import set_offsets
 from ckpt.errors import CkptError, UsageError
-from ckpt.migrate.handoff.positions import show_offsets
 from ckpt.storage.argument_files import read_text
 
 from . import change_options, options
@@ -40,8 +40,8 @@ def show(
 
     Only reads; starts no JVM. Exit status: 0 shown, 2 bad usage, 3 there is no such batch, or it cannot be read.
     """
-    found = show_offsets(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
-    emit(PositionsReport(found), output)
+    positions = show_offsets(checkpoint, options.pairs("--storage-option", storage_option), batch=batch)
+    emit(PositionsReport(positions), output)
 
 
 @offsets.command(name="set")
@@ -84,7 +84,7 @@ def set_command(
         **change.how(of_plan, accepted),
     )
     typed = [*(["--source", str(source)] if source is not None else []), *(["--to", to] if to is not None else [])]
-    typed += [word for one in shift or () for word in ("--shift", one)]
+    typed += [word for partition in shift or () for word in ("--shift", partition)]
     emit(OffsetsReport(plan, receipt, tuple(typed), backup=change.backup), change.output)
 
 
@@ -99,12 +99,12 @@ def export_command(
 
     Only reads; starts no JVM. Exit status: 0 printed, 2 bad usage, 3 no batch is committed, or it cannot be read.
     """
-    found = export_offsets(checkpoint, options.pairs("--storage-option", storage_option))
-    if found.refused:
-        raise CkptError(f"{checkpoint}: nothing to export: {found.refused}")
-    for warning in found.warnings:
+    positions = export_offsets(checkpoint, options.pairs("--storage-option", storage_option))
+    if positions.refused:
+        raise CkptError(f"{checkpoint}: nothing to export: {positions.refused}")
+    for warning in positions.warnings:
         typer.echo(f"ckpt: {warning}", err=True)
-    emit(OffsetsExportReport(found), output)
+    emit(OffsetsExportReport(positions), output)
 
 
 @offsets.command(name="import")
@@ -140,12 +140,12 @@ def import_command(
         **change.how(of_plan, accepted),
     )
     named = [f"./{file}" if file.startswith("-") else file] if file else []
-    typed = [*named, *(word for one in topic or () for word in ("--topic", one))]
+    typed = [*named, *(word for renamed in topic or () for word in ("--topic", renamed))]
     emit(OffsetsReport(plan, receipt, tuple(typed), backup=change.backup), change.output)
 
 
 def _read(text: str) -> str:
-    """What was typed, or the file that it names. Raises UsageError."""
+    """Text as typed, or the content of the file that `@FILE` names. Raises UsageError."""
     if not text.startswith("@"):
         return text
     try:

@@ -42,12 +42,12 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
 
     @wraps(command)
-    def flat(**given: Any) -> None:
+    def flat(**arguments: Any) -> None:
         made = {
-            name: kind(**{word: given.pop(word) for word in signature(kind).parameters})
+            name: kind(**{word: arguments.pop(word) for word in signature(kind).parameters})
             for name, kind in groups.items()
         }
-        command(**given, **made)
+        command(**arguments, **made)
 
     flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer looks at
     flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -59,21 +59,21 @@ def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[s
 
     Raises UsageError, also where a word has no ``=``.
     """
-    given: dict[str, str] = {}
+    values: dict[str, str] = {}
     for word in words or ():
         key, equals, value = word.partition("=")
         if not (key and equals):
             raise UsageError(f"{option}: write it as key=value")  # the word may be a secret
-        if once and key in given:
+        if once and key in values:
             raise UsageError(f"{option}: {one_line(key)} is given twice")
-        given[key] = value
-    return given
+        values[key] = value
+    return values
 
 
-def check_stays(place: str) -> None:
-    """Raise UsageError for a place that is gone with this process."""
-    if is_in_memory(place):
-        raise UsageError(f"{one_line(place)} is gone when ckpt ends: name a folder that stays")
+def check_stays(uri: str) -> None:
+    """Raise UsageError for a URI in memory, which is gone with this process."""
+    if is_in_memory(uri):
+        raise UsageError(f"{one_line(uri)} is gone when ckpt ends: name a folder that stays")
 
 
 def spark_version(word: str) -> Spark:

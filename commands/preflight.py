@@ -6,11 +6,11 @@ import typer
 
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import UsageError
-from ckpt.inspection.preflight import PlannedStart, changed_meanwhile, readiness
+from ckpt.inspection.preflight import PlannedStart, find_changed_file, judge_start
 from ckpt.inspection.query import read_query
 from ckpt.live.asking import ask_sources
 from ckpt.live.options import source_options
-from ckpt.live.sink.reader import sink_of
+from ckpt.live.sink.reader import ask_sink
 from ckpt.restart.findings import Asked
 from ckpt.versions import Spark
 
@@ -52,14 +52,14 @@ def preflight(
 
     Only reads; starts no JVM. Exit status: 0 start, 1 hold, 2 bad usage, 3 could not look.
     """
-    given = options.pairs("--storage-option", storage_option)
+    storage_options = options.pairs("--storage-option", storage_option)
     settings = options.pairs("--conf", conf)
     if source_option and not sources:
         raise UsageError("--source-option is for --sources")
     reader = source_options(source_option or ())
     query = read_query(expect) if expect is not None else None
-    opened = open_checkpoint(checkpoint, given)
-    has = sink_of(sink, checkpoint, given)
-    live = ask_sources(opened, reader, given) if sources else None
+    opened = open_checkpoint(checkpoint, storage_options)
+    has = ask_sink(sink, checkpoint, storage_options)
+    live = ask_sources(opened, reader, storage_options) if sources else None
     start = PlannedStart(spark, settings, query=query, progress=progress, must_exist=must_exist)
-    emit(PreflightReport(readiness(opened, start, has, live, changed_meanwhile(opened, given))), output)
+    emit(PreflightReport(judge_start(opened, start, has, live, find_changed_file(opened, storage_options))), output)

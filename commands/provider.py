@@ -23,5 +23,5 @@ def provider(
     Only reads; starts no JVM. Exit status: 0 it already has that provider, or there is no state; 1 it can; 2 bad usage;
     3 it cannot, refused or could not read.
     """
-    found = move_provider(checkpoint, to, options.pairs("--storage-option", storage_option))
-    emit(ProviderReport(found), output)
+    move = move_provider(checkpoint, to, options.pairs("--storage-option", storage_option))
+    emit(ProviderReport(move), output)

@@ -28,7 +28,7 @@ class Output(StrEnum):
 
 
 class Report(Protocol):
-    """What came of a command, in every form that it can be asked for."""
+    """Result of a command, in every form of output."""
 
     @property
     def exit(self) -> Exit:
@@ -59,15 +59,15 @@ def show(report: Report, output: Output) -> None:
     """Print a report, without the secrets in it."""
     match output:
         case Output.TABLE:
-            text = for_standard_output().text(_without_secrets(report.page()))
+            text = for_standard_output().text(_mask_secrets(report.page()))
         case Output.JSON:
-            text = masked_json(_json(report.document()))
+            text = masked_json(_to_json(report.document()))
         case Output.HTML if isinstance(report, Illustrated):
             text = report.html()
         case Output.HTML:
             from .render.html import html  # fills templates, which no other form needs
 
-            text = html(_without_secrets(report.page()))
+            text = html(_mask_secrets(report.page()))
         case _:
             assert_never(output)
     show_text(text)
@@ -85,7 +85,7 @@ def show_text(text: str) -> None:
     sys.stdout.flush()
 
 
-def _without_secrets(part: Any) -> Any:
+def _mask_secrets(part: Any) -> Any:
     """A page, or what it consists of, with every text masked: a layout may fold a secret, or escape a part of it."""
     match part:
         case Enum():  # some are texts too
@@ -93,13 +93,13 @@ def _without_secrets(part: Any) -> Any:
         case str():
             return masked(part)
         case tuple():
-            return tuple(map(_without_secrets, part))
+            return tuple(map(_mask_secrets, part))
         case _ if is_dataclass(part) and not isinstance(part, type):
-            return replace(part, **{one.name: _without_secrets(getattr(part, one.name)) for one in fields(part)})
+            return replace(part, **{field.name: _mask_secrets(getattr(part, field.name)) for field in fields(part)})
     return part
 
 
-def _json(document: object) -> str:
+def _to_json(document: object) -> str:
     """A document as JSON; a number of a checkpoint that no double holds, such as 1e999, becomes text."""
     try:
         return json.dumps(document, indent=2, allow_nan=False, default=as_json)

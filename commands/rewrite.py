@@ -8,9 +8,10 @@ import typer
 import ckpt
 
 from . import options
-from .form_options import EngineOption, FormOptions, WritingEngine, writing
+from .form_options import EngineOption, FormOptions, writing
 from .render.rewriting import RewriteReport
 from .report import Output, emit
+from .run_options import Workers
 
 
 @options.grouped
@@ -25,7 +26,7 @@ def rewrite(
         str | None,
         typer.Option("--where", metavar="SQL", help="Keep rows for which this is true: key_user <> 'ann'."),
     ] = None,
-    engine: EngineOption = WritingEngine.NATIVE,
+    engine: EngineOption = Workers.NATIVE,
     jobs: options.JobsOption = None,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
@@ -38,12 +39,12 @@ def rewrite(
     CHECKPOINT is only read; starts no JVM but with --engine spark. Exit status: 0 written or planned, 2 bad usage, 3
     could not do it.
     """
-    given = options.pairs("--storage-option", storage_option)
+    storage_options = options.pairs("--storage-option", storage_option)
     options.check_stays(form.into)
     with writing(engine, master, conf, quiet=quiet) as (by, watcher):
-        found = ckpt.rewrite_checkpoint(
+        rewrite = ckpt.rewrite_checkpoint(
             checkpoint,
-            storage_options=given,
+            storage_options=storage_options,
             drop_keys=drop_keys or (),
             where=where,
             jobs=jobs,
@@ -51,4 +52,4 @@ def rewrite(
             watcher=watcher,
             **asdict(form),
         )
-    emit(RewriteReport(found, checkpoint), output)
+    emit(RewriteReport(rewrite, checkpoint), output)

@@ -106,10 +106,10 @@ def scan(
     Only reads checkpoints; starts no JVM. Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could
     not be listed or has no checkpoint.
     """
-    given = options.pairs("--storage-option", storage_option)
+    storage_options = options.pairs("--storage-option", storage_option)
     if watch is not None and output in (ScanOutput.JSON, ScanOutput.HTML, ScanOutput.PROMETHEUS):
         raise UsageError(f"--watch prints one document after another: use jsonl or table, not {output}")
-    kafka = _kafka(source_option, asked=sources)
+    kafka = _read_kafka_options(source_option, sources=sources)
     if commit_to is not None and not sources:
         raise UsageError("--commit-to is for --sources")
     if textfile is not None:
@@ -117,9 +117,9 @@ def scan(
     while True:
         since = None if changed_since is None else moment("--changed-since", changed_since)
         with bar(quiet=quiet, of="checkpoints") as watcher:
-            found = look(
+            scan = look(
                 roots,
-                given,
+                storage_options,
                 depth=depth,
                 jobs=jobs,
                 changed_since_ms=since,
@@ -127,23 +127,23 @@ def scan(
                 group_prefix=commit_to,
                 watcher=watcher,
             )
-        report = ScanReport(found, Severity(fail_on))
+        report = ScanReport(scan, Severity(fail_on))
         if textfile is not None:
-            write_whole(textfile, exposition(found))
+            write_whole(textfile, exposition(scan))
         _print(report, output, clear=watch is not None)
         if watch is None:
             raise typer.Exit(code=report.exit)
         time.sleep(watch)
 
 
-def _kafka(words: list[str] | None, *, asked: bool) -> dict[str, str] | None:
+def _read_kafka_options(words: list[str] | None, *, sources: bool) -> dict[str, str] | None:
     """The options of every Kafka reader; None if no source is to be asked. Raises UsageError."""
-    given = options.pairs("--source-option", words, once=True)
-    if given and not asked:
+    reader_options = options.pairs("--source-option", words, once=True)
+    if reader_options and not sources:
         raise UsageError("--source-option is for --sources")
-    if asked and SERVERS not in given:
+    if sources and SERVERS not in reader_options:
         raise UsageError(f"--sources: name the brokers: --source-option {SERVERS}=HOST:PORT")
-    return source_options([f"0.{word}" for word in words or ()])[0] if asked else None
+    return source_options([f"0.{word}" for word in words or ()])[0] if sources else None
 
 
 def _print(report: ScanReport, output: ScanOutput, *, clear: bool) -> None:
@@ -157,15 +157,15 @@ def _print(report: ScanReport, output: ScanOutput, *, clear: bool) -> None:
         case ScanOutput.HTML:
             show(report, Output.HTML)
         case ScanOutput.JSONL:
-            _lines(report.found, [masked_json(line) for line in report.lines()])
+            _print_lines(report.scan, [masked_json(line) for line in report.lines()])
         case ScanOutput.PROMETHEUS:
-            _lines(report.found, exposition(report.found).splitlines())
+            _print_lines(report.scan, exposition(report.scan).splitlines())
         case _:
             assert_never(output)
 
 
-def _lines(found: Scan, lines: list[str]) -> None:
+def _print_lines(scan: Scan, lines: list[str]) -> None:
     """Lines for a program; what is wrong with a root has none, and goes to standard error."""
     if lines:
         show_text("\n".join(lines))
-    complain(found.problems)
+    complain(scan.problems)

@@ -11,8 +11,8 @@ from ckpt.errors import UsageError
 from . import options
 from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
 from .report import Output, emit
+from .run_options import RunOptions
 from .verify import verify
-from .watching import interruptible
 
 state = typer.Typer(no_args_is_help=True, help="State without Spark: rows, counts, changes, whole or damaged.")
 
@@ -25,7 +25,7 @@ BatchOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class PartOptions:
-    """Which part of the state."""
+    """Options that choose a part of the state."""
 
     operator: options.OperatorOption = None
     store: Annotated[
@@ -61,7 +61,7 @@ def show(
 
     Only reads; starts no JVM. Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
-    found = ckpt.show_state(
+    rows = ckpt.show_state(
         checkpoint,
         options.pairs("--storage-option", storage_option),
         batch=batch,
@@ -69,40 +69,43 @@ def show(
         limit=limit,
         **asdict(unit),
     )
-    emit(RowsReport(found), output)
+    emit(RowsReport(rows), output)
 
 
 @options.grouped
 def count(
     checkpoint: options.CheckpointArg,
     unit: PartOptions,
+    run: RunOptions,
     batch: BatchOption = None,
     key: KeyOption = None,
-    jobs: options.JobsOption = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Count the rows of the state in CHECKPOINT, without Spark: of every part that fits the options.
 
-    Only reads; starts no JVM. Exit status: 0 counted, 2 bad usage, 3 it cannot be read without Spark, or not at all.
+    Only reads; starts no JVM but with --engine spark. Exit status: 0 counted, 2 bad usage, 3 it cannot be read
+    without Spark, or not at all.
     """
-    with interruptible():
-        found = ckpt.count_state(
+    with run.executors(quiet=quiet) as by:
+        counts = ckpt.count_state(
             checkpoint,
             options.pairs("--storage-option", storage_option),
             batch=batch,
             key=options.pairs("--key", key),
-            jobs=jobs,
+            jobs=run.jobs,
+            by=by,
             **asdict(unit),
         )
-    emit(CountsReport(found), output)
+    emit(CountsReport(counts), output)
 
 
 @options.grouped
 def diff(
     checkpoint: options.CheckpointArg,
     unit: PartOptions,
+    run: RunOptions,
     other: Annotated[
         str | None, typer.Argument(metavar="OTHER", help="Another checkpoint; by default the same one.")
     ] = None,
@@ -124,24 +127,29 @@ def diff(
 ) -> None:
     """Say which keys of the state were added, removed or changed between two batches, or two checkpoints.
 
-    Only reads; starts no JVM. Exit status: 0 nothing differs, 1 something does, 2 bad usage, 3 it cannot be read.
+    Only reads; starts no JVM but with --engine spark. Exit status: 0 nothing differs, 1 something does, 2 bad usage, 3
+    it cannot be read.
     """
-    found = ckpt.diff_state(
-        checkpoint,
-        other,
-        options.pairs("--storage-option", storage_option),
-        from_batch=from_batch,
-        to_batch=to_batch,
-        limit=limit,
-        **asdict(unit),
-    )
-    emit(DiffReport(found), output)
+    with run.executors(quiet=quiet) as by:
+        diff = ckpt.diff_state(
+            checkpoint,
+            other,
+            options.pairs("--storage-option", storage_option),
+            from_batch=from_batch,
+            to_batch=to_batch,
+            limit=limit,
+            jobs=run.jobs,
+            by=by,
+            **asdict(unit),
+        )
+    emit(DiffReport(diff), output)
 
 
 @options.grouped
 def keys(
     checkpoint: options.CheckpointArg,
     unit: PartOptions,
+    run: RunOptions,
     largest: Annotated[bool, typer.Option("--largest", help="Show the heaviest keys. This is the default.")] = False,
     skew: Annotated[bool, typer.Option("--skew", help="Show what each partition holds.")] = False,
     batch: BatchOption = None,
@@ -152,19 +160,22 @@ def keys(
 ) -> None:
     """Say which keys of the state in CHECKPOINT are the heaviest, or how it is spread over partitions, without Spark.
 
-    Only reads; starts no JVM. Exit status: 0 measured, 2 bad usage, 3 it cannot be read without Spark, or not at all.
+    Only reads; starts no JVM but with --engine spark. Exit status: 0 measured, 2 bad usage, 3 it cannot be read
+    without Spark, or not at all.
     """
     if largest and skew:
         raise UsageError("--largest and --skew: one of them")
-    with interruptible():
-        found = ckpt.measure_state(
+    with run.executors(quiet=quiet) as by:
+        sizes = ckpt.measure_state(
             checkpoint,
             options.pairs("--storage-option", storage_option),
             batch=batch,
             limit=limit,
+            jobs=run.jobs,
+            by=by,
             **asdict(unit),
         )
-    emit(SizesReport(found, skew), output)
+    emit(SizesReport(sizes, skew), output)
 
 
 state.command()(show)

@@ -10,8 +10,8 @@ from ckpt.storage.base import one_line, temporary
 
 def must_be_writable(path: str) -> None:
     """Raise UsageError where no file can be written, before anything else is done."""
-    place = Path(path)
-    if (place.exists() and not place.is_file()) or not place.absolute().parent.is_dir():
+    file = Path(path)
+    if (file.exists() and not file.is_file()) or not file.absolute().parent.is_dir():
         raise UsageError(f"--textfile {one_line(path)}: name a file in a folder that exists")
 
 

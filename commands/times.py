@@ -19,7 +19,7 @@ def moment(option: str, word: str) -> int:
     if ago := _AGO.fullmatch(word):
         return time.time_ns() // 1_000_000 - int(ago[1]) * _MS[ago[2]]
     try:
-        found = datetime.fromisoformat(word)
+        parsed = datetime.fromisoformat(word)
     except ValueError:
         raise UsageError(f"{option} {one_line(word)}: write 2026-11-22T08:00:00Z, or 15m, 8h, 7d") from None
-    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+    return int((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp() * 1000)

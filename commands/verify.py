@@ -5,21 +5,24 @@ from ckpt.state.verify.verify import verify_state
 from . import options
 from .render.verification import VerificationReport
 from .report import Output, emit
-from .watching import interruptible, reading
+from .run_options import RunOptions
+from .watching import reading
 
 
+@options.grouped
 def verify(
     checkpoint: options.CheckpointArg,
-    jobs: options.JobsOption = None,
+    run: RunOptions,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
     quiet: options.QuietOption = False,
 ) -> None:
     """Read every byte of the state of CHECKPOINT that a batch needs, and say which files are damaged.
 
-    Only reads; starts no JVM. Exit status: 0 nothing is damaged, 1 something is, 2 bad usage, 3 could not do it.
+    Only reads; starts no JVM but with --engine spark. Exit status: 0 nothing is damaged, 1 something is, 2 bad usage,
+    3 could not do it.
     """
-    given = options.pairs("--storage-option", storage_option)
-    with interruptible(), reading(quiet=quiet) as (told, watcher):
-        found = verify_state(checkpoint, given, jobs=jobs, told=told, watcher=watcher)
-    emit(VerificationReport(found), output)
+    storage_options = options.pairs("--storage-option", storage_option)
+    with run.executors(quiet=quiet) as by, reading(quiet=quiet) as (tell, watcher):
+        verification = verify_state(checkpoint, storage_options, jobs=run.jobs, by=by, told=tell, watcher=watcher)
+    emit(VerificationReport(verification), output)

@@ -23,12 +23,12 @@ def bar(*, quiet: bool, of: str = "tasks") -> Iterator[Callable[[int, int], None
         yield None
         return
     try:
-        yield partial(_show, of)
+        yield partial(_show_bar, of)
     finally:
         _write("\r" + " " * (_WIDTH + 50) + "\r")
 
 
-def _show(of: str, done: int, total: int) -> None:
+def _show_bar(of: str, done: int, total: int) -> None:
     full = _WIDTH * done // max(total, 1)
     shown = "#" * full + "." * (_WIDTH - full)
     _write(f"\r  [{shown}] {done} of {total} {of}   ")
@@ -49,17 +49,17 @@ def reading(*, quiet: bool) -> Iterator[tuple[Callable[[Estimate], None] | None,
         began = monotonic()
 
         def show(done: int, total: int) -> None:
-            _show(f"MiB{_time_left(monotonic() - began, done, total)}", _mib(done), _mib(total))
+            _show_bar(f"MiB{_tell_time_left(monotonic() - began, done, total)}", _to_mib(done), _to_mib(total))
 
-        yield _tell, show
+        yield _tell_estimate, show
 
 
-def _mib(count: int) -> int:
+def _to_mib(count: int) -> int:
     """Rounded up, so that the last of them is that of all."""
     return -(-count >> 20)
 
 
-def _time_left(seconds: float, done: int, total: int) -> str:
+def _tell_time_left(seconds: float, done: int, total: int) -> str:
     """``, 3 min left``, if the pace stays what it was; empty in the first and the last seconds."""
     left = seconds * (total - done) / max(done, 1)
     if seconds < _SURE or left < _SURE:
@@ -67,7 +67,7 @@ def _time_left(seconds: float, done: int, total: int) -> str:
     return f", {left / 60:.0f} min left" if left >= 90 else f", {left:.0f} s left"
 
 
-def _tell(estimate: Estimate) -> None:
+def _tell_estimate(estimate: Estimate) -> None:
     _write(f"ckpt: {plural(estimate.files, 'file')} to read, {size(estimate.bytes)}\n")
 
 

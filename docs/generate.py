@@ -81,7 +81,12 @@ def _severity(diagnosis: Diagnosis) -> str:
 def _section(diagnosis: Diagnosis) -> str:
     remedy = _plain(diagnosis.remedy) if diagnosis.remedy else "Nothing has to be done."
     head = f"## {diagnosis.code} {diagnosis.name}\n\n{_severity(diagnosis)}"
-    return f"{head}\n\n{_plain(diagnosis.meaning)}\n\n**What to do**: {remedy}\n"
+    return f"{head}\n\n{_in_lines(_plain(diagnosis.meaning))}\n\n**What to do**: {_in_lines(remedy)}\n"
+
+
+def _in_lines(text: str) -> str:
+    """One sentence per line, so that a diff shows which one has changed."""
+    return re.sub(r"(?<=[a-z0-9`)\]][.!?]) (?=[A-Z`])", "\n", text)
 
 
 def _plain(text: str) -> str:
@@ -127,7 +132,9 @@ def _error(error: KnownError, names: dict[str, str]) -> str:
     ]
     says = f"```text\n{error.sample}\n```"
     head = f"## {error.id}\n\n**{error.title}**\n\n{says}"
-    return f"{head}\n\n{error.cause}\n\n**What to do**: {error.cure}\n\n{' '.join(facts)}\n"
+    cause, cure = _in_lines(error.cause), _in_lines(error.cure)
+    shown = "\n".join(facts)
+    return f"{head}\n\n{cause}\n\n**What to do**: {cure}\n\n{shown}\n"
 
 
 def _span(versions: tuple[str, ...]) -> str:
@@ -136,7 +143,33 @@ def _span(versions: tuple[str, ...]) -> str:
 
 
 CONTRACT = PAGE.with_name("contract.md")
-DOCUMENTS = {"inspect": ("document", "InspectionDocument")}
+DOCUMENTS = {
+    "inspect": ("document", "InspectionDocument"),
+    "repair": ("ways", "WaysDocument"),
+    "rewind": ("rewind", "RewindDocument"),
+    "skip": ("skip", "SkipDocument"),
+    "repair-async": ("repair", "RepairDocument"),
+    "relocate": ("relocation", "RelocationDocument"),
+    "prune": ("pruning", "PruneDocument"),
+    "offsets set": ("offsets_change", "OffsetsDocument"),
+    "offsets import": ("offsets_change", "OffsetsDocument"),
+    "explain": ("explain", "ExplanationDocument"),
+    "preflight": ("preflight", "PreflightDocument"),
+    "scan": ("fleet", "ScanDocument"),
+    "copy": ("copying", "CopyDocument"),
+    "rewrite": ("rewriting", "RewriteDocument"),
+    "import-state": ("rewriting", "ImportDocument"),
+    "handoff": ("handoff", "HandoffDocument"),
+    "offsets show": ("positions", "PositionsDocument"),
+    "migrate provider": ("provider", "ProviderDocument"),
+    "migrate changelog": ("changelog", "ChangelogDocument"),
+    "migrate transform-with-state": ("transform", "TransformDocument"),
+    "state show": ("rows", "RowsDocument"),
+    "state count": ("rows", "CountsDocument"),
+    "state diff": ("rows", "DiffDocument"),
+    "state keys": ("rows", "SizesDocument"),
+    "state verify": ("verification", "VerificationDocument"),
+}
 """Module and class of each declared document; ``docs/contract.md`` has the keys of the others as they are."""
 _KEY_TABLE = r"(### JSON of `ckpt {}`\n(?:[^|\n][^\n]*\n|\n)*)(?:\|[^\n]*\n)+"
 _JSON_TYPES = {int: "integer", str: "string", bool: "boolean", float: "number", NoneType: "null"}
@@ -145,28 +178,58 @@ _JSON_TYPES = {int: "integer", str: "string", bool: "boolean", float: "number", 
 def contract_page() -> str:
     """``docs/contract.md`` with the keys of the declared documents."""
     text = CONTRACT.read_text(encoding="utf-8")
+    models: _Models = {}
     for command, (module, name) in DOCUMENTS.items():
         document = getattr(import_module(f"{_script().module.partition('.')[0]}.render.{module}"), name)
-        rows = (f"| `{path}` | {kind} | {meaning} |\n" for path, kind, meaning in document_keys(document))
+        rows = [f"| `{path}` | {kind} | {meaning} |\n" for path, kind, meaning in document_keys(document, models)]
         table = "".join(["| key | type | meaning |\n|---|---|---|\n", *rows]).replace("|  |\n", "| |\n")
         text = re.sub(_KEY_TABLE.format(command), lambda found, table=table: found[1] + table, text)
+        models = models or {kind: path for path, kind in _objects(document)}
     return text
 
 
-def document_keys(document: type, prefix: str = "") -> Iterator[tuple[str, str, str]]:
-    """The path, type and meaning of each key of a document, in the order of its JSON."""
+_Models = dict[tuple[type, bool], str]
+"""Where the keys of an object are listed already, by its class and whether it may be null."""
+
+
+def document_keys(
+    document: type, models: _Models, prefix: str = "", like: type | None = None
+) -> Iterator[tuple[str, str, str]]:
+    """The path, type and meaning of each key of a document, in the order of its JSON, but those that ``like`` has."""
+    listed = get_type_hints(like, include_extras=True) if like else {}
     for name, annotation in get_type_hints(document, include_extras=True).items():
-        yield from _key(prefix + name.rstrip("_"), annotation)
+        if listed.get(name) != annotation:
+            yield from _key(prefix + name.rstrip("_"), annotation, models)
 
 
-def _key(path: str, annotation: Any) -> Iterator[tuple[str, str, str]]:
-    annotation, *meaning = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
-    yield path, _json_type(annotation), "".join(meaning)
-    for kind in _kinds(annotation):
+def _key(path: str, annotation: Any, models: _Models) -> Iterator[tuple[str, str, str]]:
+    annotation, meaning = _meaning(annotation)
+    kinds = _kinds(annotation)
+    inner = next(filter(is_dataclass, kinds), None)
+    like = next((base for base in getattr(inner, "__mro__", ()) if (base, NoneType in kinds) in models), None)
+    yield path, f"as `{models[like, NoneType in kinds]}`" if like else _json_type(annotation), meaning
+    for kind in kinds:
         if get_origin(kind) is tuple:
-            yield from _key(f"{path}[]", get_args(kind)[0])
-        elif is_dataclass(kind):
-            yield from document_keys(kind, f"{path}.")
+            yield from (row for element in get_args(kind)[:1] for row in _key(f"{path}[]", element, models))
+    if inner is not None:
+        yield from document_keys(inner, models, f"{path}.", like)
+
+
+def _objects(document: type, prefix: str = "") -> Iterator[tuple[str, tuple[type, bool]]]:
+    """The path and the class of each object in a document, the last first."""
+    for name, annotation in reversed(get_type_hints(document, include_extras=True).items()):
+        path, kinds = prefix + name.rstrip("_"), _kinds(_meaning(annotation)[0])
+        if get_origin(kinds[0] if kinds else None) is tuple:
+            path, kinds = f"{path}[]", _kinds(_meaning(get_args(kinds[0])[0])[0])
+        for kind in filter(is_dataclass, kinds):
+            yield from _objects(kind, f"{path}.")
+            yield path, (kind, NoneType in kinds)
+
+
+def _meaning(annotation: Any) -> tuple[Any, str]:
+    """A type without its notes, and the line that says what it means."""
+    inner, *notes = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    return inner, "".join(note for note in notes if isinstance(note, str))
 
 
 def _json_type(annotation: Any) -> str:

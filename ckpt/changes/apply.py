@@ -8,7 +8,16 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from ckpt.changes.backup import Manifest, ManifestEntry, PlannedChange, fingerprint, load, must_be_whole, original, save
+from ckpt.changes.backup import (
+    Manifest,
+    ManifestEntry,
+    PlannedChange,
+    compute_fingerprint,
+    load,
+    must_be_whole,
+    read_original,
+    save,
+)
 from ckpt.changes.steps import FileContent, Step
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.errors import CkptError, NotFound, StorageError
@@ -22,7 +31,7 @@ _COARSE_MS = 20  # a file system may give a file a time that is this much too ea
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What came of it."""
+    """The steps that were done, and where the backup is."""
 
     applied: bool = False
     undone: bool = False  # everything is as it was
@@ -51,7 +60,7 @@ def apply(
             must_be_quiet(storage, change.listing, grace_s)
             manifest = save(change, storage, writer, backup)
             receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")
-            receipt = _perform(change.steps, manifest, storage, writer, backup, check)
+            receipt = _perform_steps(change.steps, manifest, storage, writer, backup, check)
     except CkptError as error:
         return receipt if receipt.backup else Receipt(problem=f"nothing was changed: {error}")
     except KeyboardInterrupt:
@@ -59,7 +68,7 @@ def apply(
     return receipt
 
 
-def _perform(
+def _perform_steps(
     steps: Sequence[Step],
     manifest: Manifest,
     storage: Storage,
@@ -74,7 +83,7 @@ def _perform(
         for step, entry in zip(steps, manifest.entries, strict=True):
             _do(step, entry, storage, writer, likes[step.like] if step.like else None)
         broken = check()
-        problem = _written_meanwhile(manifest, storage.list_tree()) or broken
+        problem = _warn_of_other_writes(manifest, storage.list_tree()) or broken
     except CkptError as error:
         problem = str(error)
     except KeyboardInterrupt:
@@ -94,29 +103,29 @@ def _perform(
 
 def _do(step: Step, entry: ManifestEntry, storage: Storage, writer: Writer, like: Attributes | None) -> None:
     """One step, if the file is as it was backed up. Raises StorageError."""
-    found = _found(storage, step.path)
-    if FileContent.of(found) != entry.before:
+    data = _read_if_there(storage, step.path)
+    if FileContent.of(data) != entry.before:
         raise StorageError(f"{step.path} changed since the plan was made: something else is writing here")
     after = step.after if isinstance(step.after, bytes) else None
-    _write(writer, step.path, found, after, None if like is None else replace(like, mtime_ns=None))
+    _write(writer, step.path, data, after, None if like is None else replace(like, mtime_ns=None))
 
 
-def _write(writer: Writer, path: str, found: bytes | None, after: bytes | None, like: Attributes | None) -> None:
+def _write(writer: Writer, path: str, before: bytes | None, after: bytes | None, like: Attributes | None) -> None:
     """From a file as it was found to what it is to be; None is one that is not there. Raises StorageError."""
     if after is None:
         writer.remove(path)
-    elif found is None:
+    elif before is None:
         writer.create(path, after, like)
     else:
-        writer.replace(path, after, found, like)
+        writer.replace(path, after, before, like)
 
 
 def undo(
-    storage: Storage, writer: Writer, backup: Storage, query_id: str | None, seen: Listing, grace_s: float
+    storage: Storage, writer: Writer, backup: Storage, query_id: str | None, listing: Listing, grace_s: float
 ) -> Receipt:
     """Put everything back as the backup has it; finishes an apply or undo that was interrupted.
 
-    ``query_id`` and ``seen`` are those of the checkpoint as it is now. Where all is as it was already, nothing happens.
+    ``query_id`` and ``listing`` are those of the checkpoint now. Where all is as it was already, nothing happens.
     """
     try:
         manifest = load(backup)
@@ -127,10 +136,10 @@ def undo(
                     f"{one_line(backup.uri)} is a backup of query {one_line(str(manifest.query_id))}, and this is "
                     f"a checkpoint of query {one_line(str(query_id))}: name the backup of this query"
                 )
-            now = must_be_quiet(storage, seen, grace_s, manifest.paths)
+            now = must_be_quiet(storage, listing, grace_s, manifest.paths)
             _must_be_untouched(manifest, now, storage)
             steps = _restore(manifest, backup, storage, writer)
-            problem = _written_meanwhile(manifest, storage.list_tree())
+            problem = _warn_of_other_writes(manifest, storage.list_tree())
             if problem is not None:
                 raise Refused(f"every file of the change is as it was before it, but {problem}")
             return Receipt(undone=True, backup=backup.uri, steps=steps, taken_back=manifest.command)
@@ -150,24 +159,24 @@ def _must_be_untouched(manifest: Manifest, now: Listing, storage: Storage) -> No
     for entry in manifest.entries:
         known.setdefault(entry.path, {None}).update((entry.before, entry.after))
     for path, contents in known.items():
-        if _content(storage, path) not in contents:
+        if _read_content(storage, path) not in contents:
             raise Refused(f"{path} was written since the backup: {cure}")
-    others = _other_changes(manifest, now)
+    others = _find_other_changes(manifest, now)
     if others is not None:
         raise Refused(f"files appeared, disappeared or were written since the backup{others}: {cure}")
 
 
-def _written_meanwhile(manifest: Manifest, now: Listing) -> str | None:
-    """What to say if somebody wrote elsewhere in the checkpoint while ckpt changed it."""
-    others = _other_changes(manifest, now)
+def _warn_of_other_writes(manifest: Manifest, now: Listing) -> str | None:
+    """Warn that somebody wrote elsewhere in the checkpoint while ckpt changed it."""
+    others = _find_other_changes(manifest, now)
     if others is None:
         return None
     return f"files appeared, disappeared or were written meanwhile{others}: something else is writing here. Stop it"
 
 
-def _other_changes(manifest: Manifest, now: Listing) -> str | None:
+def _find_other_changes(manifest: Manifest, now: Listing) -> str | None:
     """The newest file that the change leaves alone, if any is not as it was and it is newer than the backup."""
-    if fingerprint(now, manifest.paths) == manifest.others:
+    if compute_fingerprint(now, manifest.paths) == manifest.others:
         return None
     others = [(info.mtime_ms or 0, path) for path, info in now.walk() if path not in manifest.paths]
     newer = [path for mtime_ms, path in sorted(others, reverse=True) if mtime_ms > manifest.created_ms - _COARSE_MS]
@@ -182,24 +191,24 @@ def _restore(manifest: Manifest, backup: Storage | Writer, storage: Storage, wri
     done = []
     for entry in reversed(manifest.entries):
         writer.discard_temporary(entry.path)
-        data = _found(storage, entry.path)
-        found = FileContent.of(data)
-        if found == entry.before or found not in (entry.after, None):
+        data = _read_if_there(storage, entry.path)
+        content = FileContent.of(data)
+        if content == entry.before or content not in (entry.after, None):
             continue
-        _write(writer, entry.path, data, original(backup, entry), entry.attributes)
-        done.append(Step(entry.path, found, entry.before))
+        _write(writer, entry.path, data, read_original(backup, entry), entry.attributes)
+        done.append(Step(entry.path, content, entry.before))
     first = {entry.path: entry.before for entry in reversed(manifest.entries)}
     for path, before in first.items():
-        if _content(storage, path) != before:
+        if _read_content(storage, path) != before:
             raise StorageError(f"{path} could not be restored: restore it from the backup by hand")
     return tuple(done)
 
 
-def _content(storage: Storage, path: str) -> FileContent | None:
-    return FileContent.of(_found(storage, path))
+def _read_content(storage: Storage, path: str) -> FileContent | None:
+    return FileContent.of(_read_if_there(storage, path))
 
 
-def _found(storage: Storage, path: str) -> bytes | None:
+def _read_if_there(storage: Storage, path: str) -> bytes | None:
     try:
         return storage.read(path)
     except NotFound:

@@ -55,7 +55,7 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup says of itself."""
+    """The manifest of a backup."""
 
     command: str  # that made the change
     query_id: str | None
@@ -70,8 +70,8 @@ class Manifest:
         return named | frozenset(temporary(path) for path in named)
 
 
-def fingerprint(listing: Listing, but: Iterable[str]) -> str:
-    """What a listing says of all files but some: names, sizes and times; changes when any of them is written."""
+def compute_fingerprint(listing: Listing, but: Iterable[str]) -> str:
+    """A digest of the names, sizes and times of all files but the given ones; it changes when one is written."""
     left_out = frozenset(but)
     lines = sorted(f"{path}\0{info.size}\0{info.mtime_ms}" for path, info in listing.walk() if path not in left_out)
     return sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
@@ -99,9 +99,9 @@ def save(change: PlannedChange, storage: Storage, writer: Writer, backup: Writer
     except StorageError as error:
         raise StorageError(f"the backup cannot be made ({error}); name another folder with `backup`") from error
     try:
-        return _saved(change, storage, backup, owned)
+        return _save_files(change, storage, backup, owned)
     except CkptError:
-        for name in (MANIFEST, *(_kept_as(number, step) for number, step in enumerate(change.steps, 1))):
+        for name in (MANIFEST, *(_name_kept_file(number, step) for number, step in enumerate(change.steps, 1))):
             for discard in (backup.discard_temporary, backup.remove):
                 with suppress(CkptError):
                     discard(name)
@@ -109,22 +109,24 @@ def save(change: PlannedChange, storage: Storage, writer: Writer, backup: Writer
         raise
 
 
-def _kept_as(number: int, step: Step) -> str:
+def _name_kept_file(number: int, step: Step) -> str:
     return f"{number:04}-{_UNUSUAL.sub('_', step.path)}"
 
 
-def _saved(change: PlannedChange, storage: Storage, backup: Writer, owned: Sequence[Attributes | None]) -> Manifest:
+def _save_files(
+    change: PlannedChange, storage: Storage, backup: Writer, owned: Sequence[Attributes | None]
+) -> Manifest:
     entries = []
-    for number, (step, found) in enumerate(zip(change.steps, owned, strict=True), 1):
+    for number, (step, own_attributes) in enumerate(zip(change.steps, owned, strict=True), 1):
         file = before = attributes = None
         if step.before is not None:
-            file, attributes = _kept_as(number, step), found
-            data = _as_planned(step, storage)
+            file, attributes = _name_kept_file(number, step), own_attributes
+            data = _read_planned_file(step, storage)
             before = FileContent.of(data)
             backup.create(file, data)
         entries.append(ManifestEntry(step.path, before, FileContent.of(step.after), file, attributes))
     touched = Manifest(change.command, change.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
-    manifest = replace(touched, others=fingerprint(change.listing, touched.paths))
+    manifest = replace(touched, others=compute_fingerprint(change.listing, touched.paths))
     recorded = {
         "manifest": FORMAT,
         "ckpt": __version__,
@@ -133,13 +135,13 @@ def _saved(change: PlannedChange, storage: Storage, backup: Writer, owned: Seque
         "query_id": change.query_id,
         "created_ms": manifest.created_ms,
         "others": manifest.others,
-        "steps": [_entry_json(entry) for entry in entries],
+        "steps": [_write_entry(entry) for entry in entries],
     }
     backup.create(MANIFEST, json.dumps(recorded, indent=2).encode())
     return manifest
 
 
-def _as_planned(step: Step, storage: Storage) -> bytes:
+def _read_planned_file(step: Step, storage: Storage) -> bytes:
     """The file that a step replaces or removes, read now if the plan did not. Raises StorageError."""
     if isinstance(step.before, bytes):
         return step.before
@@ -149,16 +151,16 @@ def _as_planned(step: Step, storage: Storage) -> bytes:
     return data
 
 
-def _entry_json(entry: ManifestEntry) -> dict[str, Any]:
+def _write_entry(entry: ManifestEntry) -> dict[str, Any]:
     before, after, kept = entry.before, entry.after, entry.attributes
-    found: dict[str, Any] = {"path": entry.path, "before": None, "after": None}
+    fields: dict[str, Any] = {"path": entry.path, "before": None, "after": None}
     if after is not None:
-        found["after"] = {"bytes": after.size, "sha256": after.sha256}
+        fields["after"] = {"bytes": after.size, "sha256": after.sha256}
     if before is not None:
-        found["before"] = {"bytes": before.size, "sha256": before.sha256, "file": entry.file}
+        fields["before"] = {"bytes": before.size, "sha256": before.sha256, "file": entry.file}
     if before is not None and kept is not None:
-        found["before"] |= {"mode": kept.mode, "uid": kept.uid, "gid": kept.gid, "mtime_ns": kept.mtime_ns}
-    return found
+        fields["before"] |= {"mode": kept.mode, "uid": kept.uid, "gid": kept.gid, "mtime_ns": kept.mtime_ns}
+    return fields
 
 
 def load(backup: Storage) -> Manifest:
@@ -174,17 +176,17 @@ def load(backup: Storage) -> Manifest:
         recorded = json.loads(raw)
         version = recorded["manifest"]
         if type(version) is not int or version != FORMAT:  # True is 1 as well
-            raise BadBackup(f"{_at(backup)} has format {version!r}: use the ckpt that wrote it")
+            raise BadBackup(f"{_name_backup(backup)} has format {version!r}: use the ckpt that wrote it")
         command, query_id, others = (recorded[key] for key in ("command", "query_id", "others"))
         if not (isinstance(command, str) and isinstance(query_id, str | None) and isinstance(others, str)):
             raise TypeError
-        steps = tuple(_entry(step) for step in recorded["steps"])
+        steps = tuple(_read_entry(step) for step in recorded["steps"])
         return Manifest(command, query_id, int(recorded["created_ms"]), others, steps)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise BadBackup(f"{_at(backup)} is not what ckpt writes: restore the files by hand") from error
+        raise BadBackup(f"{_name_backup(backup)} is not what ckpt writes: restore the files by hand") from error
 
 
-def _entry(recorded: Mapping[str, Any]) -> ManifestEntry:
+def _read_entry(recorded: Mapping[str, Any]) -> ManifestEntry:
     """One step. Raises ValueError for a path or name that leads elsewhere, other errors for another shape."""
     path, before, after = recorded["path"], recorded["before"], recorded["after"]
     parts = path.split("/")
@@ -198,28 +200,28 @@ def _entry(recorded: Mapping[str, Any]) -> ManifestEntry:
         if not _BACKUP_NAME.fullmatch(file):
             raise ValueError
         if "mode" in before:
-            attributes = _attributes(*(int(before[key]) for key in ("mode", "uid", "gid", "mtime_ns")))
-    return ManifestEntry(path, _content(before), _content(after), file, attributes)
+            attributes = _read_attributes(*(int(before[key]) for key in ("mode", "uid", "gid", "mtime_ns")))
+    return ManifestEntry(path, _read_content(before), _read_content(after), file, attributes)
 
 
-def _attributes(mode: int, uid: int, gid: int, mtime_ns: int) -> Attributes:
+def _read_attributes(mode: int, uid: int, gid: int, mtime_ns: int) -> Attributes:
     """Raises ValueError for what no file has, and for bits that would let others act as its owner."""
     if mode & ~0o777 or not (0 <= uid < 2**32 - 1 and 0 <= gid < 2**32 - 1 and abs(mtime_ns) < 2**62):
         raise ValueError
     return Attributes(mode, uid, gid, mtime_ns)
 
 
-def _content(recorded: Mapping[str, Any] | None) -> FileContent | None:
+def _read_content(recorded: Mapping[str, Any] | None) -> FileContent | None:
     return None if recorded is None else FileContent(int(recorded["bytes"]), str(recorded["sha256"]))
 
 
 def must_be_whole(backup: Storage, manifest: Manifest) -> None:
     """Read every file of the backup once. Raises BadBackup where one is not what it was, or StorageError."""
     for entry in manifest.entries:
-        original(backup, entry)
+        read_original(backup, entry)
 
 
-def original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | None:
+def read_original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | None:
     """A file as it was; None if it was not there. Raises BadBackup where it is not what it was, or StorageError."""
     if entry.file is None:
         return None
@@ -235,5 +237,5 @@ def original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | None:
     return data
 
 
-def _at(backup: Storage) -> str:
+def _name_backup(backup: Storage) -> str:
     return f"{one_line(backup.uri.rstrip('/'))}/{MANIFEST}"

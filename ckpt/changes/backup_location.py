@@ -13,25 +13,25 @@ from ckpt.storage.open_writer import open_writer
 from ckpt.storage.writer import Writer
 
 
-def backup_to(place: str | None, uri: str, storage_options: Mapping[str, str]) -> Writer:
+def backup_to(location: str | None, uri: str, storage_options: Mapping[str, str]) -> Writer:
     """Where the original files of a checkpoint are kept; by default next to it. Raises UsageError, StorageError."""
-    if place is None:
-        place = default_backup(uri)
-    must_keep(place, uri)
-    return open_writer(place, _options_for(place, storage_options))
+    if location is None:
+        location = name_default_backup(uri)
+    must_keep(location, uri)
+    return open_writer(location, _options_of(location, storage_options))
 
 
-def backup_at(place: str, storage_options: Mapping[str, str]) -> Storage:
+def backup_at(location: str, storage_options: Mapping[str, str]) -> Storage:
     """A backup that is there. Raises UsageError, StorageError."""
-    return open_storage(place, _options_for(place, storage_options))
+    return open_storage(location, _options_of(location, storage_options))
 
 
-def _options_for(place: str, given: Mapping[str, str]) -> Mapping[str, str]:
+def _options_of(location: str, storage_options: Mapping[str, str]) -> Mapping[str, str]:
     """A local folder takes no storage options."""
-    return {} if local_path(place) is not None else given
+    return {} if local_path(location) is not None else storage_options
 
 
-def default_backup(uri: str) -> str:
+def name_default_backup(uri: str) -> str:
     """``<checkpoint>.ckpt-backup-<UTC time>``, a sibling of the checkpoint, in the form in which that was given.
 
     Raises UsageError where the checkpoint has no sibling: the root of a bucket or of a file system.

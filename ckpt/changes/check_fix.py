@@ -20,7 +20,7 @@ def _warn_of_nothing(_: Inspection) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a change must lead to, by the inspections before and after it."""
+    """A rule that a change must meet, judged by the inspections before and after it."""
 
     refuse: Callable[[Inspection, Inspection], str | None]  # why the change is no fix; None if it is one
     warn: Callable[[Inspection], Iterable[str]] = _warn_of_nothing  # of what it does not fix
@@ -45,7 +45,7 @@ def check_fix(
     return replace(plan, inspection_after=after, warnings=warnings)
 
 
-def runs_first(batch: int) -> Rule:
+def must_run_first(batch: int) -> Rule:
     """One start at least runs ``batch`` first, and loses no batch."""
     return Rule(
         lambda before, after: None if find_running(after, batch) else _explain_failure(after),
@@ -88,17 +88,17 @@ def find_starts(before: Inspection, after: Inspection) -> tuple[Forecast, ...]:
 
 def find_running(inspection: Inspection, batch: int | None = None) -> tuple[Spark, ...]:
     """The versions that run, started synchronously, and leave no batch out; with ``batch`` first, if one is named."""
-    starts = _synchronous(inspection)
+    starts = _synchronous_forecasts(inspection)
     return tuple(f.spark for f in starts if f.outcome.runs and not f.lost and batch in (None, f.batch_id))
 
 
 def find_failing(inspection: Inspection, batch: int | None = None) -> tuple[Spark, ...]:
     """The other versions that somebody may try."""
     running = find_running(inspection, batch)
-    return tuple(f.spark for f in _synchronous(inspection) if f.spark not in running)
+    return tuple(f.spark for f in _synchronous_forecasts(inspection) if f.spark not in running)
 
 
-def _synchronous(inspection: Inspection) -> list[Forecast]:
+def _synchronous_forecasts(inspection: Inspection) -> list[Forecast]:
     return [f for f in inspection.counted if f.progress is Progress.SYNC]
 
 
@@ -115,7 +115,7 @@ def _find_trouble(after: Inspection) -> str | None:
 def _explain_failure(after: Inspection) -> str:
     """Why no start would succeed, by the problem of the first that does not."""
     failing = find_failing(after)
-    forecast = next((f for f in _synchronous(after) if f.spark in failing), None)
+    forecast = next((f for f in _synchronous_forecasts(after) if f.spark in failing), None)
     if forecast is None:
         return "no Spark version is known to start it"
     if forecast.lost:
@@ -130,7 +130,7 @@ def _explain_failure(after: Inspection) -> str:
 def _warn_of_failing(after: Inspection, batch: int | None = None) -> Iterator[str]:
     """Name the versions that will not start, where others do, and why."""
     failing = find_failing(after, batch)
-    starts = [f for f in _synchronous(after) if f.spark in failing]
+    starts = [f for f in _synchronous_forecasts(after) if f.spark in failing]
     for error in dict.fromkeys(f.error for f in starts):
         words = f': "{error}"' if error else ""
         yield f"Spark {spell([f.spark for f in starts if f.error == error])} still will not start{words}."

@@ -7,11 +7,12 @@ from typing import ClassVar, Self, TypeVar
 
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.ranges import SourceRange
 from ckpt.inspection.checks.sink_outlook import SinkOutlook
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import InNotebook
 from ckpt.restart.findings import Asked
-from ckpt.restart.forecast import Forecast, SourceRange
+from ckpt.restart.forecast import Forecast
 from ckpt.storage import Storage
 from ckpt.storage.base import one_line
 from ckpt.versions import Spark
@@ -30,7 +31,7 @@ NEVER_FINISHED = "ckpt was interrupted while it wrote this checkpoint: remove it
 
 
 class First(StrEnum):
-    """What comes before the query is started as usual."""
+    """A step that comes before the query is started as usual."""
 
     NOTHING = "nothing"
     SINK = "sink"  # a sink that remembers batch ids is told to forget some, or it drops rows
@@ -39,7 +40,7 @@ class First(StrEnum):
 
 
 class NoWay(Exception):
-    """What was asked for does not help with this checkpoint; the text says why."""
+    """Raised where the requested change does not help with this checkpoint; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePlan(InNotebook):
-    """What a command would change, and what that leads to; each command has a plan of its own with what it adds.
+    """The steps of a planned change and what they lead to; each command subclasses it with what it adds.
 
     A planner is a pure function from what was read to such a plan: it writes nothing.
     """
@@ -86,7 +87,7 @@ class ChangePlan(InNotebook):
 
     @property
     def verdict_after(self) -> str:
-        """What synchronous starts do with the steps, as one sentence without a full stop; empty if nothing changes."""
+        """How synchronous starts go after the steps, as one sentence without a full stop; empty if nothing changes."""
         after = self.inspection_after
         if after is None:
             return ""
@@ -95,7 +96,7 @@ class ChangePlan(InNotebook):
 
     @property
     def sound(self) -> bool:
-        """Whether nothing but notes was found."""
+        """Tell whether the inspection afterwards has nothing but notes."""
         return self.inspection.sound
 
     def if_possible(self) -> Self:
@@ -113,7 +114,7 @@ class ChangePlan(InNotebook):
         return self.refusing(reason)
 
     def refusing(self, reason: str) -> Self:
-        """The same without anything to do, and why."""
+        """Return this plan without steps, with the reason."""
         nothing = replace(self, why="", steps=(), inspection_after=None, opened_as=None, replay=None, warnings=())
         return replace(nothing, refused=reason, skips=None, repeats=None)
 

@@ -23,7 +23,7 @@ Planned = TypeVar("Planned", bound=ChangePlan)
 
 
 class How(TypedDict, total=False):
-    """What is to become of a plan; without ``apply`` or ``undo`` it is only made."""
+    """Options of a run; without ``apply`` or ``undo`` a change is only planned."""
 
     apply: bool  # perform it
     backup: str | None  # a folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``
@@ -33,7 +33,7 @@ class How(TypedDict, total=False):
     accept_replay: bool  # that rows of finished batches are read again, or written again by a sink
 
 
-def perform(
+def run_change(
     kind: type[Planned],
     planner: Callable[[Storage], Planned],
     uri: str,
@@ -56,25 +56,25 @@ def perform(
         UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
 
     """
-    given, grace_s, back = storage_options or {}, how.get("grace_s", 30.0), how.get("undo")
+    options, grace_s, back = storage_options or {}, how.get("grace_s", 30.0), how.get("undo")
     must_be_seconds(grace_s)
     kept_at = how.get("backup")
     if kept_at is not None:
         must_keep(kept_at, uri)
-    storage = open_storage(uri, given)
+    storage = open_storage(uri, options)
     if back is not None:
-        return _undo_change(kind, storage, open_writer(uri, given), backup_at(back, given), versions, grace_s)
+        return _undo_change(kind, storage, open_writer(uri, options), backup_at(back, options), versions, grace_s)
     plan = planner(storage).if_possible()
     if not (how.get("apply") and plan.steps):
         return plan, Receipt()
-    unaccepted = _unaccepted(plan, how)
+    unaccepted = _name_unaccepted_cost(plan, how)
     if unaccepted is not None:
         return plan, Receipt(problem=unaccepted)
-    backup = backup_to(kept_at, uri, given)
-    return plan, apply_plan(plan, storage, open_writer(uri, given), backup, grace_s)
+    backup = backup_to(kept_at, uri, options)
+    return plan, apply_plan(plan, storage, open_writer(uri, options), backup, grace_s)
 
 
-def _unaccepted(plan: ChangePlan, how: How) -> str | None:
+def _name_unaccepted_cost(plan: ChangePlan, how: How) -> str | None:
     """Why a plan is not applied: what it costs, and nobody has accepted."""
     costs = {"accept_skip": plan.skips, "accept_replay": plan.repeats}
     missing = {name: cost for name, cost in costs.items() if cost is not None and not how.get(name)}
@@ -90,14 +90,14 @@ def apply_plan(plan: ChangePlan, storage: Storage, writer: Writer, backup: Write
 
     def check() -> str | None:
         here = plan.opened_as is None
-        return _broken_promise(
+        return _find_broken_promise(
             plan.after, storage if here else Changed(storage, storage.list_tree(), uri=plan.opened_as)
         )
 
     return apply(change, storage, writer, backup, grace_s, check)
 
 
-def _broken_promise(promised: Sequence[Forecast], storage: Storage) -> str | None:
+def _find_broken_promise(promised: Sequence[Forecast], storage: Storage) -> str | None:
     """Why a changed checkpoint is not as its plan promised, by what the next start does; None if it is."""
     versions = tuple(dict.fromkeys(f.spark for f in promised))
     try:
@@ -112,8 +112,8 @@ def _broken_promise(promised: Sequence[Forecast], storage: Storage) -> str | Non
 def _undo_change(
     kind: type[Planned], storage: Storage, writer: Writer, backup: Storage, versions: Sequence[Spark], grace_s: float
 ) -> tuple[Planned, Receipt]:
-    found = inspect(read_checkpoint(storage), versions)
-    checkpoint = found.checkpoint
+    inspection = inspect(read_checkpoint(storage), versions)
+    checkpoint = inspection.checkpoint
     receipt = undo(storage, writer, backup, checkpoint.query_id, checkpoint.listing, grace_s)
     after = inspect(read_checkpoint(storage), versions) if receipt.undone else None
-    return kind(inspection=found, needed=False, steps=receipt.steps, inspection_after=after), receipt
+    return kind(inspection=inspection, needed=False, steps=receipt.steps, inspection_after=after), receipt

@@ -8,12 +8,12 @@ from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, First
 from ckpt.changes.steps import Changed, Step
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS
 from ckpt.formats.marks import build_first_start
-from ckpt.inspection.checks.first_start import first_start
-from ckpt.inspection.checks.sink import cure, outlook
+from ckpt.inspection.checks.first_start import build_first_mark
+from ckpt.inspection.checks.sink import describe_cure, foresee_sink
 from ckpt.inspection.checks.sink_outlook import SinkOutcome, SinkOutlook
 from ckpt.inspection.inspection import inspect
-from ckpt.live.sink.reader import sink_of
-from ckpt.live.sink.records import SinkKind, SinkLog
+from ckpt.live.sink.reader import ask_sink
+from ckpt.live.sink.records import SinkLog
 from ckpt.restart.sinks import AboutSinks
 from ckpt.storage import Storage
 from ckpt.texts import span
@@ -22,14 +22,16 @@ Planned = TypeVar("Planned", bound=ChangePlan)
 _NOOP = (First.NOOP, First.NOOP_IF_WRITTEN)
 
 
-def with_sink(
+def plan_with_sink(
     planner: Callable[[Storage], Planned], sink: str | None, uri: str, storage_options: Mapping[str, str] | None
 ) -> Callable[[Storage], Planned]:
     """A planner whose plans are for the sink at a URI, if one is named; the sink is read when it plans."""
-    return lambda storage: add_mark(for_sink(planner(storage), sink_of(sink, uri, storage_options or {})), storage)
+    return lambda storage: add_mark(
+        adapt_to_sink(planner(storage), ask_sink(sink, uri, storage_options or {})), storage
+    )
 
 
-def for_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = False) -> Planned:
+def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = False) -> Planned:
     """A plan with what the sink will do once the steps are done; texts about sinks in general are left out.
 
     Args:
@@ -41,30 +43,30 @@ def for_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = False) -
     after = plan.inspection_after
     if log is None or after is None or not plan.steps:
         return plan
-    seen = outlook(after.checkpoint, after.counted, log)
-    if other_range and seen.outcome is SinkOutcome.PASSES_OVER and seen.next_batch is not None:
-        batch = seen.next_batch
-        said = f"it has batch {batch}, and drops the rows of its new range silently"
-        seen = replace(seen, outcome=SinkOutcome.DROPS, dropped=(batch, batch), said=said)
-    plan = replace(plan, sink=seen)
-    if log.kind is SinkKind.KAFKA and plan.first not in _NOOP:
+    sink = foresee_sink(after.checkpoint, after.counted, log)
+    if other_range and sink.outcome is SinkOutcome.PASSES_OVER and sink.next_batch is not None:
+        batch = sink.next_batch
+        text = f"it has batch {batch}, and drops the rows of its new range silently"
+        sink = replace(sink, outcome=SinkOutcome.DROPS, dropped=(batch, batch), said=text)
+    plan = replace(plan, sink=sink)
+    if log.keeps_no_ids and plan.first not in _NOOP:
         skips = None if plan.skips == SINK_DROPS else plan.skips
-        return replace(plan, warnings=_warnings(plan, seen), skips=skips, first=First.NOTHING)
-    if not seen.certain:
-        return replace(plan, warnings=(*plan.warnings, _sentence(plan, seen)))
+        return replace(plan, warnings=_warn_of_sink(plan, sink), skips=skips, first=First.NOTHING)
+    if not sink.certain:
+        return replace(plan, warnings=(*plan.warnings, _describe_outcome(plan, sink)))
     return replace(
         plan,
-        warnings=_warnings(plan, seen),
-        skips=_skips(plan, seen),
+        warnings=_warn_of_sink(plan, sink),
+        skips=_describe_skipped_rows(plan, sink),
         repeats=None if plan.repeats == OTHERS_REPEAT else plan.repeats,
-        first=_first(seen),
+        first=_choose_first_step(sink),
     )
 
 
 def add_mark(plan: Planned, storage: Storage) -> Planned:
     """Mark in its first step that a plan needs one start into ``noop``, if it does. Raises StorageError."""
     after = plan.inspection_after
-    mark = None if after is None else first_start(after.checkpoint)
+    mark = None if after is None else build_first_mark(after.checkpoint)
     if plan.first is not First.NOOP or after is None or mark is None:
         return plan
     listing = plan.inspection.checkpoint.listing
@@ -77,27 +79,27 @@ def add_mark(plan: Planned, storage: Storage) -> Planned:
     return replace(plan, steps=steps, inspection_after=left)
 
 
-def _warnings(plan: ChangePlan, seen: SinkOutlook) -> tuple[str, ...]:
-    return (*(text for text in plan.warnings if not isinstance(text, AboutSinks)), _sentence(plan, seen))
+def _warn_of_sink(plan: ChangePlan, sink: SinkOutlook) -> tuple[str, ...]:
+    return (*(text for text in plan.warnings if not isinstance(text, AboutSinks)), _describe_outcome(plan, sink))
 
 
-def _sentence(plan: ChangePlan, seen: SinkOutlook) -> str:
-    text = f"The sink {seen.log.uri}: {seen.said}."
-    if seen.outcome is SinkOutcome.DROPS:
-        return f"{text} To lose none: {cure(plan.inspection.checkpoint, seen)}."
-    lost = [one.diagnosis.remedy for one in seen.findings if seen.outcome is SinkOutcome.PASSES_OVER]
+def _describe_outcome(plan: ChangePlan, sink: SinkOutlook) -> str:
+    text = f"The sink {sink.log.uri}: {sink.said}."
+    if sink.outcome is SinkOutcome.DROPS:
+        return f"{text} To lose none: {describe_cure(plan.inspection.checkpoint, sink)}."
+    lost = [finding.diagnosis.remedy for finding in sink.findings if sink.outcome is SinkOutcome.PASSES_OVER]
     return " ".join((text, *filter(None, lost)))
 
 
-def _skips(plan: ChangePlan, seen: SinkOutlook) -> str | None:
+def _describe_skipped_rows(plan: ChangePlan, sink: SinkOutlook) -> str | None:
     """Describe the rows that are left out, or dropped by this sink."""
     others = None if plan.skips == SINK_DROPS else plan.skips
-    drops = f"the sink would drop new rows of {span('batch', *seen.dropped)}" if seen.dropped else None
+    drops = f"the sink would drop new rows of {span('batch', *sink.dropped)}" if sink.dropped else None
     return "; ".join(filter(None, (others, drops))) or None
 
 
-def _first(seen: SinkOutlook) -> First:
+def _choose_first_step(sink: SinkOutlook) -> First:
     """Choose the step before the usual start."""
-    if seen.outcome is SinkOutcome.DROPS:
+    if sink.outcome is SinkOutcome.DROPS:
         return First.SINK
-    return First.NOOP if seen.needs_noop else First.NOTHING
+    return First.NOOP if sink.needs_noop else First.NOTHING

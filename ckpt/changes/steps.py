@@ -10,14 +10,14 @@ from enum import StrEnum
 from hashlib import sha256
 
 from ckpt.errors import NotFound, StorageError
-from ckpt.formats.limits import LARGEST_CHANGE, too_large
+from ckpt.formats.limits import LARGEST_CHANGE, refuse_too_large
 from ckpt.formats.sidecars import build_hadoop_sidecar, hadoop_sidecar_name
 from ckpt.storage import FileInfo, Folder, Listing, ReadRequest, Storage
 from ckpt.storage.base import one_line
 
 
 class FileAction(StrEnum):
-    """What happens to one file."""
+    """The act of a step on one file."""
 
     CREATE = "create"
     REPLACE = "replace"
@@ -26,7 +26,7 @@ class FileAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """What identifies the bytes of a file."""
+    """The size and digest of a file, which identify its bytes."""
 
     size: int  # bytes
     sha256: str | None  # None: it was listed, and not read
@@ -53,7 +53,7 @@ class Step:
 
     @property
     def action(self) -> FileAction:
-        """What this step does."""
+        """The act of this step."""
         if self.before is None:
             return FileAction.CREATE
         return FileAction.REMOVE if self.after is None else FileAction.REPLACE
@@ -65,7 +65,7 @@ def must_fit(listing: Listing, paths: Iterable[str]) -> None:
     for path in paths:
         size = info.size if (info := listing.info(path)) else 0
         total += size
-        damaged = too_large(path, size)
+        damaged = refuse_too_large(path, size)
         if damaged is not None:
             raise StorageError(f"{one_line(path)} cannot be changed: {damaged.reason}")
         if total > LARGEST_CHANGE:
@@ -75,24 +75,26 @@ def must_fit(listing: Listing, paths: Iterable[str]) -> None:
             raise StorageError(f"{one_line(path)} and those before it cannot be changed: {reason}")
 
 
-def removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
+def plan_removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
     """Steps that remove small files, each after its checksum file, as far as they are there. Raises StorageError."""
-    found = [step.path for step in unread_removals(listing, paths)]
-    must_fit(listing, found)
-    answers = storage.read_many([ReadRequest(one) for one in found])
-    return (Step(one, _answered(answer), None) for one, answer in zip(found, answers, strict=True))
+    removed = [step.path for step in plan_unread_removals(listing, paths)]
+    must_fit(listing, removed)
+    answers = storage.read_many([ReadRequest(path) for path in removed])
+    return (Step(path, _check_answer(answer), None) for path, answer in zip(removed, answers, strict=True))
 
 
-def unread_removals(listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
-    """The same for files of any size and number, whose content no plan reads."""
+def plan_unread_removals(listing: Listing, paths: Iterable[str]) -> Iterator[Step]:
+    """Plan removals of files of any size and number, whose content no plan reads."""
     for path in paths:
-        for one in (sidecar(path), path):
-            info = listing.info(one)
+        for file in (sidecar(path), path):
+            info = listing.info(file)
             if info is not None:
-                yield Step(one, FileContent(info.size, None), None)
+                yield Step(file, FileContent(info.size, None), None)
 
 
-def writing(storage: Storage, listing: Listing, path: str, data: bytes, source: str | None = None) -> Iterator[Step]:
+def plan_writing(
+    storage: Storage, listing: Listing, path: str, data: bytes, source: str | None = None
+) -> Iterator[Step]:
     """Steps that write a file, with checksums where its neighbours have them; a replaced file keeps those that fit.
 
     ``source`` is the file that ``data`` is a copy of; a new file takes over its owner and permissions. Raises
@@ -114,7 +116,7 @@ def writing(storage: Storage, listing: Listing, path: str, data: bytes, source: 
         yield Step(checksums, None, wanted, like=like if checked is None else checksums)
 
 
-def creating(listing: Listing, path: str, data: bytes, like: str, source: str | None = None) -> Iterator[Step]:
+def plan_creating(listing: Listing, path: str, data: bytes, like: str, source: str | None = None) -> Iterator[Step]:
     """Steps that write a file which is not there (any more), with checksums where its neighbours have them.
 
     ``like`` is the file whose owner and permissions it takes over, ``source`` the one that ``data`` is a copy of.
@@ -141,7 +143,7 @@ class Changed:
         self.whole_files = storage.whole_files
         self._storage = storage
         self._data = {step.path: _bytes_of(step) for step in steps}
-        self._listing = _changed(listing, self._data)
+        self._listing = _change_listing(listing, self._data)
 
     def list_level(self, path: str = "") -> Folder:
         """One folder."""
@@ -155,19 +157,19 @@ class Changed:
 
     def read(self, path: str) -> bytes:
         """A whole file."""
-        return _answered(self.read_many([ReadRequest(path)])[0])
+        return _check_answer(self.read_many([ReadRequest(path)])[0])
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """A part of a file."""
-        return _answered(self.read_many([ReadRequest(path, offset, length)])[0])
+        return _check_answer(self.read_many([ReadRequest(path, offset, length)])[0])
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
-        """Those of changed files at once, the others from the storage."""
-        asked = list(requests)
-        others = iter(self._storage.read_many([one for one in asked if one.path not in self._data]))
-        return [self._changed_part(one) if one.path in self._data else next(others) for one in asked]
+        """Answer requests for changed files at once, others from the storage."""
+        wanted = list(requests)
+        others = iter(self._storage.read_many([request for request in wanted if request.path not in self._data]))
+        return [self._read_changed_part(request) if request.path in self._data else next(others) for request in wanted]
 
-    def _changed_part(self, request: ReadRequest) -> bytes | StorageError:
+    def _read_changed_part(self, request: ReadRequest) -> bytes | StorageError:
         data = self._data[request.path]
         if data is None:
             return NotFound(f"{request.path} does not exist: this plan removes it")
@@ -176,18 +178,18 @@ class Changed:
 
 
 def _bytes_of(step: Step) -> bytes | None:
-    """What a planned step writes."""
+    """Return the content that a planned step writes."""
     assert not isinstance(step.after, FileContent)
     return step.after
 
 
-def _answered(answer: bytes | StorageError) -> bytes:
+def _check_answer(answer: bytes | StorageError) -> bytes:
     if isinstance(answer, StorageError):
         raise answer
     return answer
 
 
-def _changed(listing: Listing, data: Mapping[str, bytes | None]) -> Listing:
+def _change_listing(listing: Listing, data: Mapping[str, bytes | None]) -> Listing:
     folders = {path: dict(files) for path, files in listing.folders.items()}
     for path, after in data.items():
         folder, _, name = path.rpartition("/")

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 
 from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
 from ckpt.checkpoint.sources.file_logs import source_folder
 from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.kind import Advance
-from ckpt.checkpoint.sources.registry import SourceView, advances, decode, source_views, value_of
+from ckpt.checkpoint.sources.registry import SourceView, advances, offset_of, source_views
 from ckpt.model import OffsetLog, Unreadable
 
 
@@ -125,7 +126,7 @@ def batch_entries(checkpoint: Checkpoint, source: int) -> tuple[int, int]:
     latest = checkpoint.offsets.latest
     entries = []
     for batch in (None if latest is None else latest - 1, latest):
-        offset = decode(value_of(checkpoint.offsets.readable(batch), source))
+        offset = offset_of(checkpoint.offsets.readable(batch), source)
         entries.append(offset.log_offset if isinstance(offset, FileOffset) else -1)
     return entries[0], entries[1]
 
@@ -142,6 +143,16 @@ def batch_files(checkpoint: Checkpoint, source: int) -> tuple[str, ...]:
         if after < entry.log_offset <= last
     )
     return tuple(dict.fromkeys(paths))
+
+
+def find_recreated_topics(checkpoint: Checkpoint, batch: int, source: int) -> dict[str, tuple[int, ...]]:
+    """Find topics of a source that later batches show to be recreated after a batch, with their newest partitions."""
+    logs = [log for i in checkpoint.offsets.ids if i >= batch and (log := checkpoint.offsets.readable(i)) is not None]
+    recreated: dict[str, tuple[int, ...]] = {}
+    for before, after in pairwise(logs):
+        advance = advances(before, after)[source : source + 1]
+        recreated |= advance[0].recreated if advance and advance[0] is not None else {}
+    return recreated
 
 
 def rate_sources(checkpoint: Checkpoint) -> tuple[int, ...]:

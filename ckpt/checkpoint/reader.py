@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, JUDGED, METADATA, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
-from ckpt.checkpoint.sources.registry import in_order
+from ckpt.checkpoint.sources.registry import decode, offsets_of
 from ckpt.checkpoint.state.file_ends import NOTHING, Verified
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_state
@@ -129,14 +129,14 @@ class _Reading:
 
     def checkpoint(self) -> Checkpoint:
         """Read the logs in one round, then what describes the state and what of it the next start loads."""
-        offset_names = names.batch_names(self.listing.in_folder(OFFSETS))
-        commit_names = names.batch_names(self.listing.in_folder(COMMITS))
+        offset_names = names.sort_batch_names(self.listing.in_folder(OFFSETS))
+        commit_names = names.sort_batch_names(self.listing.in_folder(COMMITS))
         planned = self._choose_ids(offset_names.ids, _find_uncommitted(offset_names.ids, commit_names.ids))
         done = self._choose_ids(commit_names.ids)
         paths = [path for path in (METADATA, FIRST_START) if self.listing.info(path)]
         paths += [f"{OFFSETS}/{i}" for i in planned] + [f"{COMMITS}/{i}" for i in done]
         if self.batches:
-            paths = limits.affordable({path: self._size_of(path) for path in paths})
+            paths = limits.choose_affordable({path: self._size_of(path) for path in paths})
         raw = self._read(paths)
         offset_log = Log(
             OFFSETS, offset_names, self._parse_files(OFFSETS, offset_names.ids, raw, offsets.parse_offset_log)
@@ -183,7 +183,7 @@ class _Reading:
         sized = [path for path in paths if 0 < self._size_of(path) <= limits.LARGEST_RECORD]
         answers = self._read_many([ReadRequest(path) for path in sized])
         contents: dict[str, bytes | None] = {
-            path: None if limits.too_large(path, self._size_of(path)) else b"" for path in paths
+            path: None if limits.refuse_too_large(path, self._size_of(path)) else b"" for path in paths
         }
         for path, answer in zip(sized, answers, strict=True):
             contents[path] = answer if isinstance(answer, bytes) else None
@@ -225,7 +225,7 @@ class _Reading:
             return None
         if data is None:
             gone = Unreadable(path, Fault.VANISHED, "it was gone when ckpt tried to read it")
-            return limits.too_large(path, self._size_of(path)) or gone
+            return limits.refuse_too_large(path, self._size_of(path)) or gone
         return parse(path, data)
 
     def _read_source_entries(self, latest: OffsetLog | None) -> dict[str, tuple[SourceFile, ...] | Unreadable]:
@@ -244,14 +244,14 @@ class _Reading:
         first = planned.readable(planned.latest)
         if first is None or planned.latest in committed or planned.before(planned.latest or 0) is not None:
             return {}
-        paths = {k: f"{SOURCES}/{k}/0" for k, source in enumerate(in_order(first)) if is_kafka(source.value)}
+        paths = {k: f"{SOURCES}/{k}/0" for k, offset in enumerate(offsets_of(first)) if is_kafka(offset)}
         there = {k: path for k, path in paths.items() if self.listing.info(path)}
         raw = self._read(list(there.values()))
         starts = {k: parse_kafka_start(path, raw[path] or b"") for k, path in there.items()}
         return {
             k: start.offsets
             for k, start in starts.items()
-            if isinstance(start, InitialOffsets) and is_kafka(start.offsets)
+            if isinstance(start, InitialOffsets) and is_kafka(decode(start.offsets))
         }
 
     def _find_stale_sidecars(self, raw: Mapping[str, bytes | None]) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ class Stream:
             if len(body) < stored and (stored <= most or pieces.skip(stored) < stored):
                 self.wrong, self.cut = f"the block at byte {at:,} is cut off", True
                 return
-            block = body if method == _STORED else _decompressed(codec, body, length, at)
+            block = body if method == _STORED else _decompress(codec, body, length, at)
             if of_lz4_block(block) != checksum:
                 raise Corrupt(f"the block at byte {at:,} does not match its checksum")
             self.length, self.end = self.length + length, pieces.at
@@ -81,15 +81,15 @@ def _header(header: bytes) -> tuple[int, int, int, int]:
     return method, stored, length, checksum
 
 
-def _decompressed(codec: pa.Codec, body: bytes, length: int, at: int) -> bytes:
+def _decompress(codec: pa.Codec, body: bytes, length: int, at: int) -> bytes:
     try:
-        found: bytes = codec.decompress(body, length, asbytes=True)
+        unpacked: bytes = codec.decompress(body, length, asbytes=True)
     except (pa.ArrowInvalid, OSError):
-        found = b""
-    if len(found) != length:
+        unpacked = b""
+    if len(unpacked) != length:
         kind = LeadsOutside if _leads_outside(body, length) else Corrupt
         raise kind(f"the block at byte {at:,} cannot be decompressed")
-    return found
+    return unpacked
 
 
 def _leads_outside(body: bytes, length: int) -> bool:

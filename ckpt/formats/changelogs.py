@@ -34,7 +34,7 @@ class Beginning(NamedTuple):
     end: int  # where its records begin
 
 
-def beginning(data: bytes) -> Beginning:
+def read_beginning(data: bytes) -> Beginning:
     """Read it from decompressed bytes; version 1 does not name itself.
 
     Raises UnknownVersion, or ValueError or struct.error where the bytes end early.

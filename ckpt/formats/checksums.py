@@ -44,8 +44,8 @@ def of_sst_block_xxhash64(data: memoryview) -> int:
 
 def of_sst_block_crc32c(data: memoryview) -> int:
     """Return the checksum of a block in older files (``kCRC32c``)."""
-    found = crc32c(bytes(data))
-    return (found >> 15 | found << 17) + _MASK_DELTA & _WORD
+    checksum = crc32c(bytes(data))
+    return (checksum >> 15 | checksum << 17) + _MASK_DELTA & _WORD
 
 
 def crc32c(data: bytes, before: int = 0) -> int:

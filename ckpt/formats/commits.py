@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field
-from ckpt.formats.names import java_long
+from ckpt.formats.names import parse_java_long
 from ckpt.formats.text import Damaged, json_of, lines_of, quoted, tolerant, trimmed, version_of
 from ckpt.model import CommitLog, Fault, Json, SinkCommit
 
@@ -33,7 +33,7 @@ def parse_commit_log(raw: bytes) -> CommitLog:
         return CommitLog(
             version,
             watermark,
-            _unique_ids(fields) if version >= 2 else _none_of(fields),
+            _unique_ids(fields) if version >= 2 else _read_no_ids(fields),
             _sinks(fields) if version >= 3 else (),
         )
     except Damaged as damage:
@@ -54,7 +54,7 @@ def format_commit_log(log: CommitLog) -> bytes:
     return f"v{log.version}\n{text}".encode()
 
 
-def _none_of(fields: Mapping[str, Json]) -> _UniqueIds | None:
+def _read_no_ids(fields: Mapping[str, Json]) -> _UniqueIds | None:
     """Return what version 1 has instead of unique ids: 4.0 and 4.1 write an empty object, other versions nothing."""
     return {} if fields.get("stateUniqueIds") == {} else None
 
@@ -64,17 +64,17 @@ def _unique_ids(fields: Mapping[str, Json]) -> _UniqueIds | None:
     value = fields.get("stateUniqueIds")
     if not isinstance(value, dict):
         return None
-    found: _UniqueIds = {}
+    unique_ids: _UniqueIds = {}
     for key, partitions in value.items():
-        operator = java_long(key)
+        operator = parse_java_long(key)
         if operator is None:
             reason = f"stateUniqueIds in its JSON names the operator {quoted(key)}"
             raise Damaged(Fault.BAD_JSON, reason, "For input string")
         try:
-            found[operator] = tuple(tuple(map(_unique_id, _array(stores))) for stores in _array(partitions))
+            unique_ids[operator] = tuple(tuple(map(_unique_id, _array(stores))) for stores in _array(partitions))
         except TypeError:
             return None
-    return found
+    return unique_ids
 
 
 def _array(value: Json) -> list[Json]:

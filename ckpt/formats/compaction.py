@@ -52,8 +52,8 @@ def compactible_log(names: Iterable[str], default_interval: int = DEFAULT_INTERV
         return CompactibleLog(latest if latest >= 0 else None, interval, 0, ())
     first = max(0, (latest + 1) // interval * interval - 1)
     log = CompactibleLog(latest, interval, first, ())
-    found = {number for number in ids.values() if first <= number <= latest and log.name_of(number) in present}
-    bounds = [first - 1, *sorted(found), latest + 1]
+    numbers = {number for number in ids.values() if first <= number <= latest and log.name_of(number) in present}
+    bounds = [first - 1, *sorted(numbers), latest + 1]
     holes = tuple((before + 1, after - 1) for before, after in pairwise(bounds) if after - before > 1)
     return CompactibleLog(latest, interval, first, holes)
 
@@ -62,10 +62,10 @@ def _interval(compacted: list[int], default: int) -> int:
     """``compactInterval``, from the ids of the compacted files, newest first."""
     if len(compacted) >= 2:
         return _as_int(compacted[0] - compacted[1])
-    return _derived(default, _as_int(compacted[0])) if compacted else default
+    return _derive_interval(default, _as_int(compacted[0])) if compacted else default
 
 
-def _derived(default: int, latest: int) -> int:
+def _derive_interval(default: int, latest: int) -> int:
     """``deriveCompactInterval``: divides the entries up to the compacted file, at least the default."""
     entries = latest + 1
     if entries <= default or default >= entries // 2:

@@ -64,35 +64,35 @@ Action = Transaction | TableSettings | Restore
 """What matters of a line."""
 
 
-def segment(names: Iterable[str]) -> Segment:
+def choose_segment(names: Iterable[str]) -> Segment:
     """Choose among the names in ``_delta_log``. Raises Damaged where versions are missing."""
     listed = sorted(names)
-    commits = {int(found[1]): name for name in listed if (found := _COMMIT.fullmatch(name))}
+    commits = {int(match[1]): name for name in listed if (match := _COMMIT.fullmatch(name))}
     begin, files = max(_checkpoints(listed).items(), default=(-1, ()))
     version = max((begin, *commits))
     if version < 0:
         raise Damaged(Fault.INCOMPLETE, "it has no version")
-    gap = next((one for one in range(begin + 1, version + 1) if one not in commits), None)
+    gap = next((number for number in range(begin + 1, version + 1) if number not in commits), None)
     if gap is not None:
         raise Damaged(Fault.INCOMPLETE, f"it lacks version {gap}, and has no checkpoint after that")
-    earlier = tuple(commits[one] for one in range(begin - _EARLIER + 1, begin + 1) if one in commits)
-    return Segment(files, tuple(commits[one] for one in range(begin + 1, version + 1)), version, earlier)
+    earlier = tuple(commits[number] for number in range(begin - _EARLIER + 1, begin + 1) if number in commits)
+    return Segment(files, tuple(commits[number] for number in range(begin + 1, version + 1)), version, earlier)
 
 
 def _checkpoints(names: Iterable[str]) -> Mapping[int, tuple[str, ...]]:
     """The complete checkpoints, by version."""
-    found: dict[int, tuple[str, ...]] = {}
+    checkpoints: dict[int, tuple[str, ...]] = {}
     parts: dict[tuple[int, int], list[str]] = {}
     for name in names:
-        if one := _CHECKPOINT_V2.fullmatch(name):
-            found[int(one[1])] = (name,)
-        elif one := _CHECKPOINT.fullmatch(name):
-            if one[2] is None:
-                found[int(one[1])] = (name,)
+        if match := _CHECKPOINT_V2.fullmatch(name):
+            checkpoints[int(match[1])] = (name,)
+        elif match := _CHECKPOINT.fullmatch(name):
+            if match[2] is None:
+                checkpoints[int(match[1])] = (name,)
             else:
-                parts.setdefault((int(one[1]), int(one[3])), []).append(name)
-    found |= {version: tuple(same) for (version, count), same in parts.items() if len(same) == count}
-    return found
+                parts.setdefault((int(match[1]), int(match[3])), []).append(name)
+    checkpoints |= {version: tuple(same) for (version, count), same in parts.items() if len(same) == count}
+    return checkpoints
 
 
 def parse_action(line: bytes) -> Action | None:
@@ -104,9 +104,9 @@ def parse_action(line: bytes) -> Action | None:
     except UnicodeDecodeError as error:
         raise Damaged(Fault.BAD_BINARY, f"byte {error.start} of a line is not UTF-8 text") from None
     if action.get("txn") is not None:
-        return transaction(action["txn"])
+        return read_transaction(action["txn"])
     if action.get("metaData") is not None:
-        return settings(action["metaData"])
+        return read_settings(action["metaData"])
     return _restore(action["commitInfo"]) if action.get("commitInfo") is not None else None
 
 
@@ -119,7 +119,7 @@ def _restore(value: Json) -> Restore | None:
     return Restore(int(str(version)))
 
 
-def transaction(value: Json) -> Transaction:
+def read_transaction(value: Json) -> Transaction:
     """A ``txn``. Raises Damaged."""
     fields = fields_of(value)
     updated = fields.get("lastUpdated")
@@ -130,7 +130,7 @@ def transaction(value: Json) -> Transaction:
     )
 
 
-def settings(value: Json) -> TableSettings:
+def read_settings(value: Json) -> TableSettings:
     """A ``metaData``; of a checkpoint its configuration may be a list of pairs. Raises Damaged."""
     configuration = fields_of(value).get("configuration")
     pairs = (
@@ -140,7 +140,7 @@ def settings(value: Json) -> TableSettings:
     return TableSettings(retention if isinstance(retention, str) else None)
 
 
-def retention_ms(text: str) -> float | None:
+def parse_retention_ms(text: str) -> float | None:
     """A duration such as ``interval 1 day 2 hours`` in ms (``CalendarInterval``); None if it is not understood.
 
     >>> retention_ms("interval 30 days"), retention_ms("1 second"), retention_ms("a while")
@@ -148,7 +148,11 @@ def retention_ms(text: str) -> float | None:
     """
     words = " " + re.sub(r"^\s*interval\b", "", text.lower()).strip()
     amounts = list(_AMOUNT.finditer(words))
-    if not amounts or "".join(one[0] for one in amounts) != words or any(one[2] not in _UNITS for one in amounts):
+    if (
+        not amounts
+        or "".join(match[0] for match in amounts) != words
+        or any(match[2] not in _UNITS for match in amounts)
+    ):
         return None
-    total = sum(float(one[1]) * _UNITS[one[2]] for one in amounts)
+    total = sum(float(match[1]) * _UNITS[match[2]] for match in amounts)
     return total * 1000 if -inf < total < inf else None

@@ -29,7 +29,7 @@ def long_field(fields: Mapping[str, Json], name: str, default: int | None = None
         return int(min(max(value, -_LONG), _LONG - 1))
     if isinstance(value, int) and not isinstance(value, bool):
         return (value + _LONG) % (2 * _LONG) - _LONG
-    raise _no_usable(name, value)
+    raise _report_unusable(name, value)
 
 
 def flag_field(fields: Mapping[str, Json], name: str) -> bool:
@@ -37,7 +37,7 @@ def flag_field(fields: Mapping[str, Json], name: str) -> bool:
     value = _present(fields, name, optional=False)
     if isinstance(value, bool):
         return value
-    raise _no_usable(name, value)
+    raise _report_unusable(name, value)
 
 
 def text_field(fields: Mapping[str, Json], name: str) -> str | None:
@@ -57,7 +57,7 @@ def object_field(fields: Mapping[str, Json], name: str) -> Mapping[str, Json]:
         return {}
     if isinstance(value, dict):
         return value
-    raise _no_usable(name, value)
+    raise _report_unusable(name, value)
 
 
 def _present(fields: Mapping[str, Json], name: str, *, optional: bool) -> Json:
@@ -73,8 +73,8 @@ def _text(value: Json, name: str) -> str | None:
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    raise _no_usable(name, value)
+    raise _report_unusable(name, value)
 
 
-def _no_usable(name: str, value: Json) -> Damaged:
+def _report_unusable(name: str, value: Json) -> Damaged:
     return Damaged(Fault.BAD_JSON, f"{name} in its JSON is {quoted(repr(value))}", f"No usable value for {name}")

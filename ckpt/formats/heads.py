@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterator
 
-from ckpt.formats.lz4 import BadBlock, first_block
+from ckpt.formats.lz4 import BadBlock, decompress_first_block
 
 HEAD = 192 << 10
 """Bytes that surely hold the first block, which is 128 KiB long at most in zstd."""
@@ -15,43 +15,43 @@ _MOST = 1 << 17  # bytes of text and its length: no lineage is longer
 _PIECE = 1 << 12
 
 
-def first_bytes(head: bytes, codec: str) -> bytes:
+def decompress_head(head: bytes, codec: str) -> bytes:
     """The first bytes of what a file contains; ``head`` is its beginning. Raises BadBlock where none can be read."""
     match codec:
         case "lz4":
-            return first_block(head)
+            return decompress_first_block(head)
         case "zstd":
-            return _zstd(head)
+            return _decompress_zstd(head)
         case "snappy":
-            return _snappy(head)
+            return _decompress_snappy(head)
     raise BadBlock(f"ckpt does not read the codec {codec}")
 
 
-def _zstd(head: bytes) -> bytes:
+def _decompress_zstd(head: bytes) -> bytes:
     import pyarrow as pa  # not at the top: nothing else here needs it
 
-    found = b""
+    unpacked = b""
     try:
         with pa.CompressedInputStream(pa.BufferReader(head), "zstd") as stream:
-            while len(found) < _MOST and (piece := stream.read(_PIECE)):
-                found += piece
+            while len(unpacked) < _MOST and (piece := stream.read(_PIECE)):
+                unpacked += piece
     except (OSError, pa.ArrowInvalid) as error:  # at the end of what there is, at the latest
-        if not found:
+        if not unpacked:
             raise BadBlock(str(error)) from None
-    return found
+    return unpacked
 
 
-def _snappy(head: bytes) -> bytes:
-    found = b""
+def _decompress_snappy(head: bytes) -> bytes:
+    unpacked = b""
     try:
         for block in snappy_blocks(head):
-            found += block
-            if len(found) >= _MOST:
+            unpacked += block
+            if len(unpacked) >= _MOST:
                 break
     except BadBlock:
-        if not found:
+        if not unpacked:
             raise
-    return found
+    return unpacked
 
 
 def snappy_blocks(data: bytes) -> Iterator[bytes]:
@@ -81,11 +81,11 @@ def snappy_blocks(data: bytes) -> Iterator[bytes]:
 
 def _length(body: bytes) -> int:
     """The length that a block says it unpacks to: seven bits in each byte."""
-    found = 0
-    for place, byte in enumerate(body[:5]):
-        found |= (byte & 0x7F) << 7 * place
+    length = 0
+    for index, byte in enumerate(body[:5]):
+        length |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
             break
-    if found > _LONGEST_BLOCK:
+    if length > _LONGEST_BLOCK:
         raise BadBlock("an impossible length")
-    return found
+    return length

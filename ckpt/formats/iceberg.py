@@ -47,10 +47,10 @@ class IcebergTable:
 
     def ancestors(self) -> Iterator[IcebergSnapshot]:
         """The current snapshot and those before it, the newest first, as far back as they are there."""
-        seen: set[int] = set()
+        visited: set[int] = set()
         at = self.current
-        while at is not None and at not in seen and at in self.snapshots:
-            seen.add(at)
+        while at is not None and at not in visited and at in self.snapshots:
+            visited.add(at)
             yield self.snapshots[at]
             at = self.snapshots[at].parent
 
@@ -60,7 +60,7 @@ def is_metadata(name: str) -> bool:
     return re.fullmatch(rf"[^/]+{_ENDING}", name) is not None
 
 
-def newest_metadata(names: Iterable[str], hint: bytes | None) -> str:
+def choose_newest_metadata(names: Iterable[str], hint: bytes | None) -> str:
     """Choose among the names in ``metadata`` (``HadoopTableOperations``). Raises Damaged where only a catalog can.
 
     Args:
@@ -69,8 +69,8 @@ def newest_metadata(names: Iterable[str], hint: bytes | None) -> str:
 
     """
     listed = sorted(names)
-    numbered = {int(found[1]): name for name in listed if (found := _OF_HADOOP.fullmatch(name))}
-    others = [(int(found[1]), name) for name in listed if (found := _OF_A_CATALOG.fullmatch(name))]
+    numbered = {int(match[1]): name for name in listed if (match := _OF_HADOOP.fullmatch(name))}
+    others = [(int(match[1]), name) for name in listed if (match := _OF_A_CATALOG.fullmatch(name))]
     if numbered and others:
         raise Damaged(Fault.BAD_JSON, "it has metadata files of a Hadoop table and of another catalog")
     if numbered:
@@ -94,19 +94,19 @@ def _version(numbered: Mapping[int, str], hint: bytes | None) -> int:
     return at
 
 
-def iceberg_table(raw: bytes) -> IcebergTable:
+def parse_iceberg_table(raw: bytes) -> IcebergTable:
     """A metadata file, which may be compressed by gzip. Raises Damaged."""
     try:
-        fields = fields_of(exact_json(_unzipped(raw).decode("utf-8")))
+        fields = fields_of(exact_json(_unzip(raw).decode("utf-8")))
     except UnicodeDecodeError as error:
         raise Damaged(Fault.BAD_BINARY, f"byte {error.start} is not UTF-8 text") from None
     listed = fields.get("snapshots", [])
-    if _whole(fields.get("format-version")) is None:
+    if _parse_whole(fields.get("format-version")) is None:
         raise Damaged(Fault.BAD_JSON, "it has no format-version, so it is no metadata of Iceberg")
     if not isinstance(listed, list):
         raise Damaged(Fault.BAD_JSON, "its snapshots are no list")
-    snapshots = {one.id: one for one in map(_snapshot, listed)}
-    current = _whole(fields.get("current-snapshot-id"))
+    snapshots = {snapshot.id: snapshot for snapshot in map(_snapshot, listed)}
+    current = _parse_whole(fields.get("current-snapshot-id"))
     if current == -1:
         current = None
     if current is not None and current not in snapshots:
@@ -114,7 +114,7 @@ def iceberg_table(raw: bytes) -> IcebergTable:
     return IcebergTable(str(fields.get("table-uuid") or ""), current, snapshots)
 
 
-def _unzipped(raw: bytes) -> bytes:
+def _unzip(raw: bytes) -> bytes:
     if raw[:2] == b"\x1f\x8b":
         unpacking = zlib.decompressobj(_OF_GZIP)
         try:
@@ -128,28 +128,32 @@ def _unzipped(raw: bytes) -> bytes:
 
 def _snapshot(value: Json) -> IcebergSnapshot:
     fields = fields_of(value)
-    number, written = _whole(fields.get("snapshot-id")), _whole(fields.get("timestamp-ms"))
+    number, written = _parse_whole(fields.get("snapshot-id")), _parse_whole(fields.get("timestamp-ms"))
     if number is None or written is None:
         raise Damaged(Fault.BAD_JSON, "a snapshot has no id, or no time")
     summary = fields_of(fields.get("summary") or {})
-    batch, query, operation = _counted(summary.get(ICEBERG_BATCH)), summary.get(ICEBERG_QUERY), summary.get("operation")
+    batch, query, operation = (
+        _parse_count(summary.get(ICEBERG_BATCH)),
+        summary.get(ICEBERG_QUERY),
+        summary.get("operation"),
+    )
     return IcebergSnapshot(
         number,
-        _whole(fields.get("parent-snapshot-id")),
+        _parse_whole(fields.get("parent-snapshot-id")),
         written,
         operation if isinstance(operation, str) else None,
-        _counted(summary.get("added-data-files"), none=operation),
-        _counted(summary.get("added-records"), none=operation),
+        _parse_count(summary.get("added-data-files"), none=operation),
+        _parse_count(summary.get("added-records"), none=operation),
         query if isinstance(query, str) and batch is not None else None,
         batch,
     )
 
 
-def _whole(value: Json) -> int | None:
+def _parse_whole(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _counted(value: Json, none: Json = None) -> int | None:
+def _parse_count(value: Json, none: Json = None) -> int | None:
     """A number as summaries spell it; what is 0 is left out of a summary that says what was done."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19:
         return int(value)

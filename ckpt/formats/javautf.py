@@ -11,7 +11,7 @@ def read_utf(data: bytes, at: int) -> tuple[str, int]:
     """Read the string that begins at ``at``, and say where it ends.
 
     Modified UTF-8 writes a zero as C0 80 and characters beyond the first 65,536 as two surrogates of three bytes each;
-    surrogates are kept, because a string can be cut between them (``joined`` fixes them).
+    surrogates are kept, because a string can be cut between them (``join_parts`` fixes them).
     Raises EndsEarly, another ValueError or struct.error where there is no such string.
     """
     (length,) = struct.unpack_from(">H", data, at)
@@ -27,7 +27,7 @@ def write_utf(text: str) -> bytes:
     return struct.pack(">H", len(data)) + data
 
 
-def joined(parts: list[str]) -> str:
+def join_parts(parts: list[str]) -> str:
     """Join a string from its parts. Raises ValueError if a surrogate is alone."""
     text = "".join(parts)
     if text.isascii():

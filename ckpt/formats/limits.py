@@ -27,7 +27,7 @@ LARGEST_ZIP = 64 << 20
 """Bytes that the entries of a RocksDB zip may have once they are unpacked: ``MANIFEST``, ``OPTIONS`` and names."""
 
 
-def affordable(sizes: Mapping[str, int]) -> list[str]:
+def choose_affordable(sizes: Mapping[str, int]) -> list[str]:
     """Of log files and their sizes, the newest last, those that are read together: all but the oldest of very large."""
     kept, total = [], 0
     for path, size in reversed(list(sizes.items())):
@@ -38,7 +38,7 @@ def affordable(sizes: Mapping[str, int]) -> list[str]:
     return kept[::-1]
 
 
-def too_large(path: str, size: int) -> Unreadable | None:
+def refuse_too_large(path: str, size: int) -> Unreadable | None:
     """The file as one that is not read, where its ``size`` in bytes is too large for a record."""
     if size <= LARGEST_RECORD:
         return None

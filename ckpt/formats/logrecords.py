@@ -8,7 +8,7 @@ record with its type, 0 at the end. v2 to v4 begin with their version, v3 and v4
 import re
 import struct
 
-from ckpt.formats.changelogs import TYPED, RecordType, beginning
+from ckpt.formats.changelogs import TYPED, RecordType, read_beginning
 
 _VERSION = re.compile(rb"\x00\x02v([2-4])")
 _LENGTH = struct.Struct(">i").unpack_from
@@ -24,7 +24,7 @@ def last_bytes(head: bytes) -> bytes:
 def records_end(data: bytes) -> int | None:
     """Where the record that ends a file ends, in its decompressed data; None where the records do not lead to one."""
     try:
-        version, _, at = beginning(data)
+        version, _, at = read_beginning(data)
         return _typed(data, at) if version in TYPED else _plain(data, at)
     except (struct.error, IndexError, ValueError):
         return None

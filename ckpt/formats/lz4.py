@@ -54,7 +54,7 @@ def block_ends(data: bytes) -> tuple[int, bool]:
             return end, True
 
 
-def first_block(data: bytes) -> bytes:
+def decompress_first_block(data: bytes) -> bytes:
     """Decompress the first block. Raises BadBlock if it is incomplete or not LZ4."""
     method, compressed, decompressed, _ = block_header(data, 0)
     body = data[HEADER_LENGTH : HEADER_LENGTH + compressed]
@@ -68,10 +68,10 @@ def first_block(data: bytes) -> bytes:
         raise BadBlock("the block ends early") from None
 
 
-def stored(data: bytes) -> bytes:
+def store_block(data: bytes) -> bytes:
     """A complete stream that holds some bytes as they are."""
     blocks = [data[at : at + BLOCK] for at in range(0, len(data), BLOCK)]
-    return b"".join(block(STORED, one, len(one), checksum_of(one)) for one in blocks) + END
+    return b"".join(block(STORED, piece, len(piece), checksum_of(piece)) for piece in blocks) + END
 
 
 def checksum_of(block: bytes) -> int:
@@ -97,25 +97,25 @@ def xxhash32(data: bytes, seed: int = _SEED) -> int:
         while at <= end - 16:
             words = struct.unpack_from("<4I", data, at)
             lanes = [
-                _rotated(lane + word * second & _WORD, 13) * first & _WORD
+                _rotate(lane + word * second & _WORD, 13) * first & _WORD
                 for lane, word in zip(lanes, words, strict=True)
             ]
             at += 16
-        found = sum(_rotated(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
+        mixed = sum(_rotate(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
     else:
-        found = seed + fifth
-    found = found + end & _WORD
+        mixed = seed + fifth
+    mixed = mixed + end & _WORD
     while at <= end - 4:
-        found = _rotated(found + struct.unpack_from("<I", data, at)[0] * third & _WORD, 17) * fourth & _WORD
+        mixed = _rotate(mixed + struct.unpack_from("<I", data, at)[0] * third & _WORD, 17) * fourth & _WORD
         at += 4
     for byte in data[at:]:
-        found = _rotated(found + byte * fifth & _WORD, 11) * first & _WORD
-    found = (found ^ found >> 15) * second & _WORD
-    found = (found ^ found >> 13) * third & _WORD
-    return found ^ found >> 16
+        mixed = _rotate(mixed + byte * fifth & _WORD, 11) * first & _WORD
+    mixed = (mixed ^ mixed >> 15) * second & _WORD
+    mixed = (mixed ^ mixed >> 13) * third & _WORD
+    return mixed ^ mixed >> 16
 
 
-def _rotated(word: int, by: int) -> int:
+def _rotate(word: int, by: int) -> int:
     return (word << by | word >> 32 - by) & _WORD
 
 

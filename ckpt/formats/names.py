@@ -39,7 +39,7 @@ class BatchNames:
         return frozenset(self.ids) | {name.batch_id for name in self.odd}
 
 
-def java_long(text: str) -> int | None:
+def parse_java_long(text: str) -> int | None:
     """Parse a number as Java's ``Long.parseLong`` does; None where it throws ``NumberFormatException``.
 
     One sign, then only decimal digits, of any script within the Basic Multilingual Plane
@@ -57,13 +57,13 @@ def java_long(text: str) -> int | None:
     return value if value <= _MAX_LONG else None
 
 
-def java_int(text: str) -> int | None:
+def parse_java_int(text: str) -> int | None:
     """Parse a number as Java's ``Integer.parseInt`` does; None where it throws."""
-    value = java_long(text)
+    value = parse_java_long(text)
     return value if value is not None and -_MAX_INT - 1 <= value <= _MAX_INT else None
 
 
-def batch_names(names: Iterable[str]) -> BatchNames:
+def sort_batch_names(names: Iterable[str]) -> BatchNames:
     """Sort the names of the files in ``offsets/`` or ``commits/`` into batch ids, odd names and the rest.
 
     ``names`` are those of files: Spark does not take a folder for a batch.
@@ -79,7 +79,7 @@ def batch_names(names: Iterable[str]) -> BatchNames:
             ids.append(int(name))
             continue
         may_be_number = name.isdecimal() or name[:1] in ("+", "-")
-        batch_id = java_long(name) if may_be_number else None
+        batch_id = parse_java_long(name) if may_be_number else None
         if batch_id is None:
             others.append(name)
         elif str(batch_id) == name:
@@ -92,4 +92,4 @@ def batch_names(names: Iterable[str]) -> BatchNames:
 
 def compactible_id(name: str) -> int | None:
     """The batch id in a name of a compactible log, ``7`` or ``9.compact``; None for any other name."""
-    return java_long(name.removesuffix(COMPACT))
+    return parse_java_long(name.removesuffix(COMPACT))

@@ -45,7 +45,7 @@ def parse_offset_log(raw: bytes) -> OffsetLog:
         if len(lines) > MOST_SOURCES + 2:
             reason = f"it has {len(lines)} lines, and no query has so many sources"
             raise Damaged(Fault.BAD_JSON, reason, "sources in the checkpoint offsets and now there are")
-        sources = _named(lines[2:]) if version == 2 else tuple(_source(None, line) for line in lines[2:])
+        sources = _read_named_sources(lines[2:]) if version == 2 else tuple(_source(None, line) for line in lines[2:])
         return OffsetLog(version, _metadata(trimmed(lines[1]), version), sources)
     except Damaged as damage:
         damage.version = version
@@ -81,27 +81,27 @@ def _metadata(text: str, version: int) -> OffsetMetadata | None:
     return OffsetMetadata(
         watermark_ms=long_field(fields, "batchWatermarkMs", default=0),
         timestamp_ms=long_field(fields, "batchTimestampMs", default=0),
-        conf=_shared(tuple(text_map(fields, "conf").items())),
+        conf=_share_settings(tuple(text_map(fields, "conf").items())),
         providers=_providers(fields) if version >= 2 else {},
         text=text,
     )
 
 
 @lru_cache(maxsize=4)
-def _shared(items: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+def _share_settings(items: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     """Settings as one object for all files that record the same ones: without that they are most of a long log."""
     return dict(items)
 
 
 def _providers(fields: Mapping[str, Json]) -> dict[str, str]:
     """Source name to provider name, from ``sourceMetadataInfo`` (``SourceMetadataInfo``)."""
-    found = {}
+    providers = {}
     for name, value in object_field(fields, "sourceMetadataInfo").items():
         if value is not None:
             info = fields_of(value)
             _, provider, _ = (text_field(info, key) for key in ("sourceId", "providerName", "apiVersion"))
-            found[name] = provider or ""
-    return found
+            providers[name] = provider or ""
+    return providers
 
 
 def _metadata_text(metadata: OffsetMetadata) -> str:
@@ -115,7 +115,7 @@ def _metadata_text(metadata: OffsetMetadata) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _named(lines: list[str]) -> tuple[SourceOffset, ...]:
+def _read_named_sources(lines: list[str]) -> tuple[SourceOffset, ...]:
     """The source lines of version 2; where a name comes twice, the last line counts."""
     sources: dict[str, SourceOffset] = {}
     for line in lines:

@@ -78,7 +78,7 @@ def parse_operator_metadata(path: str, data: bytes) -> OperatorMetadata | Unread
         return Unreadable(path, Fault.BAD_JSON, "its second line is not JSON", version)
 
 
-def with_schema_paths(data: bytes, paths: Mapping[str, str]) -> bytes:
+def replace_schema_paths(data: bytes, paths: Mapping[str, str]) -> bytes:
     """Return the file with other schema paths, and otherwise unchanged byte for byte.
 
     Args:
@@ -100,14 +100,14 @@ def with_schema_paths(data: bytes, paths: Mapping[str, str]) -> bytes:
 
 def _record(version: int, value: Json) -> OperatorMetadata:
     """Build the record. Raises KeyError or TypeError where the JSON is of another shape."""
-    value = _as(dict, value)
-    operator = _as(dict, value["operatorInfo"])
+    value = _expect_type(dict, value)
+    operator = _expect_type(dict, value["operatorInfo"])
     properties = _properties(value.get("operatorPropertiesJson"))
     return OperatorMetadata(
         version=version,
-        operator_id=_as(int, operator["operatorId"]),
-        name=_as(str, operator["operatorName"]),
-        stores=tuple(_store(store) for store in _as(list, value["stateStoreInfo"])),
+        operator_id=_expect_type(int, operator["operatorId"]),
+        name=_expect_type(str, operator["operatorName"]),
+        stores=tuple(_store(store) for store in _expect_type(list, value["stateStoreInfo"])),
         properties=properties,
         variables=_variables(properties),
     )
@@ -115,15 +115,15 @@ def _record(version: int, value: Json) -> OperatorMetadata:
 
 def _store(value: Json) -> StoreMetadata:
     """Read one entry of ``stateStoreInfo``; before Spark 4.0.0 was released it named one schema file only."""
-    value = _as(dict, value)
+    value = _expect_type(dict, value)
     paths = value.get("stateSchemaFilePaths")
     if paths is None and "stateSchemaFilePath" in value:
         paths = [value["stateSchemaFilePath"]]
     return StoreMetadata(
-        name=_as(str, value["storeName"]),
-        num_cols_prefix_key=_as(int, value["numColsPrefixKey"]),
-        partitions=_as(int, value["numPartitions"]),
-        schema_paths=tuple(_as(str, path) for path in _as(list, paths or [])),
+        name=_expect_type(str, value["storeName"]),
+        num_cols_prefix_key=_expect_type(int, value["numColsPrefixKey"]),
+        partitions=_expect_type(int, value["numPartitions"]),
+        schema_paths=tuple(_expect_type(str, path) for path in _expect_type(list, paths or [])),
     )
 
 
@@ -141,17 +141,17 @@ def _properties(text: Json) -> Json:
 def _variables(properties: Json) -> tuple[StateVariable, ...]:
     """Read the state variables of a transformWithState operator (Spark ``TransformWithStateVariableInfo``)."""
     listed = properties.get("stateVariables") if isinstance(properties, dict) else None
-    found = []
+    variables = []
     for item in listed if isinstance(listed, list) else ():
         if not isinstance(item, dict):
             continue
         name, kind = item.get("stateName"), item.get("stateVariableType")
         if isinstance(name, str) and isinstance(kind, str):
-            found.append(StateVariable(name, kind, item.get("ttlEnabled") is True))
-    return tuple(found)
+            variables.append(StateVariable(name, kind, item.get("ttlEnabled") is True))
+    return tuple(variables)
 
 
-def _as(kind: type[_Value], value: Json) -> _Value:
+def _expect_type(kind: type[_Value], value: Json) -> _Value:
     """Return ``value`` if it is of that type. Raises TypeError."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise TypeError

@@ -28,6 +28,6 @@ class Pieces:
     def skip(self, count: int) -> int:
         """Pass over the next bytes; how many there were."""
         left = count
-        while left and (some := len(self.take(min(left, _SKIPPED)))):
-            left -= some
+        while left and (skipped := len(self.take(min(left, _SKIPPED)))):
+            left -= skipped
         return count - left

@@ -120,7 +120,7 @@ def _content(tail: bytes, entry: _Entry, base: int) -> bytes:
     return content
 
 
-def _inflated(data: bytes, start: int, keep: int) -> tuple[bytes, int, int]:
+def _inflate(data: bytes, start: int, keep: int) -> tuple[bytes, int, int]:
     """The first ``keep`` bytes of a deflated entry, how many it has, and where it ends: -1 where it is cut off.
 
     Stops once there are more than ``LARGEST_ZIP``. Raises zlib.error.
@@ -187,22 +187,22 @@ def _files(value: Json, name_key: str) -> tuple[tuple[str, int], ...]:
 
 def _local_names(value: Json) -> dict[str, str]:
     """The names of SST files inside the database. Raises KeyError as ``_files`` does."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for item in value if isinstance(value, list) else []:
         local, name = (item.get("localFileName"), item["dfsSstFileName"]) if isinstance(item, dict) else (None, None)
         if isinstance(local, str) and isinstance(name, str):
-            found[local] = name
-    return found
+            names[local] = name
+    return names
 
 
 def _families(value: Json) -> dict[str, int]:
     """Read ``columnFamilyMapping``. Raises TypeError where it is something else."""
     if value is not None and not isinstance(value, dict):
         raise TypeError
-    found = {name: number for name, number in (value or {}).items() if type(number) is int}
-    if len(found) < len(value or {}):
+    families = {name: number for name, number in (value or {}).items() if type(number) is int}
+    if len(families) < len(value or {}):
         raise TypeError
-    return found
+    return families
 
 
 def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
@@ -218,7 +218,7 @@ def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
             name = data[at + 30 : at + 30 + name_length]
             start = at + 30 + name_length + extra
             if method == _DEFLATED:
-                entry, length, at = _inflated(data, start, _LARGEST_METADATA if name == _ENTRY else 0)
+                entry, length, at = _inflate(data, start, _LARGEST_METADATA if name == _ENTRY else 0)
                 unpacked += length
                 if at < 0:
                     return Unreadable(path, Fault.INCOMPLETE, "one of its entries is truncated")

@@ -8,7 +8,7 @@ Java's modified UTF-8 and hold StructTypes as JSON; v2 and v3 cut long JSON into
 import json
 import struct
 
-from ckpt.formats.javautf import EndsEarly, joined, read_utf
+from ckpt.formats.javautf import EndsEarly, join_parts, read_utf
 from ckpt.formats.types import strange_type
 from ckpt.model import ColumnFamily, Fault, Json, Unreadable
 
@@ -76,7 +76,7 @@ class _Reader:
         return [self._family() for _ in range(count)]
 
     def _family(self) -> ColumnFamily:
-        name = joined([self._utf()])
+        name = join_parts([self._utf()])
         schemas, generations = [], []
         for _ in ("key", "value"):
             generations.append(self._short() if self._layout == "families" else 0)
@@ -104,7 +104,7 @@ class _Reader:
         count = self._int()
         if not 0 <= count <= len(self._data) // 2:
             raise ValueError("an impossible count")
-        return joined([self._utf() for _ in range(count)])
+        return join_parts([self._utf() for _ in range(count)])
 
     def _json(self, text: str) -> Json:
         value: Json = json.loads(text)

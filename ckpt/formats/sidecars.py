@@ -83,10 +83,10 @@ def build_spark_sidecar(data: bytes, timestamp_ms: int) -> bytes:
 
 def crc32c(data: bytes) -> int:
     """CRC-32C (Castagnoli) of some bytes, unsigned."""
-    found = 0xFFFFFFFF
+    checksum = 0xFFFFFFFF
     for byte in data:
-        found = _CRC32C[(found ^ byte) & 0xFF] ^ found >> 8
-    return found ^ 0xFFFFFFFF
+        checksum = _CRC32C[(checksum ^ byte) & 0xFF] ^ checksum >> 8
+    return checksum ^ 0xFFFFFFFF
 
 
 def _crc32c_of(byte: int) -> int:

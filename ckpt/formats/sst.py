@@ -76,14 +76,14 @@ def check_sst(data: bytes) -> None:
     version, kind = check_footer(data)
     table = _Table(data, _CHECKSUMS[kind])
     try:
-        seen = sorted(table.checked(version))
+        blocks = sorted(table.checked(version))
     except (IndexError, struct.error):
         raise Corrupt("its index cannot be followed") from None
     at = 0
-    for one in seen:
-        if one.offset != at:
+    for block in blocks:
+        if block.offset != at:
             raise Corrupt(f"its index names no block at byte {at:,}")
-        at = one.end
+        at = block.end
     if at != len(data) - FOOTER:
         raise Corrupt(f"its index names no block at byte {at:,}")
 
@@ -102,12 +102,12 @@ class _Table:
         metaindex, at = _handle(footer, 1)
         index, _ = _handle(footer, at)
         yield metaindex
-        for _, value in _entries(self._unpacked(metaindex), "metaindex"):
+        for _, value in _entries(self._unpack(metaindex), "metaindex"):
             other, _ = _handle(value, 0)
             self._check(other)
             yield other
         yield index
-        for block in _data_blocks(self._unpacked(index), deltas=version >= 4):
+        for block in _data_blocks(self._unpack(index), deltas=version >= 4):
             try:
                 self._check(block)
             except Corrupt as error:
@@ -117,20 +117,20 @@ class _Table:
     def _check(self, block: _Handle) -> memoryview:
         """A block and its type byte."""
         end = block.end
-        found = self._data[block.offset : end - 4]
+        content = self._data[block.offset : end - 4]
         self._named += block.size + _TRAILER
         if self._named > len(self._data):
             raise Corrupt("its index names blocks more than once")
         if end > len(self._data):
             raise Corrupt(f"its index names a block at byte {block.offset:,}, beyond its end")
-        if self._checksum(found) != _CHECKSUM(self._data, end - 4)[0]:
+        if self._checksum(content) != _CHECKSUM(self._data, end - 4)[0]:
             raise Corrupt(f"the block at byte {block.offset:,} does not match its checksum")
-        return found
+        return content
 
-    def _unpacked(self, block: _Handle) -> bytes:
+    def _unpack(self, block: _Handle) -> bytes:
         """The content of a block."""
-        found = bytes(self._check(block))
-        kind, body = found[-1], found[:-1]
+        content = bytes(self._check(block))
+        kind, body = content[-1], content[:-1]
         if kind == 0:
             return body
         if kind not in _COMPRESSIONS:
@@ -150,12 +150,12 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     byte = data[at]
     if byte < 0x80:
         return byte, at + 1
-    found = shift = 0
+    number = shift = 0
     while (byte := data[at]) & 0x80 and shift < _LONGEST_VARINT:
-        found |= (byte & 0x7F) << shift
+        number |= (byte & 0x7F) << shift
         shift += 7
         at += 1
-    return found | byte << shift, at + 1
+    return number | byte << shift, at + 1
 
 
 def _handle(data: bytes, at: int) -> tuple[_Handle, int]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from ckpt.formats.changelogs import beginning
-from ckpt.formats.heads import first_bytes
+from ckpt.formats.changelogs import read_beginning
+from ckpt.formats.heads import decompress_head
 from ckpt.formats.lz4 import HEADER_LENGTH, MAGIC, BadBlock, block_ends
 from ckpt.formats.sidecars import shown_name
 from ckpt.model import StateFileKind
@@ -114,7 +114,7 @@ def judge_stream(data: bytes) -> Ending:
 
 def _is_damaged_mark(rest: bytes) -> bool:
     """Tell whether nearly all bytes are those of the end mark: the header of another block differs in more."""
-    same = sum(one == other for one, other in zip(rest, END_MARK, strict=False))
+    same = sum(byte == other for byte, other in zip(rest, END_MARK, strict=False))
     return len(rest) == HEADER_LENGTH and same >= HEADER_LENGTH - 3
 
 
@@ -132,7 +132,7 @@ def parse_lineage(head: bytes, codec: str = LZ4) -> Lineage | None:
     codec, or bytes that cannot be decoded.
     """
     try:
-        return lineage_of(first_bytes(head, codec))
+        return lineage_of(decompress_head(head, codec))
     except BadBlock:
         return None
 
@@ -140,13 +140,13 @@ def parse_lineage(head: bytes, codec: str = LZ4) -> Lineage | None:
 def lineage_of(data: bytes) -> Lineage | None:
     """Return the lineage in the decompressed bytes of a changelog."""
     try:
-        text = beginning(data).lineage
+        text = read_beginning(data).lineage
         if text is None:
             return None
-        found = json.loads(text)
-        items = [(item["version"], item["checkpointUniqueId"]) for item in found]
+        lineage = json.loads(text)
+        items = [(item["version"], item["checkpointUniqueId"]) for item in lineage]
     except (struct.error, ValueError, KeyError, TypeError, RecursionError):
         return None
-    if type(found) is not list or not all(type(v) is int and type(i) is str for v, i in items):
+    if type(lineage) is not list or not all(type(v) is int and type(i) is str for v, i in items):
         return None
     return Lineage(tuple(sorted(items)))

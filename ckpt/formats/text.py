@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, NoReturn, TypeVar
 
-from ckpt.formats.names import java_int
+from ckpt.formats.names import parse_java_int
 from ckpt.model import Fault, Json, Unreadable
 from ckpt.texts import masked
 
@@ -103,7 +103,7 @@ def version_of(line: str, newest: int) -> int:
     and ``v1 `` are refused (the commit log trims the line first). ``newest`` is the highest that any Spark
     writes.
     """
-    version = java_int(line[1:]) if line[:1] == "v" else None
+    version = parse_java_int(line[1:]) if line[:1] == "v" else None
     if version is None or version <= 0:
         reason = f"its first line is {quoted(line)}, not a version such as v1"
         raise Damaged(Fault.BAD_VERSION, reason, NO_VERSION)
@@ -161,9 +161,9 @@ def _check_depth(text: str) -> None:
         raise Damaged(Fault.TOO_LARGE, f"its JSON has {opened:,} objects and lists, and ckpt reads {MOST_CONTAINERS:,}")
 
 
-def _not_json(message: str, text: str, place: int) -> NoReturn:
-    """Say what is wrong at ``place``, with the words that Jackson has for it where they are certain."""
-    rest = text[place:]
+def _not_json(message: str, text: str, position: int) -> NoReturn:
+    """Say what is wrong at ``position``, with the words that Jackson has for it where they are certain."""
+    rest = text[position:]
     if rest in ("", "-") or message.startswith("Unterminated string"):
         raise Damaged(Fault.TRUNCATED_JSON, "its JSON stops before its end", "Unexpected end-of-input")
     cut_word = rest.isalpha() and any(word.startswith(rest) for word in ("true", "false", "null"))

@@ -24,8 +24,8 @@ def fields_of(kind: Json) -> list[Json] | None:
 
 def named_fields(kind: Json) -> Iterator[tuple[str, Json]]:
     """The names and types of the fields of a StructType; nothing for anything else."""
-    for place, field in enumerate(fields_of(kind) or ()):
-        yield name_and_type(field)[0], type_at(kind, (place,))
+    for index, field in enumerate(fields_of(kind) or ()):
+        yield name_and_type(field)[0], type_at(kind, (index,))
 
 
 def name_and_type(field: Json) -> tuple[str, str]:
@@ -38,9 +38,9 @@ def name_and_type(field: Json) -> tuple[str, str]:
 
 def type_at(kind: Json, places: Iterable[int]) -> Json:
     """The type of a field of a field ..., by position; None where there is no such field."""
-    for place in places:
+    for index in places:
         fields = fields_of(kind) or []
-        field = fields[place] if place < len(fields) else None
+        field = fields[index] if index < len(fields) else None
         kind = field.get("type") if isinstance(field, dict) else None
     return kind
 
@@ -84,7 +84,7 @@ def strange_type(kind: Json) -> str | None:
             kinds = []
         case _:
             return "a type in it lacks what Spark looks for, or has more"
-    return next((strange for one in kinds if (strange := strange_type(one)) is not None), None)
+    return next((strange for inner in kinds if (strange := strange_type(inner)) is not None), None)
 
 
 def _is_field(field: Json) -> bool:
@@ -109,4 +109,4 @@ def repeated_field(kind: Json) -> str | None:
             inner, repeated = [key, value], None
         case _:
             return None
-    return repeated or next((found for one in inner if (found := repeated_field(one)) is not None), None)
+    return repeated or next((field for part in inner if (field := repeated_field(part)) is not None), None)

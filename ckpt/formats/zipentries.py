@@ -25,25 +25,25 @@ class ZipTooLarge(ValueError):
 
 def read_zip(data: bytes) -> tuple[dict[str, bytes], int]:
     """Every entry, compared with CRC-32 and sizes, and where the last one ends. Raises Corrupt or ZipTooLarge."""
-    at, found, unpacked = 0, dict[str, bytes](), 0
+    at, entries, unpacked = 0, dict[str, bytes](), 0
     try:
         while data[at : at + 4] == _LOCAL:
             name, content, at = _entry(data, at, LARGEST_ZIP - unpacked)
             unpacked += len(content)
-            if not _NAME.fullmatch(name) or name.decode() in found:
+            if not _NAME.fullmatch(name) or name.decode() in entries:
                 raise Corrupt(f"the entry that ends at byte {at:,} is called {ascii(name[:50])[1:]}")
-            found[name.decode()] = content
+            entries[name.decode()] = content
     except struct.error:
         raise Corrupt("one of its entries is cut off") from None
-    if found.keys() == {"metadata"} and _NO_TABLES in found["metadata"]:
-        return found, at  # an empty store: RocksDB makes the database then
-    missing = {"metadata", "CURRENT"} - found.keys()
+    if entries.keys() == {"metadata"} and _NO_TABLES in entries["metadata"]:
+        return entries, at  # an empty store: RocksDB makes the database then
+    missing = {"metadata", "CURRENT"} - entries.keys()
     if missing:
         raise Corrupt(f"it has no entry called {min(missing)}")
-    manifest = found["CURRENT"].rstrip(b"\n")
-    if not _MANIFEST.fullmatch(manifest) or manifest.decode() not in found:
+    manifest = entries["CURRENT"].rstrip(b"\n")
+    if not _MANIFEST.fullmatch(manifest) or manifest.decode() not in entries:
         raise Corrupt(f"it has no entry called {ascii(manifest[:50])[2:-1]}, which CURRENT names")
-    return found, at
+    return entries, at
 
 
 def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
@@ -51,29 +51,29 @@ def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
     _, flags, method, _, checksum, packed, length, name_length, extra = struct.unpack_from("<HHHIIIIHH", data, at + 4)
     name = data[at + 30 : at + 30 + name_length]
     start = at + 30 + name_length + extra
-    place = f"the entry at byte {at:,}"
+    entry = f"the entry at byte {at:,}"
     if flags & _ENCRYPTED or method not in (_STORED, _DEFLATED) or (method == _STORED and flags & _SIZES_FOLLOW):
-        raise Corrupt(f"{place} has an impossible header")
+        raise Corrupt(f"{entry} has an impossible header")
     if method == _STORED:
         end = start + packed
         content = data[start:end]
         if len(content) > room:
-            raise _too_large(place)
+            raise _too_large(entry)
     else:
-        content, end = _inflated(data, start, room, place)
+        content, end = _inflate(data, start, room, entry)
     packed_seen = end - start
     if flags & _SIZES_FOLLOW:
         end += 4 if data[end : end + 4] == _DESCRIPTOR else 0
         checksum, packed, length = struct.unpack_from("<III", data, end)
         end += 12
     if end > len(data):
-        raise Corrupt(f"{place} is cut off")
+        raise Corrupt(f"{entry} is cut off")
     if (zlib.crc32(content), packed_seen, len(content)) != (checksum, packed, length):
-        raise Corrupt(f"{place} does not match its checksum")
+        raise Corrupt(f"{entry} does not match its checksum")
     return name, content, end
 
 
-def _inflated(data: bytes, start: int, room: int, place: str) -> tuple[bytes, int]:
+def _inflate(data: bytes, start: int, room: int, entry: str) -> tuple[bytes, int]:
     """A deflated entry, and where it ends."""
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     pieces, length, todo, at = [], 0, b"", start
@@ -87,13 +87,13 @@ def _inflated(data: bytes, start: int, room: int, place: str) -> tuple[bytes, in
             pieces.append(piece)
             length += len(piece)
             if length > room:
-                raise _too_large(place)
+                raise _too_large(entry)
             if not piece and not todo and at >= len(data) and not inflater.eof:
-                raise Corrupt(f"{place} is cut off")
+                raise Corrupt(f"{entry} is cut off")
     except zlib.error:
-        raise Corrupt(f"{place} cannot be unpacked") from None
+        raise Corrupt(f"{entry} cannot be unpacked") from None
     return b"".join(pieces), at - len(inflater.unused_data)
 
 
-def _too_large(place: str) -> ZipTooLarge:
-    return ZipTooLarge(f"with {place} it unpacks to more than {LARGEST_ZIP:,} bytes")
+def _too_large(entry: str) -> ZipTooLarge:
+    return ZipTooLarge(f"with {entry} it unpacks to more than {LARGEST_ZIP:,} bytes")

@@ -38,16 +38,16 @@ def must_be_quiet(storage: Storage, first_look: Listing, grace_s: float, exempt:
 
     """
     _must_be_old(first_look, grace_s, exempt)
-    now, changed = changes(storage, first_look, min(grace_s, LOOKS_APART_S), exempt)
+    now, changed = look_again(storage, first_look, min(grace_s, LOOKS_APART_S), exempt)
     if changed is not None:
         raise Refused(f"{changed} changed while ckpt was checking: a query is writing here. Stop it, and try again")
     return now
 
 
-def changes(
+def look_again(
     storage: Storage, first_look: Listing, wait_s: float, exempt: Collection[str] = ()
 ) -> tuple[Listing, str | None]:
-    """A second look after ``wait_s`` seconds, and the first path that differs from the first look."""
+    """Look again after ``wait_s`` seconds; return the second look, and the first path that differs."""
     time.sleep(wait_s)
     now = storage.list_tree()
     before, after = dict(_list_files(first_look, exempt)), dict(_list_files(now, exempt))
@@ -55,8 +55,8 @@ def changes(
     return now, next(differing, None)
 
 
-def age_s(first_look: Listing) -> float | None:
-    """How many seconds ago the youngest file was written; None where that is not known. Clocks may differ."""
+def measure_age_s(first_look: Listing) -> float | None:
+    """Measure how many seconds ago the youngest file was written; None where that is not known. Clocks may differ."""
     times = [info.mtime_ms for _, info in first_look.walk() if info.mtime_ms is not None]
     return time.time() - max(times) / 1000 if times else None
 

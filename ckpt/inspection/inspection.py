@@ -10,8 +10,8 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import find_temporary_files, size_of
 from ckpt.inspection.checks import check
-from ckpt.inspection.checks.first_start import into_noop
-from ckpt.inspection.checks.sink import findings_of, outlook, with_query_id
+from ckpt.inspection.checks.first_start import find_noop_start
+from ckpt.inspection.checks.sink import add_query_id, foresee_sink
 from ckpt.inspection.checks.sink_outlook import SinkOutcome, SinkOutlook
 from ckpt.inspection.verdict import verdict
 from ckpt.inspection.written_by import WrittenBy, written_by
@@ -51,7 +51,7 @@ class Space:
 
     @property
     def known(self) -> int:
-        """All that is known of."""
+        """Bytes of all these files, as far as they are known."""
         return (self.old_versions or 0) + (self.orphans or 0) + self.temporary
 
 
@@ -84,7 +84,7 @@ class Inspection(InNotebook):
 
     @property
     def unreached(self) -> tuple[str, ...]:
-        """Why the sink or a source that was to be asked could not be, one line each; none: everything was looked at."""
+        """Reasons why the sink or a source could not be asked, one line each; none: everything was looked at."""
         sink_outlook = self.sink
         sink = (
             (f"sink {sink_outlook.said}",)
@@ -103,7 +103,7 @@ class Inspection(InNotebook):
 
     @property
     def trouble_names(self) -> str:
-        """Each of their diagnoses once: ``CKPT101 unreadable-log-file, CKPT204 commits-ahead-of-offsets``."""
+        """Diagnoses of the troubles, each once: ``CKPT101 unreadable-log-file, CKPT204 commits-ahead-of-offsets``."""
         diagnoses = (rated.finding.diagnosis for rated in self.troubles)
         return ", ".join(dict.fromkeys(f"{diagnosis.code} {diagnosis.name}" for diagnosis in diagnoses))
 
@@ -145,15 +145,15 @@ def inspect(
     plain = tuple(forecast(checkpoint, version, mode) for mode in modes for version in wanted)
     origin = written_by(checkpoint)
     tried = tuple(f for f in plain if _counts(f, origin, asked, named=bool(versions)))
-    sink_outlook = outlook(checkpoint, tried, sink) if sink is not None else None
+    sink_outlook = foresee_sink(checkpoint, tried, sink) if sink is not None else None
     in_sink = sink_outlook.unread_batch if sink_outlook is not None else None
     remedied, forecasts, counted = (
         _add_answers(group, live, in_sink) for group in (_find_synchronous(checkpoint, tried), plain, tried)
     )
     sources = _foresee_sources(tried, live, in_sink)
     besides = [
-        *findings_of(sink_outlook),
-        *into_noop(checkpoint, sink_outlook),
+        *(sink_outlook.findings if sink_outlook is not None else ()),
+        *find_noop_start(checkpoint, sink_outlook),
         *(finding for source in sources for finding in source.findings),
         *more,
     ]
@@ -184,12 +184,12 @@ def inspect(
 def _add_answers(
     forecasts: tuple[Forecast, ...], live: Sequence[LiveSource], in_sink: int | None
 ) -> tuple[Forecast, ...]:
-    """Forecasts with what the sources answered, where they were asked."""
+    """Add the answers of sources to forecasts, where they were asked."""
     if not live:
         return forecasts
-    from ckpt.live.forecast import informed  # a plain look imports nothing of it
+    from ckpt.live.forecast import inform_forecast  # a plain look imports nothing of it
 
-    return tuple(informed(forecast, live, in_sink) for forecast in forecasts)
+    return tuple(inform_forecast(forecast, live, in_sink) for forecast in forecasts)
 
 
 def _foresee_sources(
@@ -197,18 +197,18 @@ def _foresee_sources(
 ) -> tuple[SourceOutlook, ...]:
     if not live:
         return ()
-    from ckpt.live.forecast import source_outlooks
+    from ckpt.live.forecast import foresee_sources
 
-    return source_outlooks(forecasts, live, in_sink)
+    return foresee_sources(forecasts, live, in_sink)
 
 
 def _find_synchronous(checkpoint: Checkpoint, counted: Sequence[Forecast]) -> tuple[Forecast, ...]:
-    """The synchronous starts that whoever asked about refused asynchronous ones has to make instead."""
+    """Find the synchronous starts that have to be made instead of refused asynchronous ones."""
     refused = [f.spark for f in counted if f.outcome is Outcome.REFUSED]
     return tuple(forecast(checkpoint, version, Progress.SYNC) for version in refused)
 
 
-def _counts(forecast: Forecast, origin: WrittenBy, asked: Asked, *, named: bool) -> bool:
+def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bool) -> bool:
     """Tell whether a forecast is about a start that somebody may try.
 
     Not one with a Spark older than the one that wrote the checkpoint, and not an asynchronous one of a stateful
@@ -216,14 +216,14 @@ def _counts(forecast: Forecast, origin: WrittenBy, asked: Asked, *, named: bool)
     """
     too_old = origin.at_least is not None and not forecast.spark.at_least(origin.at_least)
     never_asynchronous = forecast.outcome is Outcome.REFUSED
-    return (named or not too_old) and (asked is Asked.ASYNC or not never_asynchronous)
+    return (named or not too_old) and (progress is Asked.ASYNC or not never_asynchronous)
 
 
 def _rate_findings(
     checkpoint: Checkpoint,
     forecasts: Sequence[Forecast],
     counted: Sequence[Forecast],
-    asked: Asked,
+    progress: Asked,
     besides: Sequence[Finding],
     sink_outlook: SinkOutlook | None,
 ) -> tuple[RatedFinding, ...]:
@@ -239,9 +239,9 @@ def _rate_findings(
     named = {code: _name_places(paths) for code, paths in places.items()}
     matters = {_key(f) for forecast in counted for f in forecast.because}
     judged = []
-    for finding in (with_query_id(finding, sink_outlook) for finding in findings):
+    for finding in (add_query_id(finding, sink_outlook) for finding in findings):
         only_a_note = _key(finding) in spoken_of and _key(finding) not in matters
-        severity = Severity.NOTE if only_a_note or finding.past else finding.diagnosis.severity_for(asked)
+        severity = Severity.NOTE if only_a_note or finding.past else finding.diagnosis.severity_for(progress)
         words = (finding.diagnosis.meaning, finding.remedy or finding.diagnosis.remedy or "")
         meaning, remedy = (_fill_in(text, finding, named[finding.diagnosis.code], checkpoint.uri) for text in words)
         judged.append(RatedFinding(finding, severity, meaning, remedy or None))
@@ -250,7 +250,7 @@ def _rate_findings(
 
 
 def _name_places(places: Sequence[str]) -> str:
-    """All places of one diagnosis, in few words."""
+    """Name the places of one diagnosis in few words."""
     first, *others = places
     if not others:
         return first or "the checkpoint"
@@ -258,7 +258,7 @@ def _name_places(places: Sequence[str]) -> str:
 
 
 def _fill_in(text: str, finding: Finding, places: str, uri: str) -> str:
-    """The words of a diagnosis, with the names of this place in them; ``{{`` is a brace that names nothing."""
+    """Fill the names of this place into the words of a diagnosis; ``{{`` is a brace that names nothing."""
     batch = re.search(r"\d+", finding.path.rpartition("/")[2])
     values = {
         "{path}": places,

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.inspection.activity import LOOKS_APART_S, age_s, changes
-from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, as_spark_says, operators_of
-from ckpt.inspection.checks.query_sources import sources_of
+from ckpt.inspection.activity import LOOKS_APART_S, look_again, measure_age_s
+from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators
+from ckpt.inspection.checks.query_sources import compare_sources
 from ckpt.inspection.checks.sink_outlook import SinkOutcome
-from ckpt.inspection.checks.starting import in_use, must_exist, state_format
+from ckpt.inspection.checks.starting import compare_state_format, find_missing_batches, find_second_driver
 from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
 from ckpt.inspection.query import QueryDescription
 from ckpt.inspection.written_by import written_by
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import LiveSource
-from ckpt.live.sink.records import SinkKind, SinkLog
+from ckpt.live.sink.records import SinkLog
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks
 from ckpt.storage import open_storage
@@ -77,7 +77,7 @@ class Readiness:
         return f"{first.finding.diagnosis.code} {first.finding.diagnosis.name}{more}: {first.finding.detail}"
 
 
-def readiness(
+def judge_start(
     checkpoint: Checkpoint,
     start: PlannedStart,
     sink: SinkLog | None = None,
@@ -91,15 +91,17 @@ def readiness(
         start: What is known of the start.
         sink: What ``read_sink`` read; None: nobody asked.
         live: What ``ask_sources`` was answered; None: nobody asked.
-        changed: A file that changed while ckpt was looking (``changed_meanwhile``).
+        changed: A file that changed while ckpt was looking (``find_changed_file``).
 
     """
     spark = start.spark or (start.query.spark if start.query else None)
     compared = _compare_query(checkpoint, start, spark) if start.query else QueryComparison()
     findings: list[Finding] = [
-        *in_use("the checkpoint" if changed is None and checkpoint.moving else changed),
-        *(must_exist(checkpoint) if start.must_exist else ()),
-        *state_format(checkpoint, _choose_versions(checkpoint, spark), start.settings, all_known=start.all_settings),
+        *find_second_driver("the checkpoint" if changed is None and checkpoint.moving else changed),
+        *(find_missing_batches(checkpoint) if start.must_exist else ()),
+        *compare_state_format(
+            checkpoint, _choose_versions(checkpoint, spark), start.settings, all_known=start.all_settings
+        ),
         *compared.findings,
     ]
     inspection = inspect(checkpoint, (spark,) if spark else (), start.progress, 10, sink, live or (), findings)
@@ -125,30 +127,30 @@ def _choose_versions(checkpoint: Checkpoint, spark: Spark | None) -> list[Spark]
 def _compare_query(checkpoint: Checkpoint, start: PlannedStart, spark: Spark | None) -> QueryComparison:
     query = start.query
     assert query is not None
-    sources = sources_of(query, checkpoint)
-    operators = operators_of(query, checkpoint, spark or query.spark)
+    sources = compare_sources(query, checkpoint)
+    operators = compare_operators(query, checkpoint, spark or query.spark)
     if start.answer is not None:
-        operators = as_spark_says(operators, start.answer, query, checkpoint)
+        operators = add_answer(operators, start.answer, query, checkpoint)
     return QueryComparison((*sources.findings, *operators.findings), (*sources.unknown, *operators.unknown))
 
 
 def _holds(inspection: Inspection) -> tuple[RatedFinding, ...]:
     stops = {
-        (one.diagnosis.code, one.path)
+        (finding.diagnosis.code, finding.path)
         for forecast in inspection.counted
         if not forecast.outcome.runs
-        for one in forecast.because
+        for finding in forecast.because
     }
     return tuple(
-        one
-        for one in inspection.findings
-        if one.severity is Severity.ERROR or (one.finding.diagnosis.code, one.finding.path) in stops
+        rated
+        for rated in inspection.findings
+        if rated.severity is Severity.ERROR or (rated.finding.diagnosis.code, rated.finding.path) in stops
     )
 
 
 def _list_unseen(checkpoint: Checkpoint, start: PlannedStart, changed: str | None) -> list[str]:
     unseen = []
-    age = age_s(checkpoint.listing)
+    age = measure_age_s(checkpoint.listing)
     if changed is None and age is not None and age < _RECENT_S:
         unseen.append(
             f"the newest file is {max(age, 0):.0f} s old, and nothing changed while ckpt was looking: a driver that "
@@ -171,19 +173,19 @@ def _list_unknown(inspection: Inspection) -> list[str]:
         if source.outcome is SourceOutcome.UNKNOWN and source.said
     ]
     sink = inspection.sink
-    if sink is None or sink.outcome is not SinkOutcome.UNKNOWN or sink.log.kind is SinkKind.KAFKA:
+    if sink is None or sink.outcome is not SinkOutcome.UNKNOWN or sink.log.keeps_no_ids:
         return sources
     return [*sources, f"which batches the sink has: {sink.said}"]
 
 
-def changed_meanwhile(checkpoint: Checkpoint, storage_options: Mapping[str, str] | None = None) -> str | None:
+def find_changed_file(checkpoint: Checkpoint, storage_options: Mapping[str, str] | None = None) -> str | None:
     """Look at a checkpoint again, after some seconds if it was written to recently: the first path that changed.
 
     Raises StorageError where it cannot be listed again.
     """
     if checkpoint.listing.files == 0:
         return None
-    age = age_s(checkpoint.listing)
+    age = measure_age_s(checkpoint.listing)
     wait = LOOKS_APART_S if age is not None and age < _RECENT_S else 0.0
-    _, changed = changes(open_storage(checkpoint.uri, storage_options or {}), checkpoint.listing, wait)
+    _, changed = look_again(open_storage(checkpoint.uri, storage_options or {}), checkpoint.listing, wait)
     return changed

@@ -69,7 +69,7 @@ class QueryDescription:
     settings: Mapping[str, str]  # that the plan depends on, as it was made with them
 
     def to_json(self) -> str:
-        """The content of ``query.json``, the same for the same query, so that a change shows in a diff."""
+        """Write the content of ``query.json``, the same for the same query, so that a change shows in a diff."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1, sort_keys=True) + "\n"
 
     def write(self, path: str) -> None:
@@ -103,7 +103,7 @@ def read_query(path: str) -> QueryDescription:
 
 
 def parse_query(value: Any) -> QueryDescription:
-    """The record of a parsed ``query.json``. Raises KeyError, TypeError, AttributeError or ValueError."""
+    """Build the record of a parsed ``query.json``. Raises KeyError, TypeError, AttributeError or ValueError."""
     if value["schema"] != SCHEMA:
         raise ValueError("another schema")
     operators = value["operators"]

@@ -40,7 +40,7 @@ def verdict(
 
 
 def _spell_by_mode(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str | None:
-    """The sentence where one way of tracking progress runs on all versions, and the other on none."""
+    """Say that one way of tracking progress runs on all versions, and the other on none."""
     runs = {mode: {f.outcome.runs for f in forecasts if f.progress is mode} for mode in Progress}
     if runs == {Progress.SYNC: {False}, Progress.ASYNC: {True}}:
         return "Will not restart without asynchronous progress tracking"
@@ -50,7 +50,7 @@ def _spell_by_mode(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -
 
 
 def _spell_by_version(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str:
-    """The sentence that names each version once: those that do not run, then those that do, or do in one mode only."""
+    """Name each version once: those that do not run, then those that do, or do in one mode only."""
     versions: dict[str, list[Spark]] = {}
     for version in dict.fromkeys(f.spark for f in forecasts):
         runs = {f.progress for f in running if f.spark is version}
@@ -70,7 +70,7 @@ def _spell_modes(runs: set[Progress], fails: set[Progress]) -> str:
 
 
 def _name_versions(forecasts: Sequence[Forecast], alike: Sequence[Forecast], others: Sequence[Forecast]) -> str:
-    """The versions that a sentence holds for, where it does not hold for all: these, and others alike in all modes."""
+    """Name versions for which a sentence holds, if not for all: these, and others that are alike in all modes."""
     unlike = {f.spark for f in others if f not in alike}
     if not unlike:
         return ""

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence, Set
 
 from ckpt.errors import UsageError
+from ckpt.live.records import NotAsked
 from ckpt.storage.argument_files import read_text
 from ckpt.storage.base import one_line
 
@@ -19,20 +20,20 @@ def source_options(words: Sequence[str]) -> dict[int, dict[str, str]]:
     >>> source_options(["0.kafka.bootstrap.servers=localhost:9092", "0.failOnDataLoss=false"])
     {0: {'kafka.bootstrap.servers': 'localhost:9092', 'failOnDataLoss': 'false'}}
     """
-    found: dict[int, dict[str, str]] = {}
+    options_of: dict[int, dict[str, str]] = {}
     for word in words:
         name, equals, value = word.partition("=")
         index, dot, key = name.partition(".")
         if not (equals and dot and key) or not (index.isascii() and index.isdecimal() and len(index) < 5):
             raise UsageError("`source_options`: write it as I.KEY=VALUE, with the number of the source in front")
-        options = found.setdefault(int(index), {})
+        options = options_of.setdefault(int(index), {})
         if key in options:
             raise UsageError(f"`source_options`: {one_line(name)} is given twice")
-        options[key] = _value(name, value)
-    return found
+        options[key] = _read_value(name, value)
+    return options_of
 
 
-def _value(name: str, text: str) -> str:
+def _read_value(name: str, text: str) -> str:
     if text.startswith("@"):
         try:
             return read_text(text[1:]).strip()
@@ -47,44 +48,37 @@ def _value(name: str, text: str) -> str:
     return text
 
 
-def lower(options: Mapping[str, str]) -> dict[str, str]:
-    """Options of a source that does not mind their case. Raises UsageError for one that is given twice."""
-    found = {key.lower(): value for key, value in options.items()}
-    if len(found) < len(options):
+def lower_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Lower the keys of options whose case does not matter. Raises UsageError for one that is given twice."""
+    lowered = {key.lower(): value for key, value in options.items()}
+    if len(lowered) < len(options):
         raise UsageError("`source_options`: an option is given twice, in upper and in lower case")
-    return found
+    return lowered
 
 
-def flag(options: Mapping[str, str], name: str, default: bool) -> bool:
-    """An option that is true or false. Raises UsageError."""
+def read_flag(options: Mapping[str, str], name: str, default: bool) -> bool:
+    """Read an option that is true or false. Raises UsageError."""
     text = options.get(name.lower(), str(default)).lower()
     if text not in ("true", "false"):
         raise UsageError(f"`source_options`: {name} is true or false")
     return text == "true"
 
 
-def whole(options: Mapping[str, str], name: str, default: int) -> int:
-    """An option that is a number. Raises UsageError."""
+def read_number(options: Mapping[str, str], name: str, default: int) -> int:
+    """Read an option that is a number. Raises UsageError."""
     text = options.get(name.lower(), str(default))
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise UsageError(f"`source_options`: {name} is a whole number")
     return int(text)
 
 
-def other_rules(given: Mapping[str, str], source: str, known: Set[str], others: Set[str]) -> str | None:
-    """An option, in lower case, under which nothing can be said.
+def refuse_options(options: Mapping[str, str], source: str, known: Set[str], others: Set[str]) -> NotAsked | None:
+    """Refuse to ask where an option, in lower case, gives a source other rules than those that ckpt knows.
 
-    Args:
-        given: The options.
-        source: What it is called.
-        known: Its options.
-        others: Those under which it has other rules.
-
-    Raises:
-        UsageError: There is no such option.
-
+    Raises UsageError for an option that is neither in ``known`` nor in ``others``, which lead to other rules.
     """
-    for key in given:
+    for key in options:
         if key not in known | others:
             raise UsageError(f"`source_options`: the {source} source has no option {one_line(key)}")
-    return next((key for key in sorted(given) if key in others), None)
+    option = next((key for key in sorted(options) if key in others), None)
+    return None if option is None else NotAsked(f"with the option {option} {source} has rules that ckpt does not know")

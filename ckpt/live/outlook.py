@@ -1,5 +1,6 @@
 """Outlooks of the next start for sources that were asked."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +8,7 @@ from enum import StrEnum
 from ckpt.live.records import LiveSource, Part, PartitionNow
 from ckpt.restart.findings import Diagnosis, Finding
 from ckpt.restart.forecast import Outcome
-from ckpt.texts import plural
+from ckpt.texts import quoted
 
 NOT_IN_LOG = "where the next batch starts is not in the log"
 """Said of a source of which nothing can be judged."""
@@ -47,6 +48,11 @@ class PartOutlook:
     end: int | None  # where it ends, if it was planned before
     now: PartitionNow | None  # None: it is not there
     later: bool = False  # not in the batch that runs first, which was planned before, but in the one after it
+
+    @property
+    def topic(self) -> str:
+        """Topic of the partition."""
+        return self.part[0]
 
     @property
     def begin(self) -> int:
@@ -131,24 +137,18 @@ class Trouble:
     skips: bool = False  # rows are left out
 
 
-def judged(source: LiveSource, index: int, troubles: Sequence[Trouble], said: str) -> SourceOutlook:
-    """A source by its troubles, in the order in which a start comes to them."""
-    found = tuple(Finding(one.diagnosis, f"sources/{index}", one.detail, one.remedy) for one in troubles)
-    failing = [(one, finding) for one, finding in zip(troubles, found, strict=True) if not one.runs]
-    first = next(((one, finding) for one, finding in failing if not one.later), None)
-    stop = Stop(first[0].outcome, first[0].error, (first[1],)) if first else None
-    skips = any(one.skips for one in troubles)
+def judge_source(source: LiveSource, troubles: Sequence[Trouble], sentence: str) -> SourceOutlook:
+    """Foresee what the next start makes of a source by its troubles, in the order in which it comes to them."""
+    path = f"sources/{source.index}"
+    findings = tuple(Finding(trouble.diagnosis, path, trouble.detail, trouble.remedy) for trouble in troubles)
+    failing = [pair for pair in zip(troubles, findings, strict=True) if not pair[0].runs]
+    stops = (Stop(trouble.outcome, trouble.error, (finding,)) for trouble, finding in failing if not trouble.later)
+    skips = any(trouble.skips for trouble in troubles)
     outcome = SourceOutcome.FAILS if failing else SourceOutcome.SKIPS if skips else SourceOutcome.CONTINUES
-    return SourceOutlook(source, outcome, said, findings=found, stop=stop)
+    return SourceOutlook(source, outcome, sentence, findings=findings, stop=next(stops, None))
 
 
-def counted(files: int, rows: int | None) -> str:
-    """So many files, and the rows in them if that is known, in words."""
-    return plural(files, "file") + (f" with {plural(rows, 'row')}" if rows is not None else "")
-
-
-def waiting_said(has: str, files: int | None, rows: int | None) -> str:
-    """What a table has, and how much of it waits to be read; None where that is not known."""
-    if files is None:
-        return f"{has}; what waits to be read was not counted"
-    return f"{has}; {counted(files, rows)} {'waits' if files == 1 else 'wait'} to be read"
+def set_command(index: int, offset: object) -> str:
+    """The command, as Markdown, that moves the end of the latest batch of a source to an offset."""
+    to = quoted(json.dumps(offset, separators=(",", ":")))
+    return f"`ckpt offsets set {{checkpoint}} --source {index} --to {to}`"

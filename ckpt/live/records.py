@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.model import Json
+from ckpt.checkpoint.sources.delta import DeltaOffset
+from ckpt.checkpoint.sources.iceberg import IcebergOffset
 
 Part = tuple[str, int]
 """A topic, and the number of one of its partitions."""
@@ -80,7 +81,7 @@ class DeltaNow:
     first: int  # the first version that is there as changes; the log may know older ones by their outcome only
     latest: int
     versions: tuple[VersionNow, ...]  # those that a start looks at
-    before: Json = None  # the end of the batch before the latest, which a start goes back to; None: there is none
+    before: DeltaOffset | None = None  # the end of the batch before the latest, which a start goes back to
     begins_readable: bool = True  # the table as it was when the query began, where a start needs that
     snapshot: tuple[FileNow, ...] | None = None  # its files; None: not needed, or not looked at
     fits: bool = True  # the columns where a start goes back to can be read as those of the newest version
@@ -120,8 +121,8 @@ class IcebergNow:
     branched: Mapping[int, int | None]
     """Snapshots of the checkpoint that are there and not in the chain: which of the chain they descend from."""
     cut_after: int | None = None  # the parent of the oldest in the chain, which has expired; None: there was none
-    before: Json = None  # the end of the batch before the latest
-    first: Json = None  # the place where the query began, which a start with trigger availableNow goes back to
+    before: IcebergOffset | None = None  # the end of the batch before the latest
+    first: IcebergOffset | None = None  # where the query began: a start with trigger availableNow goes back there
     younger: bool = False  # all of the chain is younger than the plan of the latest batch
     options: frozenset[IcebergOption] = frozenset()
     most_files: int = 2**31 - 1  # in a batch

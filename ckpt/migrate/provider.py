@@ -14,7 +14,7 @@ from enum import StrEnum
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.rewritable import LAST_START, Form, refuse_rewrite
 from ckpt.errors import CkptError
-from ckpt.inspection.checks.first_start import into_noop, sinks_have_it
+from ckpt.inspection.checks.first_start import find_noop_start, is_in_sinks
 from ckpt.migrate.handoff.plan import Handoff, hand_off
 from ckpt.migrate.variables import OperatorFamily, family_of
 from ckpt.model import Kind, Provider
@@ -271,9 +271,9 @@ def _name_beside(path: str, to: ToProvider) -> str:
 def _advise_rewrite(move: ProviderMove, path: str) -> Iterator[Advice]:
     new = _name_beside(path, move.to)
     checkpoint = move.handoff.inspection.checkpoint
-    if sinks_have_it(checkpoint):
+    if is_in_sinks(checkpoint):
         yield Advice("start the query once into noop, as `ckpt inspect` says: its newest batch is in the sink already")
-    elif any(into_noop(checkpoint, None)):
+    elif any(find_noop_start(checkpoint, None)):
         yield Advice("find out whether the sink has the newest batch, as `ckpt inspect` says: its mark cannot be read")
     elif checkpoint.offsets.latest != checkpoint.commits.latest:
         yield Advice(

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
+from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
 from ckpt.formats.operators import OPERATORS
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
 from ckpt.model import DamageKind, Operator, StateDamage, StateFileKind
 from ckpt.restart import diagnoses, messages, remedies
 from ckpt.restart.findings import Diagnosis, Finding
-from ckpt.restart.forecast import Forecast, Outcome, SourceRange, source_ranges
+from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.checkpoint.sources.registry import in_order
-from ckpt.model import Json, OffsetLog
+from ckpt.checkpoint.sources.ranges import SourceRange
 from ckpt.restart.findings import Finding
 from ckpt.versions import Progress, Spark
 
@@ -27,15 +26,6 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SourceRange:
-    """The range that the first batch reads of one source: after ``start`` up to ``end``, as in the offset log."""
-
-    index: int
-    start: Json  # None: from the source's beginning, or what its options say
-    end: Json  # None: up to what is there when the batch is planned
-
-
-@dataclass(frozen=True, slots=True)
 class Forecast:
     """The next start of one Spark version in one progress mode."""
 
@@ -49,11 +39,3 @@ class Forecast:
     never_run: tuple[int, ...] = ()  # planned batches that no start will run or replay
     lost: tuple[int, ...] = ()  # those of them that had rows, or may have had
     because: tuple[Finding, ...] = ()
-
-
-def source_ranges(begin: OffsetLog | None, end: OffsetLog | None) -> tuple[SourceRange, ...]:
-    """From the end of one batch to the end of another, per source in the order of the query; None is not known."""
-    sides = [in_order(log) if log else () for log in (begin, end)]
-    count = max(map(len, sides))
-    values = [[source.value for source in side] + [None] * (count - len(side)) for side in sides]
-    return tuple(SourceRange(i, a, b) for i, (a, b) in enumerate(zip(*values, strict=True)))

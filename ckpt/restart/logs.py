@@ -2,7 +2,7 @@
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint, Log
 from ckpt.checkpoint.history import Pattern, pattern
-from ckpt.formats.names import java_long
+from ckpt.formats.names import parse_java_long
 from ckpt.formats.operators import OperatorName
 from ckpt.model import CommitLog, Fault, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, messages, remedies
@@ -119,10 +119,10 @@ def predecessor(start: Start) -> Forecast | None:
             *start.checkpoint.listing.subfolders(OFFSETS),
             *(odd.name for odd in start.checkpoint.offsets.names.odd),
         ]
-        taken = max((i for name in names if (i := java_long(name)) is not None and i < latest), default=-1)
+        taken = max((i for name in names if (i := parse_java_long(name)) is not None and i < latest), default=-1)
         if taken > (-1 if before is None else before):
             detail = f"asynchronous tracking reads it as batch {taken}, which has no file"
-            name = next(name for name in names if java_long(name) == taken)
+            name = next(name for name in names if parse_java_long(name) == taken)
             return start.fails(
                 diagnoses.others.ODD_NAME, f"{OFFSETS}/{name}", detail, messages.offsets_not_found(taken)
             )

@@ -8,7 +8,7 @@ from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset, is_kafka
 from ckpt.checkpoint.sources.kind import Advance
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
-from ckpt.checkpoint.sources.registry import advance, decode, in_order, value_of
+from ckpt.checkpoint.sources.registry import Offset, advance, in_order, kind_of, offset_of
 from ckpt.model import Json, SourceOffset
 from ckpt.restart import diagnoses, messages, remedies
 from ckpt.restart.findings import Diagnosis, Finding
@@ -31,9 +31,9 @@ def malformed_offsets(start: Start) -> Forecast | None:
 
 
 def _words_about_cut_json(start: Start, index: int) -> str | None:
-    """What a source says, as its other offsets show it: Kafka has words of its own, others let Jackson's error out."""
+    """Spark's words, by the kind of the other offsets: Kafka has words of its own, others let Jackson's error out."""
     logs = (start.checkpoint.offsets.readable(batch_id) for batch_id in start.checkpoint.offsets.ids)
-    others = {type(decode(value_of(log, index))) for log in logs}
+    others = {type(offset_of(log, index)) for log in logs}
     if KafkaOffset in others:
         return messages.CUT_KAFKA_OFFSET
     return messages.CUT_OFFSET if others & {FileOffset, RateMicroBatchOffset} else None
@@ -45,18 +45,21 @@ def doubtful_offsets(start: Start) -> Forecast | None:
     if begin is None or end is None:
         return None
     for index, (old, new) in enumerate(zip(in_order(begin), in_order(end), strict=True)):
-        doubt = _doubt(index, old, new, start)
+        offsets = offset_of(begin, index), offset_of(end, index)
+        doubt = _doubt(index, old, new, *offsets, start)
         if doubt is not None:
             diagnosis, detail = doubt
             detail = f"source {index} {detail} batch {start.predecessor}"
-            moved, remedy = advance(old.value, new.value), None
+            moved, remedy = advance(*offsets), None
             if diagnosis is diagnoses.others.TOPIC_SWITCHED and moved and moved.switched:
                 detail += f": topic {moved.switched[1]}, where that had {moved.switched[0]}"
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and moved.recreated:
                 detail = f"{detail}: {_went_back(moved)}; {_KAFKA_BACK.format(start.latest)}"
                 alone = len(end.sources) == 1
-                remedy = remedies.topic_recreated(start.latest, index, _beginning(old, moved.recreated), alone=alone)
-            error = _words_about_going_back(old, new)
+                remedy = remedies.topic_recreated(
+                    start.latest, index, _beginning(offsets[0], moved.recreated), alone=alone
+                )
+            error = _words_about_going_back(*offsets)
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and error is not None:
                 remedy = remedies.offsets_reversed(start.latest)
                 return start.fails(diagnosis, f"{OFFSETS}/{start.latest}", detail, error, remedy)
@@ -64,7 +67,9 @@ def doubtful_offsets(start: Start) -> Forecast | None:
     return None
 
 
-def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tuple[Diagnosis, str] | None:
+def _doubt(
+    index: int, old: SourceOffset, new: SourceOffset, begin: Offset | None, end: Offset | None, start: Start
+) -> tuple[Diagnosis, str] | None:
     if str(index if old.name is None else old.name) != str(index if new.name is None else new.name):
         return diagnoses.logs.SOURCES_DIFFER, "has a different name than in"
     if old.text is None:
@@ -73,12 +78,12 @@ def _doubt(index: int, old: SourceOffset, new: SourceOffset, start: Start) -> tu
         return diagnoses.logs.SOURCES_DIFFER, "has no offset, and had one in"
     if not (old.well_formed and new.well_formed):
         return None
-    if old.value == NO_TOPIC_YET and is_kafka(new.value):
+    if begin == NO_TOPIC_YET and is_kafka(end):
         return None
-    if type(decode(old.value)) is not type(decode(new.value)):
+    if kind_of(begin) is not kind_of(end):
         return diagnoses.logs.SOURCES_DIFFER, "has a different kind than in"
-    moved = advance(old.value, new.value)
-    if start.resumes and not isinstance(decode(old.value), FileOffset):  # which is asked for its latest batch anyway
+    moved = advance(begin, end)
+    if start.resumes and not isinstance(begin, FileOffset):  # which is asked for its latest batch anyway
         return None
     if moved is not None and moved.switched:
         return diagnoses.others.TOPIC_SWITCHED, "reads another topic than in"
@@ -93,29 +98,28 @@ _KAFKA_BACK = (
 )
 
 
-def _words_about_going_back(old: SourceOffset, new: SourceOffset) -> str | None:
-    """What a source says to a batch that ends before it starts; None of those that nobody has asked."""
-    match decode(old.value), decode(new.value):
-        case RateMicroBatchOffset(start), RateMicroBatchOffset(end):
-            return messages.offsets_reversed(start, end)
+def _words_about_going_back(begin: Offset | None, end: Offset | None) -> str | None:
+    """Spark's words for a batch that ends before it starts; None of a source that nobody has asked."""
+    match begin, end:
+        case RateMicroBatchOffset(first), RateMicroBatchOffset(last):
+            return messages.offsets_reversed(first, last)
         case FileOffset(), FileOffset():
             return messages.FILES_REVERSED
     return None
 
 
-def _beginning(old: SourceOffset, recreated: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
-    """Where topics begin that were created again, and where the others go on."""
-    was = decode(old.value)
-    assert isinstance(was, KafkaOffset)
-    found: dict[str, dict[str, Json]] = {}
-    for (topic, partition), offset in was.partitions.items():
+def _beginning(old: Offset | None, recreated: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
+    """Offsets at which topics begin that were created again, and the others go on."""
+    assert isinstance(old, KafkaOffset)
+    topics: dict[str, dict[str, Json]] = {}
+    for (topic, partition), offset in old.partitions.items():
         new = recreated.get(topic)
-        found.setdefault(topic, {})[str(partition)] = offset if new is None else 0 if partition in new else None
-    return dict(found)
+        topics.setdefault(topic, {})[str(partition)] = offset if new is None else 0 if partition in new else None
+    return dict(topics)
 
 
 def _went_back(moved: Advance) -> str:
-    """How far, of the first partition; how many more did."""
+    """Describe how far the first partition went back, and how many others did."""
     first, *more = moved.went_back
     return f"{first}, and {len(more)} more" if more else first
 
@@ -125,14 +129,14 @@ def source_entries(start: Start) -> Forecast | None:
     begin, end = (start.checkpoint.offsets.readable(i) for i in (start.predecessor, start.latest))
     if end is None:
         return None
-    for one in file_source_logs(start.checkpoint.listing, end):
-        ends = [decode(value_of(log, one.source)) for log in (begin, end)]
+    for source_log in file_source_logs(start.checkpoint.listing, end):
+        ends = [offset_of(log, source_log.source) for log in (begin, end)]
         first, last = (offset.log_offset if isinstance(offset, FileOffset) else -1 for offset in ends)
         if not 0 <= last - first <= MOST_BATCHES:
             continue
-        missing = [entry for entry in range(first + 1, last + 1) if entry not in one.entries]
+        missing = [entry for entry in range(first + 1, last + 1) if entry not in source_log.entries]
         if missing:
-            path = f"{one.folder}/{one.log.name_of(missing[0])}"
+            path = f"{source_log.folder}/{source_log.log.name_of(missing[0])}"
             error = messages.does_not_exist(missing[0]) if len(missing) == 1 else None
             detail = f"the latest batch read entries {first + 1} to {last}, and this one is not there"
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, error)

@@ -65,11 +65,11 @@ def export_state(
     """
     why = None
     if request.engine is not Engine.SPARK:
-        given = session.spark is not None or session.master is not None or bool(session.confs)
-        found = without_spark(request, storage_options, given=given)
-        if isinstance(found, StateExport):
-            return found
-        why = found
+        session_given = session.spark is not None or session.master is not None or bool(session.confs)
+        outcome = without_spark(request, storage_options, session_given=session_given)
+        if isinstance(outcome, StateExport):
+            return outcome
+        why = outcome
         if request.engine is Engine.NATIVE:
             raise UsageError(f"{argument('engine', Engine.NATIVE)}: {why}")
     plans = request.action is Action.PLAN
@@ -86,13 +86,13 @@ def _with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
     writes = request.action is Action.EXPORT
     delta = writes and request.format is Format.DELTA
     table = plan.target.table if writes else None
-    with opened(session.master, session.confs or {}, delta=delta, table=table, given=session.spark) as spark:
-        found = _shaped(spark, plan)
+    with opened(session.master, session.confs or {}, delta=delta, table=table, existing=session.spark) as spark:
+        states = _shaped(spark, plan)
         if writes:
-            for one in export(spark, found, plan.target, watcher, apart=request.all_units):
-                yield ExportPart(one.shaped.reading, one.shaped.columns, one.rows, one.place)
+            for exported in export(spark, states, plan.target, watcher, apart=request.all_units):
+                yield ExportPart(exported.shaped.reading, exported.shaped.columns, exported.rows, exported.place)
             return
-        for shape in found:
+        for shape in states:
             if request.action is Action.COUNT:
                 yield ExportPart(shape.reading, shape.columns, count(spark, shape, watcher))
             else:
@@ -105,10 +105,10 @@ def _shaped(spark: "SparkSession", plan: ExportPlan) -> "Sequence[Shaped]":
 
     request = plan.request
     return [
-        shaped_initial(spark, one)
-        if isinstance(one, InitialPlan)
-        else shaped(spark, one, request.shape, partition_id=request.partition_id)
-        for one in plan.readings
+        shaped_initial(spark, reading)
+        if isinstance(reading, InitialPlan)
+        else shaped(spark, reading, request.shape, partition_id=request.partition_id)
+        for reading in plan.readings
     ]
 
 
@@ -147,9 +147,9 @@ def migrate_to_transform_with_state(
     'None'
 
     """
-    place = target(to, None, format, Mode.ERROR, uri)
-    must_be_free(place)
-    found = plan_transform(
+    folder = target(to, None, format, Mode.ERROR, uri)
+    must_be_free(folder)
+    migration = plan_transform(
         uri,
         storage_options,
         batch=batch,
@@ -159,13 +159,13 @@ def migrate_to_transform_with_state(
         spark=_spark_version(needed=not plan),
     )
     if plan:
-        return TransformMigration(found, place)
+        return TransformMigration(migration, folder)
     from ckpt.spark.session import session as opened
     from ckpt.spark.transform import write_transform
 
     delta = format is Format.DELTA
-    with opened(session.master, session.confs or {}, delta=delta, given=session.spark) as spark:
-        return TransformMigration(found, place, write_transform(spark, found, place.name, session.watcher))
+    with opened(session.master, session.confs or {}, delta=delta, existing=session.spark) as spark:
+        return TransformMigration(migration, folder, write_transform(spark, migration, folder.name, session.watcher))
 
 
 def verify_changelog(
@@ -189,28 +189,28 @@ def verify_changelog(
     'not-yet'
 
     """
-    found = switch_changelog(uri, to, storage_options, verify=True)
-    if found.outcome is not SwitchOutcome.SWITCHED:
-        return found
-    return replace(found, comparison=_compared(found, storage_options, session))
+    switch = switch_changelog(uri, to, storage_options, verify=True)
+    if switch.outcome is not SwitchOutcome.SWITCHED:
+        return switch
+    return replace(switch, comparison=_compared(switch, storage_options, session))
 
 
-def _compared(found: ChangelogSwitch, storage_options: Mapping[str, str] | None, session: Session) -> Comparison:
+def _compared(switch: ChangelogSwitch, storage_options: Mapping[str, str] | None, session: Session) -> Comparison:
     """Compare state with Spark; imports pyspark, where there is something to compare."""
-    result = Comparison(found.ways)
-    if all(way.why is not None for way in found.ways):
+    result = Comparison(switch.ways)
+    if all(way.why is not None for way in switch.ways):
         return result
     try:
         pyspark_version()
         from ckpt.spark.compare import Comparing
         from ckpt.spark.session import session as opened
 
-        with opened(session.master, session.confs or {}, delta=False, given=session.spark) as spark:
+        with opened(session.master, session.confs or {}, delta=False, existing=session.spark) as spark:
             result = replace(result, spark=spark.version)
-            comparing = Comparing(spark, found.inspection.checkpoint, storage_options, session.watcher)
-            for compared in comparing.compared(found.ways):
+            comparing = Comparing(spark, switch.inspection.checkpoint, storage_options, session.watcher)
+            for compared in comparing.compared(switch.ways):
                 result = replace(result, compared=(*result.compared, compared))
-            for carried in comparing.carried(found.ways):
+            for carried in comparing.carried(switch.ways):
                 result = replace(result, carried=(*result.carried, carried))
     except CkptError as error:
         return replace(result, failed=str(error))

@@ -40,7 +40,7 @@ class Comparing:
         """
         for (operator, store, version, older), places in _groups(ways, "version", "older"):
             for reading in self._readings(operator, store, version):
-                longer = (raw_frame(self.spark, _from(reading, older, place)) for place in places)
+                longer = (raw_frame(self.spark, _from(reading, older, partition)) for partition in places)
                 counts = self._counts(reading, self._frame(reading, places), reduce(DataFrame.union, longer))
                 yield VersionComparison(
                     operator, reading.unit.label, version, older, places, *_totals(counts), _differing(counts)
@@ -50,10 +50,10 @@ class Comparing:
         """How much the first snapshot of the new way has in common with the last version of the old one."""
         for (operator, store, last, later), places in _groups(ways, "last", "later"):
             both = zip(*(self._readings(operator, store, version) for version in (last, later)), strict=True)
-            for one, other in both:
-                counts = self._counts(one, self._frame(one, places), self._frame(other, places))
+            for reading, other in both:
+                counts = self._counts(reading, self._frame(reading, places), self._frame(other, places))
                 rows, rows_later, gone, _ = _totals(counts)
-                yield Carried(operator, one.unit.label, last, later, places, rows, rows_later, rows - gone)
+                yield Carried(operator, reading.unit.label, last, later, places, rows, rows_later, rows - gone)
 
     def _readings(self, operator: int, store: str, version: int) -> tuple[Reading, ...]:
         """All units of an operator, or those of one of its stores where it has several."""
@@ -66,11 +66,11 @@ class Comparing:
     def _frame(self, reading: Reading, partitions: Iterable[int]) -> DataFrame:
         return raw_frame(self.spark, reading).where(F.col(_PLACE).isin(*partitions))
 
-    def _counts(self, reading: Reading, one: DataFrame, other: DataFrame) -> list[tuple[int, ...]]:
+    def _counts(self, reading: Reading, frame: DataFrame, other: DataFrame) -> list[tuple[int, ...]]:
         """For each partition: its id, rows of both, and how many are in one only."""
         doing = f"comparing {reading.unit.label} in batch {reading.moment.batch}"
         with spark_failures(doing), watched(self.spark, doing, self.watcher):
-            return [tuple(map(int, row)) for row in _differences(one, other).collect()]
+            return [tuple(map(int, row)) for row in _differences(frame, other).collect()]
 
 
 def _groups(ways: Iterable[TwoWays], *versions: str) -> Iterator[tuple[tuple[int, str, int, int], tuple[int, ...]]]:
@@ -82,8 +82,8 @@ def _groups(ways: Iterable[TwoWays], *versions: str) -> Iterator[tuple[tuple[int
 
 def _totals(counts: Iterable[tuple[int, ...]]) -> tuple[int, int, int, int]:
     """Rows of both, and how many are in one only, over all partitions."""
-    found = [*counts]
-    rows, others, only, only_other = (sum(row[place] for row in found) for place in range(1, 5))
+    by_partition = [*counts]
+    rows, others, only, only_other = (sum(row[ordinal] for row in by_partition) for ordinal in range(1, 5))
     return rows, others, only, only_other
 
 
@@ -100,8 +100,8 @@ def _from(reading: Reading, older: int, partition: int) -> Reading:
 
 def _differences(direct: DataFrame, replayed: DataFrame) -> DataFrame:
     """For each partition: rows of both, and how many are in one only."""
-    one, other = _comparable(direct, 1, 0), _comparable(replayed, 0, 1)
-    rows = one.union(other).groupBy(*one.columns[:-2]).agg(F.sum("a").alias("a"), F.sum("b").alias("b"))
+    own, other = _comparable(direct, 1, 0), _comparable(replayed, 0, 1)
+    rows = own.union(other).groupBy(*own.columns[:-2]).agg(F.sum("a").alias("a"), F.sum("b").alias("b"))
     excess = (F.greatest(F.col(x) - F.col(y), F.lit(0)) for x, y in (("a", "b"), ("b", "a")))
     return rows.groupBy(_PLACE).agg(F.sum("a"), F.sum("b"), *map(F.sum, excess))
 

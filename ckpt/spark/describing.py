@@ -9,7 +9,7 @@ from typing import Any
 from ckpt.checkpoint.checkpoint import OFFSETS, STATE
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.inspection.checks.query import described_families
+from ckpt.inspection.checks.query import list_families
 from ckpt.inspection.query import DescribedOperator, DescribedSource, DescribedStore, QueryDescription
 from ckpt.model import Operator
 from ckpt.spark.planning import Planner, Refusal, operator_names
@@ -55,18 +55,18 @@ def _operators(folder: Path, names: list[str]) -> Iterator[DescribedOperator]:
     """Each operator; what Spark wrote of it, from 4.0 on."""
     (folder / STATE).mkdir(exist_ok=True)
     state = open_checkpoint(str(folder)).state
-    written = {one.id: one for one in state.operators} if state else {}
+    written = {operator.id: operator for operator in state.operators} if state else {}
     for number, name in enumerate(names):
-        found = written.get(number)
-        yield _operator(found, name) if found else DescribedOperator(name)
+        written_operator = written.get(number)
+        yield _operator(written_operator, name) if written_operator else DescribedOperator(name)
 
 
-def _operator(found: Operator, name: str) -> DescribedOperator:
-    properties = found.properties if isinstance(found.properties, dict) else {}
+def _operator(operator: Operator, name: str) -> DescribedOperator:
+    properties = operator.properties if isinstance(operator.properties, dict) else {}
     return DescribedOperator(
-        found.name or name,
-        tuple(DescribedStore(store.name, described_families(store)) for store in found.stores),
-        {one.name: one.kind for one in found.variables},
+        operator.name or name,
+        tuple(DescribedStore(store.name, list_families(store)) for store in operator.stores),
+        {variable.name: variable.kind for variable in operator.variables},
         _text(properties.get("timeMode")),
         _text(properties.get("outputMode")),
     )

@@ -42,8 +42,8 @@ def _of_python(text: str) -> str:
     """Of a traceback of a Python worker its last line, which says what it was; anything else as it is."""
     _, mark, traceback = text.partition("Traceback (most recent call last):")
     lines = re.split(r"\n\s*\n?\tat ", traceback)[0].split("\n")
-    said = [line for line in lines if line and not line[0].isspace()]
-    return f"in a Python worker: {said[-1]}" if mark and said else text
+    messages = [line for line in lines if line and not line[0].isspace()]
+    return f"in a Python worker: {messages[-1]}" if mark and messages else text
 
 
 def _causes(thrown: Any) -> Iterator[str]:

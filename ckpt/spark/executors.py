@@ -1,48 +1,120 @@
-"""Spark's executors as who writes a new checkpoint, instead of this machine.
+"""Spark's executors as who works on state partition by partition, instead of processes of this machine.
 
-Importing this imports nothing of Spark.
+An executor needs this version of ckpt with its extra ``native``, a way to all places at their URIs, and room for one
+partition of a store. Importing this imports nothing of Spark.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import os
+import pickle
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, chdir, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple, Self
 
-from ckpt.copies.fill.filling import Filling
-from ckpt.copies.fill.rows import Given
-from ckpt.copies.rewrite.moving import Move, Task
-from ckpt.copies.rewrite.writing import NewState
-from ckpt.spark import filling, rewriting
+from ckpt.copies.exchange import Division, FrameSource
+from ckpt.errors import CkptError
+from ckpt.processes import Work
 from ckpt.spark.calls import ANY, Session
 
 
-@dataclass(frozen=True, slots=True)
+class _Refusal(NamedTuple):
+    """The CkptError that a task raised."""
+
+    module: str
+    name: str
+    text: str
+
+
+class _Job(NamedTuple):
+    """The work of tasks: what they share as a pickle, and the folder from which relative paths of it start."""
+
+    shared: bytes
+    folder: str
+
+
+@dataclass(slots=True)
 class Executors:
-    """Spark executors of one session."""
+    """Runs work on the executors of one Spark session: the ``Runner`` and the ``Exchange`` of more than one machine.
+
+    Results are small (counts, sizes of files), and come once all tasks are done. A session that is started for them
+    ends with the work, or with a ``with`` statement around several pieces of it.
+    """
 
     session: Session
+    writes: ClassVar[bool] = True
+    _held: ExitStack | None = field(default=None, init=False)  # what ends with the statement
+    _started: Any = field(default=None, init=False)  # the session in it
 
-    def moved(self, move: Move, old: list[Task], new: list[Task]) -> Iterator[Mapping[str, int]]:
-        """As of ``ckpt.copies.rewrite.moving.Moves``."""
-        return rewriting.moved(self.session, move, old, new)
+    def __enter__(self) -> Self:
+        self._held = ExitStack()
+        return self
 
-    def filled(
-        self, given: Given, filling_: Filling, options: Mapping[str, str], state: NewState | None
-    ) -> Iterator[Mapping[str, int]]:
-        """As of ``ckpt.copies.fill.import_state.Fills``."""
-        return filling.filled(self.session, given, filling_, options, state)
+    def __exit__(self, *_: object) -> None:
+        if self._held is not None:
+            self._held.close()
+        self._held = self._started = None
+
+    def run(
+        self, work: Work, shared: Any, tasks: Sequence[Any], *, ordered: bool = False
+    ) -> Generator[tuple[Any, Any], None, None]:
+        """As of ``ckpt.processes.Runner``, always in order. Raises SparkMissing, SparkFailed, UsageError."""
+        if tasks:
+            with self._context() as context:
+                results = context.parallelize(tasks, len(tasks)).map(partial(_run_task, _job((work, shared)))).collect()
+            yield from ((task, result) for task, own in zip(tasks, results, strict=True) for result in _accept(own))
+
+    def exchange(
+        self, division: Division, sources: Sequence[Any], targets: Sequence[Any], frames: Sequence[FrameSource] = ()
+    ) -> Generator[tuple[Any, Any], None, None]:
+        """As of ``ckpt.copies.exchange.Exchange``, by Spark's shuffle. Raises SparkMissing, SparkFailed, UsageError."""
+        job = _job(division)
+        with self._context() as context:
+            parts = context.parallelize(sources, max(len(sources), 1)).flatMap(partial(_divide, job))
+            for frame, source in frames:
+                rows = frame.mapInArrow(partial(_divide_frame, job, source), "number int, item binary").rdd
+                parts = parts.union(rows.map(_load_item))
+            made = parts.partitionBy(len(targets), int).mapPartitionsWithIndex(partial(_make, job, targets))
+            results = made.collect()
+        yield from _accept(results)
+
+    @contextmanager
+    def _context(self) -> Iterator[Any]:
+        """The Spark context, while its failures are one line."""
+        from ckpt.spark.installed import pyspark_version
+
+        pyspark_version()
+        from ckpt.spark.errors import spark_failures
+        from ckpt.spark.progress import watched
+        from ckpt.spark.session import classic
+        from ckpt.spark.session import session as opened
+
+        own, doing = self.session, "work on state by executors"
+        with ExitStack() as stack:
+            spark = self._started or (self._held or stack).enter_context(
+                opened(own.master, own.confs or {}, delta=False, existing=own.spark)
+            )
+            if self._held is not None:
+                self._started = spark
+            context = classic(spark).sparkContext
+            with spark_failures(doing), watched(spark, doing, own.watcher):
+                yield context
 
 
 def on_spark(session: Session = ANY) -> Executors:
-    """Have Spark's executors write the state of ``rewrite_checkpoint``, ``import_state`` or ``write_state``.
+    """Have Spark's executors do the work of a call that takes this as ``by``, partition by partition.
 
-    They are given this as ``by``. Each executor has to have this version of ckpt with its extra ``native``, and to find
-    all places at their URIs.
+    They write the state of ``rewrite_checkpoint``, ``import_state`` and ``write_state``, and read that of
+    ``verify_state``, ``count_state``, ``diff_state`` and ``measure_state``. Each executor has to have this version of
+    ckpt with its extra ``native``, and to find all places at their URIs.
 
     Args:
         session: Which Spark session they belong to.
 
     Raises:
-        SparkMissing, SparkFailed: Once rows are moved: Spark is not installed, or failed; nothing is left then, as far
-            as it can be removed.
+        SparkMissing, SparkFailed: Once there is work: Spark is not installed, or failed; of what was written nothing is
+            left then, as far as it can be removed.
         UsageError: Likewise: the session is one of Spark Connect, or settings come too late.
 
     >>> by = ckpt.on_spark(ckpt.Session(master="local[2]"))
@@ -52,3 +124,87 @@ def on_spark(session: Session = ANY) -> Executors:
 
     """
     return Executors(session)
+
+
+def _job(shared: Any) -> _Job:
+    return _Job(pickle.dumps(shared), os.getcwd())
+
+
+@contextmanager
+def _at_work(job: _Job) -> Iterator[Any]:
+    """Give a task what all share, with relative paths as they are for whoever has asked."""
+    with chdir(job.folder) if os.path.isdir(job.folder) else nullcontext():
+        yield _load(job.shared)
+
+
+@lru_cache(maxsize=1)
+def _load(shared: bytes) -> Any:
+    """Open what tasks share, once in a Python worker of Spark."""
+    return pickle.loads(shared)
+
+
+def _refuse(error: CkptError) -> _Refusal:
+    return _Refusal(type(error).__module__, type(error).__qualname__, str(error))
+
+
+def _accept(results: Iterable[Any]) -> Iterator[Any]:
+    """Yield the results. Raises CkptError as the first task did that was refused, before any of them."""
+    results = [*results]
+    for result in results:
+        if isinstance(result, _Refusal):
+            raise getattr(import_module(result.module), result.name)(result.text)
+    yield from results
+
+
+def _run_task(job: _Job, task: Any) -> list[Any]:
+    try:
+        with _at_work(job) as (work, shared):
+            return [*work(shared)(task)]
+    except CkptError as error:
+        return [_refuse(error)]
+
+
+def _divide(job: _Job, source: Any) -> Iterator[tuple[int, Any]]:
+    """Divide a source: pieces, and in the first target's place its results, or why it was refused."""
+    try:
+        with _at_work(job) as division:
+            for number, item in division.divide(source):
+                yield (0, (source, item)) if number is None else (number, item)
+    except CkptError as error:
+        yield 0, _refuse(error)
+
+
+def _divide_frame(job: _Job, source: Callable[[int, int, Any], Any], batches: Iterable[Any]) -> Iterator[Any]:
+    """Divide a partition of a DataFrame; items are pickled."""
+    import pyarrow as pa
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    partition, first = context.partitionId() if context else 0, 0
+    for batch in batches:
+        items = [*_divide(job, source(partition, first, batch))]
+        numbers = pa.array([number for number, _ in items], pa.int32())
+        data = pa.array([pickle.dumps(item) for _, item in items], pa.binary())
+        yield pa.record_batch([numbers, data], names=["number", "item"])
+        first += batch.num_rows
+
+
+def _load_item(row: Any) -> tuple[int, Any]:
+    return row.number, pickle.loads(row.item)
+
+
+def _make(job: _Job, targets: Sequence[Any], number: int, items: Iterable[tuple[int, Any]]) -> Iterator[Any]:
+    """Make a target of its pieces, unless a source was refused."""
+    pieces = []
+    for _, item in items:
+        if isinstance(item, bytes):
+            pieces.append(item)
+        else:
+            yield item
+            if isinstance(item, _Refusal):
+                return
+    try:
+        with _at_work(job) as division:
+            yield from ((targets[number], result) for result in division.make(targets[number], pieces))
+    except CkptError as error:
+        yield _refuse(error)

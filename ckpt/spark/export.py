@@ -67,26 +67,26 @@ def shaped_initial(spark: SparkSession, plan: InitialPlan) -> Shaped:
     return Shaped(plan.together, Shape.INITIAL_STATE, initial_frame(spark, plan), plan.columns)
 
 
-def count(spark: SparkSession, one: Shaped, watcher: Watcher | None = None) -> int:
+def count(spark: SparkSession, state: Shaped, watcher: Watcher | None = None) -> int:
     """How many rows there are."""
     with (
-        spark_failures(f"counting {one.reading.unit.label}"),
-        watched(spark, f"counting {one.reading.unit.label}", watcher),
+        spark_failures(f"counting {state.reading.unit.label}"),
+        watched(spark, f"counting {state.reading.unit.label}", watcher),
     ):
-        return int(one.frame.count())
+        return int(state.frame.count())
 
 
-def first_rows(spark: SparkSession, one: Shaped, number: int, watcher: Watcher | None = None) -> list[dict[str, Any]]:
+def first_rows(spark: SparkSession, state: Shaped, number: int, watcher: Watcher | None = None) -> list[dict[str, Any]]:
     """A few rows as JSON objects, as Spark writes them; which ones is up to Spark."""
-    doing = f"reading {one.reading.unit.label}"
+    doing = f"reading {state.reading.unit.label}"
     with spark_failures(doing), watched(spark, doing, watcher):
-        rows = one.frame.limit(number).select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"})).collect()
+        rows = state.frame.limit(number).select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"})).collect()
     return [json.loads(row[0]) for row in rows]
 
 
 def export(
     spark: SparkSession,
-    found: Sequence[Shaped],
+    states: Sequence[Shaped],
     target: ExportTarget,
     watcher: Watcher | None = None,
     *,
@@ -96,25 +96,25 @@ def export(
 
     Raises UsageError where the target is there already or cannot hold a column, SparkFailed where Spark fails.
     """
-    for one in found:
-        check_types(one.written_columns, target.format, one.shape)
+    for state in states:
+        check_types(state.written_columns, target.format, state.shape)
     if target.table is not None:
-        (one,) = found
-        return (_to_table(spark, one, target.table, target, watcher),)
+        (state,) = states
+        return (_to_table(spark, state, target.table, target, watcher),)
     files = Files(spark)
     if not apart and _is_delta_table(files, target):
-        return (_over_delta(spark, found[0], files, target, watcher),)
+        return (_over_delta(spark, states[0], files, target, watcher),)
     staged = Staged(files, target)
     with ExitStack() as undo:
         undo.callback(staged.give_up)
         done, texts = [], {}
-        for one in found:
-            inside = f"{one.reading.unit.folder}/" if apart else ""
-            exported = _write(spark, one, f"{staged.path}/{inside}".rstrip("/"), target.format, {}, watcher)
+        for state in states:
+            inside = f"{state.reading.unit.folder}/" if apart else ""
+            exported = _write(spark, state, f"{staged.path}/{inside}".rstrip("/"), target.format, {}, watcher)
             texts[f"{inside}{MANIFEST}"] = _text(spark, exported, target.format)
-            done.append(Exported(one, f"{target.name}/{inside}".rstrip("/"), exported.rows, exported.schema))
+            done.append(Exported(state, f"{target.name}/{inside}".rstrip("/"), exported.rows, exported.schema))
         if apart:
-            listed = [(one.shaped.reading, one.rows) for one in done]
+            listed = [(exported.shaped.reading, exported.rows) for exported in done]
             texts[MANIFEST] = (
                 json.dumps(manifest_of_all(listed, kind=target.format, spark=spark.version), indent=2) + "\n"
             )
@@ -125,29 +125,29 @@ def export(
 
 def _write(
     spark: SparkSession,
-    one: Shaped,
-    place: str,
+    state: Shaped,
+    path: str,
     kind: Format,
     options: Mapping[str, str],
     watcher: Watcher | None,
 ) -> Exported:
     """Write a frame to a folder, and count its rows on the way."""
     rows = Observation()
-    frame = one.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
-    doing = f"exporting {one.reading.unit.label}"
+    frame = state.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
+    doing = f"exporting {state.reading.unit.label}"
     with spark_failures(doing), watched(spark, doing, watcher):
-        writer = frame.write.format(kind).options(**options, **_options(spark, one, kind))
-        writer.mode("overwrite" if options else "error").save(place)
-        return Exported(one, place, int(rows.get["rows"]), schema_of(one.frame))
+        writer = frame.write.format(kind).options(**options, **_options(spark, state, kind))
+        writer.mode("overwrite" if options else "error").save(path)
+        return Exported(state, path, int(rows.get["rows"]), schema_of(state.frame))
 
 
 def _over_delta(
-    spark: SparkSession, one: Shaped, files: Files, target: ExportTarget, watcher: Watcher | None
+    spark: SparkSession, state: Shaped, files: Files, target: ExportTarget, watcher: Watcher | None
 ) -> Exported:
     """Overwrite a Delta table in one commit of its own log, which keeps what was there before."""
-    place = target.name
-    done = _write(spark, one, place, target.format, {"overwriteSchema": "true"}, watcher)
-    files.write(f"{place}/{MANIFEST}", _text(spark, done, target.format))
+    path = target.name
+    done = _write(spark, state, path, target.format, {"overwriteSchema": "true"}, watcher)
+    files.write(f"{path}/{MANIFEST}", _text(spark, done, target.format))
     return done
 
 
@@ -157,29 +157,29 @@ def _is_delta_table(files: Files, target: ExportTarget) -> bool:
         return overwrites and files.exists(f"{target.name}/_delta_log")
 
 
-def _to_table(spark: SparkSession, one: Shaped, name: str, target: ExportTarget, watcher: Watcher | None) -> Exported:
+def _to_table(spark: SparkSession, state: Shaped, name: str, target: ExportTarget, watcher: Watcher | None) -> Exported:
     """Write a table of the session's catalog; an existing one stays until the new one is complete."""
     with spark_failures(f"looking for {name}"):
         there = spark.catalog.tableExists(name)
         schema = name.rpartition(".")[0] or spark.catalog.currentDatabase()
         home = spark.catalog.getDatabase(schema).locationUri
-    if is_inside(home, one.reading.checkpoint):
+    if is_inside(home, state.reading.checkpoint):
         raise UsageError(f"`table` {name} would be in the checkpoint, in {home}: ckpt never writes to a checkpoint")
     if there and target.mode is Mode.ERROR:
         raise UsageError(f'`table` {name} exists already: `mode="overwrite"` replaces it')
     aside = there and target.format is not Format.DELTA  # Delta replaces a table in one commit, others drop it first
     written = _beside(name) if aside else name
     rows = Observation()
-    frame = one.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
-    doing = f"exporting {one.reading.unit.label}"
+    frame = state.frame.observe(rows, F.count(F.lit(1)).alias("rows"))
+    doing = f"exporting {state.reading.unit.label}"
     with spark_failures(doing), watched(spark, doing, watcher):
-        writer = frame.write.format(target.format).options(**_options(spark, one, target.format))
+        writer = frame.write.format(target.format).options(**_options(spark, state, target.format))
         if target.mode is Mode.OVERWRITE and target.format is Format.DELTA:
             writer = writer.option("overwriteSchema", "true")
         try:
             # not every catalog can replace what is not there: Delta's refuses it for tables of other formats
             writer.mode(Mode.OVERWRITE if there and not aside else Mode.ERROR).saveAsTable(written)
-            done = Exported(one, name, int(rows.get["rows"]), schema_of(one.frame))
+            done = Exported(state, name, int(rows.get["rows"]), schema_of(state.frame))
             for row in spark.sql(f"DESCRIBE TABLE EXTENDED {written}").where("col_name = 'Location'").collect():
                 Files(spark).write(f"{row['data_type']}/{MANIFEST}", _text(spark, done, target.format))
             if aside:
@@ -200,16 +200,16 @@ def _beside(name: str) -> str:
     return f"{name.removesuffix('`')}_ckpt_{uuid.uuid4().hex[:12]}{quote}"
 
 
-def _options(spark: SparkSession, one: Shaped, kind: Format) -> dict[str, str]:
+def _options(spark: SparkSession, state: Shaped, kind: Format) -> dict[str, str]:
     """The options of a format: CSV begins with the names, and Delta keeps the manifest with the commit."""
     if kind is not Format.DELTA:
         return {"header": "true"} if kind is Format.CSV else {}
-    return {"userMetadata": json.dumps(_manifest(spark, one, schema_of(one.frame), None, kind))}
+    return {"userMetadata": json.dumps(_manifest(spark, state, schema_of(state.frame), None, kind))}
 
 
 def _text(spark: SparkSession, done: Exported, kind: Format) -> str:
     return json.dumps(_manifest(spark, done.shaped, done.schema, done.rows, kind), indent=2) + "\n"
 
 
-def _manifest(spark: SparkSession, one: Shaped, schema: Json, rows: int | None, kind: Format) -> dict[str, Any]:
-    return manifest(one.reading, one.shape, one.columns, schema=schema, rows=rows, kind=kind, spark=spark.version)
+def _manifest(spark: SparkSession, state: Shaped, schema: Json, rows: int | None, kind: Format) -> dict[str, Any]:
+    return manifest(state.reading, state.shape, state.columns, schema=schema, rows=rows, kind=kind, spark=spark.version)

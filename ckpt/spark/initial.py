@@ -22,7 +22,7 @@ def initial_frame(spark: SparkSession, plan: InitialPlan) -> DataFrame:
     What an operator keeps for a key is in several readings (variables, timers, sides of a join). Their rows are put
     below one another and grouped once, so that a key is there if any of them has it, and NULL keys are one group.
     """
-    parts = [_part(raw_frame(spark, reading), plan, place) for place, reading in enumerate(plan.readings)]
+    parts = [_part(raw_frame(spark, reading), plan, number) for number, reading in enumerate(plan.readings)]
     if not plan.grouped:
         return parts[0]
     rows = reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), parts)
@@ -30,11 +30,11 @@ def initial_frame(spark: SparkSession, plan: InitialPlan) -> DataFrame:
     return rows.groupBy(*(F.col(f"`{key.name}`") for key in plan.shape.keys)).agg(*together)
 
 
-def _part(frame: DataFrame, plan: InitialPlan, place: int) -> DataFrame:
+def _part(frame: DataFrame, plan: InitialPlan, number: int) -> DataFrame:
     """One reading: the key, and what it holds of the state."""
     keys = [leaf(frame, key.places).alias(key.name, metadata={}) for key in plan.shape.keys]
     state = [
-        _held(frame, column).alias(column.name, metadata={}) for column in plan.shape.state if column.reading == place
+        _held(frame, column).alias(column.name, metadata={}) for column in plan.shape.state if column.reading == number
     ]
     return frame.select(*keys, *state)
 
@@ -52,9 +52,9 @@ def _held(frame: DataFrame, column: InitialColumn) -> SparkColumn:
             return F.struct(*(leaf(frame, field.places).alias(field.name) for field in column.inner))
         case Holds.ROWS:
             key = frame.schema.fields[0].dataType
-            place = F.struct(leaf(frame, (0, len(key.fields) - 1)), F.monotonically_increasing_id())  # index, or time
+            order = F.struct(leaf(frame, (0, len(key.fields) - 1)), F.monotonically_increasing_id())  # index, or time
             row = F.struct(*(leaf(frame, field.places).alias(field.name) for field in column.inner))
-            return F.struct(place.alias("place"), row.alias("row"))
+            return F.struct(order.alias("place"), row.alias("row"))
     return leaf(frame, column.places)
 
 
@@ -86,8 +86,8 @@ def _struct(inner: tuple[Column, ...]) -> Callable[[SparkColumn], SparkColumn]:
 def _ordered(array: SparkColumn, key: Callable[[SparkColumn], SparkColumn]) -> SparkColumn:
     """Sort by part of each element only: not everything that state holds has an order."""
 
-    def compared(one: SparkColumn, other: SparkColumn) -> SparkColumn:
-        return F.when(key(one) < key(other), -1).when(key(one) > key(other), 1).otherwise(0)
+    def compared(element: SparkColumn, other: SparkColumn) -> SparkColumn:
+        return F.when(key(element) < key(other), -1).when(key(element) > key(other), 1).otherwise(0)
 
     return F.array_sort(array, compared)
 

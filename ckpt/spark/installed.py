@@ -33,12 +33,12 @@ def pyspark_version() -> Spark:
         raise SparkMissing("reading state needs pyspark, which is not installed: pip install 'spark-ckpt[spark]'")
     if not text:  # pyspark is on the path without having been installed
         return OLDEST_SPARK
-    found = known_version(text)
-    if found is None or not found.at_least(OLDEST_SPARK):
+    known = known_version(text)
+    if known is None or not known.at_least(OLDEST_SPARK):
         raise SparkMissing(
             f"pyspark {text} has no state reader that ckpt can use: pip install 'pyspark>={OLDEST_SPARK}.1'"
         )
-    return found
+    return known
 
 
 def check_delta() -> None:
@@ -57,10 +57,10 @@ def check_java() -> None:
     if java is None:
         raise SparkMissing(f"Spark needs Java, and there is none on the PATH: {cure}")
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
         where = "JAVA_HOME" if home else "the PATH"
         raise SparkMissing(f"Spark needs Java, and {java}, from {where}, does not run: {cure}") from error
-    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
-    if found and int(found[1]) < OLDEST_JAVA:
-        raise SparkMissing(f"Spark 4 needs Java {OLDEST_JAVA} or later, and {java} is Java {found[1]}: {cure}")
+    release = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    if release and int(release[1]) < OLDEST_JAVA:
+        raise SparkMissing(f"Spark 4 needs Java {OLDEST_JAVA} or later, and {java} is Java {release[1]}: {cure}")

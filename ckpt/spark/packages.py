@@ -58,9 +58,9 @@ def load_packages(settings: Mapping[str, str]) -> None:
     for name, value in settings.items():
         conf.set(name, value)
     ours, its = os.pipe()
-    said: list[str] = []
+    output: list[str] = []
     started = Event()
-    listener = Thread(target=_listen, args=(ours, said, started), daemon=True)
+    listener = Thread(target=_listen, args=(ours, output, started), daemon=True)
     listener.start()
     try:
         SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stdout": its, "stderr": its}), conf=conf)
@@ -69,30 +69,30 @@ def load_packages(settings: Mapping[str, str]) -> None:
         os.close(its)
         its = -1
         listener.join(timeout=10)
-        if failed := _FAILED.search("".join(said)):
-            raise PackagesMissing(_explained(settings[PACKAGES], "".join(said), failed[1])) from error
-        sys.stderr.writelines(said)
+        if failed := _FAILED.search("".join(output)):
+            raise PackagesMissing(_explained(settings[PACKAGES], "".join(output), failed[1])) from error
+        sys.stderr.writelines(output)
         raise
     finally:
         if its >= 0:
             os.close(its)
 
 
-def _listen(pipe: int, said: list[str], started: Event) -> None:
+def _listen(pipe: int, output: list[str], started: Event) -> None:
     """Keep what the JVM says until it has started, and pass on what it says later, as it would itself."""
     with open(pipe, errors="replace") as lines:
         for line in lines:
             if started.is_set():
                 sys.stderr.write(line)
             else:
-                said.append(line)
+                output.append(line)
 
 
-def _explained(packages: str, said: str, failures: str) -> str:
+def _explained(packages: str, output: str, failures: str) -> str:
     """One line: what could not be loaded, and the cure."""
     each = re.split(r", (?=download failed: |unresolved dependency: )", failures)
     more = f" (and {len(each) - 1} more)" if len(each) > 1 else ""
-    folders = _without_jars(said)
+    folders = _without_jars(output)
     if folders:
         cure = f"a local repository has the POM without the jar: delete {', '.join(folders)} and try again"
     else:
@@ -100,10 +100,12 @@ def _explained(packages: str, said: str, failures: str) -> str:
     return one_line(f"Spark could not load {packages} through Maven: {each[0]}{more}; {cure}; {_OWN_JARS}")
 
 
-def _without_jars(said: str) -> list[str]:
+def _without_jars(output: str) -> list[str]:
     """The folders of packages whose jars ``~/.m2`` lacks: there, and in Ivy's cache, which remembers the place."""
-    found = {unquote(str(PurePath(path).parent)) for path in re.findall(r"^\s*file:(/\S+\.jar)$", said, re.M)}
-    cache = re.search(r"^Ivy Default Cache set to: (.+)$", said, re.M)
-    if found and cache:
-        found |= {f"{cache[1]}/{of}/{name}" for of, name in re.findall(r"download failed: ([^#\s]+)#([^;\s]+);", said)}
-    return sorted(found)
+    folders = {unquote(str(PurePath(path).parent)) for path in re.findall(r"^\s*file:(/\S+\.jar)$", output, re.M)}
+    cache = re.search(r"^Ivy Default Cache set to: (.+)$", output, re.M)
+    if folders and cache:
+        folders |= {
+            f"{cache[1]}/{of}/{name}" for of, name in re.findall(r"download failed: ([^#\s]+)#([^;\s]+);", output)
+        }
+    return sorted(folders)

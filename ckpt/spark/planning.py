@@ -67,13 +67,13 @@ class Planner:
         """The options of the reader of a source, names in small letters; they may hold secrets."""
         match leaf.getClass().getSimpleName():
             case "StreamingRelationV2":
-                found = leaf.extraOptions()
+                options = leaf.extraOptions()
             case "StreamingRelation":
                 converters = self._jvm.scala.collection.JavaConverters  # the one that Scala 2.12 has too
-                found = converters.mapAsJavaMapConverter(leaf.dataSource().options()).asJava()
+                options = converters.mapAsJavaMapConverter(leaf.dataSource().options()).asJava()
             case _:
                 return {}
-        return {str(name).lower(): str(found[name]) for name in found}
+        return {str(name).lower(): str(options[name]) for name in options}
 
     @property
     def logical(self) -> Any:
@@ -152,7 +152,7 @@ class Planner:
         name = self._named(_INCREMENTAL)
         loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         constructors = jvm.java.lang.Class.forName(name, True, loader).getConstructors()
-        longest = max(constructors, key=lambda one: len(one.getParameterTypes()))
+        longest = max(constructors, key=lambda kind: len(kind.getParameterTypes()))
         uuid = jvm.java.util.UUID.randomUUID
         # The booleans: isFirstBatch, isTerminatingTrigger (4.1), isRealTimeMode (4.3).
         first = iter((True, False, False))
@@ -171,7 +171,7 @@ class Planner:
             "Map": lambda: jvm.scala.collection.mutable.HashMap(),
             "Value": lambda: jvm.org.apache.spark.sql.execution.CommandExecutionMode.ALL(),
         }
-        words = [one.getSimpleName() for one in longest.getParameterTypes()]
+        words = [kind.getSimpleName() for kind in longest.getParameterTypes()]
         if any(word not in values for word in words):
             raise UsageError(
                 f"Spark {self.frame.sparkSession.version} plans streaming queries in a way that ckpt cannot ask"
@@ -181,18 +181,18 @@ class Planner:
 
 def operator_names(plan: Any) -> list[str]:
     """The names of the stateful operators of a physical plan, by their ids."""
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     pending = [plan]
     while pending:
-        one = pending.pop()
-        if one.getClass().getSimpleName() == "AdaptiveSparkPlanExec":
-            pending.append(one.inputPlan())
+        node = pending.pop()
+        if node.getClass().getSimpleName() == "AdaptiveSparkPlanExec":
+            pending.append(node.inputPlan())
             continue
-        if "StateStoreWriter" in _interfaces(one.getClass()):
-            found[one.stateInfo().get().operatorId()] = one.shortName()
-        children = one.children()
+        if "StateStoreWriter" in _interfaces(node.getClass()):
+            names[node.stateInfo().get().operatorId()] = node.shortName()
+        children = node.children()
         pending += [children.apply(i) for i in range(children.size())]
-    return [found[number] for number in sorted(found)]
+    return [names[number] for number in sorted(names)]
 
 
 def _interfaces(kind: Any) -> set[str]:
@@ -200,10 +200,10 @@ def _interfaces(kind: Any) -> set[str]:
     while kind is not None:
         pending = list(kind.getInterfaces())
         while pending:
-            one = pending.pop()
-            if one.getSimpleName() not in names:
-                names.add(one.getSimpleName())
-                pending += list(one.getInterfaces())
+            interface = pending.pop()
+            if interface.getSimpleName() not in names:
+                names.add(interface.getSimpleName())
+                pending += list(interface.getInterfaces())
         kind = kind.getSuperclass()
     return names
 
@@ -236,15 +236,15 @@ def _refusals() -> Iterator[None]:
 
 def _condition(thrown: Any) -> str | None:
     """The error condition of the innermost exception that has one."""
-    found = None
+    condition = None
     for _ in range(20):
         if thrown is None:
             break
         for method in ("getCondition", "getErrorClass"):
             try:
-                found = getattr(thrown, method)() or found
+                condition = getattr(thrown, method)() or condition
                 break
             except Py4JError:
                 continue
         thrown = thrown.getCause()
-    return found
+    return condition

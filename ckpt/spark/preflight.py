@@ -11,14 +11,14 @@ from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.formats.operators import parse_operator_metadata, with_schema_paths
+from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
 from ckpt.inspection.checks.query import SparkAnswer
-from ckpt.inspection.preflight import PlannedStart, Readiness, changed_meanwhile, readiness
+from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file, judge_start
 from ckpt.inspection.query import QueryDescription
 from ckpt.live.asking import ask_sources
 from ckpt.live.kafka.options import SERVERS
 from ckpt.live.records import LiveSource
-from ckpt.live.sink.reader import sink_of
+from ckpt.live.sink.reader import ask_sink
 from ckpt.model import OperatorMetadata
 from ckpt.restart.recorded_settings import recorded_settings_of
 from ckpt.spark.describing import describe, scratch
@@ -119,8 +119,8 @@ def preflight(
         must_exist=must_exist,
     )
     live = _asked(planner, opened) if sources else None
-    has = sink_of(sink, checkpoint, storage_options or {})
-    return readiness(opened, start, has, live, changed_meanwhile(opened, storage_options))
+    has = ask_sink(sink, checkpoint, storage_options or {})
+    return judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
 
 
 def _asked(planner: Planner, checkpoint: Checkpoint) -> tuple[LiveSource, ...] | None:
@@ -128,24 +128,24 @@ def _asked(planner: Planner, checkpoint: Checkpoint) -> tuple[LiveSource, ...] |
     kinds = [view.type for view in history.sources(checkpoint)]
     readers = zip(planner.leaves, kinds, strict=False)
     options = {i: planner.options(leaf) for i, (leaf, kind) in enumerate(readers) if kind is SourceType.KAFKA}
-    brokers = {i: some for i, some in options.items() if SERVERS in some}
+    brokers = {i: reader_options for i, reader_options in options.items() if SERVERS in reader_options}
     return ask_sources(checkpoint, brokers) if brokers or not options else None
 
 
 def _version(frame: DataFrame) -> Spark:
     release = str(frame.sparkSession.version)
-    found = known_version(release)
-    if found is None:
+    version = known_version(release)
+    if version is None:
         raise SparkMissing(f"Spark {release} is older than {min(Spark, key=lambda one: one.rank)}: ckpt cannot ask it")
-    return found
+    return version
 
 
 def _session_settings(frame: DataFrame, recorded: Mapping[str, str] | None) -> dict[str, str]:
     """Settings of the session that a restart does not take, and the one that has to fit the state."""
     has = Planner(frame, "append").settings
-    found = {name: value for name, value in has.items() if (recorded or {}).get(name, value) != value}
+    differing = {name: value for name, value in has.items() if (recorded or {}).get(name, value) != value}
     value = frame.sparkSession.conf.get(settings.CHECKPOINT_FORMAT, "1")
-    return {**found, settings.CHECKPOINT_FORMAT: str(value)}
+    return {**differing, settings.CHECKPOINT_FORMAT: str(value)}
 
 
 def _answer(planner: Planner, checkpoint: Checkpoint, storage_options: Mapping[str, str] | None) -> SparkAnswer | None:
@@ -193,6 +193,6 @@ def _moved(path: str, data: bytes, folder: Path) -> bytes:
     record = parse_operator_metadata(path, data)
     if not isinstance(record, OperatorMetadata):
         return data
-    paths = [one for store in record.stores for one in store.schema_paths]
-    inside = {one: f"{folder.as_uri()}/{STATE}/{one.rpartition(f'/{STATE}/')[2]}" for one in paths}
-    return with_schema_paths(data, inside) if inside else data
+    paths = [old for store in record.stores for old in store.schema_paths]
+    inside = {old: f"{folder.as_uri()}/{STATE}/{old.rpartition(f'/{STATE}/')[2]}" for old in paths}
+    return replace_schema_paths(data, inside) if inside else data

@@ -42,8 +42,8 @@ def _watch(context: Any, group: str, watcher: Watcher, done: threading.Event) ->
     while not done.wait(_EVERY_SECONDS):
         finished = total = 0
         for job in tracker.getJobIdsForGroup(group):
-            found = tracker.getJobInfo(job)
-            for stage in found.stageIds if found else ():
+            job_info = tracker.getJobInfo(job)
+            for stage in job_info.stageIds if job_info else ():
                 info = tracker.getStageInfo(stage)
                 if info is not None:
                     finished += info.numCompletedTasks

@@ -29,15 +29,15 @@ def session(
     *,
     delta: bool,
     table: str | None = None,
-    given: SparkSession | None = None,
+    existing: SparkSession | None = None,
 ) -> Iterator[SparkSession]:
-    """The session that is ``given``, or is active; otherwise one for the occasion, stopped afterwards.
+    """The session that is ``existing``, or is active; otherwise one for the occasion, stopped afterwards.
 
     Under ``spark-submit``, whose settings hold, and elsewhere a session of all cores of this machine, or on ``master``.
     Raises SparkMissing where Java or delta-spark is missing, PackagesMissing where Maven cannot load a package,
     UsageError for settings that come too late, and for a ``table`` that nobody would find once the session has ended.
     """
-    active = given or SparkSession.getActiveSession()
+    active = existing or SparkSession.getActiveSession()
     if active is None and SparkContext._active_spark_context is not None:
         active = SparkSession.builder.getOrCreate()  # there is one, active in another thread: it is not ours to stop
     if active is not None:

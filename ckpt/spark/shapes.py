@@ -31,8 +31,8 @@ def leaf(frame: DataFrame, places: Sequence[int]) -> SparkColumn:
     if renamed != field:
         value = value.cast(renamed.dataType)
     kind = renamed.dataType
-    for place in places[1:]:
-        inner = kind.fields[place]
+    for ordinal in places[1:]:
+        inner = kind.fields[ordinal]
         value, kind = value.getField(inner.name), inner.dataType
     return value
 
@@ -44,5 +44,5 @@ def _distinct(field: StructField) -> StructField:
     fields = [_distinct(inner) for inner in field.dataType.fields]
     names = [inner.name.lower() for inner in fields]
     if len(set(names)) < len(names):
-        fields = [StructField(f"_{place}", f.dataType, f.nullable) for place, f in enumerate(fields)]
+        fields = [StructField(f"_{ordinal}", f.dataType, f.nullable) for ordinal, f in enumerate(fields)]
     return StructField(field.name, StructType(fields), field.nullable)

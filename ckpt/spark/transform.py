@@ -17,19 +17,19 @@ from ckpt.spark.progress import Watcher, watched
 from ckpt.state.export.targets import ExportTarget, Mode, check_types
 
 
-def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watcher: Watcher | None = None) -> int:
+def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watcher: Watcher | None = None) -> int:
     """Write a migration to a folder that is not there yet, or empty; it appears whole or not at all.
 
     Returns how many keys there are: rows of the initial state, as Spark counted them.
-    ``place`` is a path as Spark is given it (``targets.target``). Raises UsageError where something is
+    ``folder`` is a path as Spark is given it (``targets.target``). Raises UsageError where something is
     there already or the format cannot hold a column, SparkFailed where Spark fails.
     """
     check_types(plan.columns, plan.format)
     files = Files(spark)
-    with spark_failures(f"checking {place}"):
-        if files.exists(place) and not files.is_empty(place):
-            raise UsageError(f"`to` {place}: it exists already and is not changed: name a new folder")
-    staged = Staged(files, ExportTarget(place, None, plan.format, Mode.OVERWRITE))
+    with spark_failures(f"checking {folder}"):
+        if files.exists(folder) and not files.is_empty(folder):
+            raise UsageError(f"`to` {folder}: it exists already and is not changed: name a new folder")
+    staged = Staged(files, ExportTarget(folder, None, plan.format, Mode.OVERWRITE))
     with ExitStack() as undo:
         undo.callback(staged.give_up)
         keys = _write_state(spark, plan, f"{staged.path}/{INITIAL_STATE}", watcher)
@@ -37,10 +37,13 @@ def write_transform(spark: SparkSession, plan: TransformPlan, place: str, watche
             files_seen = spark.createDataFrame([(file,) for file in start.seen], "file string")
             with spark_failures(f"writing the names of the files that source {start.view.index} has read"):
                 files_seen.coalesce(1).write.parquet(f"{staged.path}/{seen_folder(start)}")
-        code = {PROCESSOR: processor_code(plan), START: start_code(plan, None if place.startswith("file:") else place)}
+        code = {
+            PROCESSOR: processor_code(plan),
+            START: start_code(plan, None if folder.startswith("file:") else folder),
+        }
         staged.finish(code)
         for name in code:
-            files.remove(f"{place}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited
+            files.remove(f"{folder}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited
         undo.pop_all()
     return keys
 

@@ -11,7 +11,7 @@ from pyarrow import fs
 
 from ckpt.errors import UsageError
 from ckpt.storage.base import FileInfo, temporary
-from ckpt.storage.errors import short
+from ckpt.storage.errors import shorten_error
 from ckpt.storage.remote import REQUESTS_AT_ONCE, ListedItem
 
 Options = Mapping[str, str]
@@ -39,13 +39,13 @@ class ArrowBackend:
 
     def level(self, folder: str) -> Iterable[ListedItem]:
         """List what is directly in a folder."""
-        found = list(self._list(folder, recursive=False))
-        if self._markers_only and not any(entry.file is None for entry in found):
+        items = list(self._list(folder, recursive=False))
+        if self._markers_only and not any(entry.file is None for entry in items):
             depth = folder.count("/") + 1 if folder else 0
             below = self._list(folder, recursive=True)
             deeper = {"/".join(entry.path.split("/")[: depth + 1]) for entry in below}
-            found += [ListedItem(path, None) for path in deeper - {entry.path for entry in found}]
-        return found
+            items += [ListedItem(path, None) for path in deeper - {entry.path for entry in items}]
+        return items
 
     def everything(self) -> Iterable[ListedItem]:
         """The whole tree: with object stores one request for each thousand objects."""
@@ -69,13 +69,13 @@ class ArrowBackend:
     def _list(self, folder: str, *, recursive: bool) -> Iterable[ListedItem]:
         base = self.join(folder)
         try:
-            found = self.file_system.get_file_info(fs.FileSelector(base, recursive=recursive))
+            infos = self.file_system.get_file_info(fs.FileSelector(base, recursive=recursive))
         except FileNotFoundError:
             if self.file_system.get_file_info(base).type == fs.FileType.File:
                 raise NotADirectoryError(base) from None
             raise
         skip = len(self._root) + 1 if self._root else 0
-        for item in found:
+        for item in infos:
             path = item.path[skip:].strip("/")
             if item.type == fs.FileType.Directory:
                 yield ListedItem(path, None)
@@ -177,7 +177,7 @@ AZURE_OPTIONS: Mapping[str, Callable[[str], object]] = {
 def s3(bucket: str, path: str, options: Options) -> ArrowBackend:
     """S3 and compatible storage. If no region is given, the bucket is asked (one request)."""
     values: dict[str, Any] = {"background_writes": False}  # or a large file would wait in memory to be sent
-    values |= _typed("s3", options, S3_OPTIONS)
+    values |= _convert_options("s3", options, S3_OPTIONS)
     endpoint = str(values.get("endpoint_override", ""))
     if "://" in endpoint:
         values["scheme"], _, values["endpoint_override"] = endpoint.partition("://")
@@ -190,7 +190,7 @@ def s3(bucket: str, path: str, options: Options) -> ArrowBackend:
 
 def gcs(bucket: str, path: str, options: Options) -> ArrowBackend:
     """Google Cloud Storage; gives up after 10 s of retries unless set otherwise."""
-    values: dict[str, Any] = {"retry_time_limit": timedelta(seconds=10), **_typed("gs", options, GCS_OPTIONS)}
+    values: dict[str, Any] = {"retry_time_limit": timedelta(seconds=10), **_convert_options("gs", options, GCS_OPTIONS)}
     if "access_token" in values:
         values.setdefault("credential_token_expiration", datetime.now(UTC) + timedelta(hours=1))
     cure = "give credentials (gcloud, GOOGLE_APPLICATION_CREDENTIALS, `storage_options` access_token=…)"
@@ -200,7 +200,7 @@ def gcs(bucket: str, path: str, options: Options) -> ArrowBackend:
 
 def azure(container: str, path: str, host: str, options: Options) -> ArrowBackend:
     """Azure Blob Storage and Data Lake; ``host`` is ``<account>.dfs.core.windows.net``, or empty."""
-    values = _typed("abfs", options, AZURE_OPTIONS)
+    values = _convert_options("abfs", options, AZURE_OPTIONS)
     account, _, domain = host.partition(".")
     if account:
         values.setdefault("account_name", account)
@@ -226,7 +226,7 @@ def libhdfs(scheme: str, host: str, port: int, user: str | None, path: str, opti
     return ArrowBackend(hadoop, f"/{path}", cure)
 
 
-def _typed(scheme: str, options: Options, known: Mapping[str, Callable[[str], object]]) -> dict[str, Any]:
+def _convert_options(scheme: str, options: Options, known: Mapping[str, Callable[[str], object]]) -> dict[str, Any]:
     """Options as the file system wants them. Raises UsageError for one that it does not know."""
     values: dict[str, Any] = {}
     for key, text in options.items():
@@ -236,7 +236,7 @@ def _typed(scheme: str, options: Options, known: Mapping[str, Callable[[str], ob
         try:
             values[key] = known[key](text)
         except ValueError as error:
-            raise UsageError(f"`storage_options` {key}={text} is not understood: {short(error)}") from error
+            raise UsageError(f"`storage_options` {key}={text} is not understood: {shorten_error(error)}") from error
     return values
 
 
@@ -247,4 +247,4 @@ def _make(scheme: str, construct: Callable[[], fs.FileSystem]) -> fs.FileSystem:
     try:
         return construct()
     except (ValueError, TypeError) as error:
-        raise UsageError(f"{scheme}:// does not accept these options: {short(error)}") from error
+        raise UsageError(f"{scheme}:// does not accept these options: {shorten_error(error)}") from error

@@ -4,13 +4,16 @@ Paths are relative to the root of the checkpoint, with ``/`` between names and n
 ``""`` is the root itself. Nothing here can write.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
-from ckpt.errors import StorageError
+from ckpt.errors import NotFound, StorageError
 
+Answer = TypeVar("Answer")
+_LOOKS = 3  # a log is listed again where its writer has deleted files meanwhile, which is rare
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
 
 
@@ -29,6 +32,14 @@ def temporary(path: str) -> str:
 def one_line(text: str) -> str:
     """Text fit for a one-line message: control characters are written as escapes."""
     return text.translate(_CONTROL)
+
+
+def retry_vanished(look: Callable[[], Answer]) -> Answer:
+    """Look again where files vanish between listing and reading them. Raises NotFound if they still do."""
+    for _ in range(_LOOKS - 1):
+        with suppress(NotFound):
+            return look()
+    return look()
 
 
 class FileInfo(NamedTuple):

@@ -19,7 +19,7 @@ from fsspec.core import url_to_fs
 
 from ckpt.errors import StorageError, UsageError
 from ckpt.storage.base import FileInfo, temporary
-from ckpt.storage.errors import explain, short
+from ckpt.storage.errors import explain, shorten_error
 from ckpt.storage.remote import ListedItem
 
 # Where the file systems put the time of the last change; only some have one.
@@ -51,10 +51,10 @@ class FsspecBackend:
             return None
         base = self.join("")
         self.file_system.invalidate_cache()
-        found = self.file_system.find(base, withdirs=True, detail=True)
-        if not found and not self.file_system.exists(base):
+        entries = self.file_system.find(base, withdirs=True, detail=True)
+        if not entries and not self.file_system.exists(base):
             raise FileNotFoundError(base)
-        return self._entries(base, found.values())
+        return self._entries(base, entries.values())
 
     def read(self, path: str, offset: int, length: int | None) -> bytes:
         """A range of a file, in one ``cat_file``."""
@@ -80,9 +80,9 @@ class FsspecBackend:
         """The way to write there."""
         return FsspecBackendWriter(self.file_system, self.join)
 
-    def _entries(self, base: str, found: Iterable[Mapping[str, Any]]) -> Iterable[ListedItem]:
+    def _entries(self, base: str, entries: Iterable[Mapping[str, Any]]) -> Iterable[ListedItem]:
         root = self._root.strip("/")
-        for item in found:
+        for item in entries:
             name = str(item["name"]).strip("/")
             if name == base.strip("/"):
                 if item["type"] != "directory":
@@ -169,20 +169,20 @@ def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecBacke
     except ValueError as error:
         raise UsageError(f"{scheme}:// is unknown to ckpt and to fsspec: check the URI") from error
     except ImportError as error:
-        raise StorageError(f"{shown} needs a package that is not installed: {short(error)}") from error
+        raise StorageError(f"{shown} needs a package that is not installed: {shorten_error(error)}") from error
     named = _arguments(kind)
     values: dict[str, object] = {}
     for key, text in options.items():
         if key not in named:
             known = ", ".join(sorted(named)) or "none"
             raise UsageError(f"`storage_options` {key} is unknown for {scheme}://; known are: {known}")
-        values[key] = _typed(text, named.get(key))
+        values[key] = _convert_option(text, named.get(key))
     try:
         file_system, root = url_to_fs(uri, skip_instance_cache=True, **values)
     except ImportError as error:
-        raise StorageError(f"{shown} needs a package that is not installed: {short(error)}") from error
+        raise StorageError(f"{shown} needs a package that is not installed: {shorten_error(error)}") from error
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{scheme}:// cannot be opened with these options: {short(error)}") from error
+        raise UsageError(f"{scheme}:// cannot be opened with these options: {shorten_error(error)}") from error
     except Exception as error:  # each file system has exceptions of its own
         raise explain(error, shown, "check the URI and `storage_options`") from error
     return FsspecBackend(file_system, root)
@@ -229,7 +229,7 @@ def _arguments(kind: type) -> dict[str, object]:
     return named
 
 
-def _typed(text: str, default: object) -> object:
+def _convert_option(text: str, default: object) -> object:
     """An option's text as the type of its default; JSON objects, lists and literals are parsed."""
     try:
         if isinstance(default, int | float) and not isinstance(default, bool):
@@ -238,4 +238,4 @@ def _typed(text: str, default: object) -> object:
             return {"true": True, "false": False}.get(text.lower())
         return json.loads(text) if text[:1] in ("{", "[") else text
     except ValueError as error:
-        raise UsageError(f"`storage_options`: a value of JSON is not understood: {short(error)}") from error
+        raise UsageError(f"`storage_options`: a value of JSON is not understood: {shorten_error(error)}") from error

@@ -42,24 +42,24 @@ def explain(error: Exception, path: str, cure: str, doing: str = "read") -> Stor
     """
     if isinstance(error, StorageError | UsageError):
         return error
-    said = _first_line(error)
-    if _NO_BUCKET.search(said):
+    line = _first_line(error)
+    if _NO_BUCKET.search(line):
         return NotFound(f"{path} does not exist: there is no such bucket; check its name and region")
-    if isinstance(error, FileNotFoundError) or _NOT_FOUND.search(said):
+    if isinstance(error, FileNotFoundError) or _NOT_FOUND.search(line):
         return NotFound(f"{path} does not exist: check the path")
-    if isinstance(error, NotADirectoryError) or _NO_FOLDER.search(said):
+    if isinstance(error, NotADirectoryError) or _NO_FOLDER.search(line):
         return NotFound(f"{path} is not a folder: give the checkpoint's own folder")
-    if elsewhere := _REGION.search(said):
+    if elsewhere := _REGION.search(line):
         return StorageError(f"{path} is in another region: give `storage_options` region={elsewhere[1]}")
-    reason = short(error)
-    if isinstance(error, PermissionError) or _REFUSED.search(said):
+    reason = shorten_error(error)
+    if isinstance(error, PermissionError) or _REFUSED.search(line):
         return StorageError(f"{path} cannot be {doing}: {cure} ({reason})")
-    if isinstance(error, ConnectionError | TimeoutError) or _OUT_OF_REACH.search(said):
+    if isinstance(error, ConnectionError | TimeoutError) or _OUT_OF_REACH.search(line):
         return StorageError(f"{path} cannot be reached: check the host and the network ({reason})")
     return StorageError(f"{path} cannot be {doing}: {reason}; {cure}")
 
 
-def short(error: BaseException) -> str:
+def shorten_error(error: BaseException) -> str:
     """The cause that a library names, without its wrapping, in one line of modest length."""
     text = _POSTSCRIPT.sub("", _PREAMBLE.sub("", _first_line(error))).strip()
     line = one_line(masked(" ".join(text.split()))) or type(error).__name__

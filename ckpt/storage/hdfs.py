@@ -49,9 +49,9 @@ class HdfsBackend:
 
     def below(self, folder: str) -> "HdfsBackend":
         """A folder of this one, by the same client."""
-        found = copy(self)
-        found._root = f"{self._root}/{folder}"
-        return found
+        backend = copy(self)
+        backend._root = f"{self._root}/{folder}"
+        return backend
 
     def join(self, path: str) -> str:
         """A path below the root, as the name node spells it."""

@@ -108,11 +108,11 @@ class LocalStorage:
     def _is_repeated(self, path: str, times: Counter[tuple[int, int]]) -> bool:
         """Tell whether a folder behind symbolic links was reached too often: links to folders of links multiply."""
         try:
-            found = os.stat(f"{self._root}/{path}")
+            status = os.stat(f"{self._root}/{path}")
         except OSError:
             return False  # listing it says why
-        times[found.st_dev, found.st_ino] += 1
-        return times[found.st_dev, found.st_ino] > _MOST_TIMES
+        times[status.st_dev, status.st_ino] += 1
+        return times[status.st_dev, status.st_ino] > _MOST_TIMES
 
     def _scan(self, path: str) -> tuple[dict[str, FileInfo], list[str], dict[str, Oddity], set[str]]:
         """List one folder: files, names of folders, what is odd among them, and which are symbolic links."""
@@ -128,10 +128,10 @@ class LocalStorage:
                     for entry in entries:
                         if entry.is_file(follow_symlinks=False):
                             try:
-                                found = entry.stat(follow_symlinks=False)
+                                status = entry.stat(follow_symlinks=False)
                             except FileNotFoundError:
                                 continue  # it vanished since the folder was read
-                            files[entry.name] = _file_info((found.st_size, found.st_mtime_ns // 1_000_000))
+                            files[entry.name] = _file_info((status.st_size, status.st_mtime_ns // 1_000_000))
                         elif entry.is_dir(follow_symlinks=False):
                             folders.append(entry.name)
                         else:
@@ -141,7 +141,7 @@ class LocalStorage:
             finally:
                 os.close(handle)
         except OSError as error:
-            raise self._trouble(error, path) from error
+            raise self._explain_error(error, path) from error
         return files, folders, odd, links
 
     def _scan_odd(
@@ -154,20 +154,20 @@ class LocalStorage:
     ) -> None:
         """Record a symbolic link under what it points to, or something that is not a file."""
         try:
-            found = entry.stat()
+            status = entry.stat()
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 raise
             if entry.is_symlink():
                 odd[entry.name] = Oddity.DANGLING
             return
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             folders.append(entry.name)
-            if _lies_in(f"{self._root}/{path}", found):
+            if _lies_in(f"{self._root}/{path}", status):
                 odd[entry.name] = Oddity.LOOP
             return
-        files[entry.name] = FileInfo(found.st_size, found.st_mtime_ns // 1_000_000)
-        if not stat.S_ISREG(found.st_mode):
+        files[entry.name] = FileInfo(status.st_size, status.st_mtime_ns // 1_000_000)
+        if not stat.S_ISREG(status.st_mode):
             odd[entry.name] = Oddity.SPECIAL
 
     def _answer(self, request: ReadRequest) -> bytes:
@@ -176,21 +176,21 @@ class LocalStorage:
         try:
             handle = os.open(f"{self._root}/{path}", _OPEN_FILE)
             try:
-                found = os.fstat(handle)
-                if not stat.S_ISREG(found.st_mode):
-                    kind = "a folder" if stat.S_ISDIR(found.st_mode) else "not a file (a pipe, a socket or a device)"
+                status = os.fstat(handle)
+                if not stat.S_ISREG(status.st_mode):
+                    kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a file (a pipe, a socket or a device)"
                     raise StorageError(f"{self._shown(path)} is {kind}: move it away, Spark cannot read it either")
-                return _pread(handle, offset, length, found.st_size)
+                return _pread(handle, offset, length, status.st_size)
             finally:
                 os.close(handle)
         except OSError as error:
-            raise self._trouble(error, path) from error
+            raise self._explain_error(error, path) from error
 
     def _shown(self, path: str) -> str:
         """How a message names a path: absolute, in one line."""
         return one_line(os.path.abspath(f"{self._root}/{path}"))
 
-    def _trouble(self, error: OSError, path: str) -> StorageError:
+    def _explain_error(self, error: OSError, path: str) -> StorageError:
         """Turn the system's error into ckpt's words, with the cure."""
         shown = self._shown(path)
         match error.errno:

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 
 from ckpt.errors import DISK_FULL, StorageError
 from ckpt.storage.base import one_line, temporary
-from ckpt.storage.writer import AlreadyThere, Attributes, changed
+from ckpt.storage.writer import AlreadyThere, Attributes, report_changed_file
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -34,7 +34,7 @@ class LocalWriter:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """``flock`` on the root: it leaves no file, and ends with the process."""
-        with self._trouble(""):
+        with self._explain_errors(""):
             handle = os.open(self._root, _FOLDER)
         try:
             try:
@@ -50,7 +50,7 @@ class LocalWriter:
 
     def make_root(self) -> None:
         """Create the root, for its owner only; the folder above it must exist."""
-        with self._trouble(""):
+        with self._explain_errors(""):
             if os.path.lexists(self._root):
                 raise AlreadyThere(f"{self._shown('')} exists already: name a folder that does not")
             above = os.path.dirname(os.path.abspath(self._root))
@@ -65,7 +65,7 @@ class LocalWriter:
 
     def make_folder(self, path: str) -> None:
         """Create the folder with the usual permissions; the root keeps others out."""
-        with self._folder(path) as (folder, name), self._trouble(path):
+        with self._open_folder(path) as (folder, name), self._explain_errors(path):
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=folder)
             _flush(folder)
@@ -76,22 +76,22 @@ class LocalWriter:
 
     def create_from(self, path: str, pieces: Iterable[bytes], attributes: Attributes | None = None) -> None:
         """Write a file piece by piece."""
-        with self._written(path, pieces, attributes) as (unfinished, name, folder):
+        with self._write_temporary(path, pieces, attributes) as (unfinished, name, folder):
             _put_in_place(unfinished, name, folder)
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
         """Write under a temporary name, flush, look at the file again, rename over it, flush the folder."""
-        with self._written(path, (data,), attributes) as (unfinished, name, folder):
+        with self._write_temporary(path, (data,), attributes) as (unfinished, name, folder):
             if _bytes_of(name, folder) != was:
-                raise changed(self._shown(path))
+                raise report_changed_file(self._shown(path))
             os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
 
     @contextmanager
-    def _written(
+    def _write_temporary(
         self, path: str, pieces: Iterable[bytes], attributes: Attributes | None
     ) -> Iterator[tuple[str, str, int]]:
         """A file under its temporary name, which the caller gives its own; the temporary name is gone afterwards."""
-        with self._folder(path) as (folder, name), self._trouble(path):
+        with self._open_folder(path) as (folder, name), self._explain_errors(path):
             unfinished = temporary(name)
             if _is_there(unfinished, folder):
                 os.unlink(unfinished, dir_fd=folder)
@@ -113,30 +113,30 @@ class LocalWriter:
 
     def read(self, path: str) -> bytes:
         """Every byte of a file that is no symbolic link."""
-        with self._folder(path) as (folder, name), self._trouble(path):
+        with self._open_folder(path) as (folder, name), self._explain_errors(path):
             return _bytes_of(name, folder)
 
     def remove(self, path: str) -> None:
         """Unlink, and flush the folder."""
-        with self._folder(path) as (folder, name), self._trouble(path):
+        with self._open_folder(path) as (folder, name), self._explain_errors(path):
             if _is_there(name, folder):  # where nothing may be written, nothing may be unlinked, there or not
                 os.unlink(name, dir_fd=folder)
                 _flush(folder)
 
     def attributes(self, path: str) -> Attributes | None:
         """Of a regular file that we own; ckpt could not restore anything else, and so does not touch it."""
-        with self._folder(path) as (folder, name), self._trouble(path):
+        with self._open_folder(path) as (folder, name), self._explain_errors(path):
             try:
-                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
                 return None
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise StorageError(
                 f"{self._shown(path)} is not a regular file: ckpt does not change what it cannot restore"
             )
-        if os.geteuid() not in (0, found.st_uid):
+        if os.geteuid() not in (0, status.st_uid):
             raise StorageError(f"{self._shown(path)} belongs to another user: run ckpt as the user that runs the query")
-        return Attributes(found.st_mode & 0o777, found.st_uid, found.st_gid, found.st_mtime_ns)
+        return Attributes(status.st_mode & 0o777, status.st_uid, status.st_gid, status.st_mtime_ns)
 
     def remove_folder(self, path: str) -> None:
         """Unlink an empty folder."""
@@ -144,7 +144,7 @@ class LocalWriter:
             if not path:
                 os.rmdir(self._root)
                 return
-            with self._folder(path) as (folder, name):
+            with self._open_folder(path) as (folder, name):
                 os.rmdir(name, dir_fd=folder)
 
     def discard_temporary(self, path: str) -> None:
@@ -152,14 +152,14 @@ class LocalWriter:
         self.remove(temporary(path))
 
     @contextmanager
-    def _folder(self, path: str) -> Iterator[tuple[int, str]]:
+    def _open_folder(self, path: str) -> Iterator[tuple[int, str]]:
         """The folder of a file, opened step by step without following links, and the file's name in it."""
         *above, name = path.split("/")
-        with self._trouble(path):
+        with self._explain_errors(path):
             handle = os.open(self._root, _FOLDER)
         try:
             for part in above:
-                with self._trouble(path):
+                with self._explain_errors(path):
                     inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=handle)
                 os.close(handle)
                 handle = inner
@@ -168,7 +168,7 @@ class LocalWriter:
             os.close(handle)
 
     @contextmanager
-    def _trouble(self, path: str) -> Iterator[None]:
+    def _explain_errors(self, path: str) -> Iterator[None]:
         """Put what the system says into ckpt's words, with the cure."""
         try:
             yield
@@ -237,8 +237,8 @@ def _write_all(handle: int, data: bytes) -> None:
 
 def _set_attributes(handle: int, wanted: Attributes) -> None:
     """Owner before permissions, which a change of owner may take away."""
-    found = os.fstat(handle)
-    if (found.st_uid, found.st_gid) != (wanted.uid, wanted.gid):
+    status = os.fstat(handle)
+    if (status.st_uid, status.st_gid) != (wanted.uid, wanted.gid):
         os.fchown(handle, wanted.uid, wanted.gid)
     os.fchmod(handle, wanted.mode)
     if wanted.mtime_ns is not None:

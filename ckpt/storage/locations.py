@@ -81,7 +81,7 @@ def local_path(uri: str) -> str | None:
         return os.fsdecode(unquote(file[1], errors="surrogateescape"))
     if colon and scheme == "dbfs" and rest.startswith("/"):
         path = re.sub("^/+", "/", rest)
-        prefix, mount = next(found for found in DBFS_MOUNTS if path.startswith(found[0]))
+        prefix, mount = next(pair for pair in DBFS_MOUNTS if path.startswith(pair[0]))
         return mount + path.removeprefix(prefix) if os.path.isdir(mount) else None
     if _URI.match(uri):
         return None
@@ -92,7 +92,9 @@ def local_path(uri: str) -> str | None:
 
 def is_same_kind(uri: str, other: str) -> bool:
     """Tell whether two places are in file systems of one kind, so that options for one are for the other too."""
-    schemes = (None if local_path(one) is not None else family(one.partition(":")[0]) for one in (uri, other))
+    schemes = (
+        None if local_path(location) is not None else family(location.partition(":")[0]) for location in (uri, other)
+    )
     return len(set(schemes)) == 1
 
 
@@ -120,13 +122,15 @@ def without_keys(rest: str) -> str:
     return re.sub("^//[^/@]*@", "//", rest)
 
 
-def is_inside(place: str, folder: str) -> bool:
+def is_inside(location: str, folder: str) -> bool:
     """Tell whether a place is a folder, or may be in it, however each is spelled.
 
     Where that cannot be known (a name service and a name node, an Azure account that is not named), the answer is yes.
     """
-    pairs = product(_meant(place), _meant(folder))
-    return any(_may_be_one_root(one, other) and one.names[: len(other.names)] == other.names for one, other in pairs)
+    pairs = product(_resolve_links(location), _resolve_links(folder))
+    return any(
+        _may_be_one_root(inner, other) and inner.names[: len(other.names)] == other.names for inner, other in pairs
+    )
 
 
 def is_same_place(recorded: str, uri: str, *, links: bool = True) -> bool:
@@ -134,9 +138,9 @@ def is_same_place(recorded: str, uri: str, *, links: bool = True) -> bool:
 
     ``links``: also behind symbolic links.
     """
-    for one, other in product(_readings(recorded), _meant(uri) if links else _readings(uri)):
-        any_cluster = one.family == other.family == SchemeFamily.HDFS
-        if one.names == other.names and (any_cluster or _may_be_one_root(one, other)):
+    for reading, other in product(_read_spellings(recorded), _resolve_links(uri) if links else _read_spellings(uri)):
+        any_cluster = reading.family == other.family == SchemeFamily.HDFS
+        if reading.names == other.names and (any_cluster or _may_be_one_root(reading, other)):
             return True
     return False
 
@@ -148,8 +152,10 @@ def begins_with(file: str, path: str) -> bool:
     """
     root = _ROOT.match(file)
     spelled = [path, root[0] + path] if root and path.startswith("/") else [path]
-    for one, other in product(_readings(file), (found for each in spelled for found in _readings(each))):
-        if _may_be_one_root(one, other) and "/".join(one.names).startswith("/".join(other.names)):
+    for whole, other in product(
+        _read_spellings(file), (reading for each in spelled for reading in _read_spellings(each))
+    ):
+        if _may_be_one_root(whole, other) and "/".join(whole.names).startswith("/".join(other.names)):
             return True
     return False
 
@@ -163,24 +169,24 @@ class _Place(NamedTuple):
     names: tuple[str, ...]
 
 
-def _may_be_one_root(one: _Place, other: _Place) -> bool:
+def _may_be_one_root(left: _Place, other: _Place) -> bool:
     """Tell whether two places may be in one file system; a name service of HDFS may be any name node."""
-    if (one.family, one.bucket) != (other.family, other.bucket):
+    if (left.family, left.bucket) != (other.family, other.bucket):
         return False
-    if one.host == other.host or not (one.host and other.host):
+    if left.host == other.host or not (left.host and other.host):
         return True
-    return one.family == SchemeFamily.HDFS and (":" in one.host) != (":" in other.host)
+    return left.family == SchemeFamily.HDFS and (":" in left.host) != (":" in other.host)
 
 
-def _meant(uri: str) -> Iterator[_Place]:
+def _resolve_links(uri: str) -> Iterator[_Place]:
     """Each place that a user may mean: also behind symbolic links."""
-    yield from _readings(uri)
+    yield from _read_spellings(uri)
     local = local_path(uri)
     if local is not None:
         yield from (_local(os.path.abspath(local)), _local(os.path.realpath(local)))
 
 
-def _readings(uri: str) -> Iterator[_Place]:
+def _read_spellings(uri: str) -> Iterator[_Place]:
     """A spelling to the letter, and with the dots in it resolved. Looks at no disk."""
     scheme, colon, rest = uri.partition(":")
     scheme = scheme.lower()

@@ -18,5 +18,5 @@ def open_writer(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Writer:
         return LocalWriter(local, uri)
     from ckpt.storage.remote_writer import RemoteWriter  # so that a local checkpoint is changed without pyarrow
 
-    shown, place, backend = open_backend(uri, options)
-    return RemoteWriter(shown, backend, place)
+    shown, root, backend = open_backend(uri, options)
+    return RemoteWriter(shown, backend, root)

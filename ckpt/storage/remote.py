@@ -79,19 +79,19 @@ class BackendWriter(Protocol):
 class RemoteStorage:
     """A backend with ckpt's errors, and many requests under way at once."""
 
-    def __init__(self, uri: str, backend: Backend, place: str = "") -> None:
-        """``uri`` is how the root is shown, ``place`` what paths in messages begin with (by default the same)."""
+    def __init__(self, uri: str, backend: Backend, root: str = "") -> None:
+        """``uri`` is how the root is shown, ``root`` what paths in messages begin with (by default the same)."""
         self.uri = uri
         self.local = False
         self.whole_files = backend.whole_files
         self._backend = backend
-        self._place = (place or uri).rstrip("/")
-        self._options = uri.removeprefix(place) if place else ""  # of the URI's query
+        self._root = (root or uri).rstrip("/")
+        self._options = uri.removeprefix(root) if root else ""  # of the URI's query
 
     def below(self, path: str) -> "RemoteStorage":
         """A folder of this one, through the same connections."""
-        place = self._shown(path)
-        return RemoteStorage(place + self._options, self._backend.below(path), place) if path else self
+        root = self._shown(path)
+        return RemoteStorage(root + self._options, self._backend.below(path), root) if path else self
 
     def list_level(self, path: str = "") -> Folder:
         """One folder, in one request for each page of names (a thousand with most object stores).
@@ -99,11 +99,11 @@ class RemoteStorage:
         Being the first contact, it is given up after ``PATIENCE`` seconds, whatever the library beneath does.
         """
         try:
-            found = _Tree(_in_time(lambda: self._level(path))).listing()
-            return Folder(found.in_folder(path), frozenset(found.subfolders(path)))
+            listing = _Tree(_ask_in_time(lambda: self._list_folder(path))).listing()
+            return Folder(listing.in_folder(path), frozenset(listing.subfolders(path)))
         except TimeoutError as error:
             raise StorageError(
-                f"{self._place} cannot be reached: check the host and the network (no answer in {PATIENCE} s)"
+                f"{self._root} cannot be reached: check the host and the network (no answer in {PATIENCE} s)"
             ) from error
 
     def list_tree(self) -> Listing:
@@ -113,7 +113,7 @@ class RemoteStorage:
             if entries is not None:
                 return _Tree(entries).listing()
         except Exception as error:
-            raise explain(error, self._place, self._backend.cure) from error
+            raise explain(error, self._root, self._backend.cure) from error
         return self._walk()
 
     def read(self, path: str) -> bytes:
@@ -133,7 +133,7 @@ class RemoteStorage:
             except StorageError as error:
                 return error
 
-        return _side_by_side(answer, requests)
+        return _ask_side_by_side(answer, requests)
 
     def _read(self, request: ReadRequest) -> bytes:
         path, offset, length = request
@@ -144,31 +144,31 @@ class RemoteStorage:
         except Exception as error:
             raise explain(error, self._shown(path), self._backend.cure) from error
 
-    def _level(self, folder: str) -> list[ListedItem]:
+    def _list_folder(self, folder: str) -> list[ListedItem]:
         try:
             return list(self._backend.level(folder))
         except Exception as error:
             raise explain(error, self._shown(folder), self._backend.cure) from error
 
-    def _level_or_nothing(self, folder: str) -> list[ListedItem]:
+    def _list_folder_if_there(self, folder: str) -> list[ListedItem]:
         """A level of a folder that was listed a moment ago and may have vanished since."""
         try:
-            return self._level(folder)
+            return self._list_folder(folder)
         except NotFound:
             return []
 
     def _walk(self) -> Listing:
         """List folder by folder; all folders of the same depth at once."""
         tree = _Tree()
-        level = self._level("")
+        level = self._list_folder("")
         while level:
             tree.add(level)
             folders = [entry.path for entry in level if entry.file is None]
-            level = [entry for found in _side_by_side(self._level_or_nothing, folders) for entry in found]
+            level = [entry for entries in _ask_side_by_side(self._list_folder_if_there, folders) for entry in entries]
         return tree.listing()
 
     def _shown(self, path: str) -> str:
-        return one_line(f"{self._place}/{path}") if path else self._place
+        return one_line(f"{self._root}/{path}") if path else self._root
 
 
 class _Tree:
@@ -194,15 +194,15 @@ class _Tree:
         return Listing(self._folders)
 
     def _folder(self, path: str) -> dict[str, FileInfo]:
-        found = self._folders.get(path)
-        if found is None:
+        files = self._folders.get(path)
+        if files is None:
             if "/" in path:
                 self._folder(path.rpartition("/")[0])
-            found = self._folders[path] = {}
-        return found
+            files = self._folders[path] = {}
+        return files
 
 
-def _in_time(ask: Callable[[], Answer]) -> Answer:
+def _ask_in_time(ask: Callable[[], Answer]) -> Answer:
     """Ask, for at most ``PATIENCE`` seconds; raises TimeoutError. A library that hangs is left to itself."""
     outcome: Future[Answer] = Future()
 
@@ -216,7 +216,7 @@ def _in_time(ask: Callable[[], Answer]) -> Answer:
     return outcome.result(PATIENCE)
 
 
-def _side_by_side(ask: Callable[[Question], Answer], questions: Iterable[Question]) -> list[Answer]:
+def _ask_side_by_side(ask: Callable[[Question], Answer], questions: Iterable[Question]) -> list[Answer]:
     """Ask all questions, at most ``REQUESTS_AT_ONCE`` at a time; stopped early, the rest are dropped."""
     todo = list(questions)
     if len(todo) < 2:

@@ -12,16 +12,16 @@ from ckpt.errors import NotFound, StorageError
 from ckpt.storage.base import PIECE, one_line, temporary
 from ckpt.storage.errors import explain
 from ckpt.storage.remote import Backend
-from ckpt.storage.writer import AlreadyThere, Attributes, changed
+from ckpt.storage.writer import AlreadyThere, Attributes, report_changed_file
 
 
 class RemoteWriter:
     """A remote folder in which files can be created, replaced and removed."""
 
-    def __init__(self, uri: str, backend: Backend, place: str = "") -> None:
-        """``uri`` is how the root is shown, ``place`` what paths in messages begin with (by default the same)."""
+    def __init__(self, uri: str, backend: Backend, root: str = "") -> None:
+        """``uri`` is how the root is shown, ``root`` what paths in messages begin with (by default the same)."""
         self.uri = uri
-        self._place = (place or uri).rstrip("/")
+        self._root = (root or uri).rstrip("/")
         self._backend = backend
         self._writer = backend.writer()
 
@@ -32,15 +32,15 @@ class RemoteWriter:
 
     def make_root(self) -> None:
         """Create the root where nothing is; an object store has no folders to create."""
-        with suppress(NotFound), self._trouble(""):
+        with suppress(NotFound), self._explain_errors(""):
             if any(True for _ in self._backend.level("")):
-                raise AlreadyThere(f"{self._place} exists already: name a folder that does not")
-        with self._trouble(""):
+                raise AlreadyThere(f"{self._root} exists already: name a folder that does not")
+        with self._explain_errors(""):
             self._writer.make_folder("")
 
     def make_folder(self, path: str) -> None:
         """Create the folder, where the storage has folders."""
-        with self._trouble(path), suppress(FileExistsError):
+        with self._explain_errors(path), suppress(FileExistsError):
             self._writer.make_folder(path)
 
     def create(self, path: str, data: bytes, attributes: Attributes | None = None) -> None:
@@ -49,47 +49,47 @@ class RemoteWriter:
 
     def create_from(self, path: str, pieces: Iterable[bytes], attributes: Attributes | None = None) -> None:
         """Write a file piece by piece."""
-        seen, size = sha256(), 0
+        digest, size = sha256(), 0
 
         def passing() -> Iterator[bytes]:
             nonlocal size
             for piece in pieces:
-                seen.update(piece)
+                digest.update(piece)
                 size += len(piece)
                 yield piece
 
-        with self._trouble(path):
+        with self._explain_errors(path):
             try:
                 self._writer.put(path, passing())
             except FileExistsError as error:
                 shown = self._shown(path)
                 raise AlreadyThere(f"{shown} exists already: it did not a moment ago") from error
-            self._must_have(path, size, seen.digest())
+            self._must_have(path, size, digest.digest())
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
         """Look at the file, put the new one over it, and read that again."""
-        with self._trouble(path):
+        with self._explain_errors(path):
             if self._backend.read(path, 0, None) != was:
-                raise changed(self._shown(path))
+                raise report_changed_file(self._shown(path))
             self._writer.replace(path, data)
             self._must_have(path, len(data), sha256(data).digest())
 
     def _must_have(self, path: str, size: int, digest: bytes) -> None:
         """Read what was written, piece by piece. Raises StorageError where it is not that."""
-        found = sha256()
+        content = sha256()
         for offset in range(0, size + 1, PIECE):  # one byte more, if there is one
-            found.update(self._backend.read(path, offset, min(PIECE, size + 1 - offset)))
-        if found.digest() != digest:
+            content.update(self._backend.read(path, offset, min(PIECE, size + 1 - offset)))
+        if content.digest() != digest:
             raise StorageError(f"{self._shown(path)} does not contain what was just written: check the storage first")
 
     def read(self, path: str) -> bytes:
         """Every byte of a file."""
-        with self._trouble(path):
+        with self._explain_errors(path):
             return self._backend.read(path, 0, None)
 
     def remove(self, path: str) -> None:
         """Remove the file."""
-        with suppress(NotFound), self._trouble(path):
+        with suppress(NotFound), self._explain_errors(path):
             self._writer.delete(path)
 
     def attributes(self, path: str) -> None:
@@ -103,11 +103,11 @@ class RemoteWriter:
         self.remove(temporary(path))
 
     @contextmanager
-    def _trouble(self, path: str) -> Iterator[None]:
+    def _explain_errors(self, path: str) -> Iterator[None]:
         try:
             yield
         except Exception as error:
             raise explain(error, self._shown(path), self._backend.cure, "written") from error
 
     def _shown(self, path: str) -> str:
-        return one_line(f"{self._place}/{path}") if path else self._place
+        return one_line(f"{self._root}/{path}") if path else self._root

@@ -82,8 +82,8 @@ def _parse(uri: str) -> _Remote:
     scheme, _, rest = uri.partition("://")
     scheme = scheme.lower()
     query: dict[str, str] = {}
-    if family(scheme) in OBJECT_STORES and (asked := _QUERY.fullmatch(rest)):
-        rest, query = asked["path"], dict(parse_qsl(asked["query"]))
+    if family(scheme) in OBJECT_STORES and (match := _QUERY.fullmatch(rest)):
+        rest, query = match["path"], dict(parse_qsl(match["query"]))
     where, _, path = rest.partition("/")
     user, _, host = where.rpartition("@")
     return _Remote(uri, scheme, user, host, re.sub("/{2,}", "/", path).strip("/"), query)
@@ -93,8 +93,8 @@ def _open_remote(uri: str, options: Mapping[str, str]) -> Root:
     # Imported here, so that a local checkpoint is read without pyarrow.
     from ckpt.storage.remote import RemoteStorage
 
-    shown, place, backend = open_backend(uri, options)
-    return RemoteStorage(shown, backend, place)
+    shown, root, backend = open_backend(uri, options)
+    return RemoteStorage(shown, backend, root)
 
 
 def open_backend(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Backend]":
@@ -102,32 +102,32 @@ def open_backend(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Backe
 
     Raises UsageError or StorageError as ``open_storage`` does.
     """
-    from ckpt.storage.errors import explain, short
+    from ckpt.storage.errors import explain, shorten_error
 
     remote = _parse(uri)
     try:
-        backend = _backend(remote, {**remote.query, **options})
+        backend = _open_backend(remote, {**remote.query, **options})
     except ImportError as error:
-        raise StorageError(f"{remote.shown} needs a package that is not installed: {short(error)}") from error
+        raise StorageError(f"{remote.shown} needs a package that is not installed: {shorten_error(error)}") from error
     except (OSError, RuntimeError) as error:  # a bucket's region is unknown, or no name node configured
         raise explain(error, remote.shown, "check the URI, or add what is missing by `storage_options`") from error
     return remote.shown, remote.place, backend
 
 
-def _backend(remote: _Remote, options: Mapping[str, str]) -> "Backend":
+def _open_backend(remote: _Remote, options: Mapping[str, str]) -> "Backend":
     """The kind of remote storage of a scheme."""
     if remote.family in OBJECT_STORES:
-        return _object_store(remote, options)
+        return _open_object_store(remote, options)
     if remote.family == SchemeFamily.HDFS:
-        return _hdfs(remote, options)
-    if not _installed("fsspec"):
+        return _open_hdfs(remote, options)
+    if not _is_installed("fsspec"):
         raise UsageError(f"{remote.scheme}:// is unknown to ckpt itself: check it, or pip install fsspec")
     from ckpt.storage.bridge import open_fsspec
 
     return open_fsspec(remote.uri, remote.shown, options)
 
 
-def _object_store(remote: _Remote, options: Mapping[str, str]) -> "Backend":
+def _open_object_store(remote: _Remote, options: Mapping[str, str]) -> "Backend":
     """The three that pyarrow opens by itself."""
     from ckpt.storage import arrow
 
@@ -135,18 +135,18 @@ def _object_store(remote: _Remote, options: Mapping[str, str]) -> "Backend":
         raise UsageError(f"{remote.shown} names no bucket: write {remote.scheme}://bucket/folder")
     if remote.family == SchemeFamily.S3:
         key, _, secret = remote.user.partition(":")
-        given = {"access_key": unquote(key), "secret_key": unquote(secret)} if secret else {}
-        return arrow.s3(remote.host, remote.path, {**given, **options})
+        credentials = {"access_key": unquote(key), "secret_key": unquote(secret)} if secret else {}
+        return arrow.s3(remote.host, remote.path, {**credentials, **options})
     if remote.family == SchemeFamily.GCS:
-        given = {"anonymous": "true"} if remote.user == "anonymous" else {}
-        return arrow.gcs(remote.host, remote.path, {**given, **options})
+        credentials = {"anonymous": "true"} if remote.user == "anonymous" else {}
+        return arrow.gcs(remote.host, remote.path, {**credentials, **options})
     container, account = (remote.user, remote.host) if remote.user else (remote.host, "")
     return arrow.azure(container, remote.path, account, options)
 
 
-def _hdfs(remote: _Remote, options: Mapping[str, str]) -> "Backend":
+def _open_hdfs(remote: _Remote, options: Mapping[str, str]) -> "Backend":
     """HDFS without a JVM where hdfs-native is installed, else through the Hadoop of this machine."""
-    if _installed("hdfs_native"):
+    if _is_installed("hdfs_native"):
         from ckpt.storage.hdfs import HdfsBackend
 
         if remote.user:
@@ -156,16 +156,16 @@ def _hdfs(remote: _Remote, options: Mapping[str, str]) -> "Backend":
         return HdfsBackend(remote.scheme, remote.host, remote.path, options)
     if os.environ.get("HADOOP_HOME") or os.environ.get("ARROW_LIBHDFS_DIR"):
         from ckpt.storage import arrow
-        from ckpt.storage.errors import short
+        from ckpt.storage.errors import shorten_error
 
         host, _, port = remote.host.partition(":")
         try:
             return arrow.libhdfs(remote.scheme, host, int(port or 0), remote.user or None, remote.path, options)
         except (OSError, ValueError) as error:
             cure = "pip install 'spark-ckpt[hdfs]', which needs no Hadoop"
-            raise StorageError(f"{remote.shown} cannot be opened by Hadoop ({short(error)}): {cure}") from error
+            raise StorageError(f"{remote.shown} cannot be opened by Hadoop ({shorten_error(error)}): {cure}") from error
     raise StorageError(f"{remote.shown} needs another package: pip install 'spark-ckpt[hdfs]'")
 
 
-def _installed(package: str) -> bool:
+def _is_installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None

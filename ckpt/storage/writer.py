@@ -74,6 +74,6 @@ class Writer(Protocol):
         """Remove what an interrupted ``create`` of this path left."""
 
 
-def changed(shown: str) -> StorageError:
+def report_changed_file(shown: str) -> StorageError:
     """A file that was to be replaced has other bytes than its caller has seen."""
     return StorageError(f"{shown} changed a moment ago: something else is writing here")

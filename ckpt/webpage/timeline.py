@@ -87,7 +87,7 @@ def _count(steps: Sequence[TimelineStep], batches: Iterable[Batch]) -> None:
             if advance is not None:
                 step.backwards += bool(advance.went_back)
                 if advance.amount is not None and advance.amount >= 0:
-                    step.amounts[advance.unit.value] += advance.amount
+                    step.amounts[advance.unit] += advance.amount
         if batch.timestamp_ms is not None:
             if before is not None:
                 step.seconds.append(max(0, batch.timestamp_ms - before) / 1000)

@@ -1,4 +1,4 @@
-"""What a page is made of: blocks that say what a text is, without width, colour or escapes; a layout knows those.
+"""Blocks of a page: they say what a text is, without width, colour or escapes; a layout knows those.
 
 A page is parts with a blank line between them, a part is blocks one below the other. Text is as it was found: the
 layout escapes what its reader would obey (a terminal, a browser).
@@ -27,7 +27,7 @@ TONES = {Severity.NOTE: Tone.NOTE, Severity.WARNING: Tone.WARNING, Severity.ERRO
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """What the page is about: a name, and facts that each stay on one line."""
+    """Subject of a page: a name, and facts that each stay on one line."""
 
     name: str
     facts: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """What a tired reader has to know, before anything else."""
+    """Sentence that a tired reader has to know, before anything else."""
 
     text: str
     tone: Tone
@@ -86,7 +86,7 @@ class Code:
 
 
 class TooWide(Enum):
-    """What becomes of a table that is wider than the page."""
+    """Treatment of a table that is wider than the page."""
 
     RUN_OVER = auto()
     DROP = auto()  # its last columns are left out, but for the first three

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar, assert_never
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.plan import ChangePlan, First, Replay
+from ckpt.changes.plan import ChangePlan, First
 from ckpt.changes.steps import FileContent, Step
 from ckpt.errors import DISK_FULL
-from ckpt.model import Json
 from ckpt.restart.forecast import Forecast
 from ckpt.restart.sinks import REMEMBERING
 from ckpt.texts import quoted_path
@@ -18,10 +17,11 @@ from ckpt.versions import Progress
 from ..arguments import as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of
-from .document import Document, ToolKeys, checkpoint_keys, grown_range, restart_keys
-from .findings import next_advice
+from .change_keys import ChangeHead
+from .findings import show_next
+from .keys import derive
 from .offsets import range_text
-from .page import forecast_cases, title
+from .page import forecast_cases, show_title
 from .text import lower, plural
 
 _STEPS = 12  # how many steps are named
@@ -37,6 +37,7 @@ class ChangeReport(ABC, Generic[Planned]):
     receipt: Receipt
     backup: str | None = field(default=None, kw_only=True)  # that was named, and is named again to apply the plan
 
+    keys: ClassVar[type[ChangeHead]]  # the document
     verb: ClassVar[str]  # "REPAIR"
     back: ClassVar[str] = "this"  # what the page offers to take back
     stop: ClassVar[str] = "stop the query"  # what to do before the plan is applied
@@ -48,27 +49,19 @@ class ChangeReport(ABC, Generic[Planned]):
 
     @abstractmethod
     def planned(self) -> str:
-        """What the headline of a plan says of the time after it."""
+        """Part of a plan's headline about the time after it."""
 
     @property
     def afterwards(self) -> str:
-        """What the next start does once the steps are done, as the rest of a sentence."""
+        """Next start once the steps are done, as the rest of a sentence."""
         return lower(self.plan.verdict_after)
 
     def nothing(self) -> str:
         """The headline where nothing is to be done."""
         return f"{f'NOTHING TO {self.verb}' if self.plan.sound else 'OTHER PROBLEMS'}: {self.plan.why}"
 
-    def own_request(self) -> Document:
-        """Keys of the document that say what was asked for."""
-        return {}
-
-    def own_results(self) -> Document:
-        """Keys of the document that say what else was found."""
-        return {}
-
     def about_steps(self) -> str:
-        """What is said of all steps."""
+        """Fact about all steps."""
         return ""
 
     def own_part(self) -> Iterator[Block]:
@@ -76,65 +69,56 @@ class ChangeReport(ABC, Generic[Planned]):
         yield from ()
 
     def options(self) -> str:
-        """What was asked for, which the command that applies this plan repeats, with a space before it."""
+        """Options of the request, which the command that applies this plan repeats, with a space before each."""
         return ""
 
     def start(self) -> str:
-        """What to do once the change is applied."""
+        """Advice once the change is applied."""
         return "start the query"
 
     def next_if_nothing(self) -> Iterator[Block]:
-        """What to do where nothing is to be done: what ``ckpt inspect`` says."""
-        return next_advice(self.plan.inspection)
+        """Advice where nothing is to be done: that of ``ckpt inspect``."""
+        return show_next(self.plan.inspection)
 
     def next_if_refused(self) -> Iterator[Block]:
-        """What to do where there is no plan, though one is needed."""
-        return next_command("see what is there now", f"ckpt inspect {self.path}")
+        """Advice where there is no plan, though one is needed."""
+        return show_command("see what is there now", f"ckpt inspect {self.path}")
 
     @property
     def exit(self) -> Exit:
-        """Whether something is to be done, and whether it could be done."""
         if self.receipt.problem or self.plan.refused:
             return Exit.FAILED
         if self.changed:
             return Exit.OK
         return Exit.OK if self.plan.sound and not self.plan.steps else Exit.FOUND
 
-    def document(self) -> Document:
-        """All of it."""
+    def document(self) -> ChangeHead:
         plan, receipt = self.plan, self.receipt
-        return {
-            "ckpt": ToolKeys(),
-            "checkpoint": checkpoint_keys(plan.inspection),
-            "applied": receipt.applied,
-            "backup": receipt.backup,
-            **self.own_request(),
-            "needed": plan.needed,
-            "why": plan.why or None,
-            "steps": [_step_entry(step) for step in plan.steps],
-            "before": [restart_keys(forecast) for forecast in plan.before],
-            "after": [restart_keys(forecast) for forecast in self._after],
-            "replay": [replay_entry(replay) for replay in plan.replay or ()],
-            **self.own_results(),
-            "warnings": list(plan.warnings),
-            "refused": self._refusal,
-            "undone": receipt.undone,
-        }
+        return derive(
+            self.keys,
+            plan,
+            applied=receipt.applied,
+            backup=receipt.backup,
+            why=plan.why or None,
+            after=tuple(self._after),
+            replay=plan.replay or (),
+            refused=self._refusal,
+            undone=receipt.undone,
+        )
 
     def page(self) -> Page:
-        """What came of it, the forecasts, the steps, and what to do; if nothing was done, why, and what to do."""
         receipt = self.receipt
         if receipt.problem and receipt.backup is None and self.plan.steps:
-            return page_of(self._headline(), self._next())
+            return page_of(self._show_headline(), self._show_next())
         return page_of(
-            title(self.plan.inspection),
-            self._headline(),
+            show_title(self.plan.inspection),
+            self._show_headline(),
             self.forecasts(),
             self.steps(),
-            self._read_again(),
-            self._warnings(),
+            self._show_read_again(),
+            self._show_warnings(),
             self.own_part(),
-            self._next(),
+            self._show_next(),
         )
 
     @property
@@ -144,7 +128,7 @@ class ChangeReport(ABC, Generic[Planned]):
 
     @property
     def changed(self) -> bool:
-        """Whether files were changed, by the plan or by taking it back."""
+        """True once files were changed, by the plan or by its undo."""
         return self.receipt.applied or self.receipt.undone
 
     @property
@@ -157,28 +141,28 @@ class ChangeReport(ABC, Generic[Planned]):
         reason = self.receipt.problem or self.plan.refused
         return None if reason is None else as_options(reason)
 
-    def _sink(self) -> str:
+    def _repeat_sink(self) -> str:
         """The sink that the plan is for, with a space before it."""
-        seen = self.plan.sink
-        return "" if seen is None else f" --sink {quoted_path(seen.log.uri)}"
+        sink = self.plan.sink
+        return "" if sink is None else f" --sink {quoted_path(sink.log.uri)}"
 
-    def _accepted(self) -> str:
-        """What is to be accepted, and where the backup goes: a folder that was refused is not named again."""
+    def _repeat_acceptance(self) -> str:
+        """Options that accept a loss, and name the backup: a folder that was refused is not named again."""
         words = " --accept-skip" * (self.plan.skips is not None) + " --accept-replay" * (self.plan.repeats is not None)
         if any(why in (self.receipt.problem or "") for why in ("`backup`", DISK_FULL)):
             return f"{words} --backup DIR"
         return words if self.backup is None else f"{words} --backup {quoted_path(self.backup)}"
 
-    def _headline(self) -> Iterator[Block]:
-        """What came of it: trouble, a plan that waits, or all is well."""
+    def _show_headline(self) -> Iterator[Block]:
+        """Trouble, a plan that waits, or success."""
         plan, receipt = self.plan, self.receipt
         if self._refusal is not None or not (plan.steps or plan.sound):
             tone = Tone.ERROR
         else:
             tone = Tone.WARNING if plan.steps and not receipt.applied else Tone.GOOD
-        yield Headline(self._outcome(), tone)
+        yield Headline(self._describe_outcome(), tone)
 
-    def _outcome(self) -> str:
+    def _describe_outcome(self) -> str:
         if self._refusal is not None:
             state = ", and everything is restored" if self.receipt.undone else ""
             return f"{'NO PLAN' if self.plan.refused else 'NOT DONE'}{state}: {self._refusal}"
@@ -191,7 +175,7 @@ class ChangeReport(ABC, Generic[Planned]):
         return f"A PLAN, nothing is changed yet: {self.planned()}" if self.plan.steps else self.nothing()
 
     def forecasts(self) -> Iterator[Block]:
-        """How it starts without the steps, and with them; once an undo is done, the other way round."""
+        """Forecasts without the steps, and with them; once an undo is done, the other way round."""
         if not self._after:
             yield forecast_cases([f for f in self.plan.before if f.progress in self.modes])
             return
@@ -201,15 +185,15 @@ class ChangeReport(ABC, Generic[Planned]):
             yield forecast_cases([f for f in forecasts if f.progress is Progress.SYNC])
 
     def steps(self) -> Iterator[Block]:
-        """What is done to which files."""
+        """Steps with their files."""
         steps = self.plan.steps
         if not steps:
             return
         yield Heading("Done" if self.changed else "Steps", self.about_steps())
-        yield Table(tuple(map(_step_row, steps[:_STEPS])))
+        yield Table(tuple(map(_tabulate_step, steps[:_STEPS])))
         yield from more(len(steps) - _STEPS)
 
-    def _read_again(self) -> Iterator[Block]:
+    def _show_read_again(self) -> Iterator[Block]:
         replays = self.plan.replay
         if replays is None or not self.plan.steps:
             return
@@ -218,39 +202,40 @@ class ChangeReport(ABC, Generic[Planned]):
         for replay in replays:
             finished = "   rows of finished batches may be among them" if replay.finished else ""
             yield Line(f"  batch {replay.batch}{finished}")
-            yield from (Item(range_text(one), 7, f"    {one.index}  ") for one in replay.sources)
+            yield from (Item(range_text(reading), 7, f"    {reading.index}  ") for reading in replay.sources)
 
-    def _warnings(self) -> Iterator[Block]:
-        """None once all is as it was. The first is to stop the query, and too late once it is done."""
+    def _show_warnings(self) -> Iterator[Block]:
+        """Warnings, none after an undo. The first one, to stop the query, is too late once the plan is applied."""
         shown = self.plan.warnings[1:] if self.receipt.applied else self.plan.warnings
         if shown and not self.receipt.undone:
             yield Heading("Mind")
             yield from bullets(shown, advice=True)
 
-    def _next(self) -> Iterator[Block]:
-        """What to do now; a command is on its own line, to be copied."""
+    def _show_next(self) -> Iterator[Block]:
+        """Advice; a command is on its own line, to be copied."""
         plan, receipt = self.plan, self.receipt
         command = f"ckpt {plan.command} {self.path}"
         undo = f"{command} --undo {quoted_path(receipt.backup or '')}"
         half_done = bool(receipt.problem and receipt.backup and plan.steps) and not receipt.undone
         if receipt.applied:
-            yield from next_command(f"{self.start()}; or, before that, take {self.back} back with", undo)
+            yield from show_command(f"{self.start()}; or, before that, take {self.back} back with", undo)
         elif half_done:
-            yield from next_command("undo what was changed", undo)
+            yield from show_command("undo what was changed", undo)
         elif plan.steps and not receipt.undone:
-            yield from next_command(
-                f"{self.stop}, then", f"{command}{self.options()}{self._sink()}{self._accepted()} --apply"
+            yield from show_command(
+                f"{self.stop}, then",
+                f"{command}{self.options()}{self._repeat_sink()}{self._repeat_acceptance()} --apply",
             )
         elif plan.refused:
             yield from self.next_if_refused()
         elif plan.needed or receipt.problem or receipt.undone:
-            yield from next_command("see what is there now", f"ckpt inspect {self.path}")
+            yield from show_command("see what is there now", f"ckpt inspect {self.path}")
         else:
             yield from self.next_if_nothing()
 
 
 def start_anew(plan: ChangePlan) -> str:
-    """What to do once batches were taken back."""
+    """Advice once batches were rewound."""
     start = "start the query in a new driver"
     match plan.first:
         case First.NOTHING:
@@ -270,39 +255,13 @@ def start_anew(plan: ChangePlan) -> str:
     assert_never(plan.first)
 
 
-def next_command(text: str, command: str) -> Iterator[Block]:
-    """What to do now, with the command for it."""
+def show_command(text: str, command: str) -> Iterator[Block]:
+    """Advice with the command for it."""
     yield Item(text, 10, "Next")
     yield Command(command)
 
 
-def _step_row(step: Step) -> tuple[str, ...]:
+def _tabulate_step(step: Step) -> tuple[str, ...]:
     after = FileContent.of(step.after)
     size = "" if after is None else plural(after.size, "byte")
     return step.action, step.path, size, f"a copy of {step.source}" if step.source else ""
-
-
-def _step_entry(step: Step) -> dict[str, Json]:
-    before, after = FileContent.of(step.before), FileContent.of(step.after)
-    moved = after or before
-    return {
-        "action": step.action,
-        "path": step.path,
-        "bytes": moved.size if moved else 0,
-        "from": step.source,
-        "before": _content_entry(before),
-        "after": _content_entry(after),
-    }
-
-
-def _content_entry(content: FileContent | None) -> Json:
-    return None if content is None else {"bytes": content.size, "sha256": content.sha256}
-
-
-def replay_entry(replay: Replay) -> Document:
-    """Rows that are read again, as JSON."""
-    return {
-        "batch": replay.batch,
-        "sources": [grown_range(one) for one in replay.sources],
-        "finished": replay.finished,
-    }

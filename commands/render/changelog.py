@@ -1,20 +1,22 @@
 """A switch of changelog checkpointing: as a page for a tired person, and as the JSON document of the contract."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 from ckpt import settings
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome
 from ckpt.migrate.comparison import ComparisonVerdict
-from ckpt.migrate.written_versions import Version, Written
-from ckpt.model import Provider, Store
+from ckpt.migrate.written_versions import Version
+from ckpt.model import Operator, Provider, Store
 from ckpt.texts import quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Tone, bullets, more, page_of
-from .comparison import comparison_entry, comparison_section, headline_of, next_of
-from .document import Document, ToolKeys, checkpoint_keys
-from .page import title
+from .comparison import ComparisonKeys, choose_next, describe_headline, show_comparison
+from .document import CheckpointKeys, DocumentKeys
+from .keys import Keys, derive, of
+from .page import show_title
 from .state import newest_snapshot
 from .text import plural
 
@@ -38,193 +40,215 @@ _EXITS_COMPARED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ChangelogReport:
-    """What ``ckpt migrate changelog`` says."""
-
-    found: ChangelogSwitch
-
-    @property
-    def exit(self) -> Exit:
-        """Whether something is to be done; of a switch that was made, what the comparison of state found."""
-        if self.found.comparison is not None and self.found.outcome is SwitchOutcome.SWITCHED:
-            return _EXITS_COMPARED[self.found.comparison.verdict]
-        return _EXITS[self.found.outcome]
-
-    def document(self) -> Document:
-        """All of it."""
-        return _document(self.found)
-
-    def page(self) -> Page:
-        """The answer, then the evidence, then what to do."""
-        parts = (_headline, _state, _how, _files, _compared, _warnings, _next)
-        return page_of(title(self.found.inspection), *(part(self.found) for part in parts))
-
-
-def _document(found: ChangelogSwitch) -> Document:
-    state = found.inspection.checkpoint.state
-    return {
-        "ckpt": ToolKeys(),
-        "checkpoint": checkpoint_keys(found.inspection),
-        "to": found.to,
-        "outcome": found.outcome,
-        "provider": state.provider if state else None,
-        "state_format": state.format_version if state else None,
-        "confs": dict(found.confs),
-        "next_version": found.next_version,
-        "since_version": found.since,
-        "stores": [
-            {
-                "operator": operator.id,
-                "store": store.name,
-                "partitions": len(store.partitions),
-                "newest_snapshot_version": store.newest_snapshot_version,
-                "replay_versions": _replayed(store),
-            }
-            for operator in (state.operators if state else ())
-            for store in operator.stores
-        ],
-        "written": [_written(one) for one in found.written],
-        "state_compared": comparison_entry(found.comparison),
-        "warnings": list(found.warnings),
-        "refused": found.refused,
-    }
-
-
-def _replayed(store: Store) -> int | None:
-    """How many versions the partition that replays most does, as far as is known."""
+def _count_replayed(store: Store) -> int | None:
+    """Versions that the partition with the longest replay replays, as far as is known."""
     return max((p.replay_versions for p in store.partitions if p.replay_versions is not None), default=None)
 
 
-def _written(one: Written) -> dict[str, object]:
-    return {
-        "operator": one.operator,
-        "store": one.store,
-        "partition": one.partition,
-        "newest_version": one.newest,
-        "since_version": one.since,
-        "versions": [{"version": v.version, "changelog": v.changelog, "snapshot": v.snapshot} for v in one.versions],
-    }
+class _Store(Keys):
+    operator: Annotated[int, lambda pair: pair[0].id]
+    store: Annotated[str, lambda pair: pair[1].name]
+    partitions: Annotated[int, lambda pair: len(pair[1].partitions)]
+    newest_snapshot_version: Annotated[
+        int | None, "that every partition has", lambda pair: pair[1].newest_snapshot_version
+    ]
+    replay_versions: Annotated[
+        int | None, "how many versions the next load replays at most", lambda pair: _count_replayed(pair[1])
+    ]
 
 
-def _headline(found: ChangelogSwitch) -> Iterator[Block]:
-    changelog = f"changelog checkpointing {found.to}"
-    since = "" if found.since is None else f", from version {found.since} on"
-    state = headline_of(found.comparison)
-    took = sum(one.since is not None for one in found.written)
-    said, tone = {
+class _Version(Keys):
+    version: int
+    changelog: Annotated[str | None, "the file, relative to the checkpoint"]
+    snapshot: str | None
+
+
+class _Written(Keys):
+    operator: int
+    store: str
+    partition: int
+    newest_version: Annotated[int | None, of("newest")]
+    since_version: Annotated[
+        int | None, "from which version on it is written with the new setting; null if the newest is not", of("since")
+    ]
+    versions: Annotated[tuple[_Version, ...], "the newest five"]
+
+
+def _list_stores(switch: ChangelogSwitch) -> list[tuple[Operator, Store]]:
+    state = switch.inspection.checkpoint.state
+    return [(operator, store) for operator in (state.operators if state else ()) for store in operator.stores]
+
+
+class ChangelogDocument(DocumentKeys):
+    """The document of ``ckpt migrate changelog``."""
+
+    checkpoint: Annotated[CheckpointKeys, of("inspection")]
+    to: Changelog
+    outcome: Annotated[SwitchOutcome, "the last three with `--verify` only"]
+    provider: Annotated[Provider | None, lambda switch: getattr(switch.inspection.checkpoint.state, "provider", None)]
+    state_format: Annotated[
+        int | None,
+        "state store checkpoint format: 1 or 2",
+        lambda switch: getattr(switch.inspection.checkpoint.state, "format_version", None),
+    ]
+    confs: Annotated[Mapping[str, str], "object: session settings and their values, all strings"]
+    next_version: Annotated[int | None, "the state version that the next batch writes"]
+    since_version: Annotated[
+        int | None, "from which version on every partition is written with the new setting", of("since")
+    ]
+    stores: Annotated[tuple[_Store, ...], _list_stores]
+    written: Annotated[tuple[_Written, ...], "one per store and partition"]
+    state_compared: Annotated[
+        ComparisonKeys | None,
+        "null without `--verify`, with `--files-only`, and if the switch did not take effect",
+        of("comparison"),
+    ]
+    warnings: tuple[Annotated[str, "for people; their words are not fixed"], ...]
+    refused: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangelogReport:
+    """Report of ``ckpt migrate changelog``."""
+
+    switch: ChangelogSwitch
+
+    @property
+    def exit(self) -> Exit:
+        if self.switch.comparison is not None and self.switch.outcome is SwitchOutcome.SWITCHED:
+            return _EXITS_COMPARED[self.switch.comparison.verdict]
+        return _EXITS[self.switch.outcome]
+
+    def document(self) -> ChangelogDocument:
+        return derive(ChangelogDocument, self.switch)
+
+    def page(self) -> Page:
+        parts = (_show_headline, _show_state, _show_how, _show_files, _show_compared, _show_warnings, _show_next)
+        return page_of(show_title(self.switch.inspection), *(part(self.switch) for part in parts))
+
+
+def _show_headline(switch: ChangelogSwitch) -> Iterator[Block]:
+    changelog = f"changelog checkpointing {switch.to}"
+    since = "" if switch.since is None else f", from version {switch.since} on"
+    state = describe_headline(switch.comparison)
+    took = sum(written.since is not None for written in switch.written)
+    text, tone = {
         SwitchOutcome.READY: (f"CAN BE SWITCHED: the same checkpoint continues with {changelog}", Tone.WARNING),
         SwitchOutcome.ALREADY: (f"ALREADY SET: every partition is written with {changelog}{since}", Tone.GOOD),
         SwitchOutcome.NOTHING: ("NOTHING TO SWITCH: the query keeps no state", Tone.GOOD),
-        SwitchOutcome.SWITCHED: (f"SWITCHED: every partition is written with {changelog}{since}{state}", _tone(found)),
-        SwitchOutcome.PARTLY: (f"SWITCHED IN PART: {took} of {len(found.written)} have {changelog}", Tone.WARNING),
+        SwitchOutcome.SWITCHED: (
+            f"SWITCHED: every partition is written with {changelog}{since}{state}",
+            _choose_tone(switch),
+        ),
+        SwitchOutcome.PARTLY: (f"SWITCHED IN PART: {took} of {len(switch.written)} have {changelog}", Tone.WARNING),
         SwitchOutcome.NOT_YET: (
             f"NOT SWITCHED: no partition's newest version was written with {changelog}",
             Tone.WARNING,
         ),
-        SwitchOutcome.REFUSED: (f"CANNOT BE SWITCHED: {found.refused}", Tone.ERROR),
-    }[found.outcome]
-    yield Headline(said, tone)
+        SwitchOutcome.REFUSED: (f"CANNOT BE SWITCHED: {switch.refused}", Tone.ERROR),
+    }[switch.outcome]
+    yield Headline(text, tone)
 
 
-def _tone(found: ChangelogSwitch) -> Tone:
-    verdict = ComparisonVerdict.SAME if found.comparison is None else found.comparison.verdict
+def _choose_tone(switch: ChangelogSwitch) -> Tone:
+    verdict = ComparisonVerdict.SAME if switch.comparison is None else switch.comparison.verdict
     if verdict is ComparisonVerdict.DIFFERENT:
         return Tone.ERROR
     return Tone.GOOD if verdict is ComparisonVerdict.SAME else Tone.WARNING
 
 
-def _state(found: ChangelogSwitch) -> Iterator[Block]:
-    state = found.inspection.checkpoint.state
-    if state is None or found.outcome not in (SwitchOutcome.READY, SwitchOutcome.ALREADY):
+def _show_state(switch: ChangelogSwitch) -> Iterator[Block]:
+    state = switch.inspection.checkpoint.state
+    if state is None or switch.outcome not in (SwitchOutcome.READY, SwitchOutcome.ALREADY):
         return
     loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
     yield Heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
-    seen = f", but of {plural(state.unverified, 'file')} the ends do not say" if state.unverified else ""
+    doubt = f", but of {plural(state.unverified, 'file')} the ends do not say" if state.unverified else ""
     for operator in state.operators:
         for store in operator.stores:
-            replay = _replayed(store)
+            replay = _count_replayed(store)
             facts = [
-                f"{plural(len(store.partitions), 'partition')}, all of them loadable{seen}",
+                f"{plural(len(store.partitions), 'partition')}, all of them loadable{doubt}",
                 newest_snapshot(store),
                 *([f"a load replays {plural(replay, 'version')}"] if replay is not None else []),
             ]
             yield Item(", ".join(facts), 6, f"  operator {operator.id} {store.name}: ")
     yield Item(
         "Afterwards a load replays every version since the newest snapshot; batches write only their changes."
-        if found.to is Changelog.ON
+        if switch.to is Changelog.ON
         else "Afterwards a load replays nothing; every batch writes a snapshot."
     )
 
 
-def _how(found: ChangelogSwitch) -> Iterator[Block]:
-    if found.outcome not in (SwitchOutcome.READY, SwitchOutcome.ALREADY, SwitchOutcome.PARTLY, SwitchOutcome.NOT_YET):
+def _show_how(switch: ChangelogSwitch) -> Iterator[Block]:
+    if switch.outcome not in (SwitchOutcome.READY, SwitchOutcome.ALREADY, SwitchOutcome.PARTLY, SwitchOutcome.NOT_YET):
         return
     yield Heading("Setting", "in the session, before the query starts, now and at every later start")
-    yield from (Line(f"  {key}={value}") for key, value in found.confs.items())
+    yield from (Line(f"  {key}={value}") for key, value in switch.confs.items())
     yield Item("A checkpoint does not record it: without it, Spark's default (off) applies.")
-    if found.outcome is SwitchOutcome.READY:
-        back = Changelog.OFF if found.to is Changelog.ON else Changelog.ON
-        kind = "changelogs" if found.to is Changelog.OFF else "snapshots"
+    if switch.outcome is SwitchOutcome.READY:
+        back = Changelog.OFF if switch.to is Changelog.ON else Changelog.ON
+        kind = "changelogs" if switch.to is Changelog.OFF else "snapshots"
         yield Item(
             f"Existing files stay: {kind} of older versions are read until maintenance deletes those that "
             f"{settings.MIN_BATCHES_TO_RETAIN} does not keep."
         )
         yield Item(f"To go back set the other value ({back}) at any later start; nothing needs to be undone.")
-        if found.next_version is not None:
-            ending = "changelog" if found.to is Changelog.ON else "zip"
-            yield Item(f"The first batch afterwards writes {found.next_version}.{ending} in every partition.")
+        if switch.next_version is not None:
+            ending = "changelog" if switch.to is Changelog.ON else "zip"
+            yield Item(f"The first batch afterwards writes {switch.next_version}.{ending} in every partition.")
 
 
-def _files(found: ChangelogSwitch) -> Iterator[Block]:
-    if found.outcome not in (SwitchOutcome.SWITCHED, SwitchOutcome.PARTLY, SwitchOutcome.NOT_YET):
+def _show_files(switch: ChangelogSwitch) -> Iterator[Block]:
+    if switch.outcome not in (SwitchOutcome.SWITCHED, SwitchOutcome.PARTLY, SwitchOutcome.NOT_YET):
         return
     yield Heading("Files", "the newest versions of each partition")
     rows = []
-    for one in found.written[:_SHOWN]:
-        took = "no" if one.since is None else f"from {one.since} on"
-        rows.append((f"state/{one.operator}/{one.partition}", one.store, took, " ".join(map(_ends, one.versions))))
-    yield Table(tuple(rows), ("below", "store", found.to, "versions"))
-    yield from more(len(found.written) - _SHOWN)
+    for written in switch.written[:_SHOWN]:
+        took = "no" if written.since is None else f"from {written.since} on"
+        folder = f"state/{written.operator}/{written.partition}"
+        rows.append((folder, written.store, took, " ".join(map(_name_files, written.versions))))
+    yield Table(tuple(rows), ("below", "store", switch.to, "versions"))
+    yield from more(len(switch.written) - _SHOWN)
 
 
-def _compared(found: ChangelogSwitch) -> Iterator[Block]:
-    if found.comparison is not None:
-        yield from comparison_section(found.comparison)
+def _show_compared(switch: ChangelogSwitch) -> Iterator[Block]:
+    if switch.comparison is not None:
+        yield from show_comparison(switch.comparison)
 
 
-def _ends(version: Version) -> str:
+def _name_files(version: Version) -> str:
     kinds = [kind for kind, path in (("zip", version.snapshot), ("changelog", version.changelog)) if path]
     return f"{version.version}.{'+'.join(kinds)}"
 
 
-def _warnings(found: ChangelogSwitch) -> Iterator[Block]:
-    if found.warnings:
+def _show_warnings(switch: ChangelogSwitch) -> Iterator[Block]:
+    if switch.warnings:
         yield Heading("Mind")
-        yield from bullets(found.warnings)
+        yield from bullets(switch.warnings)
 
 
-def _cure(found: ChangelogSwitch, path: str) -> tuple[str, str]:
-    state = found.inspection.checkpoint.state
-    if found.rewrite is not None:
-        return "stop the query, write its state for RocksDB, and ask again for that", found.rewrite
+def _choose_cure(switch: ChangelogSwitch, path: str) -> tuple[str, str]:
+    state = switch.inspection.checkpoint.state
+    if switch.rewrite is not None:
+        return "stop the query, write its state for RocksDB, and ask again for that", switch.rewrite
     if state is not None and state.provider is Provider.HDFS:
         return "see how to get RocksDB", f"ckpt migrate provider {path} --to rocksdb"
     return "see what is there", f"ckpt inspect {path}"
 
 
-def _next(found: ChangelogSwitch) -> Iterator[Block]:
-    path = quoted_path(found.inspection.checkpoint.uri)
-    verify = f"ckpt migrate changelog {path} --to {found.to} --verify"
-    said, command = {
+def _show_next(switch: ChangelogSwitch) -> Iterator[Block]:
+    path = quoted_path(switch.inspection.checkpoint.uri)
+    verify = f"ckpt migrate changelog {path} --to {switch.to} --verify"
+    text, command = {
         SwitchOutcome.READY: ("stop the query, start it with the setting, and after some batches", verify),
         SwitchOutcome.ALREADY: ("nothing to do", ""),
         SwitchOutcome.NOTHING: ("nothing to do", ""),
-        SwitchOutcome.SWITCHED: next_of(found.comparison, verify),
+        SwitchOutcome.SWITCHED: choose_next(switch.comparison, verify),
         SwitchOutcome.PARTLY: ("let one more batch run, then", verify),
         SwitchOutcome.NOT_YET: ("make sure that the session has the setting, let a batch run, then", verify),
-        SwitchOutcome.REFUSED: _cure(found, path),
-    }[found.outcome]
-    yield Item(said, 10, "Next")
+        SwitchOutcome.REFUSED: _choose_cure(switch, path),
+    }[switch.outcome]
+    yield Item(text, 10, "Next")
     if command:
         yield Command(command)

@@ -1,66 +1,81 @@
-"""What Spark said of state across a switch: the part of the page, and the part of the JSON document."""
+"""Comparison of state across a switch, by Spark: the part of the page, and the part of the JSON document."""
 
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Annotated
 
 from ckpt.migrate.comparison import Carried, Comparison, ComparisonVerdict, TwoWays, VersionComparison
 
 from ..arguments import as_options
 from .blocks import Block, Heading, Item, Line
+from .keys import Keys, of
 from .text import plural
 
 _SHOWN = 12  # how many partitions or units are named
 
 
-def comparison_entry(found: Comparison | None) -> dict[str, object] | None:
-    """The value of ``state_compared`` in the JSON document."""
-    if found is None:
-        return None
-    return {
-        "verdict": found.verdict,
-        "spark": found.spark,
-        "failed": None if found.failed is None else as_options(found.failed),
-        "two_ways": [_compared_entry(one) for one in found.compared],
-        "carried": [_carried_entry(one) for one in found.carried],
-        "one_way": [
-            {"operator": way.operator, "store": way.store, "partition": way.partition, "why": way.why}
-            for way in found.alone
-        ],
-    }
+class _TwoWays(Keys):
+    operator: int
+    unit: Annotated[str, "for people; its words are not fixed"]
+    batch: Annotated[int, lambda pair: pair.version - 1]
+    version: Annotated[int, "of the state store"]
+    older_snapshot: Annotated[int, "the version where the longer way starts", of("older")]
+    partitions: tuple[int, ...]
+    rows: Annotated[int, "read from the snapshot of the version"]
+    rows_replayed: Annotated[int, "read the longer way"]
+    only_direct: Annotated[int, "rows (key and value) that the longer way does not return"]
+    only_replayed: Annotated[int, "rows that only the longer way returns"]
+    different: Annotated[tuple[int, ...], "partitions"]
 
 
-def _compared_entry(one: VersionComparison) -> dict[str, object]:
-    return {
-        "operator": one.operator,
-        "unit": one.unit,
-        "batch": one.version - 1,
-        "version": one.version,
-        "older_snapshot": one.older,
-        "partitions": list(one.partitions),
-        "rows": one.rows,
-        "rows_replayed": one.rows_replayed,
-        "only_direct": one.only_direct,
-        "only_replayed": one.only_replayed,
-        "different": list(one.different),
-    }
+class _Carried(Keys):
+    operator: int
+    unit: Annotated[str, "for people; its words are not fixed"]
+    last_version: Annotated[int, of("last")]
+    later_version: Annotated[int, of("later")]
+    partitions: tuple[int, ...]
+    rows: Annotated[int, "of the last version before the switch"]
+    rows_later: Annotated[int, "of the first snapshot after it"]
+    unchanged: Annotated[int, "rows that are in both; batches in between rewrote or removed the others"]
 
 
-def _carried_entry(one: Carried) -> dict[str, object]:
-    return {
-        "operator": one.operator,
-        "unit": one.unit,
-        "last_version": one.last,
-        "later_version": one.later,
-        "partitions": list(one.partitions),
-        "rows": one.rows,
-        "rows_later": one.rows_later,
-        "unchanged": one.unchanged,
-    }
+class _OneWay(Keys):
+    operator: int
+    store: str
+    partition: int
+    why: Annotated[str, "for people; its words are not fixed"]
 
 
-def headline_of(found: Comparison | None) -> str:
+class ComparisonKeys(Keys):
+    """State that Spark compared across a switch."""
+
+    verdict: Annotated[
+        ComparisonVerdict,
+        "unknown: no difference, but not every partition could be read in two ways; not-compared: Spark is missing or "
+        "failed",
+    ]
+    spark: Annotated[str | None, "the version that read"]
+    failed: Annotated[
+        str | None,
+        "why it stopped; its words are not fixed",
+        lambda comparison: None if comparison.failed is None else as_options(comparison.failed),
+    ]
+    two_ways: Annotated[
+        tuple[_TwoWays, ...],
+        "one version of one unit of state, read from its snapshot and from an older one through changelogs",
+        of("compared"),
+    ]
+    carried: Annotated[
+        tuple[_Carried, ...],
+        "what the last version before the switch has in common with the first snapshot after it; not part of the "
+        "verdict",
+    ]
+    one_way: Annotated[tuple[_OneWay, ...], "what cannot be read in two ways", of("alone")]
+
+
+def describe_headline(comparison: Comparison | None) -> str:
     """The second part of the verdict on a switch."""
-    if found is None:
+    if comparison is None:
         return ""
     return {
         ComparisonVerdict.SAME: "; state read in two ways is the same",
@@ -68,49 +83,49 @@ def headline_of(found: Comparison | None) -> str:
         ComparisonVerdict.UNKNOWN: "; whether state is the same is UNKNOWN, because not all of it can be "
         "read in two ways",
         ComparisonVerdict.NOT_COMPARED: "; state was NOT COMPARED",
-    }[found.verdict]
+    }[comparison.verdict]
 
 
-def comparison_section(found: Comparison) -> Iterator[Block]:
-    """What was compared, for which version, with how many rows, and what was not."""
-    yield Heading("State", f"compared by Spark {found.spark}, every key and value" if found.spark else "")
-    yield from (Item(_two_ways(one), 4, "  ") for one in found.compared[:_SHOWN])
-    yield from (Item(_across(one), 4, "  ") for one in found.carried[:_SHOWN])
-    if any(one.unchanged < one.rows for one in found.carried):
+def show_comparison(comparison: Comparison) -> Iterator[Block]:
+    """Section with each comparison, its version and rows, and with state that was not compared."""
+    yield Heading("State", f"compared by Spark {comparison.spark}, every key and value" if comparison.spark else "")
+    yield from (Item(_compare_two_ways(pair), 4, "  ") for pair in comparison.compared[:_SHOWN])
+    yield from (Item(_compare_across(carried), 4, "  ") for carried in comparison.carried[:_SHOWN])
+    if any(carried.unchanged < carried.rows for carried in comparison.carried):
         yield Item("the other rows were rewritten or removed by batches in between", 4, "  ")
-    left = max(len(found.compared), len(found.carried)) - _SHOWN
+    left = max(len(comparison.compared), len(comparison.carried)) - _SHOWN
     if left > 0:
         yield Line(f"  and {left} more of each: see -o json")
-    yield from _one_way(found.alone)
-    if found.failed is not None:
-        yield Item(f"not compared: {as_options(found.failed)}", 4, "  ")
+    yield from _show_one_way(comparison.alone)
+    if comparison.failed is not None:
+        yield Item(f"not compared: {as_options(comparison.failed)}", 4, "  ")
 
 
-def _where(one: VersionComparison | Carried) -> str:
-    return f"{one.unit} ({plural(len(one.partitions), 'partition')})"
+def _name_unit(pair: VersionComparison | Carried) -> str:
+    return f"{pair.unit} ({plural(len(pair.partitions), 'partition')})"
 
 
-def _two_ways(one: VersionComparison) -> str:
-    logs = f"{one.older}.zip and changelogs {one.older + 1} to {one.version}"
-    ways = f"{_where(one)}, batch {one.version - 1}, from {one.version}.zip and from {logs}"
-    if not one.different:
-        return f"{ways}: {plural(one.rows, 'row')}, no difference"
-    places = ", ".join(map(str, one.different))
+def _compare_two_ways(pair: VersionComparison) -> str:
+    logs = f"{pair.older}.zip and changelogs {pair.older + 1} to {pair.version}"
+    ways = f"{_name_unit(pair)}, batch {pair.version - 1}, from {pair.version}.zip and from {logs}"
+    if not pair.different:
+        return f"{ways}: {plural(pair.rows, 'row')}, no difference"
+    places = ", ".join(map(str, pair.different))
     return (
-        f"{ways}: DIFFERENT in partition {places}: {one.only_direct:,} of {plural(one.rows, 'row')} are only in the "
-        f"former, {one.only_replayed:,} of {one.rows_replayed:,} only in the latter"
+        f"{ways}: DIFFERENT in partition {places}: {pair.only_direct:,} of {plural(pair.rows, 'row')} are only in the "
+        f"former, {pair.only_replayed:,} of {pair.rows_replayed:,} only in the latter"
     )
 
 
-def _across(one: Carried) -> str:
+def _compare_across(carried: Carried) -> str:
     return (
-        f"{_where(one)}: {one.unchanged:,} of {plural(one.rows, 'row')} of version {one.last}, the last before the "
-        f"switch, are unchanged in {one.later}.zip ({plural(one.rows_later, 'row')})"
+        f"{_name_unit(carried)}: {carried.unchanged:,} of {plural(carried.rows, 'row')} of version {carried.last}, the "
+        f"last before the switch, are unchanged in {carried.later}.zip ({plural(carried.rows_later, 'row')})"
     )
 
 
-def _one_way(ways: tuple[TwoWays, ...]) -> Iterator[Block]:
-    """What could not be compared, and why; the same reason is given once."""
+def _show_one_way(ways: tuple[TwoWays, ...]) -> Iterator[Block]:
+    """State that could not be compared, grouped by reason."""
     by_reason = sorted(ways, key=lambda way: (way.why or "", way.operator, way.store, way.partition))
     for why, group in groupby(by_reason, key=lambda way: way.why):
         places = [f"state/{way.operator}/{way.partition} {way.store}" for way in group]
@@ -119,9 +134,9 @@ def _one_way(ways: tuple[TwoWays, ...]) -> Iterator[Block]:
         yield Item(f"unknown: {named}{left}: {why}", 4, "  ")
 
 
-def next_of(found: Comparison | None, verify: str) -> tuple[str, str]:
-    """What to do after a switch that took effect, and a command for it."""
-    verdict = ComparisonVerdict.SAME if found is None else found.verdict
+def choose_next(comparison: Comparison | None, verify: str) -> tuple[str, str]:
+    """Advice after a switch that took effect, and a command for it."""
+    verdict = ComparisonVerdict.SAME if comparison is None else comparison.verdict
     return {
         ComparisonVerdict.SAME: ("nothing to do; keep the setting", ""),
         ComparisonVerdict.DIFFERENT: (

@@ -1,39 +1,43 @@
 """An inspection as the JSON document of the contract, and the parts of it that other documents have too."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ckpt.checkpoint.checkpoint import Checkpoint, Log
-from ckpt.checkpoint.history import Batch, Pattern
+from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.checkpoint.sources.registry import SourceView, advance
-from ckpt.inspection.inspection import Inspection, RatedFinding, Space
+from ckpt.checkpoint.sources.ranges import SourceRange
+from ckpt.checkpoint.sources.registry import SourceView
+from ckpt.inspection.inspection import Inspection, Space
 from ckpt.live.outlook import SourceOutlook
-from ckpt.model import Json, Kind, Operator, Provider, StateInventory, Store, Unreadable
+from ckpt.model import Json, Kind, OffsetMetadata, Provider, Unreadable
 from ckpt.restart.findings import Severity
-from ckpt.restart.forecast import Forecast, Outcome, SourceRange
+from ckpt.restart.forecast import Outcome
 from ckpt.versions import Progress, __version__
 
-from .keys import copied
+from .keys import Keys, derive, itself, of
 from .live import LiveKeys, live_keys
-from .sink import SinkKeys, sink_keys
+from .sink import SinkKeys
 
 SCHEMA = 1
 Document = Mapping[str, Any]
 """A document whose keys are not declared."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolKeys:
+class ToolKeys(Keys):
     """The program that wrote a document."""
 
     version: Annotated[str, "of ckpt"] = __version__
     schema: Annotated[int, "of this document: 1"] = SCHEMA
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenByKeys:
+class DocumentKeys(Keys):
+    """The first key of every document."""
+
+    ckpt: Annotated[ToolKeys, lambda _: ToolKeys()] = ToolKeys()
+
+
+class WrittenByKeys(Keys):
     """The Spark version that wrote a checkpoint, as far as its files prove one."""
 
     at_least: Annotated[
@@ -43,43 +47,51 @@ class WrittenByKeys:
     evidence: tuple[Annotated[str, "what proves it"], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointKeys:
+class CheckpointKeys(Keys):
     """The checkpoint of a document."""
 
-    path: Annotated[str, "as given"]
-    kind: Kind
-    query_id: Annotated[str | None, "from `metadata`"]
+    path: Annotated[str, "as given", of("checkpoint.uri")]
+    kind: Annotated[Kind, of("checkpoint.kind")]
+    query_id: Annotated[str | None, "from `metadata`", of("checkpoint.query_id")]
     written_by: WrittenByKeys
-    stateful: Annotated[bool | None, "null if the files do not say"]
-    files: int
-    bytes: int
+    stateful: Annotated[bool | None, "null if the files do not say", of("checkpoint.stateful")]
+    files: Annotated[int, of("checkpoint.listing.files")]
+    bytes: Annotated[int, of("checkpoint.listing.bytes")]
 
 
-@dataclass(frozen=True, slots=True)
-class LogKeys:
+def _versions(log: Log[Any]) -> set[int]:
+    return {entry.version for entry in log.entries.values() if not isinstance(entry, Unreadable)}
+
+
+def _metadata(checkpoint: Checkpoint) -> OffsetMetadata | None:
+    offsets = checkpoint.offsets.readable(checkpoint.offsets.latest)
+    return offsets.metadata if offsets else None
+
+
+class LogKeys(Keys):
     """The folder ``offsets/`` or ``commits/``."""
 
-    first: Annotated[int | None, "lowest batch id"]
-    last: Annotated[int | None, "highest batch id"]
-    count: Annotated[int, "how many batches have a file"]
+    first: Annotated[int | None, "lowest batch id", lambda log: min(log.ids, default=None)]
+    last: Annotated[int | None, "highest batch id", of("latest")]
+    count: Annotated[int, "how many batches have a file", lambda log: len(log.ids)]
     missing: Annotated[
         tuple[Annotated[tuple[int, int], "`[from, to]`, both missing"], ...], "gaps between first and last"
     ]
     unreadable: tuple[Annotated[int, "a batch whose file cannot be read"], ...]
-    formats: tuple[Annotated[str, "a version line that was seen, such as `v1`"], ...]
+    formats: Annotated[
+        tuple[Annotated[str, "a version line that was seen, such as `v1`"], ...],
+        lambda log: [f"v{version}" for version in sorted(_versions(log))],
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class AdvanceKeys:
+class AdvanceKeys(Keys):
     """How far a batch advanced a source."""
 
     amount: int | None
     unit: Annotated[str, "what the amount counts"]
 
 
-@dataclass(frozen=True, slots=True)
-class BatchKeys:
+class BatchKeys(Keys):
     """One planned batch."""
 
     batch_id: int
@@ -90,12 +102,11 @@ class BatchKeys:
     advanced: Annotated[tuple[Annotated[AdvanceKeys | None, "null if unknown"], ...], "one element per source"]
 
 
-@dataclass(frozen=True, slots=True)
-class BatchesKeys:
+class BatchesKeys(Keys):
     """Both logs, and the newest batches."""
 
-    offsets: Annotated[LogKeys, "the folder `offsets/`"]
-    commits: Annotated[LogKeys, "the folder `commits/`: the same keys"]
+    offsets: Annotated[LogKeys, "the folder `offsets/`", of("checkpoint.offsets")]
+    commits: Annotated[LogKeys, "the folder `commits/`: the same keys", of("checkpoint.commits")]
     uncommitted: tuple[Annotated[int, "in `offsets/` and not in `commits/`"], ...]
     unplanned: tuple[Annotated[int, "in `commits/` and not in `offsets/`"], ...]
     pattern: Annotated[
@@ -103,43 +114,63 @@ class BatchesKeys:
         "`async-progress`: at least one gap, every commit has its offsets, at most the latest batch is uncommitted "
         "(ignoring those without rows), stateless; a shape, not a proof of origin",
     ]
-    shown: Annotated[tuple[BatchKeys, ...], "the newest batches, oldest first"]
+    shown: Annotated[tuple[BatchKeys, ...], "the newest batches, oldest first", of("batches")]
 
 
-@dataclass(frozen=True, slots=True)
-class LatestKeys:
+class LatestKeys(Keys):
     """The newest batch of each log."""
 
-    offset_batch: int | None
-    committed_batch: int | None
-    watermark_ms: int | None
-    timestamp_ms: int | None
-    conf: Annotated[Mapping[str, str], "recorded settings, name to text; they override the session's"]
+    offset_batch: Annotated[int | None, of("offsets.latest")]
+    committed_batch: Annotated[int | None, of("commits.latest")]
+    watermark_ms: Annotated[int | None, lambda checkpoint: getattr(_metadata(checkpoint), "watermark_ms", None)]
+    timestamp_ms: Annotated[int | None, lambda checkpoint: getattr(_metadata(checkpoint), "timestamp_ms", None)]
+    conf: Annotated[
+        Mapping[str, str],
+        "recorded settings, name to text; they override the session's",
+        lambda checkpoint: getattr(_metadata(checkpoint), "conf", {}),
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceKeys:
+class SourceKeys(Keys):
     """The position of one source."""
 
     index: int
     name: Annotated[str | None, "offset log v2 names sources"]
-    type: SourceType
+    type: Annotated[SourceType, "a plugin of `ckpt.sources` may name others"]
     offset: Annotated[Json, "as in the offset log"]
     decoded: Annotated[Mapping[str, Json], "its meaning, for known types"]
     live: Annotated[LiveKeys | None, "what `--sources` was answered; null: not asked"]
 
 
-@dataclass(frozen=True, slots=True)
-class RangeKeys:
+class RangeKeys(Keys):
     """The part of one source that a batch reads."""
 
     index: int
-    from_: Annotated[Json, "an offset, or null for the beginning of the source"]
-    to: Annotated[Json, "an offset; null for a new batch"]
+    from_: Annotated[Json, "an offset, or null for the beginning of the source", of("start")]
+    to: Annotated[Json, "an offset; null for a new batch", of("end")]
 
 
-@dataclass(frozen=True, slots=True)
-class RestartKeys:
+def find_amount(reading: SourceRange) -> int | None:
+    """How far the source goes in a range."""
+    return reading.advance.amount if reading.advance else None
+
+
+def find_unit(reading: SourceRange) -> str | None:
+    """The unit in which a source advances."""
+    return reading.advance.unit if reading.advance else None
+
+
+class ReadRangeKeys(Keys):
+    """A range of a source, and how far the source goes in it."""
+
+    index: int
+    from_: Annotated[Json, "an offset, or null for the beginning of the source or partition", of("start")]
+    to: Annotated[Json, "an offset, or null if unknown", of("end")]
+    amount: Annotated[int | None, find_amount]
+    unit: Annotated[str | None, "what the amount counts", find_unit]
+
+
+class RestartKeys(Keys):
     """One forecast."""
 
     spark: Annotated[str, "a minor version of Spark, such as 4.2; later versions of ckpt know later ones"]
@@ -150,11 +181,13 @@ class RestartKeys:
     sources: Annotated[tuple[RangeKeys, ...], "what it reads"]
     error: Annotated[str | None, "words that Spark's own message will contain"]
     never_run: tuple[Annotated[int, "a planned batch that no start will run or replay"], ...]
-    because: tuple[Annotated[str, "code of a finding that explains it"], ...]
+    because: Annotated[
+        tuple[Annotated[str, "code of a finding that explains it"], ...],
+        lambda forecast: sorted({finding.diagnosis.code for finding in forecast.because}),
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class VariableKeys:
+class VariableKeys(Keys):
     """A state variable of transformWithState."""
 
     name: str
@@ -162,8 +195,7 @@ class VariableKeys:
     ttl: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionKeys:
+class PartitionKeys(Keys):
     """One partition of a state store."""
 
     partition: int
@@ -173,12 +205,11 @@ class PartitionKeys:
     replay_versions: Annotated[int | None, "how many versions a load of the required one replays"]
 
 
-@dataclass(frozen=True, slots=True)
-class StoreKeys:
+class StoreKeys(Keys):
     """One state store."""
 
     name: str
-    partitions: int
+    partitions: Annotated[int, lambda store: len(store.partitions)]
     num_keys: Annotated[int | None, "null if no file records it"]
     bytes: int
     changelog: Annotated[bool, "RocksDB with changelog checkpointing"]
@@ -191,14 +222,13 @@ class StoreKeys:
         ...,
     ]
     newest_snapshot_version: Annotated[int | None, "that every partition has"]
-    column_families: tuple[str, ...]
+    column_families: Annotated[tuple[str, ...], lambda store: [family.name for family in store.column_families]]
     key_schema: Annotated[Json, "a StructType as Spark writes it, or null"]
     value_schema: Json
-    per_partition: tuple[PartitionKeys, ...]
+    per_partition: Annotated[tuple[PartitionKeys, ...], of("partitions")]
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorKeys:
+class OperatorKeys(Keys):
     """One stateful operator."""
 
     id: int
@@ -207,8 +237,7 @@ class OperatorKeys:
     stores: tuple[StoreKeys, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StateKeys:
+class StateKeys(Keys):
     """The folder ``state/``."""
 
     provider: Provider
@@ -216,33 +245,32 @@ class StateKeys:
     operators: tuple[OperatorKeys, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FindingKeys:
+class FindingKeys(Keys):
     """One finding."""
 
-    code: Annotated[str, "never reused"]
-    name: str
+    code: Annotated[str, "never reused", of("finding.diagnosis.code")]
+    name: Annotated[str, of("finding.diagnosis.name")]
     severity: Annotated[Severity, "error: stops a restart, loses data or makes state unreadable"]
-    path: Annotated[str, "relative to the checkpoint"]
+    path: Annotated[str, "relative to the checkpoint", of("finding.path")]
     meaning: Annotated[str, "for people; its words are not fixed"]
-    detail: Annotated[str, "for people; its words are not fixed"]
+    detail: Annotated[str, "for people; its words are not fixed", of("finding.detail")]
     remedy: Annotated[
         str | None, "a ckpt command, a Spark setting or exact manual steps; commands and code stand in backquotes"
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class InspectionDocument:
+class InspectionDocument(DocumentKeys):
     """The document of ``ckpt inspect``."""
 
-    ckpt: ToolKeys
     verdict: Annotated[str, "one sentence for people; its words are not fixed"]
-    checkpoint: CheckpointKeys
-    batches: BatchesKeys
-    latest: LatestKeys
+    checkpoint: Annotated[CheckpointKeys, itself]
+    batches: Annotated[BatchesKeys, itself]
+    latest: Annotated[LatestKeys, of("checkpoint")]
     sources: Annotated[tuple[SourceKeys, ...], "the position of each at the end of the latest batch"]
-    restart: Annotated[tuple[RestartKeys, ...], "one for each requested Spark version and progress mode"]
-    state: Annotated[StateKeys | None, "null if there is no state"]
+    restart: Annotated[
+        tuple[RestartKeys, ...], "one for each requested Spark version and progress mode", of("forecasts")
+    ]
+    state: Annotated[StateKeys | None, "null if there is no state", of("checkpoint.state")]
     space: Annotated[Space, "bytes of files that no restart needs ([space](scan.md#space))"]
     sink: Annotated[SinkKeys | None, "what `--sink` found; null: not asked"]
     findings: Annotated[tuple[Annotated[FindingKeys, "see [findings](findings.md)"], ...], "worst first"]
@@ -250,123 +278,10 @@ class InspectionDocument:
 
 def inspection_document(inspection: Inspection) -> InspectionDocument:
     """The document of an inspection."""
-    checkpoint = inspection.checkpoint
-    return InspectionDocument(
-        ckpt=ToolKeys(),
-        verdict=inspection.verdict,
-        checkpoint=checkpoint_keys(inspection),
-        batches=BatchesKeys(
-            offsets=_log(checkpoint.offsets),
-            commits=_log(checkpoint.commits),
-            uncommitted=inspection.uncommitted,
-            unplanned=inspection.unplanned,
-            pattern=inspection.pattern,
-            shown=tuple(map(_batch, inspection.batches)),
-        ),
-        latest=_latest(checkpoint),
-        sources=tuple(source_keys(source, inspection.live) for source in inspection.sources),
-        restart=tuple(map(restart_keys, inspection.forecasts)),
-        state=_state(checkpoint.state) if checkpoint.state is not None else None,
-        space=inspection.space,
-        sink=sink_keys(inspection.sink),
-        findings=tuple(map(finding_keys, inspection.findings)),
-    )
-
-
-def checkpoint_keys(inspection: Inspection) -> CheckpointKeys:
-    """The checkpoint of a document."""
-    checkpoint = inspection.checkpoint
-    return copied(
-        CheckpointKeys,
-        checkpoint,
-        path=checkpoint.uri,
-        written_by=copied(WrittenByKeys, inspection.written_by),
-        files=checkpoint.listing.files,
-        bytes=checkpoint.listing.bytes,
-    )
-
-
-def _batch(batch: Batch) -> BatchKeys:
-    return copied(BatchKeys, batch, advanced=[each and copied(AdvanceKeys, each) for each in batch.advanced])
-
-
-def _log(log: Log[Any]) -> LogKeys:
-    versions = {entry.version for entry in log.entries.values() if not isinstance(entry, Unreadable)}
-    return LogKeys(
-        first=log.ids[0] if log.ids else None,
-        last=log.latest,
-        count=len(log.ids),
-        missing=tuple(log.missing),
-        unreadable=tuple(log.unreadable),
-        formats=tuple(f"v{version}" for version in sorted(versions)),
-    )
-
-
-def _latest(checkpoint: Checkpoint) -> LatestKeys:
-    offsets = checkpoint.offsets.readable(checkpoint.offsets.latest)
-    metadata = offsets.metadata if offsets else None
-    return LatestKeys(
-        offset_batch=checkpoint.offsets.latest,
-        committed_batch=checkpoint.commits.latest,
-        watermark_ms=metadata.watermark_ms if metadata else None,
-        timestamp_ms=metadata.timestamp_ms if metadata else None,
-        conf=metadata.conf if metadata else {},
-    )
+    sources = tuple(source_keys(source, inspection.live) for source in inspection.sources)
+    return derive(InspectionDocument, inspection, sources=sources)
 
 
 def source_keys(source: SourceView, live: Sequence[SourceOutlook] = ()) -> SourceKeys:
     """The position of one source, and what it has now if it was asked."""
-    return copied(SourceKeys, source, live=live_keys(live, source.index))
-
-
-def restart_keys(forecast: Forecast) -> RestartKeys:
-    """One forecast."""
-    return copied(
-        RestartKeys,
-        forecast,
-        sources=[RangeKeys(reading.index, reading.start, reading.end) for reading in forecast.sources],
-        because=sorted({finding.diagnosis.code for finding in forecast.because}),
-    )
-
-
-def grown_range(reading: SourceRange) -> Document:
-    """A range with how far the source goes in it."""
-    grown = None if reading.end is None else advance(reading.start, reading.end)
-    amount, unit = (grown.amount, grown.unit) if grown else (None, None)
-    return {"index": reading.index, "from": reading.start, "to": reading.end, "amount": amount, "unit": unit}
-
-
-def _state(state: StateInventory) -> StateKeys:
-    return copied(StateKeys, state, operators=tuple(map(_operator, state.operators)))
-
-
-def _operator(operator: Operator) -> OperatorKeys:
-    return copied(
-        OperatorKeys,
-        operator,
-        variables=[copied(VariableKeys, variable) for variable in operator.variables],
-        stores=tuple(map(_store, operator.stores)),
-    )
-
-
-def _store(store: Store) -> StoreKeys:
-    return copied(
-        StoreKeys,
-        store,
-        partitions=len(store.partitions),
-        column_families=[family.name for family in store.column_families],
-        per_partition=[copied(PartitionKeys, partition) for partition in store.partitions],
-    )
-
-
-def finding_keys(rated: RatedFinding) -> FindingKeys:
-    """One finding."""
-    finding = rated.finding
-    return copied(
-        FindingKeys,
-        rated,
-        code=finding.diagnosis.code,
-        name=finding.diagnosis.name,
-        path=finding.path,
-        detail=finding.detail,
-    )
+    return derive(SourceKeys, source, live=live_keys(live, source.index))

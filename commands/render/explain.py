@@ -1,8 +1,8 @@
-"""What an error means, as a page and as a document."""
+"""Meaning of an error, as a page and as a document."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 from ckpt.inspection.explain.catalog import KnownError
 from ckpt.inspection.explain.explain import ErrorMatch, Explanation
@@ -11,7 +11,8 @@ from ckpt.restart.diagnoses import all_diagnoses
 
 from ..exits import Exit
 from .blocks import Block, Headline, Item, Line, Page, Tone, page_of
-from .document import Document, ToolKeys
+from .document import DocumentKeys
+from .keys import Keys, derive, of
 from .text import plural
 
 _OTHERS = 5  # further matches that are named
@@ -19,84 +20,101 @@ _SHOWN = 3  # findings of the checkpoint that are named
 _WIDTH = 10
 
 
+class _Shown(Keys):
+    code: Annotated[str, of("finding.diagnosis.code")]
+    path: Annotated[str, "relative to the checkpoint; empty for the checkpoint itself", of("finding.path")]
+    remedy: Annotated[str | None, "for this checkpoint"]
+
+
+class _Match(Keys):
+    id: Annotated[str, "of the entry in [errors](errors.md); never renamed", of("error.id")]
+    title: Annotated[str, "for people; its words are not fixed", of("error.title")]
+    system: Annotated[str, "who says it: spark, rocksdb, kafka, delta, storage, ...", of("error.system")]
+    cause: Annotated[str, "for people; its words are not fixed", of("error.cause")]
+    cure: Annotated[str, "for people; its words are not fixed"]
+    since: Annotated[str, "the versions that say it", of("error.since")]
+    codes: Annotated[tuple[Annotated[str, "a finding of `ckpt inspect` that shows it"], ...], of("error.codes")]
+    command: Annotated[str | None, "of ckpt, which helps"]
+    matched: Annotated[str, "the line that says it, without secrets, at most 504 characters"]
+    times: Annotated[int, "how many lines say it"]
+    source: Annotated[str, "where the entry is from", of("error.source")]
+    shown: Annotated[tuple[_Shown, ...], "the findings of `--checkpoint` that are of its codes"]
+
+
+class _Near(Keys):
+    id: Annotated[str, of("error.id")]
+    title: Annotated[str, of("error.title")]
+    why: Annotated[str, "what is the same; for people, its words are not fixed"]
+
+
+class _Checkpoint(Keys):
+    path: Annotated[str, "as given", of("inspection.checkpoint.uri")]
+    verdict: Annotated[str, "as of `ckpt inspect`", of("inspection.verdict")]
+    codes: Annotated[
+        tuple[Annotated[str, "every finding that it has"], ...],
+        lambda explanation: list(dict.fromkeys(r.finding.diagnosis.code for r in explanation.inspection.findings)),
+    ]
+    contradictions: tuple[
+        Annotated[
+            str,
+            "the text is of another query, path or batch than this checkpoint; for people, its words are not fixed",
+        ],
+        ...,
+    ]
+
+
+class ExplanationDocument(DocumentKeys):
+    """The document of ``ckpt explain``."""
+
+    matches: Annotated[tuple[_Match, ...], "the cause first, then what else is in the text"]
+    seen: Annotated[str | None, "the line that was taken for the error", lambda explanation: explanation.seen or None]
+    nearest: Annotated[
+        tuple[_Near, ...],
+        "where nothing matches: entries with most words of whose message it has, or another part of the same error "
+        "class; no answer, and often empty",
+    ]
+    checkpoint: Annotated[
+        _Checkpoint | None,
+        "null without `--checkpoint`",
+        lambda explanation: explanation if explanation.inspection is not None else None,
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class ExplanationReport:
-    """What ``ckpt explain`` says."""
+    """Report of ``ckpt explain``."""
 
-    found: Explanation
+    explanation: Explanation
 
     @property
     def exit(self) -> Exit:
-        """Whether the error is known."""
-        return Exit.OK if self.found.matches else Exit.FOUND
+        return Exit.OK if self.explanation.matches else Exit.FOUND
 
-    def document(self) -> Document:
-        """All of it."""
-        found = self.found
-        return {
-            "ckpt": ToolKeys(),
-            "matches": [_entry(match) for match in found.matches],
-            "seen": found.seen or None,
-            "nearest": [{"id": near.error.id, "title": near.error.title, "why": near.why} for near in found.nearest],
-            "checkpoint": _checkpoint(found),
-        }
+    def document(self) -> ExplanationDocument:
+        return derive(ExplanationDocument, self.explanation)
 
     def page(self) -> Page:
-        """The cause, what to do, then what else is in the text."""
-        found = self.found
-        if not found.matches:
-            return page_of(_unknown(found))
-        first, *others = found.matches
-        here = _here(first, found.inspection)
-        return page_of(_first(first), here, _elsewhere(found), _do(first), _others(others))
+        explanation = self.explanation
+        if not explanation.matches:
+            return page_of(_show_unknown(explanation))
+        first, *others = explanation.matches
+        here = _show_findings(first, explanation.inspection)
+        return page_of(_show_first(first), here, _show_elsewhere(explanation), _show_cure(first), _show_others(others))
 
 
-def _entry(match: ErrorMatch) -> dict[str, Any]:
-    error = match.error
-    return {
-        "id": error.id,
-        "title": error.title,
-        "system": error.system,
-        "cause": error.cause,
-        "cure": match.cure,
-        "since": error.since,
-        "codes": list(error.codes),
-        "command": match.command,
-        "matched": match.matched,
-        "times": match.times,
-        "source": error.source,
-        "shown": [
-            {"code": one.finding.diagnosis.code, "path": one.finding.path, "remedy": one.remedy} for one in match.shown
-        ],
-    }
-
-
-def _checkpoint(found: Explanation) -> dict[str, Any] | None:
-    inspection = found.inspection
-    if inspection is None:
-        return None
-    codes = dict.fromkeys(one.finding.diagnosis.code for one in inspection.findings)
-    return {
-        "path": inspection.checkpoint.uri,
-        "verdict": inspection.verdict,
-        "codes": list(codes),
-        "contradictions": list(found.contradictions),
-    }
-
-
-def _first(match: ErrorMatch) -> Iterator[Block]:
+def _show_first(match: ErrorMatch) -> Iterator[Block]:
     error = match.error
     yield Headline(error.title, Tone.ERROR)
     times = f" ({plural(match.times, 'line')} like it)" if match.times > 1 else ""
     yield Item(match.matched + times, _WIDTH, "  Seen    ")
-    yield Item(f"{error.cause} Said by {_who(error)}.", _WIDTH, "  Means   ")
+    yield Item(f"{error.cause} Said by {_name_system(error)}.", _WIDTH, "  Means   ")
     if error.codes:
-        yield Item(_named(error.codes), _WIDTH, "  Finding ")
+        yield Item(_name_codes(error.codes), _WIDTH, "  Finding ")
 
 
-def _do(match: ErrorMatch) -> Iterator[Block]:
-    """What to do: as the finding of the checkpoint says, where there is one, because it knows the files."""
-    here = next((one.remedy for one in match.shown if one.remedy), None)
+def _show_cure(match: ErrorMatch) -> Iterator[Block]:
+    """Remedy of the checkpoint's finding, which knows the files, or else the cure of the catalog."""
+    here = next((rated.remedy for rated in match.shown if rated.remedy), None)
     yield Item(here or match.cure, _WIDTH, "Do", advice=True)
     if match.command and not here:
         yield Item(f"`{match.command}`", _WIDTH, "Command", advice=True)
@@ -105,21 +123,21 @@ def _do(match: ErrorMatch) -> Iterator[Block]:
 _SYSTEMS = {"spark": "Spark", "rocksdb": "Spark with RocksDB", "kafka": "Spark's Kafka source", "storage": "Spark"}
 
 
-def _who(error: KnownError) -> str:
+def _name_system(error: KnownError) -> str:
     """Who says it, since when."""
     who = _SYSTEMS.get(error.system, "")
     return f"{who} {error.since}" if who else error.since
 
 
-def _here(match: ErrorMatch, inspection: Inspection | None) -> Iterator[Block]:
-    """Whether the checkpoint shows it."""
+def _show_findings(match: ErrorMatch, inspection: Inspection | None) -> Iterator[Block]:
+    """Findings of the checkpoint that show the error."""
     if inspection is None:
         return
-    for one in match.shown[:_SHOWN]:
-        found = one.finding
-        place = f" {found.path}:" if found.path else ""
-        name = f"{found.diagnosis.code} {found.diagnosis.name}"
-        yield Item(f"this checkpoint shows {name}:{place} {found.detail}", _WIDTH, "Here")
+    for rated in match.shown[:_SHOWN]:
+        finding = rated.finding
+        path = f" {finding.path}:" if finding.path else ""
+        name = f"{finding.diagnosis.code} {finding.diagnosis.name}"
+        yield Item(f"this checkpoint shows {name}:{path} {finding.detail}", _WIDTH, "Here")
     if len(match.shown) > _SHOWN:
         yield Line(f"{' ' * _WIDTH}and {len(match.shown) - _SHOWN:,} more: see -o json")
     if not match.shown:
@@ -128,12 +146,12 @@ def _here(match: ErrorMatch, inspection: Inspection | None) -> Iterator[Block]:
         yield Item(f"{shows}. The verdict on it: {inspection.verdict}", _WIDTH, "Here")
 
 
-def _elsewhere(found: Explanation) -> Iterator[Block]:
-    if found.contradictions:
-        yield Item(f"{'; '.join(found.contradictions)}. Is it the right checkpoint?", _WIDTH, "But")
+def _show_elsewhere(explanation: Explanation) -> Iterator[Block]:
+    if explanation.contradictions:
+        yield Item(f"{'; '.join(explanation.contradictions)}. Is it the right checkpoint?", _WIDTH, "But")
 
 
-def _others(others: list[ErrorMatch]) -> Iterator[Block]:
+def _show_others(others: list[ErrorMatch]) -> Iterator[Block]:
     if others:
         yield Line("Also in this text, further from the cause or earlier:")
     for match in others[:_OTHERS]:
@@ -143,19 +161,19 @@ def _others(others: list[ErrorMatch]) -> Iterator[Block]:
         yield Line(f"  and {len(others) - _OTHERS:,} more: see -o json")
 
 
-def _unknown(found: Explanation) -> Iterator[Block]:
+def _show_unknown(explanation: Explanation) -> Iterator[Block]:
     yield Headline("This error is not in the catalog", Tone.WARNING)
-    if found.seen:
-        yield Item(found.seen, _WIDTH, "  Seen    ")
-    for near in found.nearest:
+    if explanation.seen:
+        yield Item(explanation.seen, _WIDTH, "  Seen    ")
+    for near in explanation.nearest:
         yield Item(f"{near.error.title}: it has {near.why}. This is no answer", _WIDTH, "  Nearest ")
-    if found.inspection is not None:
-        yield Item(found.inspection.verdict, _WIDTH, "  Here    ")
-    yield from _elsewhere(found)
+    if explanation.inspection is not None:
+        yield Item(explanation.inspection.verdict, _WIDTH, "  Here    ")
+    yield from _show_elsewhere(explanation)
     text = "`ckpt inspect CHECKPOINT` says what the next start will do, whatever the message was."
     yield Item(text, _WIDTH, "  Do      ", advice=True)
 
 
-def _named(codes: tuple[str, ...]) -> str:
-    names = {one.code: one.name for one in all_diagnoses()}
+def _name_codes(codes: tuple[str, ...]) -> str:
+    names = {diagnosis.code: diagnosis.name for diagnosis in all_diagnoses()}
     return ", ".join(f"{code} {names[code]}" for code in codes)

@@ -1,4 +1,4 @@
-"""What an export read and wrote, as a page and as the JSON document of the contract."""
+"""An export, as a page and as the JSON document of the contract."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -21,81 +21,78 @@ from .text import batch_ranges, plural, span
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What ``ckpt export-state`` plans, counted, shows or wrote."""
+    """Report of ``ckpt export-state``."""
 
-    found: StateExport
+    exported: StateExport
 
     @property
     def exit(self) -> Exit:
-        """Reading finds nothing and changes nothing; what cannot be done is an error."""
         return Exit.OK
 
     def document(self) -> Document:
-        """All of it."""
-        request, parts = self.found.plan.request, self.found.parts
+        request, parts = self.exported.plan.request, self.exported.parts
         exports = [
-            describe(one.reading, request.shape, one.columns_of(request))
-            | {"readable_batches": [list(span) for span in one.reading.unit.readable_batches]}
-            | {"oldest_spark": one.reading.unit.oldest_spark or OLDEST_SPARK}
-            | {"to": one.place, "rows": one.rows, "shown": one.shown}
-            for one in parts
+            describe(part.reading, request.shape, part.columns_of(request))
+            | {"readable_batches": [list(span) for span in part.reading.unit.readable_batches]}
+            | {"oldest_spark": part.reading.unit.oldest_spark or OLDEST_SPARK}
+            | {"to": part.place, "rows": part.rows, "shown": part.shown}
+            for part in parts
         ]
         first = parts[0].reading
         return {
             "ckpt": ToolKeys(),
             "checkpoint": {"path": first.checkpoint, "query_id": first.moment.query_id},
             "action": request.action,
-            "engine": self.found.engine,
-            "to": self.found.plan.target.name or None,
+            "engine": self.exported.engine,
+            "to": self.exported.plan.target.name or None,
             "format": request.format,
             "exports": exports,
         }
 
     def page(self) -> Page:
-        """What was done, then of what."""
-        moment = [Item(text, 12, f"  {name}") for name, text in _moment(self.found.parts[0])]
-        if self.found.engine is Engine.NATIVE:
+        moment = [Item(text, 12, f"  {name}") for name, text in _describe_moment(self.exported.parts[0])]
+        if self.exported.engine is Engine.NATIVE:
             moment.append(Item("native: without Spark", 12, "  engine"))
-        return page_of(*(_part(one, self.found.plan) for one in self.found.parts), moment)
+        return page_of(*(_show_part(part, self.exported.plan) for part in self.exported.parts), moment)
 
 
-def _part(one: ExportPart, plan: ExportPlan) -> Iterator[Block]:
+def _show_part(part: ExportPart, plan: ExportPlan) -> Iterator[Block]:
     action = plan.request.action
-    yield Headline(_verdict(one, plan), Tone.PLAIN)
-    if one.shown is not None:
-        yield _rows(one.shown)
+    yield Headline(_describe_headline(part, plan), Tone.PLAIN)
+    if part.shown is not None:
+        yield _tabulate_rows(part.shown)
     elif action is not Action.COUNT:
-        needs = _needs(one) if action is Action.PLAN else ()
-        for name, text in (*_columns(one, plan.request), *needs):
+        needs = _describe_needs(part) if action is Action.PLAN else ()
+        for name, text in (*_describe_columns(part, plan.request), *needs):
             yield Item(text, 12, f"  {name}")
 
 
-def _verdict(one: ExportPart, plan: ExportPlan) -> str:
-    unit, moment = one.reading.unit, one.reading.moment
+def _describe_headline(part: ExportPart, plan: ExportPlan) -> str:
+    unit, moment = part.reading.unit, part.reading.moment
     name = f" ({unit.operator_name})" if unit.operator_name else ""
-    first = one.reading.changes_from
+    first = part.reading.changes_from
     which = span("batch", moment.batch if first is None else first, moment.batch)
     what = which if first is None else f"changes of {which}"
     state = f"{unit.label}{name}, {what}"
     target = plan.target
     match plan.request.action:
         case Action.PLAN:
-            return f"Would read {state}" + (f", and write {_place(target.name, target)}" if target.name else "")
+            return f"Would read {state}" + (f", and write {_name_target(target.name, target)}" if target.name else "")
         case Action.EXPORT:
-            return f"Exported {plural(one.rows or 0, 'row')} of {state}, to {_place(one.place or '', target)}"
+            return f"Exported {plural(part.rows or 0, 'row')} of {state}, to {_name_target(part.place or '', target)}"
         case Action.COUNT:
-            return f"{plural(one.rows or 0, 'row')} in {state}"
+            return f"{plural(part.rows or 0, 'row')} in {state}"
     return state
 
 
-def _place(name: str, target: ExportTarget) -> str:
-    """Where it goes, a local path as people write it, and in which form."""
+def _name_target(name: str, target: ExportTarget) -> str:
+    """Target of an export, a local path as people write it, and its format."""
     return f"{local_target(name) or name} as {target.format}"
 
 
-def _moment(one: ExportPart) -> Iterator[tuple[str, str]]:
-    """Which moment the state belongs to: the same for every unit."""
-    moment = one.reading.moment
+def _describe_moment(part: ExportPart) -> Iterator[tuple[str, str]]:
+    """Watermark and offsets of the state's batch, equal for every unit."""
+    moment = part.reading.moment
     if moment.watermark_ms:
         after = f", {instant(moment.next_watermark_ms)} after it" if moment.next_watermark_ms else ""
         yield "watermark", f"{instant(moment.watermark_ms)} in batch {moment.batch}{after}"
@@ -104,8 +101,8 @@ def _moment(one: ExportPart) -> Iterator[tuple[str, str]]:
         yield "up to", f"{label}: {json.dumps(end.offset)}"
 
 
-def _columns(one: ExportPart, request: ExportRequest) -> Iterator[tuple[str, str]]:
-    columns = one.columns_of(request)
+def _describe_columns(part: ExportPart, request: ExportRequest) -> Iterator[tuple[str, str]]:
+    columns = part.columns_of(request)
     if columns is not None:
         yield "columns", ", ".join(f"{column.name} {sql_type(column.type)}" for column in columns.kept)
         for dropped in columns.dropped:
@@ -117,30 +114,30 @@ def _columns(one: ExportPart, request: ExportRequest) -> Iterator[tuple[str, str
         )
 
 
-def _needs(one: ExportPart) -> Iterator[tuple[str, str]]:
-    """What can be read of a unit, and what Spark needs for it."""
-    unit = one.reading.unit
+def _describe_needs(part: ExportPart) -> Iterator[tuple[str, str]]:
+    """Readable batches of a unit, and Spark's needs for them."""
+    unit = part.reading.unit
     yield (
         "state",
-        f"{unit.provider}, checkpoint format {unit.format_version}, version {one.reading.moment.state_version}",
+        f"{unit.provider}, checkpoint format {unit.format_version}, version {part.reading.moment.state_version}",
     )
     if unit.oldest_spark is not None:
         yield "spark", f"{unit.oldest_spark} or later: no earlier version reads such state"
     yield "readable", batch_ranges(unit.readable_batches)
     if unit.change_batches:
         yield "changes", batch_ranges(unit.change_batches)
-    for conf in one.reading.confs:
+    for conf in part.reading.confs:
         yield "setting", f"{conf.name}={conf.value}: {conf.why}"
-    for reason in one.reading.mount.reasons if one.reading.mount else ():
+    for reason in part.reading.mount.reasons if part.reading.mount else ():
         yield "mounted", f"read through a mount table, without a copy: {reason}"
 
 
-def _rows(shown: Sequence[dict[str, Any]]) -> Block:
+def _tabulate_rows(shown: Sequence[dict[str, Any]]) -> Block:
     """A few rows; what is nested as JSON."""
     if not shown:
         return Line("  no rows")
-    return Table(tuple(tuple(map(_cell, row.values())) for row in shown), tuple(shown[0]), TooWide.STACK)
+    return Table(tuple(tuple(map(_fill_cell, row.values())) for row in shown), tuple(shown[0]), TooWide.STACK)
 
 
-def _cell(value: Any) -> str:
+def _fill_cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)

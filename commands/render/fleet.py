@@ -1,17 +1,22 @@
-"""What ``ckpt scan`` says: a line for each checkpoint."""
+"""Report of ``ckpt scan``: a line for each checkpoint."""
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Annotated
 
 from ckpt.inspection.scan.rows import ScannedCheckpoint
 from ckpt.inspection.scan.scan import Scan
+from ckpt.model import Kind
 from ckpt.restart.findings import Severity
+from ckpt.restart.forecast import Outcome
 from ckpt.texts import instant, quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Table, Title, Tone, TooWide, more, page_of
-from .document import Document, ToolKeys
+from .document import DocumentKeys
+from .keys import Keys, as_json, derive, of
 from .text import plural, size
 
 _HEADS = (
@@ -33,159 +38,195 @@ _KINDS = 3  # findings for which Next has a command
 _AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
+class _Root(Keys):
+    uri: Annotated[str, "as given"]
+    checkpoints: Annotated[int, "found below it, those left out by `--changed-since` included"]
+    error: Annotated[str | None, "why it could not be listed"]
+
+
+class _Counts(Keys):
+    note: Annotated[int, "how many", itemgetter("note")]
+    warning: Annotated[int, itemgetter("warning")]
+    error: Annotated[int, itemgetter("error")]
+
+
+class _Worst(Keys):
+    code: str
+    name: str
+    path: Annotated[str, "relative to the checkpoint"]
+    detail: str
+    remedy: str | None
+
+
+class CheckpointRow(Keys):
+    """One checkpoint: an element of the document, and a line of ``-o jsonl``."""
+
+    path: Annotated[str, "as `ckpt inspect` takes it"]
+    name: Annotated[str, "its last folder, with the one above where that is called `checkpoint` or alike"]
+    verdict: Annotated[str | None, "that of `ckpt inspect`; its words are not fixed"]
+    outcome: Annotated[Outcome | None, "the worst of the forecasts that the verdict rests on"]
+    kind: Kind | None
+    query_id: str | None
+    stateful: bool | None
+    latest_batch: Annotated[int | None, "planned"]
+    latest_ms: Annotated[int | None, "when it was planned; without a record of it, when its file was written"]
+    age_ms: Annotated[int | None, "how long ago that was when the scan ended"]
+    uncommitted: Annotated[int | None, "how many planned batches have no commit"]
+    files: int | None
+    bytes: Annotated[int | None, of("size")]
+    state_bytes: Annotated[int | None, "of all versions that are there; null without state"]
+    state_growth: Annotated[
+        float | None,
+        "bytes a batch, from the oldest to the newest snapshot of each partition; null where no partition has two, "
+        "and for RocksDB state of more than 1,000 partitions (remote: 120)",
+    ]
+    snapshot_lag: Annotated[
+        int | None, "versions after its newest snapshot that a partition replays at the next start, at most"
+    ]
+    replay_files: Annotated[int | None, "deltas and changelogs that the next start replays, in all partitions"]
+    deletable_bytes: Annotated[
+        int | None,
+        "files that no restart needs, as far as names and sizes say: the sum of what `space` of `ckpt inspect` knows",
+        of("deletable"),
+    ]
+    lag: Annotated[int | None, "with `--sources`: Kafka offsets that wait to be read; null: not asked, or not known"]
+    lost: Annotated[int | None, "those of them that a start with `failOnDataLoss=false` would never read"]
+    sources_error: Annotated[str | None, "why its sources could not be asked; the rest is then as without `--sources`"]
+    group: Annotated[str | None, "with `--commit-to`: the consumer group that has where it continues in Kafka"]
+    group_error: Annotated[str | None, "with `--commit-to`: why that was not committed"]
+    severity: Annotated[Severity | None, "the worst of its findings; `error` if it cannot be read"]
+    findings: Annotated[_Counts | None, lambda row: row.findings if row.error is None else None]
+    codes: tuple[Annotated[str, "of warnings and errors, worst first"], ...]
+    worst: Annotated[_Worst | None, "the first of them"]
+    error: Annotated[str | None, "why it could not be read; the other values are then null"]
+
+
+class ScanDocument(DocumentKeys):
+    """The document of ``ckpt scan``."""
+
+    began_ms: int
+    ended_ms: int
+    roots: tuple[_Root, ...]
+    checkpoints: Annotated[tuple[CheckpointRow, ...], "worst first"]
+
+
 @dataclass(frozen=True)
 class ScanReport:
-    """What was found below all roots."""
+    """Checkpoints below all roots."""
 
-    found: Scan
+    scan: Scan
     fail_on: Severity = Severity.WARNING
 
     @property
     def exit(self) -> Exit:
-        """Whether something is wrong, or could not be seen."""
-        if self.found.problems:
+        if self.scan.problems:
             return Exit.FAILED
-        return Exit.FOUND if self.found.fails(self.fail_on) else Exit.OK
+        return Exit.FOUND if self.scan.fails(self.fail_on) else Exit.OK
 
-    def document(self) -> Document:
-        """All of it."""
-        found = self.found
-        return {
-            "ckpt": ToolKeys(),
-            "began_ms": found.began_ms,
-            "ended_ms": found.ended_ms,
-            "roots": [asdict(root) for root in found.roots],
-            "checkpoints": [self._entry(one) for one in found.checkpoints],
-        }
+    def document(self) -> ScanDocument:
+        return derive(ScanDocument, self.scan, checkpoints=list(self._rows))
 
     def lines(self) -> Iterator[str]:
         """Each checkpoint as a line of JSON."""
-        return (json.dumps(self._entry(one)) for one in self.found.checkpoints)
+        return (json.dumps(row, default=as_json) for row in self._rows)
 
-    def _entry(self, one: ScannedCheckpoint) -> Document:
-        return {
-            "path": one.path,
-            "name": one.name,
-            "verdict": one.verdict,
-            "outcome": one.outcome,
-            "kind": one.kind,
-            "query_id": one.query_id,
-            "stateful": one.stateful,
-            "latest_batch": one.latest_batch,
-            "latest_ms": one.latest_ms,
-            "age_ms": self.found.age_ms(one),
-            "uncommitted": one.uncommitted,
-            "files": one.files,
-            "bytes": one.size,
-            "state_bytes": one.state_bytes,
-            "state_growth": one.state_growth,
-            "snapshot_lag": one.snapshot_lag,
-            "replay_files": one.replay_files,
-            "deletable_bytes": one.deletable,
-            "lag": one.lag,
-            "lost": one.lost,
-            "sources_error": one.sources_error,
-            "group": one.group,
-            "group_error": one.group_error,
-            "severity": one.severity,
-            "findings": dict(one.findings) if one.error is None else None,
-            "codes": list(one.codes),
-            "worst": asdict(one.worst) if one.worst else None,
-            "error": one.error,
-        }
+    @property
+    def _rows(self) -> Iterator[CheckpointRow]:
+        return (derive(CheckpointRow, row, age_ms=self.scan.age_ms(row)) for row in self.scan.checkpoints)
 
     def page(self) -> Page:
-        """How many are in trouble, the lines, and what to do next."""
-        return page_of(self._title(), self._headline(), self._table(), self._unseen(), self._next())
+        return page_of(
+            self._show_title(), self._show_headline(), self._show_table(), self._show_unseen(), self._show_next()
+        )
 
-    def _title(self) -> Iterator[Block]:
-        roots = self.found.roots
+    def _show_title(self) -> Iterator[Block]:
+        roots = self.scan.roots
         name = roots[0].uri if len(roots) == 1 else plural(len(roots), "root")
-        yield Title(name, (plural(len(self.found.checkpoints), "checkpoint"), instant(self.found.ended_ms)))
+        yield Title(name, (plural(len(self.scan.checkpoints), "checkpoint"), instant(self.scan.ended_ms)))
 
-    def _headline(self) -> Iterator[Block]:
-        everything = self.found.checkpoints
-        unseen = sum(one.error is not None for one in everything)
-        counts = {level: sum(one.severity is level for one in everything) for level in Severity}
+    def _show_headline(self) -> Iterator[Block]:
+        everything = self.scan.checkpoints
+        unseen = sum(checkpoint.error is not None for checkpoint in everything)
+        counts = {level: sum(checkpoint.severity is level for checkpoint in everything) for level in Severity}
         in_error = counts[Severity.ERROR] - unseen
         parts = [f"{in_error:,} with errors"] if in_error else []
         parts += [f"{counts[Severity.WARNING]:,} with warnings"] if counts[Severity.WARNING] else []
         parts += [f"{unseen:,} could not be inspected"] if unseen else []
-        parts += [f"{plural(len(self.found.problems), 'root')} without a checkpoint"] if self.found.problems else []
+        parts += [f"{plural(len(self.scan.problems), 'root')} without a checkpoint"] if self.scan.problems else []
         tone = Tone.ERROR if counts[Severity.ERROR] else Tone.WARNING if parts else Tone.GOOD
         yield Headline(", ".join(parts).upper() if parts else "NOTHING WRONG", tone)
 
-    def _table(self) -> Iterator[Block]:
-        rows = tuple(self._row(one) for one in self.found.checkpoints if one.error is None)
+    def _show_table(self) -> Iterator[Block]:
+        rows = tuple(self._tabulate_row(checkpoint) for checkpoint in self.scan.checkpoints if checkpoint.error is None)
         if rows:
-            told = [
-                place for place, cells in enumerate(zip(*rows, strict=True)) if any(cells)
+            columns = [
+                column for column, cells in enumerate(zip(*rows, strict=True)) if any(cells)
             ]  # columns with something
-            heads = tuple(_HEADS[place] for place in told)
-            yield Table(tuple(tuple(row[place] for place in told) for row in rows), heads, TooWide.DROP)
+            heads = tuple(_HEADS[column] for column in columns)
+            yield Table(tuple(tuple(row[column] for column in columns) for row in rows), heads, TooWide.DROP)
 
-    def _row(self, one: ScannedCheckpoint) -> tuple[str, ...]:
+    def _tabulate_row(self, checkpoint: ScannedCheckpoint) -> tuple[str, ...]:
         return (
-            "" if one.severity in (None, Severity.NOTE) else str(one.severity),
-            self._place(one.path),
-            _codes(one.codes),
-            str(one.outcome or ""),
-            _number(one.latest_batch),
-            _age(self.found.age_ms(one)),
-            _number(one.uncommitted or None),
-            "" if one.state_bytes is None else size(one.state_bytes),
-            _growth(one.state_growth),
-            _number(one.snapshot_lag),
-            _number(one.lag),
-            one.verdict or "",
+            "" if checkpoint.severity in (None, Severity.NOTE) else str(checkpoint.severity),
+            self._shorten_path(checkpoint.path),
+            _shorten_codes(checkpoint.codes),
+            str(checkpoint.outcome or ""),
+            _describe_count(checkpoint.latest_batch),
+            _describe_age(self.scan.age_ms(checkpoint)),
+            _describe_count(checkpoint.uncommitted or None),
+            "" if checkpoint.state_bytes is None else size(checkpoint.state_bytes),
+            _describe_growth(checkpoint.state_growth),
+            _describe_count(checkpoint.snapshot_lag),
+            _describe_count(checkpoint.lag),
+            checkpoint.verdict or "",
         )
 
-    def _place(self, path: str) -> str:
+    def _shorten_path(self, path: str) -> str:
         """A path without the root, where there is one root only."""
-        roots = self.found.roots
+        roots = self.scan.roots
         return path.removeprefix(f"{roots[0].uri.rstrip('/')}/") if len(roots) == 1 else path
 
-    def _unseen(self) -> Iterator[Block]:
-        problems = list(self.found.problems)
-        problems += [f"{one.path}: {one.sources_error}" for one in self.found.checkpoints if one.sources_error]
-        problems += [f"{one.path}: {one.group_error}" for one in self.found.checkpoints if one.group_error]
-        problems += [one.error for one in self.found.checkpoints if one.error is not None]
+    def _show_unseen(self) -> Iterator[Block]:
+        problems = list(self.scan.problems)
+        problems += [f"{row.path}: {row.sources_error}" for row in self.scan.checkpoints if row.sources_error]
+        problems += [f"{row.path}: {row.group_error}" for row in self.scan.checkpoints if row.group_error]
+        problems += [row.error for row in self.scan.checkpoints if row.error is not None]
         if problems:
             yield Heading("Unseen", "what could not be inspected")
             for problem in problems[:_SHOWN]:
                 yield Item(problem, 4, "  - ")
             yield from more(len(problems) - _SHOWN)
 
-    def _next(self) -> Iterator[Block]:
+    def _show_next(self) -> Iterator[Block]:
         """One command for each kind of worst finding: what it means is the same in all checkpoints that have it."""
         kinds: dict[str, list[ScannedCheckpoint]] = {}
-        for one in self.found.checkpoints:
-            if one.worst is not None:
-                kinds.setdefault(f"{one.worst.code} {one.worst.name}", []).append(one)
-        for number, (name, those) in enumerate(list(kinds.items())[:_KINDS]):
-            where = f" in {plural(len(those), 'checkpoint')}" if len(those) > 1 else ""
+        for checkpoint in self.scan.checkpoints:
+            if checkpoint.worst is not None:
+                kinds.setdefault(f"{checkpoint.worst.code} {checkpoint.worst.name}", []).append(checkpoint)
+        for number, (name, checkpoints) in enumerate(list(kinds.items())[:_KINDS]):
+            where = f" in {plural(len(checkpoints), 'checkpoint')}" if len(checkpoints) > 1 else ""
             yield Item(f"{name}{where}: what it means and what to do", 10, "" if number else "Next")
-            yield Command(f"ckpt inspect {quoted_path(those[0].path)}")
+            yield Command(f"ckpt inspect {quoted_path(checkpoints[0].path)}")
         if len(kinds) > _KINDS:
             yield Item(f"and {plural(len(kinds) - _KINDS, 'other finding')}", 10)
 
 
-def _codes(codes: Sequence[str]) -> str:
-    """The first, and how many others."""
+def _shorten_codes(codes: Sequence[str]) -> str:
+    """First code, and the number of others."""
     return f"{codes[0]} +{len(codes) - 1}" if len(codes) > 1 else "".join(codes)
 
 
-def _growth(bytes_: float | None) -> str:
+def _describe_growth(bytes_: float | None) -> str:
     if bytes_ is None:
         return ""
     return ("-" if bytes_ < 0 else "+") + size(round(abs(bytes_)))
 
 
-def _number(count: int | None) -> str:
+def _describe_count(count: int | None) -> str:
     return "" if count is None else str(count)
 
 
-def _age(ms: int | None) -> str:
+def _describe_age(ms: int | None) -> str:
     if ms is None:
         return ""
     for unit, name in _AGES:

@@ -1,18 +1,25 @@
 """A handoff: as a page for a tired person, and as the JSON document of the contract."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
+from ckpt.checkpoint.sources.starts import Begin
 from ckpt.migrate.handoff.plan import Handoff
-from ckpt.migrate.handoff.starts import Begin, SourceStart
+from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.texts import instant, quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Code, Command, Heading, Headline, Item, Line, Page, Tone, bullets, more, page_of
-from .document import Document, ToolKeys, checkpoint_keys, grown_range, source_keys
-from .keys import as_json
-from .offsets import offset, range_text
-from .page import title
+from .document import (
+    CheckpointKeys,
+    DocumentKeys,
+    ReadRangeKeys,
+    SourceKeys,
+)
+from .keys import Keys, as_json, derive, of
+from .offsets import offset_text, range_text
+from .page import show_title
 from .text import plural
 
 _SHOWN = 10  # how many sources, later batches and files are named
@@ -25,92 +32,112 @@ _BEGINS = {
 }
 
 
+class _Source(SourceKeys):
+    begin: Annotated[
+        Begin,
+        "`unread`: the old query had read nothing from it, so it starts as that query did; `earliest`: a Kafka topic "
+        "was recreated, and the new query reads it from its earliest row",
+    ]
+    options: Annotated[Mapping[str, str], "object: options of `DataStreamReader` and their values, all strings"]
+    without: Annotated[tuple[str, ...], "options of the old reader to leave out"]
+    seen: Annotated[tuple[str, ...], "file source: what `_metadata.file_path` must not be"]
+    conditions: Annotated[
+        tuple[Annotated[str, "for people; their words are not fixed"], ...],
+        "what else must be true, and ckpt cannot see",
+    ]
+    refused: Annotated[str | None, "why, and the remedy"]
+
+
+class _Later(Keys):
+    batch: int
+    committed: bool
+    sources: Annotated[tuple[ReadRangeKeys, ...], "what it read, or was to read; empty if unknown"]
+
+
+class _Sink(Keys):
+    kind: str
+    meaning: Annotated[str, "for people; its words are not fixed"]
+
+
+class HandoffDocument(DocumentKeys):
+    """The document of ``ckpt handoff``."""
+
+    checkpoint: Annotated[CheckpointKeys, of("inspection")]
+    batch: Annotated[int | None, "after which the new query continues, or was to continue"]
+    exact: Annotated[bool, "neither refused nor doubtful"]
+    doubts: Annotated[tuple[Annotated[str, "for people; their words are not fixed"], ...], "why rows may be read twice"]
+    possible: Annotated[
+        tuple[Annotated[tuple[int, int], "`[from, to]`"], ...], "batches after which a new query can continue"
+    ]
+    state_version: Annotated[int | None, "of the state that belongs to the batch; null if the query keeps none"]
+    watermark_ms: Annotated[
+        int | None,
+        "that the old query's next batch would have had; 0 without a watermark, null if it is not recorded",
+    ]
+    sources: Annotated[
+        tuple[Annotated[_Source, "the position of each at the end of the batch"], ...],
+        "in the order of the query; empty if the batch itself is refused",
+    ]
+    later: Annotated[tuple[_Later, ...], "batches that the old query planned after this one"]
+    sinks: Annotated[tuple[_Sink, ...], "what a new checkpoint means for each kind"]
+    warnings: tuple[Annotated[str, "for people; their words are not fixed"], ...]
+    refused: str | None
+    snippet: Annotated[str | None, "with `--snippet`"]
+
+
 @dataclass(frozen=True, slots=True)
 class HandoffReport:
-    """What ``ckpt handoff`` says; requested code takes the place of the page."""
+    """Report of ``ckpt handoff``; requested code takes the place of the page."""
 
-    found: Handoff
+    handoff: Handoff
     code: str | None = None
 
     @property
     def exit(self) -> Exit:
-        """Whether rows are read again."""
-        if self.found.refused:
+        if self.handoff.refused:
             return Exit.FAILED
-        return Exit.OK if self.found.exact else Exit.FOUND
+        return Exit.OK if self.handoff.exact else Exit.FOUND
 
-    def document(self) -> Document:
-        """All of it, and the code."""
-        return _document(self.found, self.code)
+    def document(self) -> HandoffDocument:
+        starts = [derive(_Source, start.view, live=None, **as_json(start)) for start in self.handoff.sources]
+        return derive(HandoffDocument, self.handoff, sources=starts, snippet=self.code)
 
     def page(self) -> Page:
-        """What becomes of each source, and what to know; or the code alone, to be copied or piped."""
         if self.code is not None:
             return page_of([Code(self.code)])
-        parts = (title(self.found.inspection), _headline(self.found))
-        sections = (part(self.found) for part in (_sources, _since, _watermark, _sinks, _warnings, _next))
+        parts = (show_title(self.handoff.inspection), _show_headline(self.handoff))
+        sections = (
+            part(self.handoff)
+            for part in (_show_sources, _show_since, _show_watermark, _show_sinks, _show_warnings, _show_next)
+        )
         return page_of(*parts, *sections)
 
 
-def _document(found: Handoff, code: str | None) -> Document:
-    return {
-        "ckpt": ToolKeys(),
-        "checkpoint": checkpoint_keys(found.inspection),
-        "batch": found.batch,
-        "exact": found.exact,
-        "doubts": list(found.doubts),
-        "possible": [list(span) for span in found.possible],
-        "state_version": found.state_version,
-        "watermark_ms": found.watermark_ms,
-        "sources": [_source(start) for start in found.sources],
-        "later": [
-            {"batch": one.batch, "committed": one.committed, "sources": [grown_range(two) for two in one.sources]}
-            for one in found.later
-        ],
-        "sinks": [{"kind": one.kind, "meaning": one.meaning} for one in found.sinks],
-        "warnings": list(found.warnings),
-        "refused": found.refused,
-        "snippet": code,
-    }
-
-
-def _source(start: SourceStart) -> dict[str, object]:
-    return {
-        **as_json(source_keys(start.view)),
-        "begin": start.begin,
-        "options": dict(start.options),
-        "without": list(start.without),
-        "seen": list(start.seen),
-        "conditions": list(start.conditions),
-        "refused": start.refused,
-    }
-
-
-def _headline(found: Handoff) -> Iterator[Block]:
-    if found.refused:
-        yield Headline(f"NO HANDOFF: {found.refused}", Tone.ERROR)
-    elif found.exact:
-        said = f"A NEW QUERY CAN CONTINUE exactly after batch {found.batch}, the last that was planned"
-        yield Headline(said, Tone.GOOD)
+def _show_headline(handoff: Handoff) -> Iterator[Block]:
+    if handoff.refused:
+        yield Headline(f"NO HANDOFF: {handoff.refused}", Tone.ERROR)
+    elif handoff.exact:
+        text = f"A NEW QUERY CAN CONTINUE exactly after batch {handoff.batch}, the last that was planned"
+        yield Headline(text, Tone.GOOD)
     else:
-        begun = any(start.begin is Begin.FROM_ZERO for start in found.sources)
+        begun = any(start.begin is Begin.FROM_ZERO for start in handoff.sources)
         but = "but NOT ALL SOURCES CAN: some START OVER" if begun else "but MAY READ ROWS AGAIN"
-        yield Headline(f"A NEW QUERY CAN CONTINUE after batch {found.batch}, {but}", Tone.WARNING)
-    yield from bullets(found.doubts)
+        yield Headline(f"A NEW QUERY CAN CONTINUE after batch {handoff.batch}, {but}", Tone.WARNING)
+    yield from bullets(handoff.doubts)
 
 
-def _sources(found: Handoff) -> Iterator[Block]:
-    if not found.sources:
+def _show_sources(handoff: Handoff) -> Iterator[Block]:
+    if not handoff.sources:
         return
-    yield Heading("Sources", f"of the new query, to continue after batch {found.batch}")
-    for start in found.sources[:_SHOWN]:
-        yield from _start(start)
-    yield from more(len(found.sources) - _SHOWN)
+    yield Heading("Sources", f"of the new query, to continue after batch {handoff.batch}")
+    for start in handoff.sources[:_SHOWN]:
+        yield from _show_start(start)
+    yield from more(len(handoff.sources) - _SHOWN)
 
 
-def _start(start: SourceStart) -> Iterator[Block]:
+def _show_start(start: SourceStart) -> Iterator[Block]:
     name = f" {start.view.name}" if start.view.name else ""
-    where = offset(start.view.offset)
+    where = offset_text(start.view.record)
     where = f"from zero (the old query was at {where})" if start.begin is Begin.FROM_ZERO else where
     yield Item(f"{_BEGINS[start.begin]}: {where}", 24, f"  {start.view.index}  {start.view.type}{name}  ")
     for key, value in start.options.items():
@@ -126,45 +153,45 @@ def _start(start: SourceStart) -> Iterator[Block]:
         yield Item(condition, 7, "     - ")
 
 
-def _since(found: Handoff) -> Iterator[Block]:
-    if found.refused:
+def _show_since(handoff: Handoff) -> Iterator[Block]:
+    if handoff.refused:
         return
-    if not found.later:
-        yield Heading("Since", f"nothing was planned after batch {found.batch}")
+    if not handoff.later:
+        yield Heading("Since", f"nothing was planned after batch {handoff.batch}")
         return
-    yield Heading("Since", f"what the old query planned after batch {found.batch}")
-    for later in found.later[:_SHOWN]:
+    yield Heading("Since", f"what the old query planned after batch {handoff.batch}")
+    for later in handoff.later[:_SHOWN]:
         yield Line(f"  batch {later.batch}   {'committed' if later.committed else 'NOT COMMITTED'}")
-        yield from (Item(range_text(one), 7, f"    {one.index}  ") for one in later.sources)
-    yield from more(len(found.later) - _SHOWN)
+        yield from (Item(range_text(reading), 7, f"    {reading.index}  ") for reading in later.sources)
+    yield from more(len(handoff.later) - _SHOWN)
 
 
-def _watermark(found: Handoff) -> Iterator[Block]:
-    if found.watermark_ms:
+def _show_watermark(handoff: Handoff) -> Iterator[Block]:
+    if handoff.watermark_ms:
         yield Heading(
             "Watermark",
-            f"{instant(found.watermark_ms)} ({found.watermark_ms} ms) in the old query's next batch. A new query "
+            f"{instant(handoff.watermark_ms)} ({handoff.watermark_ms} ms) in the old query's next batch. A new query "
             "starts without one: drop rows with an earlier event time yourself, as the old query would have",
         )
 
 
-def _sinks(found: Handoff) -> Iterator[Block]:
-    if found.sinks and not found.refused:
+def _show_sinks(handoff: Handoff) -> Iterator[Block]:
+    if handoff.sinks and not handoff.refused:
         yield Heading("Sinks", "what a new checkpoint means for them")
-        yield from (Item(sink.meaning, 4, f"  {sink.kind}: ") for sink in found.sinks)
+        yield from (Item(sink.meaning, 4, f"  {sink.kind}: ") for sink in handoff.sinks)
 
 
-def _warnings(found: Handoff) -> Iterator[Block]:
-    if found.warnings and not found.refused:
+def _show_warnings(handoff: Handoff) -> Iterator[Block]:
+    if handoff.warnings and not handoff.refused:
         yield Heading("Mind")
-        yield from bullets(found.warnings)
+        yield from bullets(handoff.warnings)
 
 
-def _next(found: Handoff) -> Iterator[Block]:
-    path = quoted_path(found.inspection.checkpoint.uri)
-    if found.refused:
+def _show_next(handoff: Handoff) -> Iterator[Block]:
+    path = quoted_path(handoff.inspection.checkpoint.uri)
+    if handoff.refused:
         yield Item("see what is there", 10, "Next")
         yield Command(f"ckpt inspect {path}")
     else:
         yield Item("get the code that starts the sources there", 10, "Next")
-        yield Command(f"ckpt handoff {path} --batch {found.batch} --snippet python")
+        yield Command(f"ckpt handoff {path} --batch {handoff.batch} --snippet python")

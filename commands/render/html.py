@@ -16,15 +16,15 @@ def html(page: Page) -> str:
     """The page as one document that needs nothing else."""
     blocks = [block for part in page for block in part]
     names = [block.name for block in blocks if isinstance(block, Title)]
-    return document_page(names[0] if names else "ckpt", [_described(block) for block in blocks])
+    return document_page(names[0] if names else "ckpt", [_describe_block(block) for block in blocks])
 
 
-def inspected(inspection: Inspection, besides: Page) -> str:
+def plot_inspection(inspection: Inspection, besides: Page) -> str:
     """An inspection with its plots, and what else is to be shown."""
-    return inspection_page(inspection, [_described(block) for part in besides for block in part])
+    return inspection_page(inspection, [_describe_block(block) for part in besides for block in part])
 
 
-def _described(block: Block) -> dict[str, Any]:
+def _describe_block(block: Block) -> dict[str, Any]:
     match block:
         case Title(name, facts):
             return {"kind": "title", "name": name, "facts": facts}

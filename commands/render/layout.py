@@ -42,14 +42,14 @@ class PageLayout:
 
     def text(self, page: Page) -> str:
         """The page, without a line end at its end."""
-        parts = ("\n".join(text for block in part if (text := self._block(block)) is not None) for part in page)
+        parts = ("\n".join(text for block in part if (text := self._lay_out(block)) is not None) for part in page)
         return "\n\n".join(part.rstrip() for part in parts)
 
-    def _block(self, block: Block) -> str | None:
+    def _lay_out(self, block: Block) -> str | None:
         """The lines of a block; None where there is nothing to show."""
         match block:
             case Title():
-                return self._title(block)
+                return self._lay_out_title(block)
             case Headline(text, tone):
                 lines = self._wrap(printable(text), 0).splitlines()
                 return "\n".join(self._paint(line, _COLOURS[tone]) for line in lines)
@@ -66,11 +66,11 @@ class PageLayout:
             case Code(text):
                 return text
             case Table():
-                return self._table(block)
+                return self._lay_out_table(block)
             case Cases(rows):
-                return "\n".join(self._cases(rows))
+                return "\n".join(self._lay_out_cases(rows))
             case FindingHead():
-                return self._found(block)
+                return self._lay_out_finding(block)
             case _:
                 assert_never(block)
 
@@ -92,11 +92,11 @@ class PageLayout:
         return "\n".join(folded) or start.rstrip()
 
     def _advise(self, text: str, indent: int, first: str | None = None) -> str:
-        """The same; a command, or code, in backquotes loses these, and stays on one line so that it can be copied."""
+        """``text`` folded; a command in backquotes loses these, and stays on one line so that it can be copied."""
         kept = COPIED.sub(lambda command: command[1].replace(" ", "\0"), text)
         return self._wrap(kept, indent, first).replace("\0", " ")
 
-    def _title(self, title: Title) -> str:
+    def _lay_out_title(self, title: Title) -> str:
         lines = [printable(title.name)]
         for fact in map(printable, title.facts):
             if len(lines[-1]) + 3 + len(fact) > self.width:
@@ -106,34 +106,34 @@ class PageLayout:
         name = len(printable(title.name))
         return "\n".join([self._paint(lines[0][:name], _BOLD) + lines[0][name:], *lines[1:]])
 
-    def _found(self, found: FindingHead) -> str:
-        severity, path = f"{found.severity:8}", printable(found.path)
-        after = f" {printable(found.name)}"
-        label = f"  {self._paint(severity, _COLOURS[TONES[found.severity]])}{after}"
+    def _lay_out_finding(self, head: FindingHead) -> str:
+        severity, path = f"{head.severity:8}", printable(head.path)
+        after = f" {printable(head.name)}"
+        label = f"  {self._paint(severity, _COLOURS[TONES[head.severity]])}{after}"
         if not path:
             return label
         fits = 2 + len(severity) + len(after) + 3 + len(path) <= self.width
         return f"{label}   {path}" if fits else f"{label}\n{' ' * _FOUND_INDENT}{path}"
 
-    def _cases(self, rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    def _lay_out_cases(self, rows: Sequence[Sequence[str]]) -> Iterator[str]:
         shown = [[printable(cell) for cell in row] for row in rows]
         widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
-        for *cells, said in shown:
+        for *cells, text in shown:
             first = "  " + "".join(f"{cell:{width}}   " for cell, width in zip(cells, widths, strict=False))
-            yield self._wrap(said, len(first), first)
+            yield self._wrap(text, len(first), first)
 
-    def _table(self, table: Table) -> str | None:
+    def _lay_out_table(self, table: Table) -> str | None:
         heads = [printable(head) for head in table.heads]
         rows = [[printable(cell) for cell in row] for row in table.rows]
         if not rows:
             return None
-        text = _columns(rows, heads)
+        text = _align_columns(rows, heads)
         match table.too_wide:
             case TooWide.DROP:
                 kept = len(heads)
                 while kept > _KEPT and not self._fits(text):
                     kept -= 1
-                    text = _columns([row[:kept] for row in rows], heads[:kept])
+                    text = _align_columns([row[:kept] for row in rows], heads[:kept])
                 left_out = self._wrap(f"not shown: {', '.join(heads[kept:])}; -o json has them", 2)
                 return f"{text}\n{left_out}" if heads[kept:] else text
             case TooWide.STACK if not self._fits(text):
@@ -149,7 +149,7 @@ class PageLayout:
         return max(map(len, text.splitlines())) <= self.width
 
 
-def _columns(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
+def _align_columns(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
     """Rows in aligned columns, indented by two."""
     from tabulate import tabulate  # it looks for other packages: not at the start
 

@@ -1,63 +1,77 @@
-"""What a page and a document say of sources that were asked."""
+"""Sources that were asked, as part of a page and of a document."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
-from ckpt.live.outlook import Fate, PartOutlook, SourceOutcome, SourceOutlook
-from ckpt.live.records import DeltaNow, IcebergNow, KafkaNow
+from ckpt.live.outlook import Fate, SourceOutcome, SourceOutlook
+from ckpt.live.records import Answer, DeltaNow, IcebergNow, KafkaNow, TopicNow
 
 from .blocks import Block, Item
-from .keys import copied
+from .keys import Keys, derive, of
 from .text import plural
 
 _PARTITIONS = 8  # how many partitions are shown
 
 
-def live_lines(outlooks: Sequence[SourceOutlook], index: int) -> Iterator[Block]:
+def show_live(outlooks: Sequence[SourceOutlook], index: int) -> Iterator[Block]:
     """One source as it is now, if it was asked about."""
-    seen = next((one for one in outlooks if one.live.index == index), None)
-    if seen is None:
+    outlook = next((each for each in outlooks if each.live.index == index), None)
+    if outlook is None:
         return
-    if seen.live.not_asked is not None:
-        yield Item(f"not asked: {seen.live.not_asked}", 24)
+    if outlook.live.not_asked is not None:
+        yield Item(f"not asked: {outlook.live.not_asked}", 24)
         return
-    yield Item(seen.said if seen.outcome is SourceOutcome.UNREACHED else f"now: {seen.said}", 24)
-    worst = sorted((one for one in seen.parts if one.fate != "continues"), key=lambda one: -one.lost)
-    for one in worst[:_PARTITIONS]:
-        has = f"has offsets {one.now.earliest} to {one.now.latest}" if one.now else "is not there"
-        yield Item(f"{one.part[0]}/{one.part[1]} {has}: {one.fate}", 26)
+    yield Item(outlook.said if outlook.outcome is SourceOutcome.UNREACHED else f"now: {outlook.said}", 24)
+    worst = sorted((part for part in outlook.parts if part.fate != "continues"), key=lambda part: -part.lost)
+    for part in worst[:_PARTITIONS]:
+        has = f"has offsets {part.now.earliest} to {part.now.latest}" if part.now else "is not there"
+        yield Item(f"{part.part[0]}/{part.part[1]} {has}: {part.fate}", 26)
     left = len(worst) - _PARTITIONS
     if left > 0:
         yield Item(f"and {plural(left, 'partition')} more: see -o json", 26)
 
 
-@dataclass(frozen=True, slots=True)
-class TopicKeys:
+class _Topic(NamedTuple):
+    topic: str
+    now: TopicNow
+
+
+class TopicKeys(Keys):
     """A topic of a source that was asked."""
 
     topic: str
-    id: Annotated[str | None, "that Kafka gave it; null: there is no such topic"]
-    partitions: tuple[int, ...]
+    id: Annotated[str | None, "that Kafka gave it; null: there is no such topic", of("now.id")]
+    partitions: Annotated[tuple[int, ...], of("now.partitions")]
 
 
-@dataclass(frozen=True, slots=True)
-class LivePartitionKeys:
+class LivePartitionKeys(Keys):
     """A partition of a topic, and what the next start makes of it."""
 
-    topic: str
-    partition: int
+    topic: Annotated[str, lambda outlook: outlook.part[0]]
+    partition: Annotated[int, lambda outlook: outlook.part[1]]
     fate: Annotated[Fate, "see [sources](sources.md)"]
-    from_: Annotated[int | None, "where the next batch starts; null: the partition is new"]
-    to: Annotated[int | None, "where it ends, if it was planned before"]
-    earliest: Annotated[int | None, "the first offset that Kafka has; null: there is no such partition"]
-    latest: Annotated[int | None, "the offset after the last one"]
+    from_: Annotated[int | None, "where the next batch starts; null: the partition is new", of("start")]
+    to: Annotated[int | None, "where it ends, if it was planned before", of("end")]
+    earliest: Annotated[
+        int | None,
+        "the first offset that Kafka has; null: there is no such partition",
+        lambda outlook: getattr(outlook.now, "earliest", None),
+    ]
+    latest: Annotated[int | None, "the offset after the last one", lambda outlook: getattr(outlook.now, "latest", None)]
     waiting: int
     lost: int
 
 
-@dataclass(frozen=True, slots=True)
-class LiveKeys:
+def _of_answer(name: str, *kinds: type[Answer]) -> Callable[[SourceOutlook], Any]:
+    """Return a function that finds an attribute of the answer; None where it is of no such kind."""
+    return lambda outlook: getattr(outlook.live.answer, name) if isinstance(outlook.live.answer, kinds) else None
+
+
+def _unit(answer: Answer) -> str:
+    return "offsets" if isinstance(answer, KafkaNow) else "files"
+
+
+class LiveKeys(Keys):
     """A source that was asked."""
 
     outcome: Annotated[
@@ -69,6 +83,7 @@ class LiveKeys:
     unit: Annotated[
         Literal["offsets", "files"] | None,
         "what `waiting` and `lost` count: offsets of Kafka, files of a table and of a file source; null: not reached",
+        lambda outlook: None if outlook.outcome is SourceOutcome.UNREACHED else _unit(outlook.live.answer),
     ]
     waiting: Annotated[int | None, "what waits to be read (the lag); null where it could not be counted"]
     rows: Annotated[
@@ -79,49 +94,27 @@ class LiveKeys:
         "of Kafka, offsets that a start with `failOnDataLoss=false` never reads; files that are to be read and are "
         "not there, or are too old",
     ]
-    table_id: Annotated[str | None, "of a Delta or Iceberg table"]
-    read_from: Annotated[str | None, "of an Iceberg table, the metadata file that was read"]
-    first_version: Annotated[int | None, "of a Delta table, the first version whose changes are still in its log"]
-    last_version: int | None
-    topics: Annotated[tuple[TopicKeys, ...], "of the checkpoint, and those that `subscribe` names"]
-    partitions: Annotated[tuple[LivePartitionKeys, ...], "of the checkpoint, and those that have come since"]
+    table_id: Annotated[str | None, "of a Delta or Iceberg table", _of_answer("table_id", DeltaNow, IcebergNow)]
+    read_from: Annotated[
+        str | None, "of an Iceberg table, the metadata file that was read", _of_answer("read_from", IcebergNow)
+    ]
+    first_version: Annotated[
+        int | None,
+        "of a Delta table, the first version whose changes are still in its log",
+        _of_answer("first", DeltaNow),
+    ]
+    last_version: Annotated[int | None, _of_answer("latest", DeltaNow)]
+    topics: Annotated[
+        tuple[TopicKeys, ...],
+        "of the checkpoint, and those that `subscribe` names",
+        lambda outlook: [_Topic(*item) for item in sorted(getattr(outlook.live.answer, "topics", {}).items())],
+    ]
+    partitions: Annotated[
+        tuple[LivePartitionKeys, ...], "of the checkpoint, and those that have come since", of("parts")
+    ]
 
 
 def live_keys(outlooks: Sequence[SourceOutlook], index: int) -> LiveKeys | None:
     """One source as it is now; None where it was not asked."""
     outlook = next((each for each in outlooks if each.live.index == index), None)
-    if outlook is None or outlook.live.not_asked is not None:
-        return None
-    answer = outlook.live.answer
-    kafka = answer if isinstance(answer, KafkaNow) else None
-    delta = answer if isinstance(answer, DeltaNow) else None
-    iceberg = answer if isinstance(answer, IcebergNow) else None
-    table = delta or iceberg
-    return copied(
-        LiveKeys,
-        outlook,
-        unit=None if outlook.outcome is SourceOutcome.UNREACHED else "offsets" if kafka is not None else "files",
-        table_id=table.table_id if table is not None else None,
-        read_from=iceberg.read_from if iceberg is not None else None,
-        first_version=delta.first if delta is not None else None,
-        last_version=delta.latest if delta is not None else None,
-        topics=[
-            TopicKeys(name, topic.id, topic.partitions)
-            for name, topic in sorted(kafka.topics.items() if kafka is not None else ())
-        ],
-        partitions=tuple(map(_partition, outlook.parts)),
-    )
-
-
-def _partition(part: PartOutlook) -> LivePartitionKeys:
-    topic, partition = part.part
-    return copied(
-        LivePartitionKeys,
-        part,
-        topic=topic,
-        partition=partition,
-        from_=part.start,
-        to=part.end,
-        earliest=part.now.earliest if part.now else None,
-        latest=part.now.latest if part.now else None,
-    )
+    return None if outlook is None or outlook.live.not_asked is not None else derive(LiveKeys, outlook)

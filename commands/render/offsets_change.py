@@ -1,88 +1,106 @@
-"""What ``ckpt offsets set`` and ``ckpt offsets import`` add to the report of a change."""
+"""Reports of ``ckpt offsets set``, ``import`` and ``export``."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 from ckpt.changes.offsets.exchange import document_of
 from ckpt.changes.offsets.plan import OffsetsPlan
-from ckpt.migrate.handoff.positions import Positions
+from ckpt.changes.offsets.positions import Positions
+from ckpt.model import Json
 from ckpt.texts import quoted
 
 from ..exits import Exit
 from .blocks import Block, Heading, Item, Page
-from .change import ChangeReport, next_command
-from .document import Document, grown_range
-from .offsets import offset, range_text
+from .change import ChangeReport, show_command
+from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys
+from .document import Document, ReadRangeKeys
+from .keys import Keys, of
+from .offsets import offset_text, range_text
 from .positions import PositionsReport
+
+
+class _NewEnd(Keys):
+    index: Annotated[int, of("range.index")]
+    from_: Annotated[Json, "the end of the batch now", of("range.start")]
+    to: Annotated[Json, "the new one", of("range.end")]
+
+
+class _Request(Keys):
+    batch: Annotated[int | None, "the latest batch, whose end changes; null if there is no plan"]
+    sources: Annotated[tuple[_NewEnd, ...], "those that change", of("moved")]
+    needed: Annotated[bool, "the offsets are others than now"]
+
+
+class _Skipped(Keys):
+    batch: Annotated[int, "the batch that would have read them, or begun to", lambda plan: (plan.batch or 0) + 1]
+    sources: Annotated[tuple[ReadRangeKeys, ...], of("skipped")]
+
+
+class _Result(Keys):
+    skipped: Annotated[
+        tuple[_Skipped, ...],
+        "rows that the query then never reads: `--accept-skip`",
+        lambda plan: (plan,) if plan.skipped else (),
+    ]
+
+
+class OffsetsDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
+    """The document of ``ckpt offsets set`` and ``ckpt offsets import``."""
+
+    replay: Annotated[
+        tuple[ReplayKeys, ...],
+        "what the first batch reads that was read before: of an uncommitted batch its whole range",
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsReport(ChangeReport[OffsetsPlan]):
-    """What is planned or was done; ``typed`` is what the user asked for, which the command to be copied repeats."""
+    """New ends of sources; ``typed`` are the user's words, which the command to be copied repeats."""
 
     typed: tuple[str, ...] = ()
 
+    keys = OffsetsDocument
     verb = "SET"
 
     def done(self) -> str:
-        """The headline once it is applied."""
         return f"SET: the query now {self.afterwards}"
 
     def planned(self) -> str:
-        """What the headline of a plan says of the time after it."""
         return f"afterwards the query {self.afterwards}"
 
     def nothing(self) -> str:
-        """The headline where nothing is to be done."""
         return f"NOTHING TO SET: {self.plan.why}"
 
-    def own_request(self) -> Document:
-        """Whose end changes, from where to where."""
-        sources = [
-            {"index": one.place.index, "from": one.place.view.offset, "to": one.new.value} for one in self.plan.moved
-        ]
-        return {"batch": self.plan.batch, "sources": sources}
-
-    def own_results(self) -> Document:
-        """Rows that the query never reads."""
-        plan, ranges = self.plan, [grown_range(one) for one in self.plan.skipped]
-        return {"skipped": [{"batch": (plan.batch or 0) + 1, "sources": ranges}] if ranges else []}
-
     def about_steps(self) -> str:
-        """The new ends."""
         ends = (
-            f"source {one.place.index} ends at {offset(one.new.value)} instead of {offset(one.place.view.offset)}"
-            for one in self.plan.moved
+            f"source {end.index} ends at {offset_text(end.end_offset)} instead of {offset_text(end.start_offset)}"
+            for end in (moved.range for moved in self.plan.moved)
         )
         return f"batch {self.plan.batch}: {'; '.join(ends)}" if self.plan.moved else ""
 
     def own_part(self) -> Iterator[Block]:
-        """What is left out."""
         if self.plan.skipped and self.plan.steps:
             yield Heading("Skipped", "rows that this query then never reads")
-            yield from (Item(range_text(one), 7, f"    {one.index}  ") for one in self.plan.skipped)
+            yield from (Item(range_text(reading), 7, f"    {reading.index}  ") for reading in self.plan.skipped)
 
     def options(self) -> str:
-        """What was typed, and the batch that the plan is for."""
         words = (*self.typed, "--batch", str(self.plan.batch))
         return "".join(f" {word if word.startswith('--') else quoted(word)}" for word in words)
 
     def next_if_nothing(self) -> Iterator[Block]:
-        """See where it stands."""
-        yield from next_command("see where the sources stand", f"ckpt offsets show {self.path}")
+        yield from show_command("see where the sources stand", f"ckpt offsets show {self.path}")
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsExportReport:
-    """What ``ckpt offsets export`` prints: the document, or for people what is in it."""
+    """Report of ``ckpt offsets export``: the document, or for people its content."""
 
-    found: Positions
+    positions: Positions
     exit = Exit.OK
 
     def document(self) -> Document:
-        """The document that is imported."""
-        return document_of(self.found)
+        return document_of(self.positions)
 
     def page(self) -> Page:
-        """What ``ckpt offsets show`` says of the batch."""
-        return PositionsReport(self.found).page()
+        return PositionsReport(self.positions).page()

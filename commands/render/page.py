@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ckpt.checkpoint.history import Pattern
-from ckpt.checkpoint.sources.kind import Advance, SourceType
-from ckpt.checkpoint.sources.registry import SourceView, advance
+from ckpt.checkpoint.sources.kind import Advance
+from ckpt.checkpoint.sources.ranges import SourceRange
+from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.verdict import outcome_words, spell
 from ckpt.model import Kind
 from ckpt.restart.findings import Severity
-from ckpt.restart.forecast import Forecast, SourceRange
+from ckpt.restart.forecast import Forecast
 from ckpt.texts import instant
 from ckpt.versions import Progress
 
@@ -33,11 +34,11 @@ from .blocks import (
     page_of,
 )
 from .document import InspectionDocument, inspection_document
-from .findings import findings_section, next_advice
-from .live import live_lines
-from .offsets import counted, offset
-from .sink import sink_section
-from .state import state_section
+from .findings import show_findings, show_next
+from .live import show_live
+from .offsets import count_units, offset_text
+from .sink import show_sink
+from .state import show_state
 from .text import plural, ranges
 
 _SOURCES = 10  # how many sources are named
@@ -51,53 +52,49 @@ _PATTERNS = {
 
 @dataclass(frozen=True, slots=True)
 class InspectionReport:
-    """What ``ckpt inspect`` says."""
+    """Report of ``ckpt inspect``."""
 
-    found: Inspection
+    inspection: Inspection
 
     @property
     def exit(self) -> Exit:
-        """Whether something was found, or not everything could be looked at."""
-        if self.found.unreached:
+        if self.inspection.unreached:
             return Exit.FAILED
-        return Exit.OK if self.found.sound else Exit.FOUND
+        return Exit.OK if self.inspection.sound else Exit.FOUND
 
     def document(self) -> InspectionDocument:
-        """All of it."""
-        return inspection_document(self.found)
+        return inspection_document(self.inspection)
 
     def html(self) -> str:
-        """The same with plots, for a browser."""
-        from .html import inspected  # fills templates, which no other form needs
+        from .html import plot_inspection  # fills templates, which no other form needs
 
-        besides = [line for one in self.found.sources for line in live_lines(self.found.live, one.index)]
-        return inspected(self.found, page_of(sink_section(self.found), besides))
+        besides = [line for source in self.inspection.sources for line in show_live(self.inspection.live, source.index)]
+        return plot_inspection(self.inspection, page_of(show_sink(self.inspection), besides))
 
     def page(self) -> Page:
-        """The verdict, then the evidence, then what to do."""
         parts = (
-            title,
-            _verdict,
-            _forecasts,
-            _sources,
-            sink_section,
-            _batches,
-            state_section,
-            findings_section,
-            next_advice,
+            show_title,
+            _show_verdict,
+            _show_forecasts,
+            _show_sources,
+            show_sink,
+            _show_batches,
+            show_state,
+            show_findings,
+            show_next,
         )
-        return page_of(*(part(self.found) for part in parts))
+        return page_of(*(part(self.inspection) for part in parts))
 
 
-def title(inspection: Inspection) -> Iterator[Block]:
-    """What checkpoint this is."""
+def show_title(inspection: Inspection) -> Iterator[Block]:
+    """Name of a checkpoint, and its main facts."""
     checkpoint = inspection.checkpoint
     complete = os.path.abspath(checkpoint.uri) if checkpoint.uri in (".", "..", "./") else checkpoint.uri
     name = complete.rstrip("/").rpartition("/")[2] or checkpoint.uri
     if checkpoint.kind is Kind.EMPTY:
         yield Title(name, ("empty",))
         return
-    kinds = [_kind(source, inspection) for source in inspection.sources]
+    kinds = [_name_kind(source, inspection) for source in inspection.sources]
     has = f"{plural(len(kinds), 'source')} ({', '.join(sorted(set(kinds)))})" if kinds else "sources unknown"
     never = "stateless" if inspection.pattern is Pattern.ASYNC_PROGRESS else "no state/ folder"
     keeps = {True: "stateful", False: never, None: "stateful or not: unknown"}[checkpoint.stateful]
@@ -111,13 +108,13 @@ def title(inspection: Inspection) -> Iterator[Block]:
     yield Title(name, (f"{keeps}, {has}", *continuous, batch, *writer, query))
 
 
-def _kind(source: SourceView, inspection: Inspection) -> str:
-    """What source it is, as far as its offsets tell."""
-    either = source.type is SourceType.KAFKA and inspection.written_by.may_read_event_hubs
+def _name_kind(source: SourceView, inspection: Inspection) -> str:
+    """Type of a source, as far as its offsets tell."""
+    either = source.kind.like_event_hubs and inspection.written_by.may_read_event_hubs
     return "kafka or Event Hubs" if either else source.type
 
 
-def _verdict(inspection: Inspection) -> Iterator[Block]:
+def _show_verdict(inspection: Inspection) -> Iterator[Block]:
     text = inspection.verdict
     for lead in ("Will not restart", "Restarts", "Starts fresh", "Unknown"):
         if text.startswith(lead):
@@ -127,7 +124,7 @@ def _verdict(inspection: Inspection) -> Iterator[Block]:
     yield Headline(text, Tone.WARNING if new else Tone.GOOD if inspection.sound else TONES[worst])
 
 
-def _forecasts(inspection: Inspection) -> Iterator[Block]:
+def _show_forecasts(inspection: Inspection) -> Iterator[Block]:
     yield forecast_cases(inspection.forecasts)
     promised = any(forecast.outcome.runs for forecast in inspection.counted)
     if promised and (inspection.checkpoint.state is not None or len(inspection.sources) > 1):
@@ -137,46 +134,48 @@ def _forecasts(inspection: Inspection) -> Iterator[Block]:
 def forecast_cases(forecasts: Sequence[Forecast]) -> Cases:
     """One line for each distinct forecast, with the modes and versions that it holds for."""
     groups: dict[str, dict[Progress, list[Forecast]]] = {}
-    for one in forecasts:
-        groups.setdefault(outcome_words(one), {}).setdefault(one.progress, []).append(one)
+    for forecast in forecasts:
+        groups.setdefault(outcome_words(forecast), {}).setdefault(forecast.progress, []).append(forecast)
     rows: list[tuple[str, str, str]] = []
-    for said, modes in groups.items():
+    for text, modes in groups.items():
         spelled: dict[str, list[str]] = {}
         for mode, these in modes.items():
             spelled.setdefault(spell([f.spark for f in these]), []).append(mode)
-        rows += [(", ".join(these), f"Spark {versions}", said) for versions, these in spelled.items()]
+        rows += [(", ".join(these), f"Spark {versions}", text) for versions, these in spelled.items()]
     return Cases(tuple(rows))
 
 
-def _sources(inspection: Inspection) -> Iterator[Block]:
+def _show_sources(inspection: Inspection) -> Iterator[Block]:
     if not inspection.sources:
         return
     running = [f for f in inspection.counted if f.sources]
     yield Heading("Sources", f"the query must have exactly {plural(len(inspection.sources), 'source')}")
     for source in inspection.sources[:_SOURCES]:
-        reads = dict.fromkeys(_reads(f.sources[source.index]) for f in running if source.index < len(f.sources))
-        label = f"  {source.index}  {_kind(source, inspection)}" + (f" {source.name}" if source.name else "")
-        for text in reads or {offset(source.offset): None}:
+        reads = dict.fromkeys(
+            _describe_reading(f.sources[source.index]) for f in running if source.index < len(f.sources)
+        )
+        label = f"  {source.index}  {_name_kind(source, inspection)}" + (f" {source.name}" if source.name else "")
+        for text in reads or {offset_text(source.record): None}:
             yield Item(text, 24, label + "  ")
             label = ""
-        yield from live_lines(inspection.live, source.index)
+        yield from show_live(inspection.live, source.index)
     yield from more(len(inspection.sources) - _SOURCES)
 
 
-def _reads(reading: SourceRange) -> str:
-    start = offset(reading.start)
+def _describe_reading(reading: SourceRange) -> str:
+    start, end = offset_text(reading.start_offset), offset_text(reading.end_offset)
     if reading.end is None:
         return f"continues from {start}"
     if reading.start is None:
-        return f"reads again from its beginning to {offset(reading.end)}"
+        return f"reads again from its beginning to {end}"
     if reading.start == reading.end:
         return f"reads nothing new at {start}"
-    grown = advance(reading.start, reading.end)
-    total = f": {counted(grown.amount, grown.unit)}" if grown and grown.amount is not None else ""
-    return f"reads again from {start} to {offset(reading.end)}{total}"
+    advance = reading.advance
+    total = f": {count_units(advance.amount, advance.unit)}" if advance and advance.amount is not None else ""
+    return f"reads again from {start} to {end}{total}"
 
 
-def _batches(inspection: Inspection) -> Iterator[Block]:
+def _show_batches(inspection: Inspection) -> Iterator[Block]:
     checkpoint = inspection.checkpoint
     if not checkpoint.offsets.ids and not checkpoint.commits.ids:
         return
@@ -189,27 +188,27 @@ def _batches(inspection: Inspection) -> Iterator[Block]:
     if len(set(gaps.values())) == 1:
         gaps = {"both": gaps["offsets"]}
     yield from (Item(f"missing from {where}: {spans}") for where, spans in gaps.items() if spans)
-    yield _table(inspection)
+    yield _tabulate_batches(inspection)
 
 
-def _table(inspection: Inspection) -> Table:
+def _tabulate_batches(inspection: Inspection) -> Table:
     """The newest batches, and how far each advanced the sources."""
     sources = max((len(batch.advanced) for batch in inspection.batches), default=0)
     heads = ("batch", "time", "committed", *(f"source {index}" for index in range(sources)))
     rows = []
     for batch in inspection.batches:
-        grown = [_grown(advance) for advance in batch.advanced]
+        grown = [_describe_advance(advance) for advance in batch.advanced]
         done = "yes" if batch.committed else "NO"
         when = "unreadable" if batch.unreadable else instant(batch.timestamp_ms)
         rows.append((str(batch.batch_id), when, done, *grown, *[""] * (sources - len(grown))))
     return Table(tuple(rows), heads, TooWide.DROP)
 
 
-def _grown(advance: Advance | None) -> str:
+def _describe_advance(advance: Advance | None) -> str:
     if advance is None:
         return ""
     if advance.replaced or advance.switched:
         return "another table" if advance.replaced else "another topic"
     if advance.went_back:
         return "WENT BACK"
-    return "unknown" if advance.amount is None else counted(advance.amount, advance.unit, "+")
+    return "unknown" if advance.amount is None else count_units(advance.amount, advance.unit, "+")

@@ -1,99 +1,118 @@
-"""What ``ckpt offsets show`` says: what a batch reads of each source, and the reader options that begin at its end."""
+"""Report of ``ckpt offsets show``: each source's range in a batch, and the reader options that begin at its end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
-from ckpt.migrate.handoff.positions import Position, Positions
+from ckpt.changes.offsets.positions import Positions
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.model import Json
 from ckpt.texts import quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, bullets, more, page_of
-from .document import Document, ToolKeys, checkpoint_keys, grown_range
-from .offsets import offset, range_text
-from .page import title
+from .document import CheckpointKeys, DocumentKeys, find_amount, find_unit
+from .keys import Keys, derive, of
+from .offsets import offset_text, range_text
+from .page import show_title
 
 _SHOWN = 20  # how many sources are named
 
 
+class _Position(Keys):
+    index: Annotated[int, of("view.index")]
+    name: Annotated[str | None, "offset log v2 names sources", of("view.name")]
+    type: Annotated[SourceType, "a plugin of `ckpt.sources` may name others", of("view.type")]
+    from_: Annotated[
+        Json,
+        "the offset at which the batch begins; null for the beginning of the source, or if it is not in the log (see "
+        "`warnings`)",
+        of("start"),
+    ]
+    to: Annotated[Json, "the offset at which it ends", of("view.offset")]
+    amount: Annotated[int | None, "how far the batch advances the source", lambda source: find_amount(source.range)]
+    unit: Annotated[str | None, "what the amount counts", lambda source: find_unit(source.range)]
+    rows: Annotated[
+        int | None,
+        "how many rows the batch reads, where that is certain: offsets of Kafka have gaps, versions and log entries "
+        "hold any number of rows",
+    ]
+    reader_option: Annotated[
+        Mapping[str, str],
+        "object: options of `DataStreamReader` with which a reader begins where the batch ends, all strings; empty if "
+        "none says it",
+        of("options"),
+    ]
+    conditions: Annotated[
+        tuple[Annotated[str, "for people; their words are not fixed"], ...],
+        "what else must be true, and ckpt cannot see",
+    ]
+    no_option: Annotated[str | None, "why no option says it", of("refused")]
+
+
+class PositionsDocument(DocumentKeys):
+    """The document of ``ckpt offsets show``."""
+
+    checkpoint: Annotated[CheckpointKeys, of("inspection")]
+    batch: Annotated[int | None, "the one shown; null if there is none"]
+    committed: bool
+    sources: Annotated[tuple[_Position, ...], "in the order of the query"]
+    warnings: tuple[Annotated[str, "for people; their words are not fixed"], ...]
+    refused: Annotated[str | None, "why nothing can be shown"]
+
+
 @dataclass(frozen=True, slots=True)
 class PositionsReport:
-    """What ``ckpt offsets show`` says."""
+    """Report of ``ckpt offsets show``."""
 
-    found: Positions
+    positions: Positions
 
     @property
     def exit(self) -> Exit:
-        """Whether there was something to show."""
-        return Exit.FAILED if self.found.refused else Exit.OK
+        return Exit.FAILED if self.positions.refused else Exit.OK
 
-    def document(self) -> Document:
-        """All of it."""
-        found = self.found
-        return {
-            "ckpt": ToolKeys(),
-            "checkpoint": checkpoint_keys(found.inspection),
-            "batch": found.batch,
-            "committed": found.committed,
-            "sources": [_entry(one) for one in found.sources],
-            "warnings": list(found.warnings),
-            "refused": found.refused,
-        }
+    def document(self) -> PositionsDocument:
+        return derive(PositionsDocument, self.positions)
 
     def page(self) -> Page:
-        """The sources, what to know, and what can be done with it."""
-        found = self.found
-        return page_of(title(found.inspection), _headline(found), _sources(found), _warnings(found), _next(found))
+        parts = (_show_headline, _show_sources, _show_warnings, _show_next)
+        return page_of(show_title(self.positions.inspection), *(part(self.positions) for part in parts))
 
 
-def _entry(one: Position) -> Document:
-    view = one.view
-    return {
-        "index": view.index,
-        "name": view.name,
-        "type": view.type,
-        "from": one.start,
-        "to": view.offset,
-        "amount": (grown := grown_range(one.range))["amount"],
-        "unit": grown["unit"],
-        "rows": one.rows,
-        "reader_option": dict(one.options),
-        "conditions": list(one.conditions),
-        "no_option": one.refused,
-    }
-
-
-def _headline(found: Positions) -> Iterator[Block]:
-    if found.refused:
-        yield Headline(f"NOTHING TO SHOW: {found.refused}", Tone.ERROR)
+def _show_headline(positions: Positions) -> Iterator[Block]:
+    if positions.refused:
+        yield Headline(f"NOTHING TO SHOW: {positions.refused}", Tone.ERROR)
     else:
-        yield Headline(f"BATCH {found.batch}, {'committed' if found.committed else 'not committed'}", Tone.PLAIN)
+        done = "committed" if positions.committed else "not committed"
+        yield Headline(f"BATCH {positions.batch}, {done}", Tone.PLAIN)
 
 
-def _sources(found: Positions) -> Iterator[Block]:
-    if not found.sources:
+def _show_sources(positions: Positions) -> Iterator[Block]:
+    if not positions.sources:
         return
     yield Heading("Sources", "what the batch reads, and the reader options that begin where it ends")
-    for one in found.sources[:_SHOWN]:
-        name = f" {one.view.name}" if one.view.name else ""
-        text = range_text(one.range) if one.begins_known else f"from an unknown offset to {offset(one.view.offset)}"
-        yield Item(text, 24, f"  {one.view.index}  {one.view.type}{name}  ")
-        for key, value in one.options.items():
+    for source in positions.sources[:_SHOWN]:
+        name = f" {source.view.name}" if source.view.name else ""
+        end = offset_text(source.view.record)
+        text = range_text(source.range) if source.begins_known else f"from an unknown offset to {end}"
+        yield Item(text, 24, f"  {source.view.index}  {source.view.type}{name}  ")
+        for key, value in source.options.items():
             yield Item(value, 7, f"     {key} = ")
-        yield from (Item(text, 7, "     - ") for text in ([one.refused] if one.refused else one.conditions))
-    yield from more(len(found.sources) - _SHOWN)
+        yield from (Item(text, 7, "     - ") for text in ([source.refused] if source.refused else source.conditions))
+    yield from more(len(positions.sources) - _SHOWN)
 
 
-def _warnings(found: Positions) -> Iterator[Block]:
-    if found.warnings:
+def _show_warnings(positions: Positions) -> Iterator[Block]:
+    if positions.warnings:
         yield Heading("Mind")
-        yield from bullets(found.warnings)
+        yield from bullets(positions.warnings)
 
 
-def _next(found: Positions) -> Iterator[Block]:
-    path = quoted_path(found.inspection.checkpoint.uri)
-    if found.refused or not found.committed:
+def _show_next(positions: Positions) -> Iterator[Block]:
+    path = quoted_path(positions.inspection.checkpoint.uri)
+    if positions.refused or not positions.committed:
         yield Item("see what the next start does", 10, "Next")
         yield Command(f"ckpt inspect {path}")
     else:
         yield Item("get the code of a new query that continues there", 10, "Next")
-        yield Command(f"ckpt handoff {path} --batch {found.batch} --snippet python")
+        yield Command(f"ckpt handoff {path} --batch {positions.batch} --snippet python")

@@ -1,8 +1,8 @@
-"""What ``ckpt preflight`` says: start or hold, why, and what it cannot see."""
+"""Report of ``ckpt preflight``: start or hold, the reasons, and what it cannot see."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal
 
 from ckpt.inspection.preflight import Readiness
 from ckpt.restart.recorded_settings import SettingOutlook, SettingUse
@@ -10,10 +10,18 @@ from ckpt.restart.recorded_settings import SettingOutlook, SettingUse
 from ..arguments import as_options
 from ..exits import Exit
 from .blocks import Block, Heading, Headline, Item, Line, Page, Tone, page_of
-from .document import Document, ToolKeys, checkpoint_keys, finding_keys, restart_keys, source_keys
-from .findings import findings_section, next_advice
-from .page import forecast_cases, title
-from .sink import sink_keys, sink_section
+from .document import (
+    CheckpointKeys,
+    DocumentKeys,
+    FindingKeys,
+    RestartKeys,
+    SourceKeys,
+    source_keys,
+)
+from .findings import show_findings, show_next
+from .keys import Keys, derive, of
+from .page import forecast_cases, show_title
+from .sink import SinkKeys, show_sink
 from .text import plural
 
 _ASK = {
@@ -23,100 +31,112 @@ _ASK = {
 }
 
 
+class _Setting(Keys):
+    name: str
+    given: Annotated[str | None, "null: the value is not shown, because the setting is none of `spark.sql`"]
+    used: Annotated[str | None, "the value that a restart uses"]
+    use: Annotated[
+        SettingUse,
+        "`recorded`: Spark silently keeps what the offset log has; `old-default`: the log is older than the setting",
+    ]
+
+
+class _Query(Keys):
+    spark: Annotated[str, "the version that described it"]
+    output_mode: str
+    sources: Annotated[
+        tuple[Annotated[str, "the kind of each, in the order of the query"], ...],
+        lambda query: [source.kind for source in query.sources],
+    ]
+    operators: Annotated[
+        tuple[Annotated[str, "the name of each stateful operator, by its id"], ...] | None,
+        "null if Spark could not plan the query",
+        lambda query: None if query.operators is None else [operator.name for operator in query.operators],
+    ]
+
+
+class PreflightDocument(DocumentKeys):
+    """The document of ``ckpt preflight``."""
+
+    go: Annotated[bool, "whether the query can be started"]
+    verdict: Annotated[str, "one sentence for people; its words are not fixed"]
+    checkpoint: Annotated[CheckpointKeys, of("inspection")]
+    holds: Annotated[
+        tuple[FindingKeys, ...], "why it cannot; empty if it can, and if the outcome of the start is not known"
+    ]
+    warnings: Annotated[tuple[FindingKeys, ...], "what deserves a look and holds nothing"]
+    settings: Annotated[tuple[_Setting, ...], "each `--conf`, and what a restart makes of it"]
+    restart: Annotated[tuple[RestartKeys, ...], "forecasts of the starts that count", of("inspection.counted")]
+    sources: tuple[SourceKeys, ...]
+    sink: Annotated[SinkKeys | None, of("inspection.sink")]
+    query: Annotated[_Query | None, "what `--expect` describes; null: not given"]
+    unknown: tuple[Annotated[str, "what could not be seen, for people; its words are not fixed"], ...]
+    not_asked: tuple[Annotated[Literal["sources", "sink", "query"], "what nobody asked about"], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class PreflightReport:
-    """Whether a start can be tried."""
+    """Report of ``ckpt preflight``."""
 
-    found: Readiness
+    readiness: Readiness
 
     @property
     def exit(self) -> Exit:
-        """0 where the query can be started."""
-        return Exit.OK if self.found.go else Exit.FOUND
+        return Exit.OK if self.readiness.go else Exit.FOUND
 
-    def document(self) -> Document:
-        """All of it."""
-        found, seen = self.found, self.found.inspection
-        return {
-            "ckpt": ToolKeys(),
-            "go": found.go,
-            "verdict": found.verdict,
-            "checkpoint": checkpoint_keys(seen),
-            "holds": [finding_keys(one) for one in found.holds],
-            "warnings": [finding_keys(one) for one in found.warnings],
-            "settings": [_setting_entry(one) for one in found.settings],
-            "restart": [restart_keys(one) for one in seen.counted],
-            "sources": [source_keys(one, seen.live) for one in seen.sources],
-            "sink": sink_keys(seen.sink),
-            "query": _query_entry(found),
-            "unknown": list(found.unknown),
-            "not_asked": list(found.not_asked),
-        }
+    def document(self) -> PreflightDocument:
+        inspection = self.readiness.inspection
+        sources = [source_keys(source, inspection.live) for source in inspection.sources]
+        return derive(PreflightDocument, self.readiness, sources=sources)
 
     def page(self) -> Page:
-        """The verdict, then why, then what nobody can see."""
-        seen = self.found.inspection
+        inspection = self.readiness.inspection
         return page_of(
-            title(seen),
-            self._headline(),
-            self._forecasts(),
-            sink_section(seen),
-            self._settings(),
-            findings_section(seen),
-            self._unseen(),
-            next_advice(seen),
+            show_title(inspection),
+            self._show_headline(),
+            self._show_forecasts(),
+            show_sink(inspection),
+            self._show_settings(),
+            show_findings(inspection),
+            self._show_unseen(),
+            show_next(inspection),
         )
 
-    def _headline(self) -> Iterator[Block]:
-        found = self.found
-        tone = Tone.ERROR if not found.go else Tone.WARNING if found.warnings else Tone.GOOD
-        yield Headline(f"{'START' if found.go else 'HOLD'}: {found.verdict}", tone)
+    def _show_headline(self) -> Iterator[Block]:
+        readiness = self.readiness
+        tone = Tone.ERROR if not readiness.go else Tone.WARNING if readiness.warnings else Tone.GOOD
+        yield Headline(f"{'START' if readiness.go else 'HOLD'}: {readiness.verdict}", tone)
 
-    def _forecasts(self) -> Iterator[Block]:
-        seen = self.found.inspection
-        yield forecast_cases(seen.counted)
-        if self.found.holds and any(one.outcome.runs for one in seen.counted):
+    def _show_forecasts(self) -> Iterator[Block]:
+        inspection = self.readiness.inspection
+        yield forecast_cases(inspection.counted)
+        if self.readiness.holds and any(forecast.outcome.runs for forecast in inspection.counted):
             yield Line("  for the query that wrote the checkpoint, in a session with the same settings")
 
-    def _settings(self) -> Iterator[Block]:
-        if self.found.settings:
+    def _show_settings(self) -> Iterator[Block]:
+        if self.readiness.settings:
             yield Heading("Settings", "what a restart makes of those that were given")
-            yield from (Line(f"  {_said(one)}") for one in self.found.settings)
+            yield from (Line(f"  {_describe_setting(setting)}") for setting in self.readiness.settings)
 
-    def _unseen(self) -> Iterator[Block]:
-        found = self.found
-        if not (found.unknown or found.not_asked):
+    def _show_unseen(self) -> Iterator[Block]:
+        readiness = self.readiness
+        if not (readiness.unknown or readiness.not_asked):
             return
-        yield Heading("Not seen", plural(len(found.unknown) + len(found.not_asked), "thing"))
+        yield Heading("Not seen", plural(len(readiness.unknown) + len(readiness.not_asked), "thing"))
         yield from (
-            Item(one, 4, "  - ") for one in (*map(as_options, found.unknown), *(_ASK[name] for name in found.not_asked))
+            Item(text, 4, "  - ")
+            for text in (*map(as_options, readiness.unknown), *(_ASK[name] for name in readiness.not_asked))
         )
 
 
-def _said(one: SettingOutlook) -> str:
-    value = f"{one.name}={one.given}" if one.given is not None else one.name
-    match one.use:
+def _describe_setting(setting: SettingOutlook) -> str:
+    value = f"{setting.name}={setting.given}" if setting.given is not None else setting.name
+    match setting.use:
         case SettingUse.SESSION:
             return f"{value}: takes effect"
         case SettingUse.SAME:
             return f"{value}: as recorded"
         case SettingUse.RECORDED:
-            return f"{value}: IGNORED, Spark silently keeps the recorded {one.used}"
+            return f"{value}: IGNORED, Spark silently keeps the recorded {setting.used}"
         case SettingUse.OLD_DEFAULT:
-            return f"{value}: IGNORED, the checkpoint is older than the setting, and Spark uses {one.used}"
-
-
-def _setting_entry(one: SettingOutlook) -> dict[str, Any]:
-    return {"name": one.name, "given": one.given, "used": one.used, "use": one.use}
-
-
-def _query_entry(found: Readiness) -> dict[str, Any] | None:
-    query = found.query
-    if query is None:
-        return None
-    return {
-        "spark": query.spark,
-        "output_mode": query.output_mode,
-        "sources": [one.kind for one in query.sources],
-        "operators": None if query.operators is None else [one.name for one in query.operators],
-    }
+            return f"{value}: IGNORED, the checkpoint is older than the setting, and Spark uses {setting.used}"

@@ -1,17 +1,19 @@
 """A move to another state store provider: as a page for a tired person, and as the JSON document of the contract."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
-from ckpt.migrate.provider import PROVIDER_NAMES, Carry, MoveOutcome, OperatorMove, ProviderMove
+from ckpt.migrate.provider import PROVIDER_NAMES, Carry, MoveOutcome, OperatorMove, ProviderMove, ToProvider
 from ckpt.model import Provider
 from ckpt.texts import quoted_path
 
 from ..arguments import as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, bullets, page_of
-from .document import Document, ToolKeys, checkpoint_keys
-from .page import title
+from .document import CheckpointKeys, DocumentKeys
+from .keys import Keys, derive, of
+from .page import show_title
 
 _CARRIES = {
     Carry.AS_IT_IS: "CONTINUES in the same query",
@@ -30,60 +32,79 @@ _EXITS = {
 }
 
 
+class _Operator(Keys):
+    id: Annotated[int, of("operator")]
+    name: Annotated[str | None, "Spark before 4.0 does not record it"]
+    kind: Annotated[
+        str | None,
+        "for people; its words are not fixed; null: the same query continues, whatever it is",
+        of("family"),
+    ]
+    carry: Annotated[
+        Carry,
+        "as-it-is: `ckpt rewrite` writes it, and the same query continues; goes-on: tests show that a new query gives "
+        "the results that the old one would have given; state-only: its state can be loaded, the rest is not proven",
+    ]
+    why: Annotated[str, "for people; its words are not fixed"]
+
+
+class _Handoff(Keys):
+    batch: int | None
+    exact: bool
+    doubts: Annotated[tuple[Annotated[str, "for people; its words are not fixed"], ...], "why rows may be read twice"]
+
+
+class _Advice(Keys):
+    what: Annotated[str, "for people; its words are not fixed"]
+    command: str | None
+
+
+class ProviderDocument(DocumentKeys):
+    """The document of ``ckpt migrate provider``."""
+
+    checkpoint: Annotated[CheckpointKeys, of("handoff.inspection")]
+    to: ToProvider
+    outcome: MoveOutcome
+    provider: Annotated[Provider | None, "of the checkpoint"]
+    recorded: Annotated[str | None, "the class that the latest offsets record; no session overrides it"]
+    operators: Annotated[
+        tuple[_Operator, ...],
+        "empty if it already has the provider, if there is no state, and if it cannot be read",
+    ]
+    handoff: Annotated[_Handoff, "of `ckpt handoff`"]
+    confs: Annotated[Mapping[str, str], "object: session settings of a new query and their values, all strings"]
+    steps: Annotated[tuple[_Advice, ...], "if it is possible: what to do, in order"]
+    remains: Annotated[tuple[_Advice, ...], "if it is not: what can be done instead"]
+    refused: Annotated[str | None, lambda move: move.refused and as_options(move.refused)]
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderReport:
-    """What ``ckpt migrate provider`` says."""
+    """Report of ``ckpt migrate provider``."""
 
-    found: ProviderMove
+    move: ProviderMove
 
     @property
     def exit(self) -> Exit:
-        """Whether there is a way, and whether it has to be gone."""
-        return _EXITS[self.found.outcome]
+        return _EXITS[self.move.outcome]
 
-    def document(self) -> Document:
-        """All of it."""
-        return _document(self.found)
+    def document(self) -> ProviderDocument:
+        return derive(ProviderDocument, self.move)
 
     def page(self) -> Page:
-        """The answer, then why, then how or what remains."""
-        parts = (_headline, _why, _operators, _how, _left, _next)
-        return page_of(title(self.found.handoff.inspection), *(part(self.found) for part in parts))
+        parts = (_show_headline, _show_why, _show_operators, _show_steps, _show_remains, _show_next)
+        return page_of(show_title(self.move.handoff.inspection), *(part(self.move) for part in parts))
 
 
-def _document(found: ProviderMove) -> Document:
-    return {
-        "ckpt": ToolKeys(),
-        "checkpoint": checkpoint_keys(found.handoff.inspection),
-        "to": found.to,
-        "outcome": found.outcome,
-        "provider": found.provider,
-        "recorded": found.recorded,
-        "operators": [
-            {"id": one.operator, "name": one.name, "kind": one.family, "carry": one.carry, "why": one.why}
-            for one in found.operators
-        ],
-        "handoff": {
-            "batch": found.handoff.batch,
-            "exact": found.handoff.exact,
-            "doubts": list(found.handoff.doubts),
-        },
-        "confs": dict(found.confs),
-        "steps": [{"what": step.what, "command": step.command} for step in found.steps],
-        "remains": [{"what": step.what, "command": step.command} for step in found.remains],
-        "refused": None if found.refused is None else as_options(found.refused),
-    }
-
-
-def _headline(found: ProviderMove) -> Iterator[Block]:
-    to, of = PROVIDER_NAMES[Provider(found.to)], PROVIDER_NAMES[found.provider or Provider.UNKNOWN]
-    lost = [one for one in found.operators if one.carry is Carry.NONE]
-    said, tone = {
+def _show_headline(move: ProviderMove) -> Iterator[Block]:
+    to, of = PROVIDER_NAMES[Provider(move.to)], PROVIDER_NAMES[move.provider or Provider.UNKNOWN]
+    lost = [operator for operator in move.operators if operator.carry is Carry.NONE]
+    text, tone = {
         MoveOutcome.ALREADY: (f"ALREADY SO: its state is {to}", Tone.GOOD),
         MoveOutcome.NOTHING: ("NOTHING TO MOVE: there is no state here", Tone.GOOD),
         MoveOutcome.POSSIBLE: (
             f"POSSIBLE in a new checkpoint: ckpt writes its state for {to}, and the same query continues"
-            if found.rewritable
+            if move.rewritable
             else f"NOT ON THIS CHECKPOINT, but a new query on {to} can be given its state",
             Tone.WARNING,
         ),
@@ -91,18 +112,18 @@ def _headline(found: ProviderMove) -> Iterator[Block]:
             f"NOT POSSIBLE for its state from {of} to {to}: {lost[0].why if lost else ''}",
             Tone.ERROR,
         ),
-        MoveOutcome.REFUSED: (f"NO ANSWER: {as_options(found.refused or '')}", Tone.ERROR),
-    }[found.outcome]
-    yield Headline(said, tone)
-    yield from bullets(found.handoff.doubts if found.outcome is MoveOutcome.POSSIBLE and not found.rewritable else ())
+        MoveOutcome.REFUSED: (f"NO ANSWER: {as_options(move.refused or '')}", Tone.ERROR),
+    }[move.outcome]
+    yield Headline(text, tone)
+    yield from bullets(move.handoff.doubts if move.outcome is MoveOutcome.POSSIBLE and not move.rewritable else ())
 
 
-def _why(found: ProviderMove) -> Iterator[Block]:
-    if found.provider is None or found.provider is Provider.UNKNOWN:
+def _show_why(move: ProviderMove) -> Iterator[Block]:
+    if move.provider is None or move.provider is Provider.UNKNOWN:
         return
-    latest = found.handoff.inspection.checkpoint.offsets.latest
-    recorded = found.recorded
-    yield Heading("Provider", PROVIDER_NAMES[found.provider])
+    latest = move.handoff.inspection.checkpoint.offsets.latest
+    recorded = move.recorded
+    yield Heading("Provider", PROVIDER_NAMES[move.provider])
     if recorded is None:
         yield Item(f"offsets/{latest} does not record it: the files show it, and the session decides")
         return
@@ -110,46 +131,46 @@ def _why(found: ProviderMove) -> Iterator[Block]:
     yield Item(f"{where}, and Spark keeps what is recorded, whatever the session says.")
 
 
-def _operators(found: ProviderMove) -> Iterator[Block]:
-    if found.operators:
+def _show_operators(move: ProviderMove) -> Iterator[Block]:
+    if move.operators:
         yield Heading("State", "operator by operator")
-    for one in found.operators:
-        yield Item(f"{_CARRIES[one.carry]}: {one.why}", 6, f"  {_label(one)}: ")
+    for operator in move.operators:
+        yield Item(f"{_CARRIES[operator.carry]}: {operator.why}", 6, f"  {_label_operator(operator)}: ")
 
 
-def _label(one: OperatorMove) -> str:
-    name = f" ({one.name})" if one.name else ""
-    return f"operator {one.operator}{name}" + (f", {one.family}" if one.family else "")
+def _label_operator(operator: OperatorMove) -> str:
+    name = f" ({operator.name})" if operator.name else ""
+    return f"operator {operator.operator}{name}" + (f", {operator.family}" if operator.family else "")
 
 
-def _how(found: ProviderMove) -> Iterator[Block]:
-    for place, step in enumerate(found.steps, 1):
-        if place == 1:
+def _show_steps(move: ProviderMove) -> Iterator[Block]:
+    for number, step in enumerate(move.steps, 1):
+        if number == 1:
             how = (
                 "with a new checkpoint"
-                if found.rewritable
+                if move.rewritable
                 else "with initial state and a handoff, to its own checkpoint"
             )
             yield Heading("How", how)
-        yield Item(step.what, 5, f"  {place}. ")
+        yield Item(step.what, 5, f"  {number}. ")
         if step.command:
             yield Command(step.command, 5)
 
 
-def _left(found: ProviderMove) -> Iterator[Block]:
-    for place, step in enumerate(found.remains):
-        if place == 0:
+def _show_remains(move: ProviderMove) -> Iterator[Block]:
+    for number, step in enumerate(move.remains):
+        if number == 0:
             yield Heading("Remains", "without this state, or without this provider")
         yield Item(step.what, 4, "  - ")
         if step.command:
             yield Command(step.command, 4)
 
 
-def _next(found: ProviderMove) -> Iterator[Block]:
-    checkpoint = found.handoff.inspection.checkpoint
+def _show_next(move: ProviderMove) -> Iterator[Block]:
+    checkpoint = move.handoff.inspection.checkpoint
     path, clean = quoted_path(checkpoint.uri), checkpoint.offsets.latest == checkpoint.commits.latest
-    command = next((step.command for step in found.steps if step.command), "")
-    said, todo = {
+    command = next((step.command for step in move.steps if step.command), "")
+    text, todo = {
         MoveOutcome.ALREADY: ("nothing to do", ""),
         MoveOutcome.NOTHING: ("nothing to do", ""),
         MoveOutcome.POSSIBLE: ("stop the query, then" if clean else "do step 1 first, then", command),
@@ -158,7 +179,7 @@ def _next(found: ProviderMove) -> Iterator[Block]:
             f"ckpt export-state {path} --all --to DIR",
         ),
         MoveOutcome.REFUSED: ("see what is there", f"ckpt inspect {path}"),
-    }[found.outcome]
-    yield Item(said, 10, "Next")
+    }[move.outcome]
+    yield Item(text, 10, "Next")
     if todo:
         yield Command(todo)

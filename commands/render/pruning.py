@@ -1,7 +1,8 @@
-"""What ``ckpt prune`` adds to the report of a change."""
+"""Report of ``ckpt prune``."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 from ckpt.changes.prune.plan import PrunePlan
 from ckpt.changes.prune.unneeded import Pruned, PruneReason
@@ -9,7 +10,9 @@ from ckpt.changes.steps import FileContent, Step, sidecar
 
 from .blocks import Block, Heading, Table
 from .change import ChangeReport
-from .document import Document
+from .change_keys import ChangeBody, ChangeHead, ChangeTail, RemovalKeys
+from .document import RestartKeys
+from .keys import Keys
 from .text import plural, size
 
 _WORDS = {
@@ -20,71 +23,89 @@ _WORDS = {
 }
 
 
+def _size_of(step: Step) -> int:
+    content = FileContent.of(step.before)
+    return content.size if content else 0
+
+
+def _find_steps(plan: PrunePlan, pruned: Pruned) -> list[Step]:
+    wanted = {*pruned.paths, *map(sidecar, pruned.paths)}
+    return [step for step in plan.steps if step.path in wanted]
+
+
+class _Request(Keys):
+    keep_batches: Annotated[
+        int | None,
+        "how many of the newest batches keep their state; null if the logs do not say, and after an undo",
+    ]
+    oldest_version: Annotated[int | None, "of state, that stays loadable"]
+    needed: Annotated[bool, "there is something that could go"]
+
+
+class _Pruned(Keys):
+    kind: Annotated[
+        PruneReason,
+        "state of versions that no start needs; state that a task wrote and no commit names; SST files that no "
+        "snapshot names; what interrupted writes left",
+    ]
+    files: int
+    bytes: int
+
+
+def _derive_pruned(plan: PrunePlan) -> list[_Pruned]:
+    found = [(pruned.kind, _find_steps(plan, pruned)) for pruned in plan.pruned]
+    return [_Pruned(kind=kind, files=len(steps), bytes=sum(map(_size_of, steps))) for kind, steps in found]
+
+
+class _Result(Keys):
+    bytes: Annotated[int, "of all steps", lambda plan: sum(map(_size_of, plan.steps))]
+    pruned: Annotated[tuple[_Pruned, ...], _derive_pruned]
+
+
+class PruneDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
+    """The document of ``ckpt prune``."""
+
+    steps: Annotated[tuple[RemovalKeys, ...], "in order"]
+    after: Annotated[tuple[RestartKeys, ...], "forecasts with the steps: the same; empty if there are none"]
+    replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
+
+
 @dataclass(frozen=True, slots=True)
 class PruneReport(ChangeReport[PrunePlan]):
-    """What ``ckpt prune`` plans or did; ``asked`` is how many batches the user wants to keep."""
+    """Files that no restart needs; ``keep_batches`` is the user's number, if any."""
 
-    asked: int | None = None
+    keep_batches: int | None = None
 
+    keys = PruneDocument
     verb = "PRUNE"
     stop = "end the driver"
     back = "the files"
 
     def done(self) -> str:
-        """The headline once it is applied."""
-        return f"PRUNED {self._total()}: {self.afterwards}, as before"
+        return f"PRUNED {self._describe_total()}: {self.afterwards}, as before"
 
     def planned(self) -> str:
-        """What the headline of a plan says of the time after it."""
-        return f"{self._total()} can go; afterwards it {self.afterwards}, as now"
+        return f"{self._describe_total()} can go; afterwards it {self.afterwards}, as now"
 
-    def _total(self) -> str:
-        return f"{plural(len(self.plan.steps), 'file')}, {size(sum(map(_size, self.plan.steps)))}"
-
-    def own_request(self) -> Document:
-        """How much is kept."""
-        return {"keep_batches": self.plan.keep_batches, "oldest_version": self.plan.oldest_version}
-
-    def own_results(self) -> Document:
-        """What goes, by kind."""
-        return {
-            "bytes": sum(map(_size, self.plan.steps)),
-            "pruned": [
-                {"kind": one.kind, "files": len(steps), "bytes": sum(map(_size, steps))}
-                for one in self.plan.pruned
-                for steps in [self._steps_of(one)]
-            ],
-        }
-
-    def _steps_of(self, one: Pruned) -> list[Step]:
-        wanted = {*one.paths, *map(sidecar, one.paths)}
-        return [step for step in self.plan.steps if step.path in wanted]
+    def _describe_total(self) -> str:
+        return f"{plural(len(self.plan.steps), 'file')}, {size(sum(map(_size_of, self.plan.steps)))}"
 
     def about_steps(self) -> str:
-        """Why they go; after an undo only the files say."""
         return self.plan.why
 
     def own_part(self) -> Iterator[Block]:
-        """How much there is of each kind."""
         if self.plan.pruned:
-            rows = ((one, self._steps_of(one)) for one in self.plan.pruned)
+            rows = ((pruned, _find_steps(self.plan, pruned)) for pruned in self.plan.pruned)
             yield Heading("Space", "the backup takes as much, until you delete it")
             yield Table(
                 tuple(
-                    (f"  {size(sum(map(_size, steps)))}", plural(len(steps), "file"), _WORDS[one.kind])
-                    for one, steps in rows
+                    (f"  {size(sum(map(_size_of, steps)))}", plural(len(steps), "file"), _WORDS[pruned.kind])
+                    for pruned, steps in rows
                 )
             )
 
     def options(self) -> str:
-        """How many batches are kept, where that was asked for."""
-        return "" if self.asked is None else f" --keep-batches {self.asked}"
+        return "" if self.keep_batches is None else f" --keep-batches {self.keep_batches}"
 
     def start(self) -> str:
-        """What to do once it is applied."""
         return "start the query; once it has run, delete the backup"
-
-
-def _size(step: Step) -> int:
-    content = FileContent.of(step.before)
-    return content.size if content else 0

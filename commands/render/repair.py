@@ -1,36 +1,43 @@
-"""What ``ckpt repair-async`` adds to the report of a change."""
+"""Report of ``ckpt repair-async``."""
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
 
 from .change import ChangeReport
-from .document import Document
+from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys, WritingStepKeys
+from .keys import Keys
+
+
+class _Request(Keys):
+    strategy: Annotated[Literal["fill", "rewind"] | None, "the one chosen; null if there is no plan"]
+    needed: Annotated[bool, "there is a gap that stops a synchronous start"]
+
+
+class RepairDocument(ChangeTail, ChangeBody, _Request, ChangeHead):
+    """The document of ``ckpt repair-async``."""
+
+    steps: Annotated[tuple[WritingStepKeys, ...], "in order"]
+    replay: Annotated[tuple[ReplayKeys, ...], "rows that the log knows of and the next synchronous start reads again"]
 
 
 @dataclass(frozen=True, slots=True)
 class RepairReport(ChangeReport[RepairPlan]):
-    """What ``ckpt repair-async`` plans or did."""
+    """Repair of the gaps of asynchronous progress tracking."""
 
+    keys = RepairDocument
     verb = "REPAIR"
     back = "the repair"
 
     def done(self) -> str:
-        """The headline once it is applied."""
         return f"REPAIRED: without asynchronous progress tracking it now {self.afterwards}"
 
     def planned(self) -> str:
-        """What the headline of a plan says of the time after it."""
         return f"afterwards it {self.afterwards}, without asynchronous progress tracking"
 
-    def own_request(self) -> Document:
-        """The strategy."""
-        return {"strategy": self.plan.strategy}
-
     def about_steps(self) -> str:
-        """Which strategy was chosen, and why."""
         return f"{self.plan.strategy}: {self.plan.why}" if self.plan.strategy else ""
 
     def options(self) -> str:
-        """The strategy where the default could take another one."""
         return f" --strategy {self.plan.strategy}" if self.plan.strategy is Strategy.REWIND else ""

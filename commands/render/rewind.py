@@ -1,50 +1,59 @@
-"""What ``ckpt rewind`` adds to the report of a change."""
+"""Report of ``ckpt rewind``."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from ckpt.changes.rewind.plan import Replayed, RewindPlan
 from ckpt.changes.steps import FileContent
 
 from .change import ChangeReport, start_anew
-from .document import Document
+from .change_keys import ChangeBody, ChangeHead, ChangeTail, RemovalKeys
+from .keys import Keys
 from .text import plural, size
+
+
+class _Request(Keys):
+    to_batch: Annotated[int | None, "the last batch that counts; null after an undo"]
+    replayed: Annotated[Replayed, "as `--replay`"]
+    needed: Annotated[bool, "there are files of later batches, or the batch cannot be gone back to"]
+
+
+class _Result(Keys):
+    possible: Annotated[
+        tuple[Annotated[tuple[int, int], "`[first, last]`"], ...],
+        "batches that can be gone back to, judging by names",
+    ]
+
+
+class RewindDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
+    """The document of ``ckpt rewind``."""
+
+    steps: Annotated[tuple[RemovalKeys, ...], "in order"]
 
 
 @dataclass(frozen=True, slots=True)
 class RewindReport(ChangeReport[RewindPlan]):
-    """What ``ckpt rewind`` plans or did."""
+    """Rewind to an earlier batch."""
 
+    keys = RewindDocument
     verb = "REWIND"
     stop = "end the driver"
     back = "the rewind"
 
     def done(self) -> str:
-        """The headline once it is applied."""
         return f"REWOUND to batch {self.plan.to_batch}: {self.afterwards}"
 
     def planned(self) -> str:
-        """What the headline of a plan says of the time after it."""
         return f"afterwards the query stands as after batch {self.plan.to_batch}: {self.afterwards}"
 
-    def own_request(self) -> Document:
-        """Which batch, and what becomes of the one after it."""
-        return {"to_batch": self.plan.to_batch, "replayed": self.plan.replayed}
-
-    def own_results(self) -> Document:
-        """The batches that can be gone back to."""
-        return {"possible": [list(span) for span in self.plan.possible]}
-
     def about_steps(self) -> str:
-        """What goes, and how much of it."""
         if self.plan.to_batch is None:
             return ""
         gone = [content.size for step in self.plan.steps if (content := FileContent.of(step.before)) is not None]
         return f"{plural(len(gone), 'file')}, {size(sum(gone))}: {self.plan.why}"
 
     def options(self) -> str:
-        """All that was named."""
         return f" --to-batch {self.plan.to_batch}" + " --replay new" * (self.plan.replayed is Replayed.NEW)
 
     def start(self) -> str:
-        """What to do once it is applied."""
         return start_anew(self.plan)

@@ -1,19 +1,21 @@
-"""What ``ckpt rewrite`` and ``ckpt import-state`` say: what is written, and how the query continues."""
+"""Reports of ``ckpt rewrite`` and ``ckpt import-state``: the new checkpoint, and how the query continues."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ckpt.migrate.provider import PROVIDER_NAMES
+from ckpt.model import Json
 from ckpt.settings import CHECKPOINT_FORMAT
 from ckpt.texts import quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Table, Tone, bullets, more, page_of
-from .document import Document, ToolKeys, checkpoint_keys
-from .page import title
-from .rows import unit_entry
+from .document import CheckpointKeys, DocumentKeys
+from .keys import Keys, derive, of
+from .page import show_title
+from .rows import UnitKeys
 from .text import plural, size
 
 if TYPE_CHECKING:
@@ -22,138 +24,186 @@ if TYPE_CHECKING:
 _SHOWN = 5  # keys
 
 
+class NewUnitKeys(Keys):
+    """A unit of state in a new checkpoint."""
+
+    unit: UnitKeys
+    rows: Annotated[int | None, "that the new one has; null if nothing was written"]
+    partitions: int
+
+
+class NewCheckpointDocument(DocumentKeys):
+    """The keys of both documents."""
+
+    checkpoint: Annotated[CheckpointKeys, "the old one"]
+    into: Annotated[str, "as given"]
+    batch: Annotated[int, "whose state the new one has"]
+    provider: Annotated[str, "`hdfs` or `rocksdb`", of("new.provider")]
+    partitions: Annotated[int, of("new.partitions")]
+    format_version: Annotated[int, "state store checkpoint format", of("new.version")]
+    query_id: Annotated[str | None, "of the new one"]
+    new_id: bool
+    settings: Annotated[Mapping[str, str], "the settings that are not as they were, name to new value", of("changed")]
+    units: tuple[NewUnitKeys, ...]
+    refused: Annotated[str | None, "why it cannot be written; for people, its words are not fixed"]
+    written: bool
+    files: Annotated[int, "written"]
+    bytes: int
+
+
+class _RewrittenUnit(NewUnitKeys):
+    dropped: Annotated[
+        int | None,
+        "rows that were left out; null if nothing was written, or if no key or condition applies to this unit",
+    ]
+    judged: Annotated[
+        Literal["key", "row"] | None,
+        "what is left out as a whole: a key with everything that is kept for it, or a row; null if no key or "
+        "condition applies",
+    ]
+
+
+class RewriteDocument(NewCheckpointDocument):
+    """The document of ``ckpt rewrite``."""
+
+    units: tuple[_RewrittenUnit, ...]
+    unseen_keys: Annotated[
+        tuple[Annotated[Json, "columns and values, as given"], ...],
+        "keys of `--drop-keys` that no row had; empty if nothing was written",
+        of("unseen"),
+    ]
+
+
+class _ImportedUnit(NewUnitKeys):
+    rows: Annotated[int | None, "that the new one has; null if it is refused"]
+    exported: Annotated[int | None, "that the export had as it was written; null if its manifest does not say so"]
+
+
+class ImportDocument(NewCheckpointDocument):
+    """The document of ``ckpt import-state``."""
+
+    checkpoint: Annotated[CheckpointKeys, "CHECKPOINT"]
+    batch: Annotated[int, "after which the query continues"]
+    units: tuple[_ImportedUnit, ...]
+    export: Annotated[str, "as given"]
+
+
 @dataclass(frozen=True, slots=True)
 class RewriteReport:
     """A new checkpoint; ``source`` is the old one as it was typed."""
 
-    found: "Rewrite"
+    rewrite: "Rewrite"
     source: str
 
     @property
     def exit(self) -> Exit:
-        """Whether it can be written."""
-        return Exit.FAILED if self.found.refused else Exit.OK
+        return Exit.FAILED if self.rewrite.refused else Exit.OK
 
-    def document(self) -> Document:
-        """All of it."""
-        found = self.found
-        return {
-            "ckpt": ToolKeys(),
-            "checkpoint": replace(checkpoint_keys(found.inspection), path=self.source),
-            "into": found.into,
-            "batch": found.batch,
-            "provider": found.new.provider,
-            "partitions": found.new.partitions,
-            "format_version": found.new.version,
-            "query_id": found.query_id,
-            "new_id": found.new_id,
-            "settings": dict(found.changed),
-            "units": [self._unit(one) for one in found.units],
-            "refused": found.refused,
-            "written": found.written,
-            "files": found.files,
-            "bytes": found.bytes,
-            **self._own(),
-        }
-
-    def _unit(self, one: "RewrittenUnit") -> Document:
-        return {**_unit(one), "dropped": one.dropped, "judged": self._judged(one)}
-
-    def _own(self) -> Document:
-        """What only this command says."""
-        return {"unseen_keys": [dict(key) for key in self.found.unseen]}
+    def document(self) -> NewCheckpointDocument:
+        units = [derive(_RewrittenUnit, unit, judged=self._name_judged(unit)) for unit in self.rewrite.units]
+        return derive(RewriteDocument, self.rewrite, checkpoint=self._checkpoint, units=units)
 
     def page(self) -> Page:
-        """What became of it, what there is, and what to do with it."""
-        parts = (self._refused,) if self.found.refused else (self._headline, self._units, self._settings, self._next)
-        return page_of(title(self.found.inspection), *(part() for part in parts))
+        parts = (
+            (self._show_refused,)
+            if self.rewrite.refused
+            else (self._show_headline, self._show_units, self._show_settings, self._show_next)
+        )
+        return page_of(show_title(self.rewrite.inspection), *(part() for part in parts))
 
-    def _refused(self) -> Iterator[Block]:
+    def _show_refused(self) -> Iterator[Block]:
         yield Headline("CANNOT BE WRITTEN by ckpt", Tone.ERROR)
-        yield from bullets([self.found.refused or ""])
+        yield from bullets([self.rewrite.refused or ""])
 
-    def _headline(self) -> Iterator[Block]:
-        found = self.found
-        form = f"{PROVIDER_NAMES[found.new.provider]}, {plural(found.new.partitions, 'partition')}"
-        if found.written:
-            how = f"{plural(found.files, 'file')}, {size(found.bytes)}; {self._checked}"
-            yield Headline(f"WRITTEN to {found.into}: {self._state}, {form} ({how})", Tone.GOOD)
+    def _show_headline(self) -> Iterator[Block]:
+        rewrite = self.rewrite
+        form = f"{PROVIDER_NAMES[rewrite.new.provider]}, {plural(rewrite.new.partitions, 'partition')}"
+        if rewrite.written:
+            how = f"{plural(rewrite.files, 'file')}, {size(rewrite.bytes)}; {self._checked}"
+            yield Headline(f"WRITTEN to {rewrite.into}: {self._state}, {form} ({how})", Tone.GOOD)
         else:
-            yield Headline(f"PLANNED: {self._state} into {found.into}, {form}", Tone.WARNING)
+            yield Headline(f"PLANNED: {self._state} into {rewrite.into}, {form}", Tone.WARNING)
+
+    @property
+    def _checkpoint(self) -> CheckpointKeys:
+        return replace(derive(CheckpointKeys, self.rewrite.inspection), path=self.source)
 
     @property
     def _state(self) -> str:
-        """Which it is."""
-        return f"the state of batch {self.found.batch}"
+        """Name of the state that is written."""
+        return f"the state of batch {self.rewrite.batch}"
 
     @property
     def _checked(self) -> str:
-        """What was seen when it was read again."""
+        """Result of the second reading."""
         return "read again, and equal"
 
-    def _units(self) -> Iterator[Block]:
-        rows = [(one.unit.label, self._rows(one)) for one in self.found.units]
-        if not any(told for _, told in rows):
+    def _show_units(self) -> Iterator[Block]:
+        rows = [(rewritten.unit.label, self._describe_rows(rewritten)) for rewritten in self.rewrite.units]
+        if not any(text for _, text in rows):
             return
         yield Heading("State", "")
         yield Table(tuple(rows))
-        if unseen := self.found.unseen:
+        if unseen := self.rewrite.unseen:
             shown = [json.dumps(dict(key), ensure_ascii=False) for key in unseen[:_SHOWN]]
-            yield Item(f"no row has {len(unseen):,} of the {plural(len(self.found.keys), 'key')} to be left out:", 2)
+            yield Item(f"no row has {len(unseen):,} of the {plural(len(self.rewrite.keys), 'key')} to be left out:", 2)
             yield from bullets(shown)
             yield from more(len(unseen) - _SHOWN)
 
-    def _rows(self, one: "RewrittenUnit") -> str:
-        leaving = self.found.leaving.get(one.unit.operator)
+    def _describe_rows(self, rewritten: "RewrittenUnit") -> str:
+        leaving = self.rewrite.leaving.get(rewritten.unit.operator)
         if leaving is not None and not leaving.applies:
             kept = f"{self._without} such columns: nothing is left out"
-            return kept if one.rows is None else f"{plural(one.rows, 'row')}; {kept}"
-        if one.rows is None:
-            judged = self._judged(one)
-            return f"each {judged} is judged by the condition" if self.found.where and judged else ""
-        return plural(one.rows, "row") + ("" if one.dropped is None else f", and {plural(one.dropped, 'row')} left out")
+            return kept if rewritten.rows is None else f"{plural(rewritten.rows, 'row')}; {kept}"
+        if rewritten.rows is None:
+            judged = self._name_judged(rewritten)
+            return f"each {judged} is judged by the condition" if self.rewrite.where and judged else ""
+        return plural(rewritten.rows, "row") + (
+            "" if rewritten.dropped is None else f", and {plural(rewritten.dropped, 'row')} left out"
+        )
 
     @property
     def _without(self) -> str:
-        """What an operator lacks that keeps all."""
-        return "it has no" if self.found.where else "its key has no"
+        """Beginning of the reason why an operator keeps all rows."""
+        return "it has no" if self.rewrite.where else "its key has no"
 
-    def _judged(self, one: "RewrittenUnit") -> str | None:
-        """What is left out or not as a whole: a key with all that is kept for it, or a row."""
-        leaving = self.found.leaving.get(one.unit.operator)
+    def _name_judged(self, rewritten: "RewrittenUnit") -> str | None:
+        """Unit of the condition: a key with all its rows, or a row; None where all is kept."""
+        leaving = self.rewrite.leaving.get(rewritten.unit.operator)
         if leaving is None or not leaving.applies:
             return None
         return "key" if leaving.of_keys else "row"
 
-    def _settings(self) -> Iterator[Block]:
-        found = self.found
+    def _show_settings(self) -> Iterator[Block]:
+        rewrite = self.rewrite
         yield Heading(
-            "Settings", "recorded in the new checkpoint, whatever the session says" if found.changed else "as they were"
+            "Settings",
+            "recorded in the new checkpoint, whatever the session says" if rewrite.changed else "as they were",
         )
-        yield from bullets(f"{name} = {value}" for name, value in found.changed.items() if name != CHECKPOINT_FORMAT)
-        if CHECKPOINT_FORMAT in found.changed or found.new.version > 1:
+        yield from bullets(f"{name} = {value}" for name, value in rewrite.changed.items() if name != CHECKPOINT_FORMAT)
+        if CHECKPOINT_FORMAT in rewrite.changed or rewrite.new.version > 1:
             yield from bullets(
-                [f"{CHECKPOINT_FORMAT} = {found.new.version}: set it in the session, Spark does not record it"]
+                [f"{CHECKPOINT_FORMAT} = {rewrite.new.version}: set it in the session, Spark does not record it"]
             )
 
-    def _next(self) -> Iterator[Block]:
-        found = self.found
-        if not found.written:
+    def _show_next(self) -> Iterator[Block]:
+        rewrite = self.rewrite
+        if not rewrite.written:
             yield Item("the same without --plan", 10, "Next")
             return
         sinks = (
             "It has a query id of its own: a Delta table takes it for another query."
-            if found.new_id
+            if rewrite.new_id
             else "It has the query id of the old one, and batch ids continue: sinks take it for the same query."
         )
         yield Item(
             f"start the query with this checkpointLocation, and never on the old one again. If it has run on the old "
-            f"one after batch {found.batch}, write this one anew first: sinks that remember batch ids would drop rows. "
-            f"{sinks}",
+            f"one after batch {rewrite.batch}, write this one anew first: sinks that remember batch ids would drop "
+            f"rows. {sinks}",
             10,
             "Next",
         )
-        yield Command(f"ckpt inspect {quoted_path(found.into)}")
+        yield Command(f"ckpt inspect {quoted_path(rewrite.into)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,24 +212,19 @@ class ImportReport(RewriteReport):
 
     export: str
 
-    def _unit(self, one: "RewrittenUnit") -> Document:
-        return {**_unit(one), "exported": one.exported}
+    def document(self) -> ImportDocument:
+        return derive(ImportDocument, self.rewrite, checkpoint=self._checkpoint, export=self.export)
 
-    def _rows(self, one: "RewrittenUnit") -> str:
-        edited = one.exported is not None and one.rows is not None and one.exported != one.rows
-        return RewriteReport._rows(self, one) + (f"; the export had {one.exported:,}" if edited else "")
-
-    def _own(self) -> Document:
-        return {"export": self.export}
+    def _describe_rows(self, rewritten: "RewrittenUnit") -> str:
+        edited = rewritten.exported is not None and rewritten.rows is not None and rewritten.exported != rewritten.rows
+        return RewriteReport._describe_rows(self, rewritten) + (
+            f"; the export had {rewritten.exported:,}" if edited else ""
+        )
 
     @property
     def _state(self) -> str:
-        return f"the state in {self.export}, to continue after batch {self.found.batch}"
+        return f"the state in {self.export}, to continue after batch {self.rewrite.batch}"
 
     @property
     def _checked(self) -> str:
         return "every row checked; read again, and as many"
-
-
-def _unit(one: "RewrittenUnit") -> Document:
-    return {"unit": unit_entry(one.unit), "rows": one.rows, "partitions": one.partitions}

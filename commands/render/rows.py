@@ -1,16 +1,18 @@
-"""What the commands of ``ckpt state`` that read rows say."""
+"""Reports of the commands of ``ckpt state`` that read rows."""
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ckpt.formats.sqltypes import sql_type
+from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit, UnitKind
 
 from ..exits import Exit
 from .blocks import Block, Headline, Line, Page, Table, Tone, TooWide, page_of
-from .document import Document, ToolKeys
+from .document import DocumentKeys
+from .keys import Keys, derive, itself, of
 from .text import plural
 
 if TYPE_CHECKING:
@@ -19,193 +21,260 @@ if TYPE_CHECKING:
     from ckpt.state.native.show import StateCounts, StateRows
 
 
+class StateOwnerKeys(Keys):
+    """The checkpoint whose state was read."""
+
+    path: Annotated[str, "as given", of("checkpoint")]
+    query_id: Annotated[str | None, "from `metadata`", of("moment.query_id")]
+
+
+class UnitKeys(Keys):
+    """A unit of state."""
+
+    operator: int
+    store: Annotated[
+        str | None,
+        "of a join, if it is shown as Spark keeps it",
+        lambda unit: unit.stores[0] if unit.kind is UnitKind.STORE else None,
+    ]
+    side: Literal["left", "right"] | None
+    variable: str | None
+    timers: Annotated[bool, lambda unit: unit.kind is UnitKind.TIMERS]
+
+
+class ColumnKeys(Keys):
+    """A column of rows."""
+
+    name: str
+    type: Annotated[str, "as Spark SQL writes types", lambda column: sql_type(column.type)]
+
+
+class StateDocument(DocumentKeys):
+    """The first keys of a document about the state of one batch."""
+
+    checkpoint: Annotated[StateOwnerKeys, itself]
+
+
+class UnitDocument(StateDocument):
+    """The first keys of a document about one unit of state."""
+
+    unit: UnitKeys
+    batch: Annotated[int, "the state is that as of this batch", of("moment.batch")]
+
+
+class RowsDocument(UnitDocument):
+    """The document of ``ckpt state show``."""
+
+    columns: Annotated[tuple[ColumnKeys, ...], "those of the flat shape of `ckpt export-state`"]
+    rows: tuple[
+        Annotated[
+            Json,
+            "an object with a value for each column: times in ISO 8601, decimals and intervals as text, binaries in "
+            "base64; a map is an object if its keys are strings, otherwise a list of {key, value}",
+        ],
+        ...,
+    ]
+    more: Annotated[bool, "there are more rows than `--limit`"]
+    partition: Annotated[int | None, "the only partition that was searched, because it is the one of the key"]
+
+
+class _Count(Keys):
+    unit: UnitKeys
+    rows: int
+
+
+class CountsDocument(StateDocument):
+    """The document of ``ckpt state count``."""
+
+    batch: Annotated[int, "the state is that as of this batch", of("moment.batch")]
+    units: Annotated[tuple[_Count, ...], "parts of the state that together hold what was asked for once"]
+
+
+class _ChangedRow(Keys):
+    change: Literal["added", "removed", "changed"]
+    key: Annotated[
+        Json, "the columns of the key, as in `rows` of `ckpt state show`; of a row without a key all columns"
+    ]
+    before: Annotated[Json, "the other columns in the earlier state, or null"]
+    after: Annotated[Json, "the other columns in the later state, or null"]
+
+
+class _UnitDiff(Keys):
+    unit: UnitKeys
+    added: Annotated[int, "keys, or rows, that only the later state has"]
+    removed: Annotated[int, "that only the earlier state has"]
+    changed: Annotated[int, "keys with another value"]
+    rows: Annotated[tuple[_ChangedRow, ...], "some of them"]
+
+
+class DiffDocument(StateDocument):
+    """The document of ``ckpt state diff``."""
+
+    other: Annotated[StateOwnerKeys, "the checkpoint of the later state: the same, or another one"]
+    from_batch: Annotated[int, of("before.batch")]
+    to_batch: Annotated[int, of("after.batch")]
+    units: Annotated[tuple[_UnitDiff, ...], "parts of the state that fit the options"]
+
+
+class _HeavyKey(Keys):
+    key: Annotated[Json, "an object with a value for each column, as in `rows` of `ckpt state show`"]
+    rows: int
+    bytes: Annotated[int, "of their values as they are stored, before compression"]
+    partition: int
+
+
+class _PartitionSize(Keys):
+    partition: int
+    keys: Annotated[int, "different keys"]
+    rows: int
+    bytes: Annotated[int, "as of `keys[].bytes`"]
+
+
+class SizesDocument(UnitDocument):
+    """The document of ``ckpt state keys``."""
+
+    columns: Annotated[tuple[ColumnKeys, ...], "those of the key, as in `ckpt state show`"]
+    keys: Annotated[tuple[_HeavyKey, ...], "the heaviest, heaviest first"]
+    partitions: Annotated[tuple[_PartitionSize, ...], "every one that has rows"]
+
+
 @dataclass(frozen=True, slots=True)
 class RowsReport:
-    """Some rows."""
+    """Report of ``ckpt state show``."""
 
-    found: "StateRows"
+    rows: "StateRows"
 
     @property
     def exit(self) -> Exit:
-        """Looking finds nothing wrong; what cannot be read is an error."""
         return Exit.OK
 
-    def document(self) -> Document:
-        """All of it."""
-        found = self.found
-        return {
-            "ckpt": ToolKeys(),
-            "checkpoint": {"path": found.checkpoint, "query_id": found.moment.query_id},
-            "unit": unit_entry(found.unit),
-            "batch": found.moment.batch,
-            "columns": [{"name": one.name, "type": sql_type(one.type)} for one in found.columns],
-            "rows": list(found.rows),
-            "more": found.more,
-            "partition": found.partition,
-        }
+    def document(self) -> RowsDocument:
+        return derive(RowsDocument, self.rows)
 
     def page(self) -> Page:
-        """What they are of, and the rows."""
-        return page_of(self._blocks())
+        return page_of(self._show_rows())
 
-    def _blocks(self) -> Iterator[Block]:
-        found = self.found
-        where = "" if found.partition is None else f", in partition {found.partition}"
-        yield Headline(f"{_name(found.unit)}, batch {found.moment.batch}{where}", Tone.PLAIN)
-        if not found.rows:
+    def _show_rows(self) -> Iterator[Block]:
+        rows = self.rows
+        where = "" if rows.partition is None else f", in partition {rows.partition}"
+        yield Headline(f"{_name_unit(rows.unit)}, batch {rows.moment.batch}{where}", Tone.PLAIN)
+        if not rows.rows:
             yield Line("  no rows")
             return
-        heads = tuple(found.rows[0])
-        yield Table(tuple(tuple(map(_cell, row.values())) for row in found.rows), heads, TooWide.STACK)
-        if found.more:
+        heads = tuple(rows.rows[0])
+        yield Table(tuple(tuple(map(_fill_cell, row.values())) for row in rows.rows), heads, TooWide.STACK)
+        if rows.more:
             yield Line("  there are more: see --limit")
 
 
 @dataclass(frozen=True, slots=True)
 class CountsReport:
-    """How many rows there are."""
+    """Report of ``ckpt state count``."""
 
-    found: "StateCounts"
+    counts: "StateCounts"
 
     @property
     def exit(self) -> Exit:
-        """Counting finds nothing wrong; what cannot be read is an error."""
         return Exit.OK
 
-    def document(self) -> Document:
-        """All of it."""
-        found = self.found
-        return {
-            "ckpt": ToolKeys(),
-            "checkpoint": {"path": found.checkpoint, "query_id": found.moment.query_id},
-            "batch": found.moment.batch,
-            "units": [{"unit": unit_entry(one.unit), "rows": one.rows} for one in found.units],
-        }
+    def document(self) -> CountsDocument:
+        return derive(CountsDocument, self.counts)
 
     def page(self) -> Page:
-        """A line for each part."""
-        found = self.found
-        total = sum(one.rows for one in found.units)
-        rows = tuple((_name(one.unit), f"{one.rows:,}") for one in found.units)
-        return page_of((Headline(f"{plural(total, 'row')} as of batch {found.moment.batch}", Tone.PLAIN), Table(rows)))
+        counts = self.counts
+        total = sum(unit.rows for unit in counts.units)
+        rows = tuple((_name_unit(unit.unit), f"{unit.rows:,}") for unit in counts.units)
+        return page_of((Headline(f"{plural(total, 'row')} as of batch {counts.moment.batch}", Tone.PLAIN), Table(rows)))
 
 
 @dataclass(frozen=True, slots=True)
 class DiffReport:
-    """What changed between two states."""
+    """Report of ``ckpt state diff``."""
 
-    found: "StateDiff"
+    diff: "StateDiff"
 
     @property
     def exit(self) -> Exit:
-        """Whether anything did."""
-        return Exit.FOUND if any(one.added or one.removed or one.changed for one in self.found.units) else Exit.OK
+        return Exit.FOUND if any(unit.added or unit.removed or unit.changed for unit in self.diff.units) else Exit.OK
 
-    def document(self) -> Document:
-        """All of it."""
-        found = self.found
-        return {
-            "ckpt": ToolKeys(),
-            "checkpoint": {"path": found.checkpoint, "query_id": found.before.query_id},
-            "other": {"path": found.other, "query_id": found.after.query_id},
-            "from_batch": found.before.batch,
-            "to_batch": found.after.batch,
-            "units": [
-                {
-                    "unit": unit_entry(one.unit),
-                    "added": one.added,
-                    "removed": one.removed,
-                    "changed": one.changed,
-                    "rows": [asdict(row) for row in one.rows],
-                }
-                for one in found.units
-            ],
-        }
+    def document(self) -> DiffDocument:
+        before = StateOwnerKeys(path=self.diff.checkpoint, query_id=self.diff.before.query_id)
+        after = StateOwnerKeys(path=self.diff.other, query_id=self.diff.after.query_id)
+        return derive(DiffDocument, self.diff, checkpoint=before, other=after)
 
     def page(self) -> Page:
-        """Each part: counts, then some rows."""
-        return page_of(*(self._unit(one) for one in self.found.units))
+        return page_of(*(self._show_unit(unit) for unit in self.diff.units))
 
-    def _unit(self, one: "UnitDiff") -> Iterator[Block]:
-        span = f"batch {self.found.before.batch} to {self.found.after.batch}"
-        counts = f"{one.added:,} added, {one.removed:,} removed, {one.changed:,} changed"
-        yield Headline(f"{_name(one.unit)}, {span}: {counts}", Tone.PLAIN)
-        if one.rows:
+    def _show_unit(self, unit: "UnitDiff") -> Iterator[Block]:
+        span = f"batch {self.diff.before.batch} to {self.diff.after.batch}"
+        counts = f"{unit.added:,} added, {unit.removed:,} removed, {unit.changed:,} changed"
+        yield Headline(f"{_name_unit(unit.unit)}, {span}: {counts}", Tone.PLAIN)
+        if unit.rows:
             rows = tuple(
-                (str(row.change), *(_fields(some) for some in (row.key, row.before, row.after))) for row in one.rows
+                (str(row.change), *(_describe_fields(fields) for fields in (row.key, row.before, row.after)))
+                for row in unit.rows
             )
             yield Table(rows, ("", "key", "before", "after"), TooWide.STACK)
-        if one.added + one.removed + one.changed > len(one.rows):
+        if unit.added + unit.removed + unit.changed > len(unit.rows):
             yield Line("  there are more: see --limit")
 
 
 @dataclass(frozen=True, slots=True)
 class SizesReport:
-    """Heavy keys, or how the rows are spread."""
+    """Report of ``ckpt state keys``: heavy keys, or the spread of rows."""
 
-    found: "StateSizes"
+    sizes: "StateSizes"
     skew: bool
 
     @property
     def exit(self) -> Exit:
-        """Measuring finds nothing wrong; what cannot be read is an error."""
         return Exit.OK
 
-    def document(self) -> Document:
-        """All of it."""
-        found = self.found
-        return {
-            "ckpt": ToolKeys(),
-            "checkpoint": {"path": found.checkpoint, "query_id": found.moment.query_id},
-            "unit": unit_entry(found.unit),
-            "batch": found.moment.batch,
-            "columns": [{"name": one.name, "type": sql_type(one.type)} for one in found.columns],
-            "keys": [asdict(one) for one in found.keys],
-            "partitions": [asdict(one) for one in found.partitions],
-        }
+    def document(self) -> SizesDocument:
+        return derive(SizesDocument, self.sizes)
 
     def page(self) -> Page:
-        """What was measured, and one of the two tables."""
-        found = self.found
-        rows, size = sum(one.rows for one in found.partitions), sum(one.bytes for one in found.partitions)
-        head = f"{_name(found.unit)}, batch {found.moment.batch}: {plural(rows, 'row')}, values of {size:,} bytes"
+        sizes = self.sizes
+        rows, size = sum(part.rows for part in sizes.partitions), sum(part.bytes for part in sizes.partitions)
+        head = f"{_name_unit(sizes.unit)}, batch {sizes.moment.batch}: {plural(rows, 'row')}, values of {size:,} bytes"
         if self.skew:
             cells = [
-                (str(one.partition), f"{one.keys:,}", f"{one.rows:,}", f"{one.bytes:,}", _share(one.bytes, size))
-                for one in found.partitions
+                (
+                    str(part.partition),
+                    f"{part.keys:,}",
+                    f"{part.rows:,}",
+                    f"{part.bytes:,}",
+                    _describe_share(part.bytes, size),
+                )
+                for part in sizes.partitions
             ]
             table = Table(tuple(cells), ("partition", "keys", "rows", "bytes", "share"))
         else:
             cells = [
-                (f"{one.bytes:,}", f"{one.rows:,}", _share(one.bytes, size), str(one.partition), _fields(one.key))
-                for one in found.keys
+                (
+                    f"{key.bytes:,}",
+                    f"{key.rows:,}",
+                    _describe_share(key.bytes, size),
+                    str(key.partition),
+                    _describe_fields(key.key),
+                )
+                for key in sizes.keys
             ]
             table = Table(tuple(cells), ("bytes", "rows", "share", "partition", "key"), TooWide.STACK)
         return page_of((Headline(head, Tone.PLAIN), table if cells else Line("  no rows")))
 
 
-def _share(part: int, size: int) -> str:
+def _describe_share(part: int, size: int) -> str:
     return f"{100 * part / size:.1f} %" if size else "-"
 
 
-def _fields(row: dict[str, Any] | None) -> str:
-    return "-" if not row else " ".join(f"{name}={_cell(value)}" for name, value in row.items())
+def _describe_fields(row: dict[str, Any] | None) -> str:
+    return "-" if not row else " ".join(f"{name}={_fill_cell(value)}" for name, value in row.items())
 
 
-def unit_entry(unit: StateUnit) -> Document:
-    """A unit as every document names it."""
-    return {
-        "operator": unit.operator,
-        "store": unit.stores[0] if unit.kind is UnitKind.STORE else None,
-        "side": unit.side,
-        "variable": unit.variable,
-        "timers": unit.kind is UnitKind.TIMERS,
-    }
-
-
-def _name(unit: StateUnit) -> str:
+def _name_unit(unit: StateUnit) -> str:
     return unit.label + (f" ({unit.operator_name})" if unit.operator_name else "")
 
 
-def _cell(value: Any) -> str:
+def _fill_cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)

@@ -1,60 +1,88 @@
-"""What ``ckpt skip`` adds to the report of a change."""
+"""Report of ``ckpt skip``."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
-from ckpt.changes.skip.plan import SkippedSource, SkipPlan
+from ckpt.changes.skip.plan import Skipped, SkipPlan
 from ckpt.model import Json
 
 from .blocks import Block, Heading, Item, Line, more
 from .change import ChangeReport
-from .document import Document, grown_range
+from .change_keys import ChangeBody, ChangeHead, ChangeTail
+from .document import ReadRangeKeys
+from .keys import Keys, derive
 from .offsets import range_text
 
 _FILES = 10  # how many are named
 
 
+class _Source(ReadRangeKeys):
+    reader_option: Annotated[
+        Mapping[str, str],
+        "object: options of a reader that begin where the batch begins, all strings; empty if none says it",
+    ]
+    files: Annotated[
+        Json,
+        "list: the files of a file source that are left out, as URIs; null for any other source, or if its log cannot "
+        "be read",
+    ]
+
+
+def _derive_sources(skipped: Skipped) -> list[_Source]:
+    return [
+        derive(_Source, source.range, reader_option=source.options, files=source.files) for source in skipped.sources
+    ]
+
+
+class _Skipped(Keys):
+    batch: int
+    sources: Annotated[tuple[_Source, ...], _derive_sources]
+
+
+class _Request(Keys):
+    needed: Annotated[bool, "the latest batch is not committed"]
+
+
+class _Result(Keys):
+    skipped: Annotated[tuple[_Skipped, ...], "the batch that is left out"]
+
+
+class SkipDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
+    """The document of ``ckpt skip``."""
+
+    replay: Annotated[tuple[()], "always empty: no row is read again"]
+
+
 @dataclass(frozen=True, slots=True)
 class SkipReport(ChangeReport[SkipPlan]):
-    """What ``ckpt skip`` plans or did."""
+    """A planned batch that counts as done without its rows."""
 
+    keys = SkipDocument
     verb = "SKIP"
     stop = "end the driver"
     back = "the skip"
 
     def done(self) -> str:
-        """The headline once it is applied."""
         return f"SKIPPED {self._batch}: the query {self.afterwards}"
 
     def planned(self) -> str:
-        """What the headline of a plan says of the time after it."""
         return f"{self._batch} counts as done without its rows; afterwards the query {self.afterwards}"
 
     @property
     def _batch(self) -> str:
         return f"batch {self.plan.skipped[0].batch}" if self.plan.skipped else "a batch"
 
-    def own_results(self) -> Document:
-        """What is left out."""
-        return {
-            "skipped": [
-                {"batch": one.batch, "sources": [_source_entry(source) for source in one.sources]}
-                for one in self.plan.skipped
-            ]
-        }
-
     def about_steps(self) -> str:
-        """What they come to."""
         return self.plan.why
 
     def own_part(self) -> Iterator[Block]:
-        """What is left out, and how it can be read."""
         if not (self.plan.skipped and self.plan.steps):
             return
         yield Heading("Skipped", "rows that this query then never reads")
-        for one in self.plan.skipped:
-            yield Line(f"  batch {one.batch}")
-            for source in one.sources:
+        for skipped in self.plan.skipped:
+            yield Line(f"  batch {skipped.batch}")
+            for source in skipped.sources:
                 yield Item(range_text(source.range), 7, f"    {source.range.index}  ")
                 for name, value in source.options.items():
                     yield Item(f"{name}={value}", 11, "       reader option ")
@@ -63,10 +91,4 @@ class SkipReport(ChangeReport[SkipPlan]):
                 yield from more(len(files) - _FILES)
 
     def start(self) -> str:
-        """What to do once it is applied."""
         return "start the query in a new driver"
-
-
-def _source_entry(source: SkippedSource) -> Document:
-    files: Json = None if source.files is None else list(source.files)
-    return {**grown_range(source.range), "reader_option": dict(source.options), "files": files}

@@ -10,7 +10,7 @@ from ckpt.inspection.inspection import Inspection
 from ckpt.model import EveryByte, Operator, Store
 
 from .blocks import Block, Heading, Item, Line
-from .text import batch_ranges, damaged, not_decoded, plural, size
+from .text import batch_ranges, count_damaged, not_decoded, plural, size
 
 _RECORDED = {
     settings.SHUFFLE_PARTITIONS: "shuffle partitions",
@@ -21,42 +21,42 @@ _IN_FULL = 3  # operators up to which all their stores are shown
 _SKEW = 2.0  # times the median from which the largest partition is worth a word
 
 
-def state_section(inspection: Inspection) -> Iterator[Block]:
-    """What the checkpoint keeps of each operator; nothing for a stateless query."""
+def show_state(inspection: Inspection) -> Iterator[Block]:
+    """State of each operator; nothing for a stateless query."""
     state = inspection.checkpoint.state
     if state is None:
         return
     loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
     yield Heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
-    recorded = _recorded(inspection)
+    recorded = _list_recorded(inspection)
     if recorded:
         yield Item(f"recorded here, overrides the session: {recorded}")
     if inspection.space.known:
         yield Item(f"{size(inspection.space.known)} could be deleted: `ckpt prune` plans it, and looks closer")
     if state.every_byte is not None:
-        yield Item(_every_byte(state.every_byte))
+        yield Item(_describe_every_byte(state.every_byte))
     elif state.unverified:
         yield Item(f"{plural(state.unverified, 'file')} known by name and size only: --deep reads every byte")
     if len(state.operators) <= _IN_FULL:
         for operator in state.operators:
-            yield from _operator(operator)
+            yield from _show_operator(operator)
         return
     for operator in state.operators:
-        yield Item(_in_brief(operator), 6, f"  operator {operator.id}   ")
+        yield Item(_describe_briefly(operator), 6, f"  operator {operator.id}   ")
     yield Line("  stores, columns and snapshots: -o json names them")
 
 
-def _every_byte(found: EveryByte) -> str:
-    """What ``--deep`` did."""
-    said = f"every byte of {plural(found.files, 'file')} was read, {size(found.bytes)}"
-    if found.unknown:
-        said += f"; of {plural(len(found.unknown), 'file')} nothing tells whether they changed"
-    said += f"; {damaged(found.damages) if found.damages else 'none'} damaged"
-    left = not_decoded(found)
-    return f"{said}; rows were {left}" if left else said
+def _describe_every_byte(every_byte: EveryByte) -> str:
+    """Result of ``--deep``."""
+    text = f"every byte of {plural(every_byte.files, 'file')} was read, {size(every_byte.bytes)}"
+    if every_byte.unknown:
+        text += f"; of {plural(len(every_byte.unknown), 'file')} nothing tells whether they changed"
+    text += f"; {count_damaged(every_byte.damages) if every_byte.damages else 'none'} damaged"
+    left = not_decoded(every_byte)
+    return f"{text}; rows were {left}" if left else text
 
 
-def _recorded(inspection: Inspection) -> str:
+def _list_recorded(inspection: Inspection) -> str:
     """The settings that a restart takes from the checkpoint, whatever the session says."""
     checkpoint = inspection.checkpoint
     offsets = checkpoint.offsets.readable(checkpoint.offsets.latest)
@@ -64,18 +64,18 @@ def _recorded(inspection: Inspection) -> str:
     return ", ".join(f"{name} {conf[key].rpartition('.')[2]}" for key, name in _RECORDED.items() if key in conf)
 
 
-def _operator(operator: Operator) -> Iterator[Block]:
+def _show_operator(operator: Operator) -> Iterator[Block]:
     yield Line(f"  operator {operator.id}   {operator.name or 'name not recorded'}")
     for variable in operator.variables:
         yield Line(f"    {variable.kind} {variable.name}{' with TTL' if variable.ttl else ''}")
     for store in operator.stores:
-        yield Item(_store(store), 6, f"    {store.name}: ")
+        yield Item(_describe_store(store), 6, f"    {store.name}: ")
         for side, schema in (("key", store.key_schema), ("value", store.value_schema)):
             if schema is not None:
                 yield Item(type_name(schema), 14, f"      {side:7} ")
 
 
-def _in_brief(operator: Operator) -> str:
+def _describe_briefly(operator: Operator) -> str:
     """An operator among many: how much there is of it, and of which batches."""
     stores = operator.stores
     counts = [store.num_keys for store in stores]
@@ -88,32 +88,32 @@ def _in_brief(operator: Operator) -> str:
         plural(max((len(store.partitions) for store in stores), default=0), "partition"),
         *keys,
         size(sum(store.bytes for store in stores)),
-        _readable(tuple(complete or ())),
+        _describe_readable(tuple(complete or ())),
     ]
     return f"{operator.name or 'name not recorded'}: {', '.join(facts)}"
 
 
-def _store(store: Store) -> str:
+def _describe_store(store: Store) -> str:
     facts = [
         plural(len(store.partitions), "partition"),
         "keys not recorded" if store.num_keys is None else plural(store.num_keys, "key"),
-        size(store.bytes) + _skew(store),
+        size(store.bytes) + _describe_skew(store),
         *(["changelog"] if store.changelog else []),
-        _loading(store),
-        _readable(store.readable_batches),
+        _describe_loading(store),
+        _describe_readable(store.readable_batches),
     ]
     return ", ".join(facts)
 
 
-def _readable(batches: Ranges) -> str:
+def _describe_readable(batches: Ranges) -> str:
     """For which batches a store can be loaded."""
     if not batches:
         return "no batch has complete state"
     return f"state of {batch_ranges(batches)} is complete"
 
 
-def _loading(store: Store) -> str:
-    """What a load reads: the newest snapshot that all partitions have, and how many versions of changes on top."""
+def _describe_loading(store: Store) -> str:
+    """Files of a load: the newest snapshot that all partitions have, and the versions of changes on top."""
     snapshot = newest_snapshot(store)
     replay = [p.replay_versions for p in store.partitions if p.replay_versions is not None]
     if not replay:
@@ -135,7 +135,7 @@ def newest_snapshot(store: Store) -> str:
             return f"newest snapshots version {lowest} to {highest}, by partition"
 
 
-def _skew(store: Store) -> str:
+def _describe_skew(store: Store) -> str:
     """How much larger the largest partition is than the median one, where that is much."""
     sizes = [partition.bytes for partition in store.partitions]
     middle = median(sizes) if sizes else 0

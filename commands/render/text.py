@@ -10,7 +10,7 @@ from ckpt.texts import batch_ranges, plural, plural_of, printable, ranges, size,
 __all__ = [
     "batch_ranges",
     "coloured",
-    "damaged",
+    "count_damaged",
     "lower",
     "not_decoded",
     "plural",
@@ -28,20 +28,20 @@ def lower(sentence: str) -> str:
 
 
 def coloured() -> bool:
-    """Whether standard output is a terminal that may be coloured (``NO_COLOR`` is honoured)."""
+    """True if standard output is a terminal that may be coloured (``NO_COLOR`` is honoured)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def damaged(found: Sequence[FileDamage]) -> str:
+def count_damaged(damages: Sequence[FileDamage]) -> str:
     """``2 files``, ``1 file and 2 folders of state``: what is damaged."""
-    folders = sum(damage.kind in OF_FOLDERS for damage in found)
-    files = [plural(len(found) - folders, "file")] if len(found) > folders else []
+    folders = sum(damage.kind in OF_FOLDERS for damage in damages)
+    files = [plural(len(damages) - folders, "file")] if len(damages) > folders else []
     return " and ".join([*files, *([f"{plural(folders, 'folder')} of state"] if folders else [])])
 
 
-def not_decoded(found: EveryByte) -> str:
+def not_decoded(every_byte: EveryByte) -> str:
     """In how many partitions rows were looked at, where every byte was; empty where they all were."""
-    if found.compared == found.partitions:
+    if every_byte.compared == every_byte.partitions:
         return ""
-    of_all = f"{found.compared:,} of {plural(found.partitions, 'partition')}"
+    of_all = f"{every_byte.compared:,} of {plural(every_byte.partitions, 'partition')}"
     return f"compared with their schema in {of_all}; the others are too large"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from ckpt.migrate.generate.sources import seen_folder
 from ckpt.migrate.generate.start import to_fill_in, too_many_for_code
@@ -11,11 +12,12 @@ from ckpt.migrate.transform import (
     PROCESSOR,
     START,
     Api,
+    TimeMode,
     TransformMigration,
     TransformRefused,
     warnings_of,
 )
-from ckpt.migrate.variables import Variable
+from ckpt.migrate.variables import Variable, VariableForm
 from ckpt.state.export.targets import Format
 from ckpt.storage.locations import spark_uri
 from ckpt.texts import instant, quoted, quoted_path
@@ -23,62 +25,90 @@ from ckpt.texts import instant, quoted, quoted_path
 from ..arguments import all_as_options, as_options
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
-from .document import Document, ToolKeys, checkpoint_keys
-from .page import title
+from .document import CheckpointKeys, DocumentKeys
+from .keys import Keys, derive, of
+from .page import show_title
 from .text import plural
+
+
+class _Operator(Keys):
+    id: Annotated[int, of("operator")]
+    name: Annotated[str | None, "as Spark recorded it", of("operator_name")]
+
+
+class _Key(Keys):
+    name: str
+    type: Annotated[str, "as Spark's `simpleString`", lambda key: simple(key.type)]
+
+
+class _Variable(Keys):
+    name: str
+    form: VariableForm
+    schema: Annotated[str, "of the value or element, in Spark's DDL", lambda variable: columns(variable.fields)]
+    ttl: Annotated[bool, "whether it has a time to live, which restarts"]
+
+
+def _list_files(migration: TransformMigration) -> list[str]:
+    return [INITIAL_STATE, PROCESSOR, START, *map(seen_folder, too_many_for_code(migration.plan))]
+
+
+class TransformDocument(DocumentKeys):
+    """The document of ``ckpt migrate transform-with-state``; the defaults are those of a refusal."""
+
+    checkpoint: Annotated[CheckpointKeys, of("plan.handoff.inspection")]
+    action: Annotated[Literal["plan", "write"], lambda migration: "plan" if migration.keys is None else "write"]
+    to: Annotated[str, "as given to Spark", of("target.name")]
+    format: Annotated[Literal["parquet", "delta"], of("plan.format")]
+    api: Annotated[Api, of("plan.api")]
+    operator: Annotated[_Operator | None, "null if refused", of("plan.shape")] = None
+    family: Annotated[str | None, "what kind of operator, in words", of("plan.family")] = None
+    batch: Annotated[int | None, of("plan.initial.moment.batch")]
+    state_version: Annotated[int | None, of("plan.initial.moment.state_version")] = None
+    exact: Annotated[bool, "no row is read twice or skipped: see `ckpt handoff`", of("plan.handoff.exact")] = False
+    key: Annotated[tuple[_Key, ...], "the grouping key; empty if all rows are one group", of("plan.shape.keys")] = ()
+    variables: Annotated[tuple[_Variable, ...], "state variables of the new query", of("plan.variables")] = ()
+    time_mode: Annotated[
+        TimeMode | None,
+        "as recorded for transformWithState, otherwise what the state suggests",
+        of("plan.time_mode"),
+    ] = None
+    output_mode: Annotated[str | None, of("plan.output_mode")] = None
+    watermark_ms: Annotated[int | None, "rows up to it are left out; 0 for none", of("plan.watermark_ms")] = None
+    keys: Annotated[int | None, "how many were written; null for a plan"] = None
+    files: Annotated[tuple[str, ...], "below `to`", _list_files] = ()
+    fill_in: Annotated[
+        tuple[str, ...],
+        "constants of `start.py` that must be filled in",
+        lambda migration: list(to_fill_in(migration.plan)),
+    ] = ()
+    fill_in_ttl: Annotated[
+        tuple[str, ...],
+        "variables whose time to live must be filled in",
+        lambda migration: [variable.name for variable in migration.plan.variables if variable.ttl],
+    ] = ()
+    warnings: Annotated[
+        tuple[Annotated[str, "for people; their words are not fixed"], ...],
+        lambda migration: all_as_options(warnings_of(migration.plan)),
+    ] = ()
+    refused: Annotated[str | None, "why no new query can continue from this checkpoint; for people", lambda _: None]
 
 
 @dataclass(frozen=True, slots=True)
 class TransformReport:
-    """What ``ckpt migrate transform-with-state`` plans or wrote."""
+    """Report of ``ckpt migrate transform-with-state``."""
 
-    found: TransformMigration
+    migration: TransformMigration
 
     @property
     def exit(self) -> Exit:
-        """A plan is something to be done."""
-        return Exit.FOUND if self.found.keys is None else Exit.OK
+        return Exit.FOUND if self.migration.keys is None else Exit.OK
 
-    def document(self) -> Document:
-        """All of it."""
-        return _document(self.found)
+    def document(self) -> TransformDocument:
+        return derive(TransformDocument, self.migration)
 
     def page(self) -> Page:
-        """A runbook."""
-        parts = (_headline, _state, _files, _fill_in, _warnings, _next, _back)
-        return page_of(title(self.found.plan.handoff.inspection), *(part(self.found) for part in parts))
-
-
-def _document(found: TransformMigration) -> Document:
-    plan = found.plan
-    moment = plan.initial.moment
-    return {
-        "ckpt": ToolKeys(),
-        "checkpoint": checkpoint_keys(plan.handoff.inspection),
-        "action": "plan" if found.keys is None else "write",
-        "to": found.target.name,
-        "format": plan.format,
-        "api": plan.api,
-        "operator": {"id": plan.shape.operator, "name": plan.shape.operator_name},
-        "family": plan.family,
-        "batch": moment.batch,
-        "state_version": moment.state_version,
-        "exact": plan.handoff.exact,
-        "key": [{"name": key.name, "type": simple(key.type)} for key in plan.shape.keys],
-        "variables": [
-            {"name": one.name, "form": one.form, "schema": columns(one.fields), "ttl": one.ttl}
-            for one in plan.variables
-        ],
-        "time_mode": plan.time_mode,
-        "output_mode": plan.output_mode,
-        "watermark_ms": plan.watermark_ms,
-        "keys": found.keys,
-        "files": [INITIAL_STATE, PROCESSOR, START, *map(seen_folder, too_many_for_code(plan))],
-        "fill_in": list(to_fill_in(plan)),
-        "fill_in_ttl": [one.name for one in plan.variables if one.ttl],
-        "warnings": all_as_options(warnings_of(plan)),
-        "refused": None,
-    }
+        parts = (_show_headline, _show_state, _show_files, _show_fill_in, _show_warnings, _show_next, _show_back)
+        return page_of(show_title(self.migration.plan.handoff.inspection), *(part(self.migration) for part in parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,61 +123,45 @@ class RefusalReport:
 
     @property
     def exit(self) -> Exit:
-        """A refusal."""
         return Exit.FAILED
 
-    def document(self) -> Document:
-        """The keys of a plan, without what is not known."""
+    def document(self) -> TransformDocument:
         handoff = self.refused.handoff
-        return {
-            "ckpt": ToolKeys(),
-            "checkpoint": checkpoint_keys(handoff.inspection),
-            "action": "plan" if self.plans else "write",
-            "to": spark_uri(self.to),
-            "format": self.format,
-            "api": self.api,
-            "operator": None,
-            "family": None,
-            "batch": handoff.batch,
-            "state_version": None,
-            "exact": False,
-            "key": [],
-            "variables": [],
-            "time_mode": None,
-            "output_mode": None,
-            "watermark_ms": None,
-            "keys": None,
-            "files": [],
-            "fill_in": [],
-            "fill_in_ttl": [],
-            "warnings": [],
-            "refused": as_options(str(self.refused)),
-        }
+        return TransformDocument(
+            checkpoint=derive(CheckpointKeys, handoff.inspection),
+            action="plan" if self.plans else "write",
+            to=spark_uri(self.to),
+            format=self.format,  # type: ignore[arg-type]  # the command takes these two only
+            api=self.api,
+            batch=handoff.batch,
+            refused=as_options(str(self.refused)),
+        )
 
     def page(self) -> Page:
-        """Why not."""
-        return page_of(title(self.refused.handoff.inspection), [Headline(as_options(str(self.refused)), Tone.ERROR)])
+        return page_of(
+            show_title(self.refused.handoff.inspection), [Headline(as_options(str(self.refused)), Tone.ERROR)]
+        )
 
 
-def _headline(found: TransformMigration) -> Iterator[Block]:
-    plan = found.plan
+def _show_headline(migration: TransformMigration) -> Iterator[Block]:
+    plan = migration.plan
     how = "exactly after" if plan.handoff.exact else "after"
     where = f"a transformWithState query that continues {how} batch {plan.initial.moment.batch}"
-    if found.keys is None:
-        said = f"CAN BE WRITTEN, not written yet: {where}"
+    if migration.keys is None:
+        text = f"CAN BE WRITTEN, not written yet: {where}"
     else:
-        said = f"WRITTEN: {where}, with the state of {plural(found.keys, 'key')}"
-    yield Headline(said, Tone.GOOD if plan.handoff.exact else Tone.WARNING)
+        text = f"WRITTEN: {where}, with the state of {plural(migration.keys, 'key')}"
+    yield Headline(text, Tone.GOOD if plan.handoff.exact else Tone.WARNING)
 
 
-def _state(found: TransformMigration) -> Iterator[Block]:
-    plan = found.plan
+def _show_state(migration: TransformMigration) -> Iterator[Block]:
+    plan = migration.plan
     name = f" ({plan.shape.operator_name})" if plan.shape.operator_name else ""
     yield Heading("State", f"operator {plan.shape.operator}{name}: {plan.family}")
     keys = ", ".join(f"{key.name} {simple(key.type)}" for key in plan.shape.keys) or "none, one group of all rows"
     yield Item(keys, 12, "  key")
-    for one in plan.variables:
-        yield Item(f"{one.name}: {_form(one)}", 12, "  variable")
+    for variable in plan.variables:
+        yield Item(f"{variable.name}: {_describe_form(variable)}", 12, "  variable")
     if any(kept.aggregate.name for kept in plan.aggregates):
         yield from (Item(kept.meaning, 12, "  aggregate") for kept in plan.aggregates)
     yield Line(f"  {'time mode':10}{plan.time_mode}, output mode {plan.output_mode}")
@@ -155,44 +169,44 @@ def _state(found: TransformMigration) -> Iterator[Block]:
         yield Line(f"  {'watermark':10}{instant(plan.watermark_ms)} ({plan.watermark_ms} ms)")
 
 
-def _form(one: Variable) -> str:
-    ttl = ", with a time to live" if one.ttl else ""
-    key = f"({columns(one.key)}) to " if one.key else ""
-    return f"{one.form} of {key}({columns(one.fields)}){ttl}"
+def _describe_form(variable: Variable) -> str:
+    ttl = ", with a time to live" if variable.ttl else ""
+    key = f"({columns(variable.key)}) to " if variable.key else ""
+    return f"{variable.form} of {key}({columns(variable.fields)}){ttl}"
 
 
-def _files(found: TransformMigration) -> Iterator[Block]:
-    rows = "one row per key" if found.keys is None else f"{plural(found.keys, 'row')}, one per key"
-    yield Heading("Files", f"in {found.target.shown}")
-    yield Line(f"  {INITIAL_STATE}/   the state as {found.plan.format}, {rows}")
-    logic = "continues its aggregates" if found.plan.folds else "your logic goes into update and expired"
+def _show_files(migration: TransformMigration) -> Iterator[Block]:
+    rows = "one row per key" if migration.keys is None else f"{plural(migration.keys, 'row')}, one per key"
+    yield Heading("Files", f"in {migration.target.shown}")
+    yield Line(f"  {INITIAL_STATE}/   the state as {migration.plan.format}, {rows}")
+    logic = "continues its aggregates" if migration.plan.folds else "your logic goes into update and expired"
     yield Line(f"  {PROCESSOR}     loads it; {logic}")
     yield Line(f"  {START}         sources, guards, the query")
-    for start in too_many_for_code(found.plan):
+    for start in too_many_for_code(migration.plan):
         yield Line(f"  {seen_folder(start)}/          {plural(len(start.seen), 'file')} that the old query has read")
 
 
-def _fill_in(found: TransformMigration) -> Iterator[Block]:
+def _show_fill_in(migration: TransformMigration) -> Iterator[Block]:
     yield Heading("Fill in", "what no checkpoint records")
-    names = ", ".join(to_fill_in(found.plan))
+    names = ", ".join(to_fill_in(migration.plan))
     yield Item(f"{names}; prepare(), the options of the sources, the sink", 16, f"  {START}")
-    ttl = [one.name for one in found.plan.variables if one.ttl]
+    ttl = [variable.name for variable in migration.plan.variables if variable.ttl]
     if ttl:
         yield Item(f"TTL_MS of {', '.join(ttl)}", 16, f"  {PROCESSOR}")
 
 
-def _warnings(found: TransformMigration) -> Iterator[Block]:
-    warnings = all_as_options(warnings_of(found.plan))
+def _show_warnings(migration: TransformMigration) -> Iterator[Block]:
+    warnings = all_as_options(warnings_of(migration.plan))
     if warnings:
         yield Heading("Mind")
         yield from bullets(warnings)
 
 
-def _next(found: TransformMigration) -> Iterator[Block]:
-    plan = found.plan
+def _show_next(migration: TransformMigration) -> Iterator[Block]:
+    plan = migration.plan
     old = quoted_path(plan.initial.checkpoint)
-    folder = quoted_path(found.target.shown)
-    if found.keys is None:
+    folder = quoted_path(migration.target.shown)
+    if migration.keys is None:
         yield Item("stop the old query, then the same command without --plan", 10, "Next")
         return
     yield Heading("Next")
@@ -202,7 +216,7 @@ def _next(found: TransformMigration) -> Iterator[Block]:
     yield Command(f"ckpt handoff {old}", 5)
     logic = "" if plan.folds else "put your logic into processor.py, "
     yield Item(f"Fill in the constants, {logic}and start it:", 5, "  2.")
-    if found.target.name.startswith("file:"):
+    if migration.target.name.startswith("file:"):
         yield Command(f"cd {folder} && python {START}", 5)
     else:
         yield Command(f"spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}", 5)
@@ -212,13 +226,13 @@ def _next(found: TransformMigration) -> Iterator[Block]:
     )
     yield Item(text, 5, "  3.")
     variable = quoted(plan.variables[0].name)
-    yield Item(f"Check that {plural(found.keys, 'key')} were loaded; new keys are added to them:", 5, "  4.")
+    yield Item(f"Check that {plural(migration.keys, 'key')} were loaded; new keys are added to them:", 5, "  4.")
     yield Command(f"ckpt export-state NEW_CHECKPOINT --variable {variable} --batch 0 --count", 5)
     yield Item(f"Then {INITIAL_STATE}/ is no longer needed.", 5, "  5.")
 
 
-def _back(found: TransformMigration) -> Iterator[Block]:
-    if found.keys is None:
+def _show_back(migration: TransformMigration) -> Iterator[Block]:
+    if migration.keys is None:
         return
     text = (
         "Stop the new query, and start the old one on its checkpoint, which is unchanged. It then writes again "

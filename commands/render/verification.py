@@ -1,8 +1,9 @@
-"""What ``ckpt state verify`` says: which files are damaged, and which batches that leaves."""
+"""Report of ``ckpt state verify``: damaged files, and the batches that are left."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.state.verify.verify import StateVerification
@@ -10,86 +11,107 @@ from ckpt.texts import quoted_path
 
 from ..exits import Exit
 from .blocks import Block, Command, Heading, Headline, Item, Page, Tone, more, page_of
-from .document import Document, ToolKeys, checkpoint_keys, restart_keys
-from .page import forecast_cases, title
-from .text import batch_ranges, damaged, not_decoded, plural, size
+from .document import CheckpointKeys, DocumentKeys, RestartKeys
+from .keys import Keys, derive
+from .page import forecast_cases, show_title
+from .text import batch_ranges, count_damaged, not_decoded, plural, size
 
 _SHOWN = 20  # damaged files that are named on a page
 
 
+class _Damage(Keys):
+    path: Annotated[str, "a file, or the folder of a partition; relative to the checkpoint"]
+    kind: Annotated[
+        str,
+        "such as `unreadable`, `bad-block`, `truncated`, `missing-sst`, `bad-row`; there may be new ones",
+    ]
+    detail: Annotated[str, "for people; its words are not fixed"]
+
+
+class VerificationDocument(DocumentKeys):
+    """The document of ``ckpt state verify``."""
+
+    checkpoint: CheckpointKeys
+    files: Annotated[int, "of which every byte was read"]
+    bytes: int
+    damages: Annotated[tuple[_Damage, ...], "by path"]
+    unknown: tuple[Annotated[str, "a file that nothing tells anything about, or that could not be read"], ...]
+    reasons: Annotated[
+        tuple[Annotated[str, "for people; its words are not fixed"], ...],
+        "why, for each of `unknown`",
+        lambda verification: [verification.reasons[path] for path in verification.unknown],
+    ]
+    loadable: Annotated[
+        tuple[Annotated[tuple[int, int], "`[first, last]`"], ...], "the committed batches whose state can be loaded"
+    ]
+    restart: Annotated[tuple[RestartKeys, ...], "the forecast, with what was seen"]
+
+
 @dataclass(frozen=True)
 class VerificationReport:
-    """What was found in every byte."""
+    """Report of ``ckpt state verify``."""
 
-    found: StateVerification
+    verification: StateVerification
 
     @cached_property
     def _inspection(self) -> Inspection:
-        return inspect(self.found.checkpoint)
+        return inspect(self.verification.checkpoint)
 
     @property
     def exit(self) -> Exit:
-        """Whether something is damaged."""
-        return Exit.FOUND if self.found.damages else Exit.OK
+        return Exit.FOUND if self.verification.damages else Exit.OK
 
-    def document(self) -> Document:
-        """All of it."""
-        found = self.found
-        return {
-            "ckpt": ToolKeys(),
-            "checkpoint": checkpoint_keys(self._inspection),
-            "files": found.files,
-            "bytes": found.bytes,
-            "damages": [{"path": one.path, "kind": one.kind, "detail": one.detail} for one in found.damages],
-            "unknown": list(found.unknown),
-            "reasons": [found.reasons[path] for path in found.unknown],
-            "loadable": [list(span) for span in found.loadable],
-            "restart": [restart_keys(one) for one in self._inspection.forecasts],
-        }
+    def document(self) -> VerificationDocument:
+        inspection = self._inspection
+        return derive(VerificationDocument, self.verification, checkpoint=inspection, restart=inspection.forecasts)
 
     def page(self) -> Page:
-        """How many files are damaged, which, and what is left."""
         return page_of(
-            title(self._inspection), self._headline(), self._damages(), self._rows(), self._left(), self._next()
+            show_title(self._inspection),
+            self._show_headline(),
+            self._show_damages(),
+            self._show_rows(),
+            self._show_left(),
+            self._show_next(),
         )
 
-    def _headline(self) -> Iterator[Block]:
-        found = self.found
-        read = f"{plural(found.files, 'file')}, {size(found.bytes)}"
-        if found.damages:
-            yield Headline(f"DAMAGED: {damaged(found.damages)}; every byte was read of {read}", Tone.ERROR)
-        elif found.unknown:
+    def _show_headline(self) -> Iterator[Block]:
+        verification = self.verification
+        read = f"{plural(verification.files, 'file')}, {size(verification.bytes)}"
+        if verification.damages:
+            yield Headline(f"DAMAGED: {count_damaged(verification.damages)}; every byte was read of {read}", Tone.ERROR)
+        elif verification.unknown:
             yield Headline(f"NO DAMAGE FOUND in {read}; not all of it could be verified", Tone.NOTE)
         else:
             yield Headline(f"NO DAMAGE FOUND in any byte of {read}", Tone.GOOD)
 
-    def _damages(self) -> Iterator[Block]:
-        damages, unknown = self.found.damages, self.found.unknown
+    def _show_damages(self) -> Iterator[Block]:
+        damages, unknown = self.verification.damages, self.verification.unknown
         if damages:
-            yield Heading("Damages", damaged(damages))
-            for one in damages[:_SHOWN]:
-                yield Item(one.path, 2)
-                yield Item(f"{one.kind}: {one.detail}", 4)
+            yield Heading("Damages", count_damaged(damages))
+            for damage in damages[:_SHOWN]:
+                yield Item(damage.path, 2)
+                yield Item(f"{damage.kind}: {damage.detail}", 4)
             yield from more(len(damages) - _SHOWN)
         if unknown:
             yield Heading("Unknown", f"nothing tells whether {plural(len(unknown), 'file')} changed")
             for path in unknown[:_SHOWN]:
                 yield Item(path, 2)
-                yield Item(self.found.reasons[path], 4)
+                yield Item(self.verification.reasons[path], 4)
             yield from more(len(unknown) - _SHOWN)
 
-    def _rows(self) -> Iterator[Block]:
-        state = self.found.checkpoint.state
+    def _show_rows(self) -> Iterator[Block]:
+        state = self.verification.checkpoint.state
         left = not_decoded(state.every_byte) if state and state.every_byte else ""
         if left:
             yield Heading("Rows", left)
 
-    def _left(self) -> Iterator[Block]:
-        spans = list(self.found.loadable)
+    def _show_left(self) -> Iterator[Block]:
+        spans = list(self.verification.loadable)
         yield Heading("State", f"that of {batch_ranges(spans)} can be loaded" if spans else "no batch's can be loaded")
         yield forecast_cases(self._inspection.counted)
 
-    def _next(self) -> Iterator[Block]:
-        if self.found.damages or not all(one.outcome.runs for one in self._inspection.counted):
+    def _show_next(self) -> Iterator[Block]:
+        if self.verification.damages or not all(forecast.outcome.runs for forecast in self._inspection.counted):
             yield Item("what it means, and what to do", 10, "Next")
-            yield Command(f"ckpt inspect {quoted_path(self.found.checkpoint.uri)} --deep")
+            yield Command(f"ckpt inspect {quoted_path(self.verification.checkpoint.uri)} --deep")

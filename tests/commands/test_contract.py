@@ -12,10 +12,10 @@ from ckpt import __version__
 from ckpt.checkpoint import reader
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.starts import Begin
 from ckpt.inspection import inspection
 from ckpt.live.outlook import Fate, SourceOutcome
 from ckpt.migrate import changelog, comparison, provider
-from ckpt.migrate.handoff.starts import Begin
 from ckpt.migrate.transform import Api, TimeMode
 from ckpt.migrate.variables import VariableForm
 from ckpt.model import Kind, Provider

@@ -1,10 +1,11 @@
-"""Ask a real Spark to read every case of ``spark_cases`` and record what it said in ``spark_answers.json``.
+"""Have a real Spark read every case of ``spark_cases``, and print what it said.
 
-Run it with the interpreter of each Spark in turn: ``python -m tests.formats.ask_spark``. Only Spark's own log
-classes are called; nothing of ckpt is imported, so an answer can never come from ckpt.
+Only Spark's own log classes are called; nothing of ckpt is imported, so an answer can never come from ckpt.
 """
 
+import json
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +16,6 @@ from typing import Any
 from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 
-from tests.formats.spark_answers import load, save
 from tests.formats.spark_cases import COMPACTIBLE, ENTRY, KINDS, NAMES
 
 Py4JJavaError: Any = import_module("py4j.protocol").Py4JJavaError
@@ -143,7 +143,7 @@ def _restored(reader: Reader, root: Path) -> dict:
 
 
 def main() -> None:
-    """Answer every case with the Spark of this interpreter and merge the answers into the file."""
+    """Answer every case with the Spark of this interpreter and print the answers."""
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.driver.memory", "1g").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
@@ -153,9 +153,8 @@ def main() -> None:
         mine = {kind: _file_answers(reader, kind, root) for kind in KINDS}
         mine["names"] = _listed(reader, root)
         mine["compactible"] = _restored(reader, root)
-    version = spark.version
     spark.stop()
-    save(load() | {version: mine})
+    sys.stdout.write(json.dumps(mine) + "\n")
 
 
 if __name__ == "__main__":

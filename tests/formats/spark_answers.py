@@ -1,8 +1,13 @@
 """``spark_answers.json``: what each Spark version said to each case, with equal answers written once."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.formats.spark_cases import COMPACTIBLE, KINDS, NAMES
+from tests.record.suite import Whole
+from tests.record.worker import Installed
 
 FILE = Path(__file__).parent / "spark_answers.json"
 
@@ -41,3 +46,23 @@ def save(answers: Answers) -> None:
         f'{{"outcomes": [\n{outcomes}\n],\n"cases": {json.dumps(cases)},\n"answers": {{\n{body}\n}}}}\n',
         encoding="utf-8",
     )
+
+
+class Logs(Whole):
+    """Log files, intact and damaged, that Spark's own classes read: the suite `logs` of `python -m tests.record`."""
+
+    def wanted(self, minor: str) -> Iterator[str]:
+        for kind, names in {**KINDS, "names": NAMES, "compactible": COMPACTIBLE}.items():
+            yield from (f"{kind}/{name}" for name in names)
+
+    def recorded(self, minor: str) -> Iterator[str]:
+        for version, kinds in load().items():
+            if version.startswith(f"{minor}."):
+                yield from (f"{kind}/{name}" for kind, answers in kinds.items() for name in answers)
+
+    def ask_all(self, spark: Installed) -> None:
+        kept = {version: kinds for version, kinds in load().items() if not version.startswith(f"{spark.minor}.")}
+        save({**kept, spark.version: spark.run("tests.formats.ask_spark")[-1]})
+
+
+SUITE = Logs()

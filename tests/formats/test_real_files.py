@@ -9,7 +9,7 @@ from ckpt.checkpoint.sources.registry import decode, source_type, source_views
 from ckpt.formats.commits import format_commit_log, parse_commit_log
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.metadata import parse_metadata
-from ckpt.formats.names import batch_names, compactible_id
+from ckpt.formats.names import compactible_id, sort_batch_names
 from ckpt.formats.offsets import format_offset_log, is_continuous, parse_offset_log
 from ckpt.formats.sidecars import (
     HadoopChecksums,
@@ -32,7 +32,7 @@ def log_files(root: Path, folder: str) -> list[Path]:
     return [
         path / str(batch_id)
         for path in folders
-        for batch_id in batch_names(entry.name for entry in path.iterdir() if entry.is_file()).ids
+        for batch_id in sort_batch_names(entry.name for entry in path.iterdir() if entry.is_file()).ids
     ]
 
 

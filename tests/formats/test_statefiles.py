@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckpt.formats.lz4 import BadBlock, block_ends, first_block
+from ckpt.formats.lz4 import BadBlock, block_ends, decompress_first_block
 from ckpt.formats.statefiles import END_MARK, Ending, FileName, ends_whole, judge_stream, parse_lineage, parse_name
 from ckpt.model import StateFileKind
 from tests.checkpoint.state.building import changelog_v4, delta, java_utf, lz4_stream
@@ -92,14 +92,14 @@ def test_no_bytes_raise(data, prefixed) -> None:
 def test_no_compressed_block_raises_anything_but_bad_block(body, length) -> None:
     header = b"LZ4Block\x25" + len(body).to_bytes(4, "little") + length.to_bytes(4, "little") + b"sum "
     with suppress(BadBlock):
-        assert len(first_block(header + body)) == length
+        assert len(decompress_first_block(header + body)) == length
 
 
 def test_a_compressed_block_is_decompressed() -> None:
     # "abcabcabcabcabcabc" + "xxxxx": 3 literals, a match of 15 at distance 3, 5 literals
     body = bytes([0x3B]) + b"abc" + b"\x03\x00" + bytes([0x50]) + b"xxxxx"
     header = b"LZ4Block\x25" + len(body).to_bytes(4, "little") + (23).to_bytes(4, "little") + b"sum "
-    assert first_block(header + body) == b"abc" * 6 + b"xxxxx"
+    assert decompress_first_block(header + body) == b"abc" * 6 + b"xxxxx"
 
 
 def test_the_lineage_is_read_from_the_beginning() -> None:

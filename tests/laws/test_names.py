@@ -2,7 +2,7 @@
 
 from tests.laws import names
 
-RIDDLES, VAGUE_NAMES, CLASSES = 794, 1396, 0  # lower them with what you fix; nothing raises them
+RIDDLES, VAGUE_NAMES, CLASSES = 3, 12, 0  # lower them with what you fix; nothing raises them
 
 
 def test_no_docstring_is_a_new_riddle() -> None:

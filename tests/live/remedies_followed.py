@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.live.advice_delta import FromDelta
-from tests.live.advice_kafka import KAFKA, FromKafka
-from tests.live.cases import Broker
+from tests.live.delta.advice import FromDelta
 from tests.live.first_remedy import Answer
+from tests.live.kafka.advice import KAFKA, FromKafka
+from tests.live.kafka.cases import Broker
 
 STATES = ("committed", "written", "unwritten")
 """Of the newest batch: it is committed, or only the sink has it, or not even that."""

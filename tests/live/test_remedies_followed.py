@@ -15,8 +15,12 @@ from typing import Any
 import pytest
 
 from ckpt import Inspection
-from tests.live import cases, delta_cases, delta_judging, delta_record, judging, record, remedies_followed
+from tests.live import remedies_followed
+from tests.live.delta import cases as delta_cases
+from tests.live.delta import judging as delta_judging
+from tests.live.delta import record as delta_record
 from tests.live.first_remedy import LATER, Answer
+from tests.live.kafka import cases, judging, record
 from tests.live.remedies_followed import STATES
 from tests.support.spark import recording
 from tests.support.spark.live import EVERY_CASE
@@ -171,13 +175,13 @@ def test_what_was_obeyed_is_what_is_said_today(name: str, tmp_path: Path) -> Non
 
 def today_of_a_table(incident: str, state: str, folder: Path) -> str:
     case = delta_cases.Case("versions", incident, state == "committed")
-    answer = json.loads(delta_record.RECORDED.read_text())["4.2"]["answers"][case.name]
+    answer = delta_record.SUITE.recorded("4.2")[case.name]
     checkpoint = delta_judging.checkpoint_of(folder, answer["offsets"], committed=case.committed)
     return remedy_in(delta_judging.inspected(checkpoint, delta_record.from_json(answer["now"], case), "4.2"))
 
 
 def today_of_a_topic(case: cases.Case, folder: Path) -> str:
-    answer = json.loads(record.RECORDED.read_text())["4.2"]["answers"][case.name]
+    answer = record.SUITE.recorded("4.2")[case.name]
     now = record.from_json(answer["now"], fail_on_data_loss=case.fail_on_data_loss)
     return remedy_in(judging.inspected(cases.written(folder, "t", committed=case.committed), now, "4.2"))
 

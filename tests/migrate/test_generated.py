@@ -16,11 +16,12 @@ import pytest
 from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
+from ckpt.checkpoint.sources.starts import StartFacts
 from ckpt.errors import CkptError, UsageError
 from ckpt.migrate.generate.processor import processor_code
 from ckpt.migrate.generate.start import start_code, to_fill_in
 from ckpt.migrate.generate.text import Identifiers, ddl, literal, plain, simple
-from ckpt.migrate.handoff.starts import source_start
+from ckpt.migrate.handoff.starts import start_source
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform, warnings_of
 from ckpt.state.export.targets import Format
 from ckpt.versions import Spark
@@ -57,7 +58,7 @@ def from_files(*seen: str) -> TransformPlan:
     """A plan whose one source is a file source that has read these files."""
     found = plan("aggregation-hdfs-4.2")
     view = SourceView(0, None, SourceType.FILE, {"logOffset": 3}, {}, record=FileOffset(3))
-    return replace(found, handoff=replace(found.handoff, sources=(source_start(view, seen, {}),)))
+    return replace(found, handoff=replace(found.handoff, sources=(start_source(view, StartFacts(seen)),)))
 
 
 @pytest.mark.slow

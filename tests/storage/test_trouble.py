@@ -3,7 +3,7 @@
 import pytest
 
 from ckpt.errors import NotFound, StorageError, UsageError
-from ckpt.storage.errors import explain, short
+from ckpt.storage.errors import explain, shorten_error
 
 _DENIED = (
     "When listing objects under key 'ck/' in bucket 'b': AWS Error ACCESS_DENIED during ListObjectsV2 operation: "
@@ -59,4 +59,4 @@ def test_errors_of_ckpt_itself_are_left_alone(error):
 
 
 def test_long_words_are_cut():
-    assert len(short(ValueError("x" * 5000))) == 160
+    assert len(shorten_error(ValueError("x" * 5000))) == 160

@@ -139,7 +139,7 @@ def test_a_missing_package_is_named(uri, package):
 
 
 def test_without_the_optional_packages_the_cure_is_to_install_them(monkeypatch):
-    monkeypatch.setattr("ckpt.storage.uri._installed", lambda package: False)
+    monkeypatch.setattr("ckpt.storage.uri._is_installed", lambda package: False)
     monkeypatch.delenv("HADOOP_HOME", raising=False)
     monkeypatch.delenv("ARROW_LIBHDFS_DIR", raising=False)
 

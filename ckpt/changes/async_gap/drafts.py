@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 from ckpt.changes.draft import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
-from ckpt.changes.rewind.warnings import named_sinks
-from ckpt.changes.steps import Step, removals, sidecar, writing
+from ckpt.changes.rewind.warnings import describe_named_sink
+from ckpt.changes.steps import Step, plan_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
+from ckpt.checkpoint.sources.ranges import source_ranges
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import Kind, OffsetLog
-from ckpt.restart.forecast import source_ranges
 from ckpt.restart.remedies import pair_below
 from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage
@@ -48,7 +48,7 @@ def draft_fill(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     end = offsets.readable(latest)
     assert end is not None
     committed = latest in checkpoint.commits
-    above = _reaches_above(checkpoint, latest)
+    above = _has_batches_above(checkpoint, latest)
     if checkpoint.stateful and (above or not committed):
         raise NoWay(
             f"the query keeps state, and batch {latest} is not its last committed one: run over other rows than "
@@ -62,7 +62,7 @@ def draft_fill(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
         )
     begin = -1 if origin is None else origin
     between = [f"{OFFSETS}/{i}" for i in offsets.ids if begin < i < latest - 1 and not committed]
-    steps = [*removals(storage, checkpoint.listing, between), *_remove_above(checkpoint, storage, latest)]
+    steps = [*plan_removals(storage, checkpoint.listing, between), *_remove_above(checkpoint, storage, latest)]
     steps += _write_predecessor(checkpoint, storage, latest, latest if origin is None else origin)
     replay, why = _explain_fill(checkpoint, latest, origin, above=above)
     yield _build(checkpoint, why, steps, latest if committed else begin, latest, replay)
@@ -77,7 +77,7 @@ def draft_rewinds(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     if checkpoint.stateful:
         raise NoWay("the query keeps state, and state files of later batches would be loaded later without an error")
     offsets, logged = checkpoint.offsets, _find_newest_readable(checkpoint)
-    end = None if _reaches_above(checkpoint, logged) else offsets.readable(logged)
+    end = None if _has_batches_above(checkpoint, logged) else offsets.readable(logged)
     for batch_id in reversed(offsets.ids):
         if not offsets.readable(batch_id) or (batch_id and not offsets.readable(batch_id - 1)):
             continue
@@ -104,7 +104,7 @@ def _build(
         )
     if any(again.finished for again in replay):
         cost = Cost.FINISHED_AGAIN
-        warnings.append(AboutSinks(_SINKS + named_sinks(checkpoint)))
+        warnings.append(AboutSinks(_SINKS + describe_named_sink(checkpoint)))
     return Draft(why, cost, tuple(steps), len(replay), replay, tuple(warnings), reads_after=reads_after)
 
 
@@ -115,7 +115,7 @@ def _find_newest_readable(checkpoint: Checkpoint) -> int:
     raise NoWay("no offset file can be read")
 
 
-def _reaches_above(checkpoint: Checkpoint, latest: int) -> bool:
+def _has_batches_above(checkpoint: Checkpoint, latest: int) -> bool:
     """Tell whether batches were planned or committed after one, so that their progress is unknown."""
     return any(ids and ids[-1] > latest for ids in (checkpoint.offsets.ids, checkpoint.commits.ids))
 
@@ -141,7 +141,7 @@ def _write_predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, or
     if listing.has_folder(path) or path in listing.oddities:
         raise NoWay(f"{path} is not a file, and is in the way of one that must be written: move it away first")
     source = f"{OFFSETS}/{origin}"
-    yield from writing(storage, listing, path, storage.read(source), source)
+    yield from plan_writing(storage, listing, path, storage.read(source), source)
 
 
 def _explain_fill(
@@ -188,4 +188,4 @@ def _remove_above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> It
     aside = [(i, OFFSETS) for i in offsets.ids[:-1] if i > max((batch_id, *commits.ids[-1:]))]
     aside += [(i, COMMITS) for i in commits.ids if i > batch_id and i not in offsets]
     newest_first = sorted(in_the_way.difference(aside), key=lambda file: (-file[0], file[1] != COMMITS))
-    return removals(storage, listing, [f"{folder}/{above}" for above, folder in (*aside, *newest_first)])
+    return plan_removals(storage, listing, [f"{folder}/{above}" for above, folder in (*aside, *newest_first)])

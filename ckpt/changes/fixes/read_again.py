@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from ckpt.changes.draft import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
 from ckpt.changes.rewind.warnings import has_batch
-from ckpt.changes.steps import writing
+from ckpt.changes.steps import plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS
+from ckpt.checkpoint.sources.ranges import source_ranges
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import Unreadable
-from ckpt.restart.forecast import source_ranges
 from ckpt.storage import Storage
 from ckpt.texts import span
 
@@ -38,7 +38,7 @@ def draft_read_again(storage: Storage, inspection: Inspection) -> Iterator[Draft
     steps = [
         step
         for batch in range(first, new)
-        for step in writing(storage, checkpoint.listing, f"{OFFSETS}/{batch}", data, source)
+        for step in plan_writing(storage, checkpoint.listing, f"{OFFSETS}/{batch}", data, source)
     ]
     is_finished = top > first or first in commits  # a batch is planned when the one before is finished
     emptied = span("batch", first, top)

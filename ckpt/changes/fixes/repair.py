@@ -14,14 +14,14 @@ from ckpt.changes.draft import Cost, Draft, plan_first
 from ckpt.changes.fixes.registry import FIXES, WayName
 from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
 from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay
-from ckpt.changes.run import How, perform
-from ckpt.changes.sink import add_mark, for_sink
+from ckpt.changes.run import How, run_change
+from ckpt.changes.sink import adapt_to_sink, add_mark
 from ckpt.changes.steps import Changed
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import UsageError, argument
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.live.sink.reader import sink_of
+from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import QueryMetadata
 from ckpt.storage import Storage
@@ -77,7 +77,7 @@ def repair_checkpoint(
         remove_leftovers: Remove temporary files of interrupted writes too.
         versions: The Spark versions that the query may be started with; none named is all.
         sink: The place that the query writes to, as ``read_sink`` takes it: costs are then those in that sink.
-        how: ``apply=True`` performs the plan, ``undo`` takes an earlier repair back; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``How``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
@@ -90,10 +90,10 @@ def repair_checkpoint(
     """
 
     def plan(storage: Storage) -> WaysPlan:
-        log = sink_of(sink, uri, storage_options or {})
+        log = ask_sink(sink, uri, storage_options or {})
         return plan_repairs(storage, query_id, choose, versions, remove_leftovers=remove_leftovers, sink=log)
 
-    return perform(WaysPlan, plan, uri, storage_options, versions, **how)
+    return run_change(WaysPlan, plan, uri, storage_options, versions, **how)
 
 
 def plan_repairs(
@@ -148,7 +148,7 @@ def plan_repairs(
 def _adapt_to_sink(way: Way, sink: SinkLog | None, storage: Storage) -> Way:
     """Give a way its cost in a sink that is known, and the mark of a start into ``noop`` if it needs one."""
     if sink is not None and way.cost is not None:
-        plan = for_sink(way.plan, sink)
+        plan = adapt_to_sink(way.plan, sink)
         certain = plan.sink is not None and plan.sink.certain
         lowered = Cost.FINISHED_AGAIN if certain and way.cost is Cost.MAY_LOSE else way.cost
         way = replace(way, plan=plan, cost=Cost.MAY_LOSE if plan.skips else lowered)

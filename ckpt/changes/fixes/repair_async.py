@@ -10,11 +10,11 @@ from ckpt.changes.async_gap.drafts import draft_fill, draft_rewinds, has_gap
 from ckpt.changes.check_fix import NO_LOST_BATCH, find_starts
 from ckpt.changes.draft import Drafter, plan_first
 from ckpt.changes.plan import ChangePlan, NoWay
-from ckpt.changes.run import How, perform
-from ckpt.changes.sink import for_sink
+from ckpt.changes.run import How, run_change
+from ckpt.changes.sink import adapt_to_sink
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.live.sink.reader import sink_of
+from ckpt.live.sink.reader import ask_sink
 from ckpt.restart.forecast import Forecast
 from ckpt.storage import Storage
 from ckpt.versions import Progress, Spark
@@ -65,7 +65,7 @@ def repair_async(
         strategy: Which strategy; ``auto`` picks the one that reads less again.
         versions: The Spark versions that the query may be started with; none named is all.
         sink: The place that the query writes to, as ``read_sink`` takes it: the plan is then for that sink.
-        how: ``apply=True`` performs the plan, ``undo`` takes an earlier repair back; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``How``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
@@ -78,11 +78,11 @@ def repair_async(
     """
 
     def plan(storage: Storage) -> RepairPlan:
-        log = sink_of(sink, uri, storage_options or {})
-        planned = for_sink(plan_repair(storage, strategy, versions), log)
+        log = ask_sink(sink, uri, storage_options or {})
+        planned = adapt_to_sink(plan_repair(storage, strategy, versions), log)
         return planned if planned.skips is None else planned.refusing(f"{planned.skips}: {planned.warnings[-1]}")
 
-    return perform(RepairPlan, plan, uri, storage_options, versions, **how)
+    return run_change(RepairPlan, plan, uri, storage_options, versions, **how)
 
 
 def plan_repair(storage: Storage, strategy: Strategy = Strategy.AUTO, versions: Sequence[Spark] = ()) -> RepairPlan:

@@ -11,12 +11,12 @@ from uuid import UUID
 from ckpt.changes.draft import Cost, Draft
 from ckpt.changes.plan import END_FIRST, First, Replay
 from ckpt.changes.rewind.files_after import state_above
-from ckpt.changes.steps import Step, removals, sidecar, unread_removals, writing
+from ckpt.changes.steps import Step, plan_removals, plan_unread_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, Checkpoint
+from ckpt.checkpoint.sources.ranges import source_ranges
 from ckpt.errors import UsageError, argument
 from ckpt.formats.metadata import build_metadata
 from ckpt.model import DamageKind, QueryMetadata, Unreadable
-from ckpt.restart.forecast import source_ranges
 from ckpt.restart.sinks import DROPS_OR_REPEATS, AboutSinks
 from ckpt.storage import Storage
 
@@ -64,14 +64,14 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
     )
     every = (
         Tidied("write metadata", tuple(_write_metadata(checkpoint, storage, query_id))),
-        Tidied("remove names that Spark takes for batches", tuple(removals(storage, listing, odd_names))),
+        Tidied("remove names that Spark takes for batches", tuple(plan_removals(storage, listing, odd_names))),
         Tidied(
             "remove state schemas that cannot be read, which Spark writes again",
-            tuple(removals(storage, listing, schemas)),
+            tuple(plan_removals(storage, listing, schemas)),
         ),
         Tidied("remove checksum files that fit no file", tuple(Step(i, storage.read(i), None) for i in sidecars)),
-        Tidied("remove state of later batches", tuple(unread_removals(listing, newer)), of_later_batches=True),
-        Tidied("remove temporary files", tuple(unread_removals(listing, leftovers))),
+        Tidied("remove state of later batches", tuple(plan_unread_removals(listing, newer)), of_later_batches=True),
+        Tidied("remove temporary files", tuple(plan_unread_removals(listing, leftovers))),
     )
     return tuple(tidied for tidied in every if tidied.steps)
 
@@ -108,7 +108,7 @@ def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | No
         raise UsageError(f"{argument('query_id', query_id)} is no UUID, as Spark's query ids are") from None
     if isinstance(checkpoint.metadata, QueryMetadata):
         raise UsageError(f"{argument('query_id', query_id)}: {METADATA} holds the id {checkpoint.query_id} already")
-    yield from writing(storage, checkpoint.listing, METADATA, build_metadata(text))
+    yield from plan_writing(storage, checkpoint.listing, METADATA, build_metadata(text))
 
 
 def _find_stale(checkpoint: Checkpoint) -> Iterator[str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ckpt.changes.draft import Cost, Draft
 from ckpt.changes.plan import NoWay
-from ckpt.changes.steps import sidecar, writing
+from ckpt.changes.steps import plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, Checkpoint
 from ckpt.checkpoint.state.context import context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_operators
@@ -28,7 +28,7 @@ def draft_commit(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     known = find_commit(inspection.checkpoint, storage)
     if known is not None:
         path = f"{COMMITS}/{known[0]}"
-        steps = tuple(writing(storage, inspection.checkpoint.listing, path, known[1]))
+        steps = tuple(plan_writing(storage, inspection.checkpoint.listing, path, known[1]))
         yield Draft(f"{path} is written as its checksums say that it was", Cost.NOTHING, steps)
 
 
@@ -46,8 +46,12 @@ def find_commit(checkpoint: Checkpoint, storage: Storage) -> tuple[int, bytes] |
     if checkpoint.listing.info(sidecar(path)) is None:
         raise NoWay(f"{sidecar(path)}, which would prove what was in {path}, is missing")
     checksums = parse_hadoop_sidecar(sidecar(path), storage.read(sidecar(path)))
-    ids = _next_ids(checkpoint, before.state_unique_ids, latest) if before.state_unique_ids else before.state_unique_ids
-    for watermark in _watermarks(checkpoint, latest, before):
+    ids = (
+        _order_next_ids(checkpoint, before.state_unique_ids, latest)
+        if before.state_unique_ids
+        else before.state_unique_ids
+    )
+    for watermark in _possible_watermarks(checkpoint, latest, before):
         data = format_commit_log(replace(before, next_watermark_ms=watermark, state_unique_ids=ids))
         if isinstance(checksums, HadoopChecksums) and checksums.match(data):
             return latest, data
@@ -57,7 +61,7 @@ def find_commit(checkpoint: Checkpoint, storage: Storage) -> tuple[int, bytes] |
     )
 
 
-def _watermarks(checkpoint: Checkpoint, latest: int, before: CommitLog) -> Iterator[int | None]:
+def _possible_watermarks(checkpoint: Checkpoint, latest: int, before: CommitLog) -> Iterator[int | None]:
     """Yield what the watermark after the batch may have been."""
     for batch in (latest + 1, latest):
         log = checkpoint.offsets.readable(batch)
@@ -66,7 +70,7 @@ def _watermarks(checkpoint: Checkpoint, latest: int, before: CommitLog) -> Itera
     yield before.next_watermark_ms
 
 
-def _next_ids(checkpoint: Checkpoint, ids: UniqueIds, latest: int) -> UniqueIds:
+def _order_next_ids(checkpoint: Checkpoint, ids: UniqueIds, latest: int) -> UniqueIds:
     """The ids of the version that batch ``latest`` wrote, each in the place of the one before. Raises NoWay."""
     provider = context_of(checkpoint.offsets, checkpoint.commits).provider
     operators = find_operators(checkpoint.listing, provider)

@@ -12,14 +12,14 @@ from itertools import pairwise
 
 from ckpt.changes.draft import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
-from ckpt.changes.steps import Step, writing
+from ckpt.changes.steps import Step, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS
 from ckpt.checkpoint.sources.file_logs import file_source_logs, files_between
 from ckpt.checkpoint.sources.files import FileOffset
-from ckpt.checkpoint.sources.registry import decode
+from ckpt.checkpoint.sources.ranges import SourceRange
+from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import OffsetLog
-from ckpt.restart.forecast import SourceRange
 from ckpt.storage import Storage
 
 _MOST = 1_000  # batches, a file each
@@ -52,7 +52,7 @@ def draft_offsets(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     steps: list[Step] = []
     for batch in range(first, last + 1):
         written = json.dumps({"logOffset": entry + batch - origin}, separators=(",", ":")).encode()
-        steps += writing(storage, checkpoint.listing, f"{OFFSETS}/{batch}", head + b"\n" + written, source)
+        steps += plan_writing(storage, checkpoint.listing, f"{OFFSETS}/{batch}", head + b"\n" + written, source)
     paths = f"{OFFSETS}/{first}" if first == last else f"{OFFSETS}/{first} to {OFFSETS}/{last}"
     does = f"{paths} as the log of the file source tells: each batch of this query reads one entry"
     draft = Draft(does, Cost.NOTHING, tuple(steps))
@@ -71,5 +71,5 @@ def draft_offsets(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
 
 def _find_entry(log: OffsetLog | None) -> int | None:
     """The entry at which a batch of one file source ends."""
-    end = decode(log.sources[0].value) if log is not None and len(log.sources) == 1 else None
+    end = offset_of(log, 0) if log is not None and len(log.sources) == 1 else None
     return end.log_offset if isinstance(end, FileOffset) else None

@@ -1,1 +1,1 @@
-"""Let the next new batch begin elsewhere, by changing the end of the latest one (``ckpt offsets set``, ``import``)."""
+"""``ckpt offsets``: show where the sources stand, and let the next new batch begin elsewhere."""

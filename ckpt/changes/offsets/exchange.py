@@ -1,4 +1,4 @@
-"""``ckpt offsets export`` and ``import``: where a query stands as one JSON document, for a topic that moved elsewhere.
+"""``ckpt offsets export`` and ``import``: the offsets of a query as a JSON document, for a topic that moved elsewhere.
 
 ::
 
@@ -14,16 +14,16 @@ from functools import partial
 from typing import Any, ClassVar, Unpack
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.offsets.ends import rule_of
+from ckpt.changes.offsets.ends import check_settable
 from ckpt.changes.offsets.plan import OffsetsPlan, plan_offsets
-from ckpt.changes.offsets.requested import RequestedEnd, parse_json, wanted
+from ckpt.changes.offsets.positions import Positions, find_positions
 from ckpt.changes.plan import NoWay
-from ckpt.changes.run import How, perform
+from ckpt.changes.run import How, run_change
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
+from ckpt.checkpoint.sources.requested import RequestedEnd, parse_json
 from ckpt.errors import UsageError
-from ckpt.migrate.handoff.positions import Positions, positions
 from ckpt.model import Json
 from ckpt.storage import open_storage
 from ckpt.storage.base import one_line
@@ -40,7 +40,7 @@ class ImportPlan(OffsetsPlan):
 
 
 def export_offsets(uri: str, storage_options: Mapping[str, str] | None = None) -> Positions:
-    """Where a query stands after its newest committed batch: ``document_of`` makes the document of it.
+    """Find the offsets after the newest committed batch, of which ``document_of`` makes a document.
 
     Args:
         uri: A local path, or any URI that ``open_checkpoint`` opens.
@@ -49,41 +49,41 @@ def export_offsets(uri: str, storage_options: Mapping[str, str] | None = None) -
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
-    >>> found = ckpt.export_offsets("sample_checkpoints/kafka-4.2")
-    >>> found.batch, found.sources[0].view.offset
+    >>> positions = ckpt.export_offsets("sample_checkpoints/kafka-4.2")
+    >>> positions.batch, positions.sources[0].view.offset
     (5, {'orders': {'0': 51, '1': 49}})
 
     """
     storage = open_storage(uri, storage_options or {})
-    found = positions(storage)
-    committed = found.inspection.checkpoint.commits.latest
-    if found.refused or committed == found.batch:
-        return found
+    positions = find_positions(storage)
+    committed = positions.inspection.checkpoint.commits.latest
+    if positions.refused or committed == positions.batch:
+        return positions
     if committed is None:
-        return replace(found, sources=(), refused="no batch is committed")
-    found = positions(storage, committed)
+        return replace(positions, sources=(), refused="no batch is committed")
+    positions = find_positions(storage, committed)
     later = (
         f"batches after {committed} were planned and are not committed: the document says where batch {committed} ends"
     )
-    return replace(found, warnings=(*found.warnings, later))
+    return replace(positions, warnings=(*positions.warnings, later))
 
 
-def document_of(found: Positions) -> dict[str, Any]:
-    """The document: JSON that ``import_offsets`` takes.
+def document_of(positions: Positions) -> dict[str, Any]:
+    """Write offsets as the JSON document that ``import_offsets`` takes.
 
     >>> document = ckpt.document_of(ckpt.export_offsets("sample_checkpoints/kafka-4.2"))
-    >>> document["version"], [one["type"].value for one in document["sources"]]
+    >>> document["version"], [source["type"].value for source in document["sources"]]
     (1, ['kafka'])
 
     """
-    checkpoint = found.inspection.checkpoint
-    views = [one.view for one in found.sources]
+    checkpoint = positions.inspection.checkpoint
+    views = [position.view for position in positions.sources]
     return {
         "format": FORMAT,
         "version": VERSION,
         "ckpt": __version__,
         "checkpoint": {"path": checkpoint.uri, "query_id": checkpoint.query_id},
-        "batch": found.batch,
+        "batch": positions.batch,
         "sources": [
             {"index": view.index, "name": view.name, "type": view.type, "offset": view.offset} for view in views
         ],
@@ -109,7 +109,7 @@ def import_offsets(
         topics: Topics of Kafka in the document, and what they are called now.
         batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
         versions: The Spark versions that the query may be started with; none named is all.
-        how: ``apply=True`` performs the plan, ``undo`` takes an earlier change back; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
@@ -124,13 +124,13 @@ def import_offsets(
     """
     if document is None and how.get("undo") is None:
         raise UsageError("name the file that ckpt offsets export wrote")
-    offsets = {} if document is None else _renamed(_parsed(document), topics or {})
+    offsets = {} if document is None else _rename_topics(_parse_document(document), topics or {})
 
     def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
-        return {view.index: _wanted(view, offsets, topics or {}) for view in _matched(views, offsets)}
+        return {view.index: _parse_end(view, offsets, topics or {}) for view in _match_sources(views, offsets)}
 
     planner = partial(plan_offsets, ImportPlan, ask=ask, batch=batch, versions=versions)
-    return perform(ImportPlan, planner, uri, storage_options, versions, **how)
+    return run_change(ImportPlan, planner, uri, storage_options, versions, **how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ class _Imported:
     offset: Json
 
 
-def _parsed(text: str) -> dict[int, _Imported]:
-    """The sources of a document, by index. Raises UsageError."""
+def _parse_document(text: str) -> dict[int, _Imported]:
+    """Parse the sources of a document, by index. Raises UsageError."""
     value = parse_json(text, "the document")
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise UsageError(f'the document is not one of ckpt offsets export: it has no "format": "{FORMAT}"')
@@ -151,65 +151,61 @@ def _parsed(text: str) -> dict[int, _Imported]:
     if type(version) is not int or version != VERSION:  # True is 1 as well
         shown = one_line(str(version))[:40]
         raise UsageError(f"the document has version {shown}, and this ckpt reads version {VERSION}")
-    found = {}
-    sources = value.get("sources")
-    for one in sources if isinstance(sources, list) else ():
-        index = one.get("index") if isinstance(one, dict) else None
-        if not isinstance(one, dict) or isinstance(index, bool) or not isinstance(index, int) or index in found:
+    sources: dict[int, _Imported] = {}
+    entries = value.get("sources")
+    for entry in entries if isinstance(entries, list) else ():
+        index = entry.get("index") if isinstance(entry, dict) else None
+        if not isinstance(entry, dict) or isinstance(index, bool) or not isinstance(index, int) or index in sources:
             raise UsageError("each of the sources of the document must have an index of its own")
-        name = one.get("name")
-        found[index] = _Imported(name if isinstance(name, str) else None, str(one.get("type")), one.get("offset"))
-    if not found:
+        name = entry.get("name")
+        sources[index] = _Imported(name if isinstance(name, str) else None, str(entry.get("type")), entry.get("offset"))
+    if not sources:
         raise UsageError("the document has no sources")
-    return found
+    return sources
 
 
-def _renamed(found: Mapping[int, _Imported], topics: Mapping[str, str]) -> dict[int, _Imported]:
-    """The same with other topics. Raises UsageError."""
-    there = {topic for one in found.values() for topic in _topics(one)}
+def _rename_topics(sources: Mapping[int, _Imported], topics: Mapping[str, str]) -> dict[int, _Imported]:
+    """Give topics of the document other names. Raises UsageError."""
+    known = {topic for source in sources.values() for topic in _topics_of(source)}
     for old in topics:
-        if old not in there:
-            raise UsageError(f"`topic` {one_line(old)}: the document has no such topic; it has {_listed(there)}")
-    result = {}
-    for index, one in found.items():
-        names = [topics.get(topic, topic) for topic in _topics(one)]
+        if old not in known:
+            raise UsageError(f"`topic` {one_line(old)}: the document has no such topic; it has {_list(known)}")
+    renamed = {}
+    for index, source in sources.items():
+        names = [topics.get(topic, topic) for topic in _topics_of(source)]
         if len(set(names)) < len(names):
-            raise UsageError(f"`topic` gives two topics of source {index} one name: {_listed(names)}")
-        offset = one.offset
+            raise UsageError(f"`topic` gives two topics of source {index} one name: {_list(names)}")
+        offset = source.offset
         if names and isinstance(offset, dict):
             offset = {topics.get(topic, topic): parts for topic, parts in offset.items()}
-        result[index] = replace(one, offset=offset)
-    return result
+        renamed[index] = replace(source, offset=offset)
+    return renamed
 
 
-def _topics(one: _Imported) -> list[str]:
-    return list(one.offset) if one.type == SourceType.KAFKA and isinstance(one.offset, dict) else []
+def _topics_of(source: _Imported) -> list[str]:
+    return list(source.offset) if source.type == SourceType.KAFKA and isinstance(source.offset, dict) else []
 
 
-def _listed(names: Sequence[str] | set[str]) -> str:
+def _list(names: Sequence[str] | set[str]) -> str:
     return one_line(", ".join(sorted(names))) or "none"
 
 
-def _matched(views: Sequence[SourceView], offsets: Mapping[int, _Imported]) -> Sequence[SourceView]:
-    """The sources of the checkpoint, if they are those of the document. Raises NoWay."""
+def _match_sources(views: Sequence[SourceView], offsets: Mapping[int, _Imported]) -> Sequence[SourceView]:
+    """Choose the sources whose offset in the document is another. Raises NoWay where the sources are not the same."""
     if [view.index for view in views] != sorted(offsets):
         raise NoWay(f"the document has {len(offsets)} sources, and the query has {len(views)}")
     for view in views:
-        one = offsets[view.index]
-        if (view.type, view.name) != (one.type, one.name):
-            here, there = (
-                f"{type_} {name or ''}".strip() for type_, name in ((view.type, view.name), (one.type, one.name))
-            )
+        source = offsets[view.index]
+        if (view.type, view.name) != (source.type, source.name):
+            here, there = (f"{either.type} {either.name or ''}".strip() for either in (view, source))
             raise NoWay(f"source {view.index} is {here}, and in the document {one_line(there)}")
     return [view for view in views if offsets[view.index].offset != view.offset]
 
 
-def _wanted(view: SourceView, offsets: Mapping[int, _Imported], topics: Mapping[str, str]) -> RequestedEnd:
-    rule_of(view)
-    old = view.record
-    assert old is not None
-    new = wanted(offsets[view.index].offset, old, f"source {view.index} of the document")
-    if not isinstance(old, KafkaOffset):
+def _parse_end(view: SourceView, offsets: Mapping[int, _Imported], topics: Mapping[str, str]) -> RequestedEnd:
+    check_settable(view)
+    new = view.kind.parse_end(offsets[view.index].offset, f"source {view.index} of the document")
+    if not isinstance(view.record, KafkaOffset):
         return new
-    here = {topic for topic, _ in old.partitions}
-    return replace(new, renamed={was: now for was, now in topics.items() if was in here})
+    here = {topic for topic, _ in view.record.partitions}
+    return replace(new, renamed={old: name for old, name in topics.items() if old in here})

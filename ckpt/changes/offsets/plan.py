@@ -9,29 +9,29 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
 from ckpt.changes.check_fix import ANY_START, check_fix, find_starts
-from ckpt.changes.offsets.ends import Moved, Place, moved, rule_of
-from ckpt.changes.offsets.requested import RequestedEnd
+from ckpt.changes.offsets.ends import BatchSource, Moved, check_settable, move_source
 from ckpt.changes.plan import END_FIRST, FINISHED_AGAIN, STOP_FIRST, ChangePlan, NoWay, Replay
 from ckpt.changes.rewind.files_after import state_above
-from ckpt.changes.steps import Step, unread_removals, writing
+from ckpt.changes.steps import Step, plan_unread_removals, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
-from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
 from ckpt.checkpoint.sources.registry import SourceView, in_order, source_views
+from ckpt.checkpoint.sources.requested import RequestedEnd
 from ckpt.errors import UsageError
 from ckpt.formats.offsets import format_offset_log
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.verdict import verdict
 from ckpt.model import Kind, OffsetLog, Unreadable
-from ckpt.restart.forecast import Forecast, SourceRange, source_ranges
+from ckpt.restart.forecast import Forecast
 from ckpt.restart.sinks import DROPS, AboutSinks
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
 Ask = Callable[[Sequence[SourceView]], Mapping[int, RequestedEnd]]
-"""Which sources get which end; raises UsageError, or NoWay."""
+"""A function that chooses the new end of each source; raises UsageError, or NoWay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +47,13 @@ class OffsetsPlan(ChangePlan):
 
     @property
     def verdict_after(self) -> str:
-        """What these starts come to."""
+        """The verdict on these starts."""
         return verdict(self.starts) if self.starts else ""
 
     @property
     def skipped(self) -> tuple[SourceRange, ...]:
         """Rows that the query then never reads."""
-        return tuple(one for source in self.moved for one in source.ahead) if self.committed else ()
+        return tuple(skipped for moved in self.moved for skipped in moved.ahead) if self.committed else ()
 
 
 Planned = TypeVar("Planned", bound=OffsetsPlan)
@@ -69,7 +69,7 @@ _REPEATS = {True: FINISHED_AGAIN, False: "a sink that has seen this batch gets r
 def plan_offsets(
     kind: type[Planned], storage: Storage, ask: Ask, batch: int | None = None, versions: Sequence[Spark] = ()
 ) -> Planned:
-    """What setting offsets would do; nothing is written.
+    """Plan to set offsets; nothing is written.
 
     Args:
         kind: The class of the plan.
@@ -83,46 +83,46 @@ def plan_offsets(
         UsageError: What is wanted is no offset of such a source.
 
     """
-    found = inspect(read_checkpoint(storage, batches=0), versions)
+    inspection = inspect(read_checkpoint(storage, batches=0), versions)
     try:
-        places = _places(found.checkpoint)
-        changes = _changes(places, ask, batch)
+        sources = _list_sources(inspection.checkpoint)
+        changes = _move_sources(sources, ask, batch)
     except NoWay as error:
-        return kind(inspection=found, needed=True, refused=str(error))
-    latest, committed = places[0].batch, places[0].committed
-    plan = kind(inspection=found, needed=bool(changes), batch=latest, committed=committed)
+        return kind(inspection=inspection, needed=True, refused=str(error))
+    latest, committed = sources[0].batch, sources[0].committed
+    plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed)
     if not changes:
         return replace(plan, why=f"batch {latest} ends there already")
-    plan = replace(plan, steps=tuple(_steps(found.checkpoint, storage, changes)))
+    plan = replace(plan, steps=tuple(_write_ends(inspection.checkpoint, storage, changes)))
     plan = check_fix(plan, storage, ANY_START, versions)
     if plan.inspection_after is None:
         return plan
     plan = replace(
         plan,
         moved=changes,
-        replay=tuple(_read_again(found.checkpoint, changes)),
-        starts=find_starts(found, plan.inspection_after),
-        skips=_SKIPS[committed] if any(one.ahead for one in changes) else None,
-        repeats=_REPEATS[committed] if any(one.back for one in changes) else None,
+        replay=tuple(_read_again(inspection.checkpoint, changes)),
+        starts=find_starts(inspection, plan.inspection_after),
+        skips=_SKIPS[committed] if any(moved.ahead for moved in changes) else None,
+        repeats=_REPEATS[committed] if any(moved.back for moved in changes) else None,
     )
-    return replace(plan, warnings=tuple(_warnings(plan)))
+    return replace(plan, warnings=tuple(_warn(plan)))
 
 
-def _changes(places: Sequence[Place], ask: Ask, batch: int | None) -> tuple[Moved, ...]:
-    """The sources that get another end. Raises NoWay, or UsageError."""
-    if batch not in (None, places[0].batch):
-        raise NoWay(f"the latest batch is {places[0].batch}, not {batch}: look at a new plan first")
+def _move_sources(sources: Sequence[BatchSource], ask: Ask, batch: int | None) -> tuple[Moved, ...]:
+    """Move the sources that get another end. Raises NoWay, or UsageError."""
+    if batch not in (None, sources[0].batch):
+        raise NoWay(f"the latest batch is {sources[0].batch}, not {batch}: look at a new plan first")
     changes = tuple(
-        moved(places[index], new)
-        for index, new in sorted(ask([place.view for place in places]).items())
-        if new.value != places[index].view.offset or new.left_out
+        move_source(sources[index], new)
+        for index, new in sorted(ask([source.view for source in sources]).items())
+        if new.value != sources[index].view.offset or new.left_out
     )
-    _must_be_one_reader_each(places, changes)
+    _check_readers(sources, changes)
     return changes
 
 
-def _places(checkpoint: Checkpoint) -> list[Place]:
-    """Every source in the latest batch. Raises NoWay where nothing can be said of that."""
+def _list_sources(checkpoint: Checkpoint) -> list[BatchSource]:
+    """List every source in the latest batch. Raises NoWay where nothing can be said of that."""
     offsets, latest = checkpoint.offsets, checkpoint.offsets.latest
     if checkpoint.kind is Kind.CONTINUOUS:
         raise NoWay("it was written by continuous processing, whose offsets are those of epochs")
@@ -139,45 +139,46 @@ def _places(checkpoint: Checkpoint) -> list[Place]:
         )
     before = offsets.readable(latest - 1)
     begins = source_ranges(before, log)
-    logs = {one.source: one.log for one in file_source_logs(checkpoint.listing, log)}
+    logs = {source_log.source: source_log.log for source_log in file_source_logs(checkpoint.listing, log)}
     committed = latest in checkpoint.commits
-    places = []
-    for place, view in enumerate(source_views(log, rate_sources(checkpoint))):
-        start = begins[place].start if before is not None else checkpoint.initial_offsets.get(view.index)
-        known = before is not None or (latest == 0 and (start is not None or view.type is not SourceType.KAFKA))
-        places.append(Place(latest, committed, view, start, known, logs.get(view.index)))
-    if not places:
+    sources = []
+    for number, view in enumerate(source_views(log, rate_sources(checkpoint))):
+        start = begins[number].start if before is not None else checkpoint.initial_offsets.get(view.index)
+        known = before is not None or (latest == 0 and (start is not None or not view.kind.logs_start))
+        reads = SourceRange(view.index, start, view.offset)
+        sources.append(BatchSource(latest, committed, view, reads, known, logs.get(view.index)))
+    if not sources:
         raise NoWay(f"{OFFSETS}/{latest} names no source")
-    return places
+    return sources
 
 
-def _must_be_one_reader_each(places: Sequence[Place], changes: Sequence[Moved]) -> None:
-    """A reader that a query uses twice is one source with two lines, which always agree. Raises NoWay."""
-    new = {one.place.index: one.new.value for one in changes}
-    for one in changes:
-        for other in places:
-            was_equal = (other.view.offset, other.start) == (one.place.view.offset, one.place.start)
-            if other is not one.place and was_equal and new.get(other.index, other.view.offset) != one.new.value:
+def _check_readers(sources: Sequence[BatchSource], changes: Sequence[Moved]) -> None:
+    """Refuse two ends of one reader: a query that uses it twice has two lines for it, which always agree."""
+    new = {moved.source.index: moved.new.value for moved in changes}
+    for moved in changes:
+        source = moved.source
+        for other in sources:
+            equal = (other.range.start, other.range.end) == (source.range.start, source.range.end)
+            if other is not source and equal and new.get(other.index, other.view.offset) != moved.new.value:
                 raise NoWay(
-                    f"sources {one.place.index} and {other.index} have the same offsets: if the query uses one reader "
+                    f"sources {source.index} and {other.index} have the same offsets: if the query uses one reader "
                     "twice, they are one source, and Spark takes one of the two ends for both. Give both the same end, "
                     "with `ckpt offsets export` and `ckpt offsets import`"
                 )
 
 
-def _steps(checkpoint: Checkpoint, storage: Storage, changes: Sequence[Moved]) -> Iterator[Step]:
-    """State of abandoned batches goes first; the offsets change last."""
-    place = changes[0].place
-    listing, log = checkpoint.listing, checkpoint.offsets.readable(place.batch)
+def _write_ends(checkpoint: Checkpoint, storage: Storage, changes: Sequence[Moved]) -> Iterator[Step]:
+    """Remove state of abandoned batches first, and change the offsets last."""
+    batch, committed = changes[0].source.batch, changes[0].source.committed
+    listing, log = checkpoint.listing, checkpoint.offsets.readable(batch)
     assert log is not None
-    yield from unread_removals(listing, state_above(listing, place.batch + place.committed))
-    data = format_offset_log(_with_ends(log, changes))
-    yield from writing(storage, listing, f"{OFFSETS}/{place.batch}", data)
+    yield from plan_unread_removals(listing, state_above(listing, batch + committed))
+    yield from plan_writing(storage, listing, f"{OFFSETS}/{batch}", format_offset_log(_replace_ends(log, changes)))
 
 
-def _with_ends(log: OffsetLog, changes: Sequence[Moved]) -> OffsetLog:
+def _replace_ends(log: OffsetLog, changes: Sequence[Moved]) -> OffsetLog:
     ordered = in_order(log)
-    new = {id(ordered[one.place.index]): one.new for one in changes}
+    new = {id(ordered[moved.source.index]): moved.new for moved in changes}
     return replace(
         log,
         sources=tuple(
@@ -188,23 +189,23 @@ def _with_ends(log: OffsetLog, changes: Sequence[Moved]) -> OffsetLog:
 
 
 def _read_again(checkpoint: Checkpoint, changes: Sequence[Moved]) -> Iterator[Replay]:
-    place = changes[0].place
-    if place.committed:
-        again = tuple(one for source in changes for one in source.back)
+    batch, committed = changes[0].source.batch, changes[0].source.committed
+    if committed:
+        again = tuple(repeated for moved in changes for repeated in moved.back)
         if again:
-            yield Replay(place.batch + 1, again, finished=True)
+            yield Replay(batch + 1, again, finished=True)
         return
-    log, before = checkpoint.offsets.readable(place.batch), checkpoint.offsets.readable(place.batch - 1)
+    log, before = checkpoint.offsets.readable(batch), checkpoint.offsets.readable(batch - 1)
     assert log is not None
-    yield Replay(place.batch, source_ranges(before, _with_ends(log, changes)), finished=False)
+    yield Replay(batch, source_ranges(before, _replace_ends(log, changes)), finished=False)
 
 
-def _warnings(plan: OffsetsPlan) -> Iterator[str]:
+def _warn(plan: OffsetsPlan) -> Iterator[str]:
     checkpoint = plan.inspection.checkpoint
     yield END_FIRST if checkpoint.stateful and not plan.committed else STOP_FIRST
     if plan.skipped:
         yield "Skipped rows are lost to this query. To read them anyway, read these ranges with a query of its own."
-    back = any(one.back for one in plan.moved)
+    back = any(moved.back for moved in plan.moved)
     if plan.committed and back:
         yield "Rows that are read again come in a new batch: every sink writes them again; upserts by key are safe."
     if plan.committed and back and checkpoint.stateful is not False:
@@ -223,30 +224,30 @@ def _warnings(plan: OffsetsPlan) -> Iterator[str]:
             "the sink already."
         )
     if plan.inspection.written_by.may_read_event_hubs and any(
-        one.place.view.type is SourceType.KAFKA for one in plan.moved
+        moved.source.view.kind.like_event_hubs for moved in plan.moved
     ):
         yield "Offsets of Azure Event Hubs look like those of Kafka: there the numbers are sequence numbers."
-    yield from dict.fromkeys(text for one in plan.moved for text in one.warnings)
-    yield from _reported(plan)
+    yield from dict.fromkeys(text for moved in plan.moved for text in moved.warnings)
+    yield from _warn_of_findings(plan)
 
 
-def _reported(plan: OffsetsPlan) -> Iterator[str]:
-    """What ``ckpt inspect`` will say of the change itself."""
+def _warn_of_findings(plan: OffsetsPlan) -> Iterator[str]:
+    """Name the findings of ``ckpt inspect`` that the change itself will lead to."""
     before, after = (
-        {one.finding.diagnosis for one in found.troubles} if found else set()
-        for found in (plan.inspection, plan.inspection_after)
+        {rated.finding.diagnosis for rated in inspection.troubles} if inspection else set()
+        for inspection in (plan.inspection, plan.inspection_after)
     )
-    names = ", ".join(sorted(f"{one.code} {one.name}" for one in after - before))
+    names = ", ".join(sorted(f"{diagnosis.code} {diagnosis.name}" for diagnosis in after - before))
     if names:
         yield f"ckpt inspect will report this change as {names}, until enough batches have run."
 
 
-def chosen(views: Sequence[SourceView], index: int | None) -> SourceView:
-    """The source that was named; the only one needs no name. Raises UsageError, or NoWay for one of another type."""
+def choose_source(views: Sequence[SourceView], index: int | None) -> SourceView:
+    """Choose the source that was named; the only one needs no name. Raises UsageError, NoWay for another type."""
     if index is None and len(views) > 1:
         raise UsageError(f"the query has {len(views)} sources: say which with `source`")
-    view = next((one for one in views if one.index == (index or 0)), None)
+    view = next((view for view in views if view.index == (index or 0)), None)
     if view is None:
-        raise UsageError(f"there is no source {index}; the query has {', '.join(str(one.index) for one in views)}")
-    rule_of(view)
+        raise UsageError(f"there is no source {index}; the query has {', '.join(str(view.index) for view in views)}")
+    check_settable(view)
     return view

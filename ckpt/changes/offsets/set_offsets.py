@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.offsets.plan import OffsetsPlan, chosen, plan_offsets
-from ckpt.changes.offsets.requested import RequestedEnd, parse_json, shifted, wanted
-from ckpt.changes.run import How, perform
-from ckpt.changes.sink import for_sink
+from ckpt.changes.offsets.plan import OffsetsPlan, choose_source, plan_offsets
+from ckpt.changes.run import How, run_change
+from ckpt.changes.sink import adapt_to_sink
 from ckpt.checkpoint.sources.registry import SourceView
+from ckpt.checkpoint.sources.requested import RequestedEnd, parse_json
 from ckpt.errors import UsageError
-from ckpt.live.sink.reader import sink_of
+from ckpt.live.sink.reader import ask_sink
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
@@ -39,7 +39,7 @@ def set_offsets(
         batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
         versions: The Spark versions that the query may be started with; none named is all.
         sink: The place that the query writes to, as ``read_sink`` takes it: the plan is then for that sink.
-        how: ``apply=True`` performs the plan, ``undo`` takes an earlier change back; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
@@ -55,13 +55,12 @@ def set_offsets(
     value = None if to is None else parse_json(to, "`to`")
 
     def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
-        view = chosen(views, source)
-        old = view.record
-        assert old is not None
-        return {view.index: shifted(old, shift) if shift else wanted(value, old)}
+        view = choose_source(views, source)
+        new = view.kind.shift_end(view.record, shift) if shift else view.kind.parse_end(value, "`to`")
+        return {view.index: new}
 
     def plan(storage: Storage) -> OffsetsPlan:
         planned = plan_offsets(OffsetsPlan, storage, ask=ask, batch=batch, versions=versions)
-        return for_sink(planned, sink_of(sink, uri, storage_options or {}), other_range=not planned.committed)
+        return adapt_to_sink(planned, ask_sink(sink, uri, storage_options or {}), other_range=not planned.committed)
 
-    return perform(OffsetsPlan, plan, uri, storage_options, versions, **how)
+    return run_change(OffsetsPlan, plan, uri, storage_options, versions, **how)

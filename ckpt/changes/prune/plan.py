@@ -1,4 +1,4 @@
-"""What ``ckpt prune`` removes, as a value: checked against what could be restarted and rewound before."""
+"""The plan of ``ckpt prune``: every restart and rewind that was possible stays possible."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from ckpt.changes.check_fix import Rule, check_fix
 from ckpt.changes.plan import STOP_FIRST, ChangePlan
-from ckpt.changes.prune.unneeded import Pruned, unneeded_files
-from ckpt.changes.rewind.targets import Replayed, possible
-from ckpt.changes.steps import unread_removals
+from ckpt.changes.prune.unneeded import Pruned, find_unneeded_files
+from ckpt.changes.rewind.targets import Replayed, list_possible_targets
+from ckpt.changes.steps import plan_unread_removals
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.context import oldest_needed
@@ -27,7 +27,7 @@ _BACKUP = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrunePlan(ChangePlan):
-    """Which files go, and from which version of state on everything stays."""
+    """The files that go, and the oldest version from which all state stays."""
 
     command: ClassVar[str] = "prune"
 
@@ -39,7 +39,7 @@ class PrunePlan(ChangePlan):
 def plan_prune(
     storage: Storage, keep_batches: int | None = None, verify: Callable[[], str | None] = lambda: None
 ) -> PrunePlan:
-    """What ``ckpt prune`` would do; nothing is written.
+    """Plan what ``ckpt prune`` would remove; nothing is written.
 
     Args:
         storage: The checkpoint; its complete logs are read, and of state the zips, and the beginnings of changelogs
@@ -52,18 +52,20 @@ def plan_prune(
         NotACheckpoint, NotFound, StorageError: It cannot be read.
 
     """
-    found = inspect(read_checkpoint(storage, batches=0))
-    checkpoint = found.checkpoint
-    oldest = _oldest(checkpoint, keep_batches)
-    plan = PrunePlan(inspection=found, needed=False, oldest_version=oldest)
+    inspection = inspect(read_checkpoint(storage, batches=0))
+    checkpoint = inspection.checkpoint
+    oldest = _find_oldest_version(checkpoint, keep_batches)
+    plan = PrunePlan(inspection=inspection, needed=False, oldest_version=oldest)
     latest = checkpoint.offsets.latest
     if oldest is not None and latest is not None:
         plan = replace(plan, keep_batches=max(latest + 2 - oldest, 0))
-    reason = _refusal(checkpoint)
+    reason = _refuse_checkpoint(checkpoint)
     if reason is not None:
         return replace(plan, needed=True, refused=reason)
-    pruned = () if oldest is None else run(unneeded_files(checkpoint, oldest), storage.read_many)
-    steps = tuple(unread_removals(checkpoint.listing, dict.fromkeys(path for files in pruned for path in files.paths)))
+    pruned = () if oldest is None else run(find_unneeded_files(checkpoint, oldest), storage.read_many)
+    steps = tuple(
+        plan_unread_removals(checkpoint.listing, dict.fromkeys(path for files in pruned for path in files.paths))
+    )
     if not steps:
         return replace(plan, why=_explain_nothing(checkpoint, oldest))
     plan = check_fix(replace(plan, needed=True, steps=steps), storage, _SAME_STARTS, batches=0)
@@ -78,7 +80,7 @@ def plan_prune(
     )
 
 
-def _oldest(checkpoint: Checkpoint, keep_batches: int | None) -> int | None:
+def _find_oldest_version(checkpoint: Checkpoint, keep_batches: int | None) -> int | None:
     """The oldest version of state that a start needs, or that is to be kept; without state any will do."""
     if checkpoint.state is None:
         return 0
@@ -88,7 +90,7 @@ def _oldest(checkpoint: Checkpoint, keep_batches: int | None) -> int | None:
     return max(min(oldest, latest + 2 - keep_batches), 0)
 
 
-def _refusal(checkpoint: Checkpoint) -> str | None:
+def _refuse_checkpoint(checkpoint: Checkpoint) -> str | None:
     state = checkpoint.state
     if checkpoint.moving:
         return "a query is writing to this checkpoint: stop it first"
@@ -96,13 +98,20 @@ def _refusal(checkpoint: Checkpoint) -> str | None:
         return None
     if state.provider is Provider.UNKNOWN and PROVIDER_CLASS in _conf(checkpoint):
         return f"{_conf(checkpoint)[PROVIDER_CLASS]} is no state store that ckpt knows"
-    damage = next((one for one in state.damages if is_serious(one.kind, checksummed=one.checksummed)), None)
+    damage = next(
+        (
+            file_damage
+            for file_damage in state.damages
+            if is_serious(file_damage.kind, checksummed=file_damage.checksummed)
+        ),
+        None,
+    )
     if damage is not None:
-        return because_of(damage.path, damage.detail)
+        return explain_refusal(damage.path, damage.detail)
     return None
 
 
-def because_of(path: str, damage: str) -> str:
+def explain_refusal(path: str, damage: str) -> str:
     """Why nothing may go where a file of state is damaged."""
     return f"state is damaged ({path}: {damage}), and Spark may fall back to older files"
 
@@ -123,7 +132,10 @@ def _refuse_difference(before: Inspection, after: Inspection) -> str | None:
     changed = None
     if [_summarize(f) for f in before.forecasts] != [_summarize(f) for f in after.forecasts]:
         changed = "the next start would do something else"
-    elif any(possible(before.checkpoint, way) != possible(after.checkpoint, way) for way in Replayed):
+    elif any(
+        list_possible_targets(before.checkpoint, way) != list_possible_targets(after.checkpoint, way)
+        for way in Replayed
+    ):
         changed = "the query could not be taken back to some batches"
     return changed and f"without these files {changed}, so ckpt leaves them"
 

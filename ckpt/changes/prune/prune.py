@@ -5,13 +5,13 @@ from functools import partial
 from typing import Unpack
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.prune.plan import PrunePlan, because_of, plan_prune
-from ckpt.changes.run import How, perform
+from ckpt.changes.prune.plan import PrunePlan, explain_refusal, plan_prune
+from ckpt.changes.run import How, run_change
 from ckpt.errors import UsageError
 from ckpt.state.verify.verify import verify_state
 
 
-def prune(
+def prune_checkpoint(
     uri: str,
     storage_options: Mapping[str, str] | None = None,
     *,
@@ -26,7 +26,7 @@ def prune(
         uri: A local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For the file system of the URI, and of the backup where that is remote.
         keep_batches: Keep the state of so many of the newest batches, and never of fewer than the logs hold.
-        how: ``apply=True`` performs the plan, ``undo`` takes an earlier one back; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier one; see ``How``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
@@ -39,11 +39,11 @@ def prune(
     """
     if keep_batches is not None and keep_batches < 1:
         raise UsageError("`keep_batches` has to be 1 or more")
-    plan = partial(plan_prune, keep_batches=keep_batches, verify=partial(_damaged, uri, storage_options))
-    return perform(PrunePlan, plan, uri, storage_options, **how)
+    plan = partial(plan_prune, keep_batches=keep_batches, verify=partial(_find_damage, uri, storage_options))
+    return run_change(PrunePlan, plan, uri, storage_options, **how)
 
 
-def _damaged(uri: str, storage_options: Mapping[str, str] | None) -> str | None:
+def _find_damage(uri: str, storage_options: Mapping[str, str] | None) -> str | None:
     """Why nothing may go; every byte of state is read. Raises CkptError, also without the extra ``native``."""
     damages = verify_state(uri, storage_options).damages
-    return because_of(damages[0].path, damages[0].detail) if damages else None
+    return explain_refusal(damages[0].path, damages[0].detail) if damages else None

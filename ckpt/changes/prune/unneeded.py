@@ -1,4 +1,4 @@
-"""Which files no restart needs, now or after a rewind: what is kept is found first, and what is not sure is kept.
+"""Files that no restart needs, now or after a rewind: files to keep are found first, and doubtful ones are kept.
 
 Format 1: the oldest version needed is loaded from the newest snapshot at or below it, so everything before that
 snapshot may go; Spark's own maintenance does the same (``HDFSBackedStateStoreProvider.cleanup``,
@@ -43,64 +43,81 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What has to stay of one store in one partition."""
+    """The files that stay of one store in one partition."""
 
     base: int  # everything of this version, and of later ones, but for strays
     strays: tuple[FileId, ...] = ()
 
 
-def unneeded_files(checkpoint: Checkpoint, oldest: int) -> Step[tuple[Pruned, ...]]:
-    """What may go if ``oldest`` is the oldest version that a start needs; the complete commit log was read."""
+def find_unneeded_files(checkpoint: Checkpoint, oldest: int) -> Step[tuple[Pruned, ...]]:
+    """Find files that may go if ``oldest`` is the oldest version that a start needs; needs the complete commit log."""
     context = context_of(checkpoint.offsets, checkpoint.commits)
     folders = find_operators(checkpoint.listing, context.provider)
-    places = [place for folder in folders for stores in folder.stores.values() for place in stores.values()]
-    kept = yield from _kept(checkpoint, context, places, oldest)
-    strays = {place: sorted(_names(place, one.strays)) for place, one in kept.items()}
+    places = [partition for folder in folders for stores in folder.stores.values() for partition in stores.values()]
+    kept = yield from _find_kept_files(checkpoint, context, places, oldest)
+    strays = {partition: sorted(_names(partition, keep.strays)) for partition, keep in kept.items()}
     staying = [
-        place.snapshot(file_id)
-        for place, one in kept.items()
-        for file_id, name in place.names.snapshots.items()
-        if file_id[0] >= one.base and name not in strays[place]
+        partition.snapshot(file_id)
+        for partition, keep in kept.items()
+        for file_id, name in partition.names.snapshots.items()
+        if file_id[0] >= keep.base and name not in strays[partition]
     ]
-    seen = yield from verify(staying, context.codec or LZ4)
-    kept = {place: one for place, one in kept.items() if _is_sound(checkpoint.listing, place, one.base, seen)}
-    old = {place: list_below(place, one.base) for place, one in kept.items()}
+    verified = yield from verify(staying, context.codec or LZ4)
+    kept = {
+        partition: keep
+        for partition, keep in kept.items()
+        if _is_sound(checkpoint.listing, partition, keep.base, verified)
+    }
+    old = {partition: list_below(partition, keep.base) for partition, keep in kept.items()}
     loose = [
         path
-        for place in kept
-        for path in find_orphans(checkpoint.listing, place, {*old[place], *strays[place]}, seen.snapshots) or ()
+        for partition in kept
+        for path in find_orphans(
+            checkpoint.listing, partition, {*old[partition], *strays[partition]}, verified.snapshots
+        )
+        or ()
     ]
-    found = (
+    groups = (
         Pruned(
-            PruneReason.OLD_VERSION, tuple(f"{place.folder}/{name}" for place, names in old.items() for name in names)
+            PruneReason.OLD_VERSION,
+            tuple(f"{partition.folder}/{name}" for partition, names in old.items() for name in names),
         ),
-        Pruned(PruneReason.KILLED_TASK, tuple(f"{place.folder}/{name}" for place in kept for name in strays[place])),
+        Pruned(
+            PruneReason.KILLED_TASK,
+            tuple(f"{partition.folder}/{name}" for partition in kept for name in strays[partition]),
+        ),
         Pruned(PruneReason.ORPHAN, tuple(path for path in loose if not path.endswith(".tmp"))),
         Pruned(PruneReason.TEMPORARY, tuple(find_temporary_files(checkpoint.listing))),
     )
-    return tuple(one for one in found if one.paths)
+    return tuple(keep for keep in groups if keep.paths)
 
 
-def _kept(
+def _find_kept_files(
     checkpoint: Checkpoint, context: Context, places: list[StorePartition], oldest: int
 ) -> Step[Mapping[StorePartition, _Kept]]:
-    """What has to stay of each store; one of which it is not sure is left out, and stays as it is."""
-    plain = [place for place in places if not any(unique_id for _, unique_id in _ids(place)) and not context.unique_ids]
-    found: dict[StorePartition, _Kept] = {}
-    for place in plain:
-        base = find_base(place.names, oldest)
+    """Find the files that each store needs; a store that is left out is doubtful and stays as it is."""
+    plain = [
+        partition
+        for partition in places
+        if not any(unique_id for _, unique_id in _file_ids(partition)) and not context.unique_ids
+    ]
+    kept: dict[StorePartition, _Kept] = {}
+    for partition in plain:
+        base = find_base(partition.names, oldest)
         if base is not None:
-            found[place] = _Kept(base)
-    named = [place for place in places if all(unique_id for _, unique_id in _ids(place))]
-    found |= yield from _by_lineage(checkpoint, context, [place for place in named if place not in found], oldest)
-    return found
+            kept[partition] = _Kept(base)
+    named = [partition for partition in places if all(unique_id for _, unique_id in _file_ids(partition))]
+    kept |= yield from _keep_by_lineage(
+        checkpoint, context, [partition for partition in named if partition not in kept], oldest
+    )
+    return kept
 
 
-def _by_lineage(
+def _keep_by_lineage(
     checkpoint: Checkpoint, context: Context, places: list[StorePartition], oldest: int
 ) -> Step[dict[StorePartition, _Kept]]:
     """Format 2: the files of the chain to each version from ``oldest`` on that a commit names."""
-    used: dict[StorePartition, set[FileId]] = {place: set() for place in places}
+    used: dict[StorePartition, set[FileId]] = {partition: set() for partition in places}
     named: dict[int, Mapping[int, tuple[tuple[str, ...], ...]]] = {}
     for batch in checkpoint.commits.ids:
         commit = checkpoint.commits.readable(batch)
@@ -110,52 +127,63 @@ def _by_lineage(
             return {}
         named[batch + 1] = commit.state_unique_ids
         at = replace(context, needed_version=batch + 1, unique_ids=commit.state_unique_ids)
-        targets = {place: target for place in used if (target := at.target(place)) is not None}
+        targets = {partition: target for partition in used if (target := at.target(partition)) is not None}
         lineages = yield from read_lineages(targets, context.codec or LZ4)
         chains = {
-            place: chain_to(place.names, target, lineages.get(place))
-            for place, target in targets.items()
-            if place in lineages or (target.version, target.unique_id) in place.names.snapshots  # else it is unknown
+            partition: chain_to(partition.names, target, lineages.get(partition))
+            for partition, target in targets.items()
+            if partition in lineages
+            or (target.version, target.unique_id) in partition.names.snapshots  # else it is unknown
         }
         used = {
-            place: ids | {*chain.logs, *([chain.snapshot] if chain.snapshot else [])}
-            for place, ids in used.items()
-            if (chain := chains.get(place)) is not None and chain.complete
+            partition: ids | {*chain.logs, *([chain.snapshot] if chain.snapshot else [])}
+            for partition, ids in used.items()
+            if (chain := chains.get(partition)) is not None and chain.complete
         }
-    return {place: _Kept(min(ids)[0], tuple(_strays(place, ids, named))) for place, ids in used.items() if ids}
+    return {
+        partition: _Kept(min(ids)[0], tuple(_find_strays(partition, ids, named)))
+        for partition, ids in used.items()
+        if ids
+    }
 
 
-def _strays(
-    place: StorePartition, used: set[FileId], named: Mapping[int, Mapping[int, tuple[tuple[str, ...], ...]]]
+def _find_strays(
+    partition: StorePartition, used: set[FileId], named: Mapping[int, Mapping[int, tuple[tuple[str, ...], ...]]]
 ) -> Iterator[FileId]:
     """Files of versions whose commit names others: a task that was killed, or ran twice, wrote them."""
-    for file_id in {*_ids(place)} - used:
+    for file_id in {*_file_ids(partition)} - used:
         version, unique_id = file_id
-        partitions = named.get(version, {}).get(place.operator, ())
-        if place.partition < len(partitions) and unique_id not in partitions[place.partition]:
+        partitions = named.get(version, {}).get(partition.operator, ())
+        if partition.partition < len(partitions) and unique_id not in partitions[partition.partition]:
             yield file_id
 
 
-def _ids(place: StorePartition) -> Iterator[FileId]:
-    yield from place.names.logs
-    yield from place.names.snapshots
+def _file_ids(partition: StorePartition) -> Iterator[FileId]:
+    yield from partition.names.logs
+    yield from partition.names.snapshots
 
 
-def _is_sound(listing: Listing, place: StorePartition, base: int, seen: Verified) -> bool:
-    """Whether nothing is wrong with the snapshots that later versions rest on: if it is, Spark may want older ones."""
-    for file_id, name in place.names.snapshots.items():
-        path = f"{place.folder}/{name}"
+def _is_sound(listing: Listing, partition: StorePartition, base: int, verified: Verified) -> bool:
+    """Tell whether the snapshots under later versions are sound; if not, Spark may want older ones."""
+    for file_id, name in partition.names.snapshots.items():
+        path = f"{partition.folder}/{name}"
         if file_id[0] == base and (
-            path in seen.wrong
-            or (path in seen.snapshots and any(judge_ssts(listing, place, name, seen.snapshots[path], seen)))
+            path in verified.wrong
+            or (
+                path in verified.snapshots
+                and any(judge_ssts(listing, partition, name, verified.snapshots[path], verified))
+            )
         ):
             return False
     return True
 
 
-def _names(place: StorePartition, ids: Iterable[FileId]) -> set[str]:
+def _names(partition: StorePartition, ids: Iterable[FileId]) -> set[str]:
     """The names of all files of some ids, without hidden checksum files."""
-    found = {
-        names[file_id] for file_id in ids for names in (place.names.logs, place.names.snapshots) if file_id in names
+    wanted = {
+        names[file_id]
+        for file_id in ids
+        for names in (partition.names.logs, partition.names.snapshots)
+        if file_id in names
     }
-    return {shown for name in place.files if (shown := shown_name(name)).removesuffix(CHECKSUM) in found}
+    return {shown for name in partition.files if (shown := shown_name(name)).removesuffix(CHECKSUM) in wanted}

@@ -35,7 +35,7 @@ class OutsidePaths:
 
     @property
     def meaning(self) -> str:
-        """What follows for somebody who moves things."""
+        """A consequence for somebody who moves a checkpoint."""
         named = f", such as {self.example}" if self.example else ""
         if self.holder is Holder.FILE_SOURCE:
             return (
@@ -51,28 +51,28 @@ class OutsidePaths:
         )
 
 
-def held_elsewhere(checkpoint: Checkpoint, storage: Storage) -> Iterator[OutsidePaths]:
+def find_outside_paths(checkpoint: Checkpoint, storage: Storage) -> Iterator[OutsidePaths]:
     """The logs that hold absolute paths."""
     sources: dict[str, str | None] = {}
     for path, entries in sorted(checkpoint.source_entries.items()):
         folder = path.rpartition("/")[0]
-        sources[folder] = _newest(entries) or sources.get(folder)
+        sources[folder] = _newest_path(entries) or sources.get(folder)
     for folder, example in sources.items():
         yield OutsidePaths(Holder.FILE_SOURCE, folder, example)
     for folder in checkpoint.listing.folders:
         if folder.rpartition("/")[2] == SINK_LOG:
-            yield OutsidePaths(Holder.FILE_SINK, folder, _of_sink(checkpoint, storage, folder))
+            yield OutsidePaths(Holder.FILE_SINK, folder, _read_sink_path(checkpoint, storage, folder))
 
 
-def _of_sink(checkpoint: Checkpoint, storage: Storage, folder: str) -> str | None:
+def _read_sink_path(checkpoint: Checkpoint, storage: Storage, folder: str) -> str | None:
     log = compactible_log(checkpoint.listing.in_folder(folder))
     if log.latest is None or log.interval <= 0:
         return None
     path = f"{folder}/{log.name_of(log.latest)}"
-    asked = file_logs.request_for(checkpoint.listing, path)
-    (answer,) = storage.read_many([asked])
-    return _newest(parse_sink_log(path, file_logs.lines(asked, answer))) if isinstance(answer, bytes) else None
+    request = file_logs.request_for(checkpoint.listing, path)
+    (answer,) = storage.read_many([request])
+    return _newest_path(parse_sink_log(path, file_logs.lines(request, answer))) if isinstance(answer, bytes) else None
 
 
-def _newest(entries: tuple[SourceFile | SinkFile, ...] | Unreadable) -> str | None:
+def _newest_path(entries: tuple[SourceFile | SinkFile, ...] | Unreadable) -> str | None:
     return entries[-1].path if isinstance(entries, tuple) and entries else None

@@ -1,4 +1,4 @@
-"""What is to be done so that a checkpoint finds its schemas from the place where Spark opens it, as a value.
+"""The plan of ``ckpt relocate``: a checkpoint finds its schemas from the place where Spark opens it.
 
 Operator metadata v2 (``state/<op>/_metadata/v2/<batch>``: transformWithState, and joins of state format 3 and 4) names
 the schema files ``state/<op>/_stateSchema/<store>/<batch>_<uuid>`` by absolute path (``stateSchemaFilePaths``). All of
@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from ckpt.changes.plan import ChangePlan, inspect_changed
-from ckpt.changes.relocate.outside import OutsidePaths, held_elsewhere
-from ckpt.changes.relocate.spark_root import default_root, root_of
-from ckpt.changes.relocate.warnings import warnings
-from ckpt.changes.steps import must_fit, writing
+from ckpt.changes.relocate.outside import OutsidePaths, find_outside_paths
+from ckpt.changes.relocate.spark_root import guess_spark_root, read_spark_root
+from ckpt.changes.relocate.warnings import warn_of_relocation
+from ckpt.changes.steps import must_fit, plan_writing
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.folders import lies_elsewhere, sort_numbers
 from ckpt.errors import CkptError, StorageError
-from ckpt.formats.operators import parse_operator_metadata, with_schema_paths
+from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
 from ckpt.inspection.inspection import inspect
 from ckpt.model import Unreadable
 from ckpt.storage import ReadRequest, Storage
@@ -30,7 +30,7 @@ _SCHEMA = re.compile(rf"(?P<root>.*)/{STATE}/(?P<operator>\d+)/_stateSchema/(?P<
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelocationPlan(ChangePlan):
-    """Which paths in operator metadata change so that schemas are found; ``inspection_after`` is seen from ``to``."""
+    """The paths in operator metadata that change; ``inspection_after`` is seen from ``to``."""
 
     command: ClassVar[str] = "relocate"
 
@@ -40,12 +40,12 @@ class RelocationPlan(ChangePlan):
 
     @property
     def away(self) -> bool:
-        """Whether it will be opened elsewhere than it is now."""
+        """Tell whether Spark will open the checkpoint elsewhere than it is now."""
         return self.to is not None and not is_same_place(self.to, self.inspection.checkpoint.uri)
 
     @property
     def sound(self) -> bool:
-        """Whether nothing but notes was found, once opened where Spark opens it."""
+        """Tell whether the inspection has nothing but notes, once opened where Spark opens it."""
         return (self.inspection_after or self.inspection).sound
 
 
@@ -54,7 +54,7 @@ class _NoWay(CkptError):
 
 
 def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:
-    """What ``ckpt relocate`` would do; nothing is written.
+    """Plan what ``ckpt relocate`` would change; nothing is written.
 
     Args:
         storage: The checkpoint's current location.
@@ -65,38 +65,42 @@ def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:
         UsageError: ``to`` is not an absolute path or URI, or is required.
 
     """
-    target = None if to is None else root_of(to)
-    found = inspect(read_checkpoint(storage))
-    checkpoint = found.checkpoint
-    plan = RelocationPlan(inspection=found, needed=False, held=tuple(held_elsewhere(checkpoint, storage)))
+    target = None if to is None else read_spark_root(to)
+    inspection = inspect(read_checkpoint(storage))
+    checkpoint = inspection.checkpoint
+    plan = RelocationPlan(inspection=inspection, needed=False, held=tuple(find_outside_paths(checkpoint, storage)))
     recorded: tuple[str, ...] = ()
     try:
-        files = list(_metadata_files(storage, checkpoint))
+        files = list(_read_metadata_files(storage, checkpoint))
         recorded = tuple(dict.fromkeys(root for file in files for root in file.roots))
-        target = target or (default_root(storage.uri, recorded) if recorded else None)
+        target = target or (guess_spark_root(storage.uri, recorded) if recorded else None)
         changed = [(file, file.moved(checkpoint, target, explicit=to is not None)) for file in files if target]
         steps = tuple(
             step
             for file, paths in changed
             if paths
-            for step in writing(storage, checkpoint.listing, file.path, with_schema_paths(file.data, paths))
+            for step in plan_writing(storage, checkpoint.listing, file.path, replace_schema_paths(file.data, paths))
         )
     except (_NoWay, UnicodeEncodeError) as error:
         return replace(plan, to=target, recorded=recorded, needed=True, refused=str(error))
     plan = replace(plan, to=target, recorded=recorded)
     if not steps:
-        return replace(plan, why=_why_not(recorded), inspection_after=inspect_changed(storage, found, (), uri=to))
+        return replace(
+            plan,
+            why=_explain_nothing_to_do(recorded),
+            inspection_after=inspect_changed(storage, inspection, (), uri=to),
+        )
     return replace(
         plan,
         needed=True,
         steps=steps,
-        inspection_after=inspect_changed(storage, found, steps, uri=target),
+        inspection_after=inspect_changed(storage, inspection, steps, uri=target),
         opened_as=target,
-        warnings=tuple(warnings(target or "", recorded, plan.held, away=plan.away)),
+        warnings=tuple(warn_of_relocation(target or "", recorded, plan.held, away=plan.away)),
     )
 
 
-def _why_not(recorded: Sequence[str]) -> str:
+def _explain_nothing_to_do(recorded: Sequence[str]) -> str:
     if not recorded:
         return "no operator metadata of this checkpoint names a file by absolute path, so it opens anywhere"
     return f"operator metadata looks for its schemas under {recorded[0]}, which is where Spark opens it"
@@ -136,24 +140,24 @@ class _MetadataFile:
         return paths
 
 
-def _metadata_files(storage: Storage, checkpoint: Checkpoint) -> Iterator[_MetadataFile]:
-    """All of them. Raises _NoWay for one that cannot be read or names files as Spark does not, or StorageError."""
+def _read_metadata_files(storage: Storage, checkpoint: Checkpoint) -> Iterator[_MetadataFile]:
+    """Read all metadata files. Raises _NoWay for one that is damaged or names files as Spark does not, StorageError."""
     listing = checkpoint.listing
-    found = [
+    files = [
         (operator, f"{STATE}/{operator}/_metadata/v2/{batch}")
         for operator in sort_numbers(listing.subfolders(STATE))
         for batch in sort_numbers(listing.in_folder(f"{STATE}/{operator}/_metadata/v2"))
     ]
-    must_fit(listing, (path for _, path in found))
-    answers = storage.read_many([ReadRequest(path) for _, path in found])
-    for (operator, path), data in zip(found, answers, strict=True):
+    must_fit(listing, (path for _, path in files))
+    answers = storage.read_many([ReadRequest(path) for _, path in files])
+    for (operator, path), data in zip(files, answers, strict=True):
         if isinstance(data, StorageError):
             raise data
         metadata = parse_operator_metadata(path, data)
         if isinstance(metadata, Unreadable):
             raise _NoWay(f"{path} cannot be read ({metadata.reason}): restore it from a copy of the checkpoint")
         schemas = {}
-        for recorded in (one for store in metadata.stores for one in store.schema_paths):
+        for recorded in (schema_path for store in metadata.stores for schema_path in store.schema_paths):
             parts = _SCHEMA.fullmatch(recorded)
             if parts is None or int(parts["operator"]) != operator or {".", ".."} & set(parts["file"].split("/")):
                 raise _NoWay(f"{path} names a schema file in a form that Spark does not write: {recorded}")

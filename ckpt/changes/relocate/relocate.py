@@ -6,10 +6,10 @@ from typing import Unpack
 
 from ckpt.changes.apply import Receipt
 from ckpt.changes.relocate.plan import RelocationPlan, plan_relocation
-from ckpt.changes.run import How, perform
+from ckpt.changes.run import How, run_change
 
 
-def relocate(
+def relocate_checkpoint(
     uri: str,
     storage_options: Mapping[str, str] | None = None,
     *,
@@ -22,7 +22,7 @@ def relocate(
         uri: Where the checkpoint is now: a local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For the file system of the URI, and of the backup where that is remote.
         to: The URI under which Spark will open it; by default where it is.
-        how: ``apply=True`` performs the plan, ``undo`` takes an earlier relocation back; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier relocation; see ``How``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
@@ -33,4 +33,4 @@ def relocate(
     (True, 's3a://bucket/moved', False)
 
     """
-    return perform(RelocationPlan, partial(plan_relocation, to=to), uri, storage_options, **how)
+    return run_change(RelocationPlan, partial(plan_relocation, to=to), uri, storage_options, **how)

@@ -19,7 +19,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//[^/]*)?(/.*)?", re.S)
 _NAME_IT = "name with `to` the URI that Spark will use"
 
 
-def root_of(uri: str) -> str:
+def read_spark_root(uri: str) -> str:
     """A location as Spark is given it, as Spark records it. Raises UsageError if that is unknown.
 
     Never percent-decoded. A path without a scheme is a local one. A URI with a key in it is refused: the checkpoint
@@ -42,7 +42,7 @@ def root_of(uri: str) -> str:
     return scheme + ":" + ("" if authority == "//" else authority) + _tidy(path)
 
 
-def default_root(uri: str, recorded: Iterable[str]) -> str:
+def guess_spark_root(uri: str, recorded: Iterable[str]) -> str:
     """Where a checkpoint is, as Spark records it. Raises UsageError if only the user knows how Spark opens it.
 
     Args:
@@ -56,14 +56,14 @@ def default_root(uri: str, recorded: Iterable[str]) -> str:
         return "dbfs:" + path.removeprefix("/dbfs") if path.startswith("/dbfs/") else "file:" + path
     scheme, _, rest = uri.partition("?")[0].partition(":")
     spelled = [old.partition(":")[0] for old in recorded]
-    like = next((one for one in spelled if family(one) == family(scheme)), scheme)
+    like = next((spelling for spelling in spelled if family(spelling) == family(scheme)), scheme)
     authority = rest.removeprefix("//").partition("/")[0]
     known = like in SCHEMES and SCHEMES[like].hadoop == like
     if not known or (family(like) == SchemeFamily.AZURE and "@" not in authority):
         raise UsageError(f"{one_line(uri)} is how ckpt opens it: {_NAME_IT} (such as s3a://bucket/path)")
     if family(like) == SchemeFamily.S3:
         rest = without_keys(rest)
-    return root_of(f"{like}:{rest}")
+    return read_spark_root(f"{like}:{rest}")
 
 
 def _tidy(path: str) -> str:

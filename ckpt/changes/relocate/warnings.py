@@ -1,4 +1,4 @@
-"""What somebody has to know before a checkpoint is relocated, in words."""
+"""Warnings before a checkpoint is relocated."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,8 +6,10 @@ from ckpt.changes.plan import STOP_FIRST
 from ckpt.changes.relocate.outside import OutsidePaths
 
 
-def warnings(target: str, recorded: Sequence[str], held: Sequence[OutsidePaths], *, away: bool) -> Iterator[str]:
-    """What to say of a plan.
+def warn_of_relocation(
+    target: str, recorded: Sequence[str], held: Sequence[OutsidePaths], *, away: bool
+) -> Iterator[str]:
+    """Return the warnings of a plan.
 
     Args:
         target: The root under which Spark will open the checkpoint, as Spark spells it.
@@ -32,5 +34,5 @@ def warnings(target: str, recorded: Sequence[str], held: Sequence[OutsidePaths],
             f"A checkpoint that was copied is one query in two places: never start it again at {recorded[0]} as well, "
             "or both write the same batch ids to the same sink."
         )
-    for one in held:
-        yield one.meaning
+    for place_held in held:
+        yield place_held.meaning

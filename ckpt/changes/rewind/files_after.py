@@ -1,4 +1,4 @@
-"""Which files belong to batches after a given one, so that without them a query stands as it stood then.
+"""The files that belong to batches after a given one: without them a query stands as after that batch.
 
 Batch B reads state version B and writes version B + 1. Spark never refuses a name that is there: a file that an
 abandoned batch left behind is loaded later instead of the one that belongs there, or maintenance counts from it which
@@ -16,18 +16,18 @@ from collections.abc import Iterator, Mapping
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint, Log
 from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
 from ckpt.checkpoint.sources.files import FileOffset
-from ckpt.checkpoint.sources.registry import decode, value_of
+from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.checkpoint.state.folders import sort_numbers, stores_of
 from ckpt.formats.compaction import compactible_log
-from ckpt.formats.names import compactible_id, java_long
+from ckpt.formats.names import compactible_id, parse_java_long
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.statefiles import version_of
 from ckpt.model import CommitLog, OffsetLog
 from ckpt.storage import Listing
 
 
-def beyond(checkpoint: Checkpoint, batch: int, *, keep_planned: bool = False) -> tuple[str, ...]:
-    """What has to go so that the query stands as after ``batch``, in the order in which it may go.
+def find_files_after(checkpoint: Checkpoint, batch: int, *, keep_planned: bool = False) -> tuple[str, ...]:
+    """Find the files that go so that the query stands as after ``batch``, in the order in which they may go.
 
     Paths of files, there or not: the hidden checksum file of each goes with it (``unread_removals``), also where it
     alone is left.
@@ -39,50 +39,50 @@ def beyond(checkpoint: Checkpoint, batch: int, *, keep_planned: bool = False) ->
 
     """
     listing, last_planned = checkpoint.listing, batch + 1 if keep_planned else batch
-    planned = _batches_above(checkpoint.offsets, listing, last_planned)
+    planned = _find_later_batches(checkpoint.offsets, listing, last_planned)
     latest = checkpoint.offsets.latest
     first = [] if latest is None else planned.pop(latest - 1, [])
     last = [] if latest is None else planned.pop(latest, [])
     return (
         *first,
-        *_flat(_batches_above(checkpoint.commits, listing, batch)),
+        *_flatten_paths(_find_later_batches(checkpoint.commits, listing, batch)),
         *state_above(listing, batch + 1),
-        *_operator_metadata_above(listing, batch),
-        *_source_entries_above(checkpoint, last_planned),
-        *_flat(planned),
+        *_find_later_operator_metadata(listing, batch),
+        *_find_later_source_entries(checkpoint, last_planned),
+        *_flatten_paths(planned),
         *last,
     )
 
 
 def state_above(listing: Listing, version: int) -> tuple[str, ...]:
     """Every file of state of a later version: of all operators, partitions and stores, newest first."""
-    found: set[tuple[int, str]] = set()
+    paths: set[tuple[int, str]] = set()
     for operator in sort_numbers(listing.subfolders(STATE)):
         for partition in sort_numbers(listing.subfolders(f"{STATE}/{operator}")):
             for _, folder in stores_of(listing, f"{STATE}/{operator}/{partition}"):
                 for name in listing.in_folder(folder):
                     of = version_of(name)
                     if of is not None and of > version:
-                        found.add((of, f"{folder}/{shown_name(name)}"))
-    return tuple(path for _, path in sorted(found, key=lambda one: (-one[0], one[1])))
+                        paths.add((of, f"{folder}/{shown_name(name)}"))
+    return tuple(path for _, path in sorted(paths, key=lambda pair: (-pair[0], pair[1])))
 
 
-def _batches_above(log: Log[OffsetLog] | Log[CommitLog], listing: Listing, batch: int) -> dict[int, list[str]]:
+def _find_later_batches(log: Log[OffsetLog] | Log[CommitLog], listing: Listing, batch: int) -> dict[int, list[str]]:
     """Files of later batches in one of the logs, newest first, with those that Spark only takes for one (``007``)."""
-    found: dict[int, list[str]] = {}
+    paths: dict[int, list[str]] = {}
     for name in {shown_name(name) for name in listing.in_folder(log.folder)}:
-        number = java_long(name)
+        number = parse_java_long(name)
         if number is not None and number > batch:
-            found.setdefault(number, []).append(f"{log.folder}/{name}")
-    return dict(sorted(found.items(), reverse=True))
+            paths.setdefault(number, []).append(f"{log.folder}/{name}")
+    return dict(sorted(paths.items(), reverse=True))
 
 
-def _flat(found: Mapping[int, list[str]]) -> Iterator[str]:
-    for paths in found.values():
+def _flatten_paths(by_batch: Mapping[int, list[str]]) -> Iterator[str]:
+    for paths in by_batch.values():
         yield from sorted(paths)
 
 
-def _operator_metadata_above(listing: Listing, batch: int) -> Iterator[str]:
+def _find_later_operator_metadata(listing: Listing, batch: int) -> Iterator[str]:
     """``_metadata/v2/<batch>`` of every operator (``OperatorStateMetadataV2``)."""
     for operator in sort_numbers(listing.subfolders(STATE)):
         folder = f"{STATE}/{operator}/_metadata/v2"
@@ -91,7 +91,7 @@ def _operator_metadata_above(listing: Listing, batch: int) -> Iterator[str]:
                 yield f"{folder}/{number}"
 
 
-def _source_entries_above(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
+def _find_later_source_entries(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
     """Entries of file source logs that no batch up to this one has read.
 
     Only where what is left is complete: the plain entries below a compacted file are deleted after a while. A log that
@@ -99,7 +99,7 @@ def _source_entries_above(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
     """
     ends = checkpoint.offsets.readable(batch)
     for log in file_source_logs(checkpoint.listing, ends) if ends else ():
-        end = decode(value_of(ends, log.source))
+        end = offset_of(ends, log.source)
         if isinstance(end, FileOffset):
             yield from _cut(checkpoint.listing, log, end.log_offset)
 

@@ -6,21 +6,21 @@ from functools import partial
 from typing import ClassVar, Unpack
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.check_fix import check_fix, runs_first
+from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, ChangePlan, Replay
-from ckpt.changes.rewind.files_after import beyond
-from ckpt.changes.rewind.targets import Replayed, keeps_planned, lacking, possible
+from ckpt.changes.rewind.files_after import find_files_after
+from ckpt.changes.rewind.targets import Replayed, keeps_planned, list_possible_targets, name_missing_part
 from ckpt.changes.rewind.warnings import Again, rewind_warnings
-from ckpt.changes.run import How, perform
-from ckpt.changes.sink import with_sink
-from ckpt.changes.steps import unread_removals
+from ckpt.changes.run import How, run_change
+from ckpt.changes.sink import plan_with_sink
+from ckpt.changes.steps import plan_unread_removals
 from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.sources.ranges import source_ranges
 from ckpt.checkpoint.state.ranges import Ranges
 from ckpt.errors import UsageError
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Kind
-from ckpt.restart.forecast import source_ranges
 from ckpt.storage import Storage
 from ckpt.texts import ranges
 
@@ -29,7 +29,7 @@ __all__ = ["Replayed", "RewindPlan", "plan_rewind", "rewind"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewindPlan(ChangePlan):
-    """What goes so that the query stands as after a batch."""
+    """The files that go so that the query stands as after a batch."""
 
     command: ClassVar[str] = "rewind"
 
@@ -56,7 +56,7 @@ def rewind(
         to_batch: The last batch that counts; required unless an earlier rewind is undone.
         replay: Whether the batch after it runs again over its old range, or is planned anew.
         sink: The place that the query writes to, as ``read_sink`` takes it: the plan is then for that sink.
-        how: ``apply=True`` performs the plan, ``undo`` takes an earlier rewind back; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``How``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
@@ -68,86 +68,86 @@ def rewind(
 
     """
     planner = partial(plan_rewind, to_batch=to_batch, replayed=replay)
-    return perform(RewindPlan, with_sink(planner, sink, uri, storage_options), uri, storage_options, **how)
+    return run_change(RewindPlan, plan_with_sink(planner, sink, uri, storage_options), uri, storage_options, **how)
 
 
 def plan_rewind(
-    storage: Storage, to_batch: int | None, replayed: Replayed = Replayed.SAME, found: Inspection | None = None
+    storage: Storage, to_batch: int | None, replayed: Replayed = Replayed.SAME, inspection: Inspection | None = None
 ) -> RewindPlan:
-    """What ``ckpt rewind`` would do; nothing is written.
+    """Plan what ``ckpt rewind`` would remove; nothing is written.
 
     Args:
         storage: The checkpoint; its complete offset and commit logs are read, of state no more than a start loads.
         to_batch: The last batch that counts.
         replayed: What becomes of the batch after it.
-        found: What is there, where somebody has read it already, with its complete logs.
+        inspection: Of the checkpoint with its complete logs, where it was read already.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: It cannot be read.
         UsageError: No batch is named.
 
     """
-    found = found or inspect(read_checkpoint(storage, batches=0))
-    checkpoint = found.checkpoint
-    batches = possible(checkpoint, replayed)
+    inspection = inspection or inspect(read_checkpoint(storage, batches=0))
+    checkpoint = inspection.checkpoint
+    batches = list_possible_targets(checkpoint, replayed)
     if to_batch is None:
-        raise UsageError(f"name the last batch that counts with `to_batch`: {_spelled(batches)}")
-    plan = RewindPlan(inspection=found, needed=True, to_batch=to_batch, replayed=replayed, possible=batches)
-    problem = _refusal(checkpoint, to_batch, replayed)
+        raise UsageError(f"name the last batch that counts with `to_batch`: {_spell_batches(batches)}")
+    plan = RewindPlan(inspection=inspection, needed=True, to_batch=to_batch, replayed=replayed, possible=batches)
+    problem = _refuse_rewind(checkpoint, to_batch, replayed)
     if problem is not None:
-        return replace(plan, refused=f"{problem}. Batches to go back to: {_spelled(batches)}")
+        return replace(plan, refused=f"{problem}. Batches to go back to: {_spell_batches(batches)}")
     kept = keeps_planned(checkpoint, to_batch, replayed)
-    steps = tuple(unread_removals(checkpoint.listing, beyond(checkpoint, to_batch, keep_planned=kept)))
+    steps = tuple(plan_unread_removals(checkpoint.listing, find_files_after(checkpoint, to_batch, keep_planned=kept)))
     if not steps:
         why = f"there is nothing of a batch after {to_batch}" + (" that has to go" if kept else "")
         return replace(plan, needed=False, why=why)
-    again = _again(checkpoint, to_batch, same=kept)
+    again = _find_batches_again(checkpoint, to_batch, same=kept)
     cut = any(step.path.startswith(f"{SOURCES}/") for step in steps)
     plan = replace(
         plan,
         steps=steps,
-        why=_why(checkpoint, to_batch, same=kept),
+        why=_explain_nothing_to_do(checkpoint, to_batch, same=kept),
         again=again,
-        replay=tuple(_replays(checkpoint, again)),
+        replay=tuple(_describe_replays(checkpoint, again)),
         warnings=tuple(rewind_warnings(checkpoint, again, cut=cut)),
         skips=SINK_DROPS if again.loses else None,
         repeats=OTHERS_REPEAT if again.repeats else None,
         first=again.first,
     )
-    plan = check_fix(plan, storage, runs_first(to_batch + 1))
+    plan = check_fix(plan, storage, must_run_first(to_batch + 1))
     return plan if plan.refused is None else replace(plan, refused=f"{plan.refused}; {_names_only(batches)}")
 
 
-def _refusal(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> str | None:
+def _refuse_rewind(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> str | None:
     if checkpoint.kind is Kind.CONTINUOUS:
         return "it was written by continuous processing, whose offsets are those of epochs"
-    return lacking(checkpoint, batch, replayed)
+    return name_missing_part(checkpoint, batch, replayed)
 
 
-def _spelled(batches: Ranges) -> str:
+def _spell_batches(batches: Ranges) -> str:
     return ranges(batches, len(batches)) or "none"
 
 
 def _names_only(batches: Ranges) -> str:
-    return f"judging by names, batches to go back to are {_spelled(batches)}"
+    return f"judging by names, batches to go back to are {_spell_batches(batches)}"
 
 
-def _again(checkpoint: Checkpoint, batch: int, *, same: bool) -> Again:
+def _find_batches_again(checkpoint: Checkpoint, batch: int, *, same: bool) -> Again:
     newest = max((i for i in (checkpoint.offsets.latest, checkpoint.commits.latest) if i is not None), default=batch)
     return Again(
         batch, max(newest, batch), same, committed=batch + 1 in checkpoint.commits, stateful=bool(checkpoint.stateful)
     )
 
 
-def _why(checkpoint: Checkpoint, batch: int, *, same: bool) -> str:
+def _explain_nothing_to_do(checkpoint: Checkpoint, batch: int, *, same: bool) -> str:
     what = f"files of batches after {batch}"
     if checkpoint.stateful:
         what += f", and of state after version {batch + 1}, which is the state after batch {batch}"
     return f"{what}; the offsets of batch {batch + 1} stay" if same else what
 
 
-def _replays(checkpoint: Checkpoint, again: Again) -> Iterator[Replay]:
-    """What the logs say is read again: by the batch that keeps its range, and by those after it."""
+def _describe_replays(checkpoint: Checkpoint, again: Again) -> Iterator[Replay]:
+    """Describe the ranges that are read again: by the batch that keeps its range, and by those after it."""
     offsets, first = checkpoint.offsets, again.kept + 1
     newest = next((i for i in reversed(offsets.ids) if offsets.readable(i)), again.kept)
     end = offsets.readable(newest) if newest == again.newest else None

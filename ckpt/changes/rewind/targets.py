@@ -1,4 +1,4 @@
-"""Which batches a query can go back to, judging by what its logs hold and by the names of its state files.
+"""The batches to which a query can be rewound, by what its logs hold and by the names of its state files.
 
 A start after batch N wants ``offsets/N`` and the one before it, ``commits/N`` and state version N + 1 of every store
 (``MicroBatchExecution.populateStartOffsets``); in format 2 the commit names the unique ids of that version. If the
@@ -16,14 +16,14 @@ from ckpt.model import CommitLog, OffsetLog, Unreadable
 
 
 class Replayed(StrEnum):
-    """What the next start does about the batch after the one that is gone back to."""
+    """How the next start treats the batch after the rewind's target."""
 
     SAME = "same"  # runs it again over its old range
     NEW = "new"  # plans it anew, with the data and limits of that time
 
 
-def lacking(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> str | None:
-    """What the logs lack for a query to stand as after ``batch``; None if nothing."""
+def name_missing_part(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> str | None:
+    """Name what the logs lack for a query to stand as after ``batch``; None if nothing."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     if offsets.latest is not None and batch > offsets.latest:
         return f"batch {batch} was never planned: the latest is {offsets.latest}"
@@ -32,26 +32,26 @@ def lacking(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> str | Non
         wanted.append((offsets, batch + 1))
     elif batch:
         wanted.append((offsets, batch - 1))
-    return next((problem for log, i in wanted if (problem := _problem(log, i)) is not None), None)
+    return next((problem for log, i in wanted if (problem := _name_problem(log, i)) is not None), None)
 
 
 def keeps_planned(checkpoint: Checkpoint, batch: int, replayed: Replayed) -> bool:
-    """Whether the offsets of the batch after ``batch`` stay."""
+    """Tell whether the offsets of the batch after ``batch`` stay."""
     latest = checkpoint.offsets.latest
     return replayed is Replayed.SAME and latest is not None and batch < latest
 
 
-def _problem(log: Log[OffsetLog] | Log[CommitLog], batch: int) -> str | None:
+def _name_problem(log: Log[OffsetLog] | Log[CommitLog], batch: int) -> str | None:
     if batch not in log:
         return f"{log.folder}/{batch} is missing"
     entry = log.entries.get(batch)
     return f"{log.folder}/{batch} cannot be read: {entry.reason}" if isinstance(entry, Unreadable) else None
 
 
-def possible(checkpoint: Checkpoint, replayed: Replayed) -> Ranges:
+def list_possible_targets(checkpoint: Checkpoint, replayed: Replayed) -> Ranges:
     """The batches that can be gone back to; of state files only the names are looked at."""
     stores = _Stores(checkpoint)
-    there = (i for i in checkpoint.commits.ids if lacking(checkpoint, i, replayed) is None)
+    there = (i for i in checkpoint.commits.ids if name_missing_part(checkpoint, i, replayed) is None)
     return ranges_of(batch for batch in there if stores.have(batch))
 
 
@@ -62,9 +62,11 @@ class _Stores:
         self._commits = checkpoint.commits
         self._context = context_of(checkpoint.offsets, checkpoint.commits)
         operators = find_operators(checkpoint.listing, self._context.provider)
-        self._places = [p for one in operators for of in one.stores.values() for p in of.values() if p.names.all]
+        self._places = [
+            p for operator in operators for of in operator.stores.values() for p in of.values() if p.names.all
+        ]
         self._lost = any(
-            {*range(store.expected_partitions or 0)} - {one.partition for one in store.partitions}
+            {*range(store.expected_partitions or 0)} - {partition.partition for partition in store.partitions}
             for operator in (checkpoint.state.operators if checkpoint.state else ())
             for store in operator.stores
         )
@@ -73,7 +75,7 @@ class _Stores:
         )
 
     def have(self, batch: int) -> bool:
-        """Whether version ``batch + 1`` of every store can be loaded."""
+        """Tell whether version ``batch + 1`` of every store can be loaded."""
         if self._lost:
             return False
         commit = self._commits.readable(batch)
@@ -81,16 +83,16 @@ class _Stores:
         if self._in_format_2 and not ids:
             return False
         context = replace(self._context, needed_version=batch + 1, unique_ids=ids)
-        return all(self._has(place, context) for place in self._places)
+        return all(self._has(partition, context) for partition in self._places)
 
-    def _has(self, place: StorePartition, context: Context) -> bool:
+    def _has(self, partition: StorePartition, context: Context) -> bool:
         count = context.shuffle_partitions
-        if count is not None and place.partition >= count:
+        if count is not None and partition.partition >= count:
             return True  # nothing loads it
-        target = context.target(place)
+        target = context.target(partition)
         if target is None:
             return False
         if target.unique_id is not None:
             this = (target.version, target.unique_id)
-            return this in place.names.logs or this in place.names.snapshots
-        return any(first <= target.version <= last for first, last in place.names.versions)
+            return this in partition.names.logs or this in partition.names.snapshots
+        return any(first <= target.version <= last for first, last in partition.names.versions)

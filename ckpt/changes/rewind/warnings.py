@@ -1,4 +1,4 @@
-"""What somebody has to know before batches are taken back, in words: what becomes of rows that are read again."""
+"""Warnings before batches are undone: what becomes of rows that are read again."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,13 +7,14 @@ from ckpt.changes.plan import END_FIRST, STOP_FIRST, First
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
+from ckpt.checkpoint.sources.registry import offsets_of
 from ckpt.restart.sinks import DROPS, REMEMBERING, SINKS, AboutSinks
 from ckpt.texts import quoted_path
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Which batches run again after ``kept``, the last one that counts, and what sinks make of it."""
+    """The batches that run again after ``kept``, the last one that counts, and how sinks treat them."""
 
     kept: int
     newest: int  # that the logs have
@@ -23,7 +24,7 @@ class Again:
 
     @property
     def first(self) -> First:
-        """What comes before the usual start."""
+        """The step that comes before the usual start."""
         if self.loses:
             return First.SINK
         if not self.stateful or self.newest == self.kept:
@@ -32,37 +33,37 @@ class Again:
 
     @property
     def loses(self) -> bool:
-        """Whether ids are used again with other rows: a sink that remembers them drops those rows."""
+        """Tell whether ids are used again with other rows: a sink that remembers them drops those rows."""
         return self.newest > (self.kept + 1 if self.same else self.kept)
 
     @property
     def repeats(self) -> bool:
-        """Whether rows are read again that a start as it is would not read."""
+        """Tell whether rows are read again that an unchanged start would not read."""
         return self.loses or (self.newest > self.kept and self.committed)
 
 
 def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Iterator[str]:
-    """What to say of a rewind; ``cut``: entries of file source logs go too."""
+    """Return the warnings of a rewind; ``cut``: entries of file source logs go too."""
     yield END_FIRST if checkpoint.stateful else STOP_FIRST
     first = again.kept + 1
     if again.loses:
         old = f"Only batch {first} runs over its old range" if again.same else "Old ids are used again"
-        yield AboutSinks(f"{old}: {DROPS}.{named_sinks(checkpoint)}")
-        yield from _cures(checkpoint, again)
+        yield AboutSinks(f"{old}: {DROPS}.{describe_named_sink(checkpoint)}")
+        yield from _name_cures(checkpoint, again)
     elif again.first is First.NOOP:
         yield AboutSinks(
             f"Batch {first} runs again over its old range, and its sink has the rows. Before any other start, start "
             f"the query once with {_NOOP}: it computes the state of batch {first} again and writes no row. Started as "
             f"usual first, {REMEMBERING} passes over the batch, and the next one fails because its state is missing; "
-            f"any other sink gets the rows again.{named_sinks(checkpoint)}"
+            f"any other sink gets the rows again.{describe_named_sink(checkpoint)}"
         )
     elif again.repeats:
         yield AboutSinks(
             f"Batch {first} runs again over its old range: {REMEMBERING} takes it for the one it has, and neither "
-            f"loses nor doubles a row.{named_sinks(checkpoint)}"
+            f"loses nor doubles a row.{describe_named_sink(checkpoint)}"
         )
     elif again.first is First.NOOP_IF_WRITTEN:
-        yield AboutSinks(_if_written(checkpoint, again))
+        yield AboutSinks(_warn_of_planned_batch(checkpoint, again))
     if again.repeats:
         if again.first is not First.NOOP:
             yield AboutSinks("Any other sink gets these rows again; upserts by key are safe.")
@@ -78,7 +79,7 @@ def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Itera
 _NOOP = '.writeStream.format("noop").trigger(once=True) on this checkpoint'
 
 
-def _if_written(checkpoint: Checkpoint, again: Again) -> str:
+def _warn_of_planned_batch(checkpoint: Checkpoint, again: Again) -> str:
     """A batch that was planned: a sink may have its rows, and then the state of it is never computed.
 
     Measured on Spark 4.2.0 with Delta 4.4.0; ``FileStreamSink.addBatch`` does likewise.
@@ -103,27 +104,27 @@ def has_batch(checkpoint: Checkpoint, batch: int) -> str:
 
 
 def _must_be_there(checkpoint: Checkpoint) -> Iterator[str]:
-    """What sources may have deleted since: Kafka by its retention, Delta by its log and vacuum, files by hand."""
+    """Warn of data that sources may have deleted since: Kafka by retention, Delta by log and vacuum, files by hand."""
     log = checkpoint.offsets.readable(checkpoint.offsets.latest)
     kept = "The sources must still have all rows that are read again"
-    if log is not None and any(is_kafka(source.value) for source in log.sources):
+    if log is not None and any(map(is_kafka, offsets_of(log))):
         kept += ": leave failOnDataLoss on, or rows that Kafka has deleted since are skipped silently"
     yield f"{kept}."
 
 
-def _cures(checkpoint: Checkpoint, again: Again) -> Iterator[str]:
-    """What makes a sink accept rows under known ids."""
+def _name_cures(checkpoint: Checkpoint, again: Again) -> Iterator[str]:
+    """Name the cures that make a sink accept rows under known batch ids."""
     for sink in SINKS:
         if sink.taken_back is not None:
-            place = quoted_path(checkpoint.uri)
+            path = quoted_path(checkpoint.uri)
             cure = sink.taken_back.format(
-                checkpoint=place, kept=again.kept, next=again.kept + 1, last=again.newest, snapshot="SNAPSHOT"
+                checkpoint=path, kept=again.kept, next=again.kept + 1, last=again.newest, snapshot="SNAPSHOT"
             )
             yield AboutSinks(f"To lose none in {sink.kind}: {cure}.")
 
 
-def named_sinks(checkpoint: Checkpoint) -> str:
-    """Which sink the commit log names, if it does: a sentence, with a space before it."""
+def describe_named_sink(checkpoint: Checkpoint) -> str:
+    """Name the sink of the commit log, if it is there: a sentence after a space."""
     commit = checkpoint.commits.readable(checkpoint.commits.latest)
     names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
     return f" The commit log names this sink: {', '.join(names)}." if names else ""

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from uuid import NAMESPACE_URL, uuid5
 
 from ckpt.changes.plan import NoWay
-from ckpt.changes.steps import Step, creating
+from ckpt.changes.steps import Step, plan_creating
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.chains import WantedVersion
 from ckpt.checkpoint.state.context import context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_operators
 from ckpt.errors import StorageError
 from ckpt.formats.javautf import read_utf, write_utf
-from ckpt.formats.lz4 import BadBlock, first_block, stored
+from ckpt.formats.lz4 import BadBlock, decompress_first_block, store_block
 from ckpt.formats.sidecars import build_spark_sidecar
 from ckpt.formats.statefiles import CHECKSUM, LZ4, parse_lineage
 from ckpt.model import StateFileKind
@@ -56,25 +56,25 @@ class _Store:
         return f"{self.place.folder}/{self.name}"
 
 
-def empty_version(checkpoint: Checkpoint, storage: Storage) -> NewVersion:
+def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> NewVersion:
     """The version after the one that the next start loads, equal to it. Raises NoWay, StorageError."""
     context = context_of(checkpoint.offsets, checkpoint.commits)
     if context.codec not in (None, LZ4):
         raise NoWay(f"state is compressed with {context.codec}, and ckpt writes lz4 only")
     count = context.shuffle_partitions
     places = [
-        place
+        partition
         for operator in find_operators(checkpoint.listing, context.provider)
         for of_store in operator.stores.values()
-        for place in of_store.values()
-        if count is None or place.partition < count
+        for partition in of_store.values()
+        if count is None or partition.partition < count
     ]
     stores = []
-    for place in places:
-        target = context.target(place)
+    for partition in places:
+        target = context.target(partition)
         if target is None:
-            raise NoWay(f"the commit log does not say which files {place.folder} has")
-        stores.append(_Store(place, target, _written_as(place, target)))
+            raise NoWay(f"the commit log does not say which files {partition.folder} has")
+        stores.append(_Store(partition, target, _find_version_file(partition, target)))
     requests = [_request(store) for store in stores]
     steps: list[Step] = []
     renamed: dict[str, str] = {}
@@ -83,32 +83,36 @@ def empty_version(checkpoint: Checkpoint, storage: Storage) -> NewVersion:
     for store, data in zip(stores, storage.read_many(requests), strict=True):
         if isinstance(data, StorageError):
             raise data
-        steps += _steps(checkpoint, store, data, renamed, timestamp or 0)
-    ids = {op: _renamed(parts, renamed) for op, parts in context.unique_ids.items()} or None
+        steps += _plan_steps(checkpoint, store, data, renamed, timestamp or 0)
+    ids = {op: _rename_ids(parts, renamed) for op, parts in context.unique_ids.items()} or None
     return NewVersion(tuple(steps), ids)
 
 
-def _written_as(place: StorePartition, target: WantedVersion) -> str:
+def _find_version_file(partition: StorePartition, target: WantedVersion) -> str:
     """The file as which a version was written: its delta or changelog, or, where there is none, its zip."""
     this = (target.version, target.unique_id)
-    if this in place.names.logs:
-        return place.names.logs[this]
-    if place.names.snapshot_kind is StateFileKind.ZIP and target.unique_id is None and this in place.names.snapshots:
-        return place.names.snapshots[this]
-    if this in place.names.snapshots and target.unique_id is not None:
+    if this in partition.names.logs:
+        return partition.names.logs[this]
+    if (
+        partition.names.snapshot_kind is StateFileKind.ZIP
+        and target.unique_id is None
+        and this in partition.names.snapshots
+    ):
+        return partition.names.snapshots[this]
+    if this in partition.names.snapshots and target.unique_id is not None:
         raise NoWay(
-            f"{place.folder}/{place.names.snapshots[this]} has no changelog beside it: state format 2 without "
+            f"{partition.folder}/{partition.names.snapshots[this]} has no changelog beside it: state format 2 without "
             "changelogs is nothing that ckpt writes"
         )
     stem = str(target.version) if target.unique_id is None else f"{target.version}_{target.unique_id}"
-    raise NoWay(f"{place.folder}/{stem}.{place.names.log_kind} is missing")
+    raise NoWay(f"{partition.folder}/{stem}.{partition.names.log_kind} is missing")
 
 
 def _request(store: _Store) -> ReadRequest:
     return ReadRequest(store.path) if store.name.endswith(".zip") else ReadRequest(store.path, 0, _HEAD)
 
 
-def _steps(
+def _plan_steps(
     checkpoint: Checkpoint, store: _Store, data: bytes, renamed: dict[str, str], timestamp_ms: int
 ) -> Iterator[Step]:
     """The file of the next version, with its checksum files where the one before has them."""
@@ -118,26 +122,26 @@ def _steps(
     if ending == "zip":
         source, written = store.path, data
     else:
-        written = stored(_without_records(store, data))
+        written = store_block(_make_empty_file(store, data))
     stem = str(version)
     if old is not None:
         renamed[old] = str(uuid5(NAMESPACE_URL, f"{checkpoint.query_id}/{store.place.folder}/{version}/{old}"))
         stem = f"{version}_{renamed[old]}"
     path = f"{store.place.folder}/{stem}.{ending}"
-    yield from creating(checkpoint.listing, path, written, store.path, source)
+    yield from plan_creating(checkpoint.listing, path, written, store.path, source)
     checksum = f"{store.path}{CHECKSUM}"
     if checkpoint.listing.info(checksum) is not None:
         recorded = build_spark_sidecar(written, timestamp_ms)
-        yield from creating(checkpoint.listing, f"{path}{CHECKSUM}", recorded, checksum)
+        yield from plan_creating(checkpoint.listing, f"{path}{CHECKSUM}", recorded, checksum)
 
 
-def _without_records(store: _Store, head: bytes) -> bytes:
-    """What a delta or changelog of the same kind holds if it has no record. Raises NoWay."""
+def _make_empty_file(store: _Store, head: bytes) -> bytes:
+    """Return a delta or changelog of the file's kind without a record. Raises NoWay."""
     try:
-        block = first_block(head)
+        block = decompress_first_block(head)
     except BadBlock:
         raise NoWay(f"{store.path} is not compressed with lz4, and ckpt writes nothing else") from None
-    kind = _changelog_version(block) if store.place.names.log_kind is StateFileKind.CHANGELOG else "v1"
+    kind = _read_changelog_version(block) if store.place.names.log_kind is StateFileKind.CHANGELOG else "v1"
     if kind == "v1":
         return _NO_RECORD_INT
     if kind == "v2":
@@ -151,18 +155,18 @@ def _without_records(store: _Store, head: bytes) -> bytes:
     return write_utf(kind) + write_utf(text) + (_NO_RECORD_INT if kind == "v3" else _NO_RECORD_BYTE)
 
 
-def _changelog_version(block: bytes) -> str:
-    """What a changelog begins with; v1 does not say (``StateStoreChangelogReaderFactory.readVersion``)."""
+def _read_changelog_version(block: bytes) -> str:
+    """Return the first words of a changelog; v1 has none (``StateStoreChangelogReaderFactory.readVersion``)."""
     try:
-        found, _ = read_utf(block, 0)
+        version, _ = read_utf(block, 0)
     except (ValueError, struct.error):
         return "v1"
-    return found if found.startswith("v") and found[1:].isdecimal() else "v1"
+    return version if version.startswith("v") and version[1:].isdecimal() else "v1"
 
 
-def _renamed(partitions: tuple[tuple[str, ...], ...], renamed: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+def _rename_ids(partitions: tuple[tuple[str, ...], ...], renamed: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
     """The ids of one operator; raises NoWay for one whose store is not there."""
-    lost = next((one for ids in partitions for one in ids if one not in renamed), None)
+    lost = next((unique_id for ids in partitions for unique_id in ids if unique_id not in renamed), None)
     if lost is not None:
         raise NoWay(f"the commit log names state files with the id {lost}, which are missing")
-    return tuple(tuple(renamed[one] for one in ids) for ids in partitions)
+    return tuple(tuple(renamed[unique_id] for unique_id in ids) for ids in partitions)

@@ -5,33 +5,31 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Unpack
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.check_fix import check_fix, runs_first
+from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import END_FIRST, STOP_FIRST, ChangePlan, NoWay
 from ckpt.changes.rewind.files_after import state_above
-from ckpt.changes.run import How, perform
-from ckpt.changes.skip.empty_version import NewVersion, empty_version
-from ckpt.changes.steps import Step, creating, unread_removals
+from ckpt.changes.run import How, run_change
+from ckpt.changes.skip.empty_version import NewVersion, plan_empty_version
+from ckpt.changes.steps import Step, plan_creating, plan_unread_removals
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
-from ckpt.checkpoint.history import rate_sources
+from ckpt.checkpoint.history import find_recreated_topics, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import files_between, source_folder
 from ckpt.checkpoint.sources.files import FileOffset
-from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.checkpoint.sources.registry import decode, in_order, source_views
+from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
+from ckpt.checkpoint.sources.registry import offset_of, source_views
+from ckpt.checkpoint.sources.starts import StartFacts
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.compaction import DEFAULT_INTERVAL
 from ckpt.formats.names import COMPACT
 from ckpt.inspection.inspection import inspect
-from ckpt.migrate.handoff.plan import recreated_topics
-from ckpt.migrate.handoff.starts import source_start
 from ckpt.model import Kind, Unreadable
-from ckpt.restart.forecast import SourceRange, source_ranges
 from ckpt.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedSource:
-    """What a skipped batch would have read of one source, and the reader options that begin there."""
+    """The range of one source in the skipped batch, and the reader options that begin there."""
 
     range: SourceRange
     options: Mapping[str, str]  # empty where none says it
@@ -61,7 +59,7 @@ def skip(uri: str, storage_options: Mapping[str, str] | None = None, **how: Unpa
     Args:
         uri: A local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        how: ``apply=True`` performs the plan, ``undo`` takes an earlier skip back; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier skip; see ``How``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
@@ -72,45 +70,45 @@ def skip(uri: str, storage_options: Mapping[str, str] | None = None, **how: Unpa
     (4, 5, False)
 
     """
-    return perform(SkipPlan, plan_skip, uri, storage_options, **how)
+    return run_change(SkipPlan, plan_skip, uri, storage_options, **how)
 
 
 def plan_skip(storage: Storage) -> SkipPlan:
-    """What ``ckpt skip`` would do; nothing is written.
+    """Plan what ``ckpt skip`` would change; nothing is written.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: It cannot be read.
 
     """
-    found = inspect(read_checkpoint(storage, batches=0))
-    checkpoint = found.checkpoint
+    inspection = inspect(read_checkpoint(storage, batches=0))
+    checkpoint = inspection.checkpoint
     latest = checkpoint.offsets.latest
     if latest is None or latest in checkpoint.commits:
         why = "no batch was planned" if latest is None else f"batch {latest}, the latest, is committed"
-        return SkipPlan(inspection=found, needed=False, why=why)
-    plan = SkipPlan(inspection=found, needed=True)
-    problem = _refusal(checkpoint, latest)
+        return SkipPlan(inspection=inspection, needed=False, why=why)
+    plan = SkipPlan(inspection=inspection, needed=True)
+    problem = _refuse_skip(checkpoint, latest)
     if problem is not None:
         return replace(plan, refused=problem)
     try:
-        new = empty_version(checkpoint, storage) if checkpoint.stateful else NewVersion((), None)
+        new = plan_empty_version(checkpoint, storage) if checkpoint.stateful else NewVersion((), None)
     except NoWay as error:
         return replace(plan, refused=f"version {latest + 1} of the state cannot be written: {error}")
     plan = replace(
         plan,
         steps=(
-            *unread_removals(checkpoint.listing, _in_the_way(checkpoint, latest)),
-            *_written(checkpoint, latest, new),
+            *plan_unread_removals(checkpoint.listing, _list_leftovers(checkpoint, latest)),
+            *_plan_writes(checkpoint, latest, new),
         ),
         why=f"batch {latest} counts as done"
         + (f", and state version {latest + 1} equals version {latest}" if checkpoint.stateful else ""),
-        skipped=(Skipped(latest, tuple(_sources(storage, checkpoint, latest))),),
-        warnings=tuple(_warnings(checkpoint, latest)),
+        skipped=(Skipped(latest, tuple(_describe_skipped_sources(storage, checkpoint, latest))),),
+        warnings=tuple(_warn_of_skip(checkpoint, latest)),
     )
-    return check_fix(plan, storage, runs_first(latest + 1))
+    return check_fix(plan, storage, must_run_first(latest + 1))
 
 
-def _refusal(checkpoint: Checkpoint, latest: int) -> str | None:
+def _refuse_skip(checkpoint: Checkpoint, latest: int) -> str | None:
     """Why the latest batch cannot be left out, by the file that is missing."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     if checkpoint.kind is Kind.CONTINUOUS:
@@ -130,12 +128,12 @@ def _refusal(checkpoint: Checkpoint, latest: int) -> str | None:
     return None
 
 
-def _in_the_way(checkpoint: Checkpoint, latest: int) -> tuple[str, ...]:
-    """What a crash left of the batch: state of its version, and a checksum file of its commit."""
+def _list_leftovers(checkpoint: Checkpoint, latest: int) -> tuple[str, ...]:
+    """List the leftovers of a crashed batch: state of its version, and a checksum file of its commit."""
     return (*state_above(checkpoint.listing, latest), f"{COMMITS}/{latest}")
 
 
-def _written(checkpoint: Checkpoint, latest: int, new: NewVersion) -> Iterator[Step]:
+def _plan_writes(checkpoint: Checkpoint, latest: int, new: NewVersion) -> Iterator[Step]:
     """The state, and last the commit: that of the batch before, since no row was seen that moves the watermark."""
     yield from new.steps
     commit = checkpoint.commits.readable(latest - 1)
@@ -143,39 +141,39 @@ def _written(checkpoint: Checkpoint, latest: int, new: NewVersion) -> Iterator[S
     if new.unique_ids is not None:
         commit = replace(commit, state_unique_ids=new.unique_ids)
     before = f"{COMMITS}/{latest - 1}"
-    yield from creating(checkpoint.listing, f"{COMMITS}/{latest}", format_commit_log(commit), before)
+    yield from plan_creating(checkpoint.listing, f"{COMMITS}/{latest}", format_commit_log(commit), before)
 
 
-def _sources(storage: Storage, checkpoint: Checkpoint, latest: int) -> Iterator[SkippedSource]:
-    """What is left out, and how it can be read by hand."""
+def _describe_skipped_sources(storage: Storage, checkpoint: Checkpoint, latest: int) -> Iterator[SkippedSource]:
+    """Describe the rows that are left out, and how to read them by hand."""
     before, end = checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest)
     assert before is not None
     views = source_views(before, rate_sources(checkpoint))
-    for place, (view, one) in enumerate(zip(views, source_ranges(before, end), strict=True)):
-        options = {}
-        if view.type is not SourceType.FILE:
-            options = dict(source_start(view, None, recreated_topics(checkpoint, latest - 1, place)).options)
-        yield SkippedSource(one, options, _files(storage, checkpoint, latest, place))
+    for index, (view, source_range) in enumerate(zip(views, source_ranges(before, end), strict=True)):
+        facts = StartFacts(recreated=find_recreated_topics(checkpoint, latest - 1, index))
+        yield SkippedSource(
+            source_range, view.start_after(facts).options, _list_skipped_files(storage, checkpoint, latest, index)
+        )
 
 
-def _files(storage: Storage, checkpoint: Checkpoint, latest: int, place: int) -> tuple[str, ...] | None:
-    """The files that a file source would have read."""
-    ends = [checkpoint.offsets.readable(batch) for batch in (latest - 1, latest)]
-    first, last = (decode(in_order(end)[place].value) if end else None for end in ends)
+def _list_skipped_files(storage: Storage, checkpoint: Checkpoint, latest: int, source: int) -> tuple[str, ...] | None:
+    """List the files that a file source would have read."""
+    end = checkpoint.offsets.readable(latest)
+    first, last = offset_of(checkpoint.offsets.readable(latest - 1), source), offset_of(end, source)
     if not isinstance(last, FileOffset):
         return None
     after = first.log_offset if isinstance(first, FileOffset) else -1
-    return files_between(storage, source_folder(checkpoint.listing, ends[1], place), after, last.log_offset)
+    return files_between(storage, source_folder(checkpoint.listing, end, source), after, last.log_offset)
 
 
-def _warnings(checkpoint: Checkpoint, latest: int) -> Iterator[str]:
+def _warn_of_skip(checkpoint: Checkpoint, latest: int) -> Iterator[str]:
     yield END_FIRST if checkpoint.stateful else STOP_FIRST
     yield (
         f"The rows of batch {latest} are not read again by this query: keep these offsets if they are to be read by "
         "hand later."
     )
     yield f"What an attempt at batch {latest} had already written to a sink stays there; ckpt cannot see it."
-    yield _in_a_file_sink(latest)
+    yield _warn_of_file_sink(latest)
     if checkpoint.stateful:
         yield (
             f"What batch {latest} would have done without new rows happens one batch later: windows close then, and "
@@ -185,8 +183,8 @@ def _warnings(checkpoint: Checkpoint, latest: int) -> Iterator[str]:
         )
 
 
-def _in_a_file_sink(batch: int) -> str:
-    """Its log may have no hole; measured on Spark 4.2.0."""
+def _warn_of_file_sink(batch: int) -> str:
+    """Name the file that fills the hole which the log of a file sink may not have; measured on Spark 4.2.0."""
     fails = "readers of its folder fail, and so does the query when it compacts _spark_metadata next"
     if (batch + 1) % DEFAULT_INTERVAL == 0:
         due = f"{batch}{COMPACT}, as it is by default"

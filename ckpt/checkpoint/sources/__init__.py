@@ -1,4 +1,4 @@
-"""What the offsets of each kind of source mean: decode, compare, count and shift them, and show them. Pure.
+"""The meaning of offsets, for each kind of source: decode, compare, count, move and show them. Pure.
 
 What a source has now is asked in ``ckpt.live``.
 """

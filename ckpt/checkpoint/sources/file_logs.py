@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from ckpt.checkpoint.sources.files import FileOffset
-from ckpt.checkpoint.sources.registry import decode, in_order
+from ckpt.checkpoint.sources.registry import offsets_of
 from ckpt.errors import StorageError
 from ckpt.formats.compaction import CompactibleLog, compactible_log
 from ckpt.formats.names import compactible_id
@@ -37,11 +37,11 @@ class FileSourceLog:
 
 def file_source_logs(listing: Listing, offsets: OffsetLog | None) -> list[FileSourceLog]:
     """Those of file sources: where the offsets say so, or else where a folder holds several entries."""
-    sources = in_order(offsets) if offsets else ()
+    ends = offsets_of(offsets) if offsets else ()
     found: list[FileSourceLog] = []
-    wanted = {k for k, source in enumerate(sources) if isinstance(decode(source.value), FileOffset)}
+    wanted = {k for k, end in enumerate(ends) if isinstance(end, FileOffset)}
     for name in listing.subfolders(SOURCES):
-        if name.isascii() and name.isdecimal() and not (offsets and int(name) < len(sources)):
+        if name.isascii() and name.isdecimal() and not (offsets and int(name) < len(ends)):
             ids = [one for one in listing.in_folder(f"{SOURCES}/{name}") if compactible_id(one) is not None]
             wanted |= {int(name)} if len(ids) > 1 else set()
     for k in sorted(wanted):
@@ -77,8 +77,8 @@ def source_folder(listing: Listing, offsets: OffsetLog | None, source: int) -> s
     A query that uses one file reader twice, as a self-join does, has two offsets and one source
     (``MicroBatchExecution.uniqueSources``): the two are always equal, and ``sources/0`` is the log of both.
     """
-    values = [one.value for one in in_order(offsets)] if offsets else []
-    equal = len(values) > 1 and values.count(values[0]) == len(values) and isinstance(decode(values[0]), FileOffset)
+    ends = offsets_of(offsets) if offsets else ()
+    equal = len(ends) > 1 and ends.count(ends[0]) == len(ends) and isinstance(ends[0], FileOffset)
     return f"{SOURCES}/{0 if equal and list(listing.subfolders(SOURCES)) == ['0'] else source}"
 
 

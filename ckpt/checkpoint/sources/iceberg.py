@@ -2,8 +2,14 @@
 
 from dataclasses import dataclass
 
-from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, move_along
+from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
+from ckpt.checkpoint.sources.requested import RequestedEnd, cut_json
+from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.errors import UsageError
 from ckpt.model import Json
+
+_KEYS = {"version", "snapshot_id", "position", "scan_all_files"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +24,9 @@ class IcebergOffset:
 class IcebergKind(SourceKind[IcebergOffset]):
     """Iceberg tables."""
 
+    name = SourceType.ICEBERG
     record = IcebergOffset
+    settable = True
 
     def decode(self, value: Json) -> IcebergOffset | None:
         if not isinstance(value, dict) or whole_number(value.get("version")) != 1:
@@ -28,9 +36,6 @@ class IcebergKind(SourceKind[IcebergOffset]):
         if snapshot is None or position is None or not isinstance(all_files, bool):
             return None
         return IcebergOffset(None if snapshot == -1 else snapshot, position, all_files)
-
-    def type_of(self, offset: IcebergOffset) -> SourceType:
-        return SourceType.ICEBERG
 
     def advance(self, old: IcebergOffset, new: IcebergOffset) -> Advance:
         if (old.snapshot, old.all_files) != (new.snapshot, new.all_files):
@@ -46,3 +51,46 @@ class IcebergKind(SourceKind[IcebergOffset]):
             return "no snapshot yet"
         files = "the table" if offset.all_files else "what it added"
         return f"snapshot {offset.snapshot}, file {offset.position} of {files}"
+
+    def start_after(self, offset: IcebergOffset, facts: StartFacts) -> ReaderStart:
+        refused = (
+            "no option of Iceberg's reader names the file or the snapshot to begin with; stream-from-timestamp begins "
+            "with the first snapshot that was committed at a time (in ms) or after it: the one after "
+            f"{offset.snapshot or 'none'} in the table's `snapshots`, if the batch ended at the end of that one"
+        )
+        return ReaderStart(Begin.REFUSED, refused=refused)
+
+    def parse_end(self, value: Json, what: str) -> RequestedEnd:
+        offset = self.decode(value) if isinstance(value, dict) and value.keys() == _KEYS else None
+        if (
+            offset is None
+            or not 0 <= (offset.snapshot or -1) <= LONG
+            or not 0 <= offset.position < 2**31
+            or offset.all_files
+        ):
+            raise UsageError(
+                f"{what} is not an offset of an Iceberg source: all four keys as `ckpt offsets show` prints them, with "
+                f"another snapshot_id and position, and scan_all_files false: {cut_json(value)}"
+            )
+        return RequestedEnd(value)
+
+    def move_end(self, latest: LatestEnd[IcebergOffset], new: RequestedEnd) -> MovedEnd:
+        """Iceberg class ``SparkMicroBatchStream``: the ids of snapshots say nothing of their order."""
+        old, to = latest.offset, self.decode(new.value)
+        if not latest.committed:
+            raise CannotEndThere(f"batch {latest.batch} is planned and not committed: let it run first, or skip it")
+        if to is not None and (old.snapshot, old.all_files) == (to.snapshot, to.all_files):
+            return move_along(latest, new, old.position, to.position, _NOT_ASKED)
+        ahead, back = (latest.value, new.value), (new.value, latest.value)
+        return MovedEnd((ahead,), (back,), (_NO_ORDER, _NOT_ASKED))
+
+
+_NO_ORDER = (
+    "Whether that is earlier or later, the ids of snapshots do not say: rows in between are read again if it is "
+    "earlier, and left out if it is later."
+)
+_NOT_ASKED = (
+    "ckpt does not read the table: snapshot_id must be the current snapshot or an ancestor of it, or the next start "
+    "fails, and position is how many of the files that it added are left out (`ckpt inspect --sources` shows what "
+    "waits then)."
+)

@@ -1,12 +1,23 @@
 """Offsets of Kafka."""
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, whole_number
-from ckpt.formats.names import java_int
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, Span
+from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, whole_number
+from ckpt.checkpoint.sources.requested import RequestedEnd, cut_json
+from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.checkpoint.sources.unknown import UnknownOffset
+from ckpt.errors import UsageError
+from ckpt.formats.names import parse_java_int
 from ckpt.model import Json
+from ckpt.storage.base import one_line
 from ckpt.texts import plural_of
+
+Partition = tuple[str, int]
+"""A topic, and the number of one of its partitions."""
 
 _NAMED_PARTITIONS = 4  # in a text: more do not fit into a line
 
@@ -15,44 +26,42 @@ _NAMED_PARTITIONS = 4  # in a text: more do not fit into a line
 class KafkaOffset:
     """``{topic: {partition: next offset}}`` (Spark class ``KafkaSourceOffset``)."""
 
-    partitions: Mapping[tuple[str, int], int]  # (topic, partition) to the next offset to be read
+    partitions: Mapping[Partition, int]  # to the next offset to be read
 
 
-NO_TOPIC_YET: dict[str, Json] = {}
+NO_TOPIC_YET = UnknownOffset({})
 """The offset of a Kafka source whose subscription matched no topic yet (``KafkaSourceOffset`` without partitions)."""
 
 
 class KafkaKind(SourceKind[KafkaOffset]):
     """Kafka, and whatever writes offsets of its shape."""
 
+    name = SourceType.KAFKA
     record = KafkaOffset
+    settable = True
+    logs_start = True
+    like_event_hubs = True
 
     def decode(self, value: Json) -> KafkaOffset | None:
         if not isinstance(value, dict) or not value:
             return None
-        offsets: dict[tuple[str, int], int] = {}
+        offsets: dict[Partition, int] = {}
         for topic, partitions in value.items():
             if not topic or not isinstance(partitions, dict) or not partitions:
                 return None
             for key, number in partitions.items():
-                partition, offset = java_int(key), whole_number(number)
+                partition, offset = parse_java_int(key), whole_number(number)
                 if partition is None or offset is None or str(partition) != key or partition < 0 or offset < 0:
                     return None
                 offsets[topic, partition] = offset
         return KafkaOffset(dict(sorted(offsets.items())))
-
-    def type_of(self, offset: KafkaOffset) -> SourceType:
-        return SourceType.KAFKA
 
     def advance(self, old: KafkaOffset, new: KafkaOffset) -> Advance:
         """Partitions that appear are not counted: where Spark began to read them is not in the log."""
         return _advance(old.partitions, new.partitions)
 
     def to_json(self, offset: KafkaOffset) -> dict[str, Json]:
-        topics: dict[str, dict[str, Json]] = {}
-        for (topic, partition), number in offset.partitions.items():
-            topics.setdefault(topic, {})[str(partition)] = number
-        return {"topics": dict(topics), "partitions": len(offset.partitions)}
+        return {"topics": _write_topics(offset.partitions), "partitions": len(offset.partitions)}
 
     def to_text(self, offset: KafkaOffset) -> str:
         parts = list(offset.partitions.items())
@@ -60,13 +69,113 @@ class KafkaKind(SourceKind[KafkaOffset]):
         more = len(parts) - len(named)
         return " ".join(named) + (f" and {more} more {plural_of(more, 'partition')}" if more > 0 else "")
 
+    def start_after(self, offset: KafkaOffset, facts: StartFacts) -> ReaderStart:
+        """The log has the next offset to be read of every partition, which is what ``startingOffsets`` wants.
 
-def is_kafka(value: Json) -> bool:
-    """Whether an offset has the shape of Kafka's; it may name no partition yet."""
-    return value == NO_TOPIC_YET or KafkaKind().decode(value) is not None
+        The offsets of a recreated topic are those of other rows: it is read from its earliest, which is -2.
+        """
+        topics = _write_topics(offset.partitions)
+        recreated = [topic for topic in topics if topic in facts.recreated]
+        topics |= {topic: {str(partition): -2 for partition in facts.recreated[topic]} for topic in recreated}
+        return ReaderStart(
+            Begin.EARLIEST if recreated else Begin.EXACT,
+            {"startingOffsets": json.dumps(topics, separators=(",", ":"), ensure_ascii=False)},
+            without=("startingTimestamp", "startingOffsetsByTimestamp"),
+            conditions=(
+                *((_EVENT_HUBS,) if facts.event_hubs else ()),
+                *(
+                    f"topic {topic} was recreated after this batch: -2 is the earliest row of a partition"
+                    for topic in recreated
+                ),
+                *_CONDITIONS,
+            ),
+        )
+
+    def parse_end(self, value: Json, what: str) -> RequestedEnd:
+        if not isinstance(value, dict) or not value:
+            raise UsageError(f'{what} is not offsets of Kafka, such as {{"topic":{{"0":12}}}}: {cut_json(value)}')
+        kept: dict[Partition, int] = {}
+        left_out = set()
+        for topic, partitions in value.items():
+            if not topic or not isinstance(partitions, dict) or not partitions:
+                raise UsageError(f"{what} has no partitions for topic {one_line(topic)!r}: {cut_json(partitions)}")
+            for key, offset in partitions.items():
+                if _NUMBER.fullmatch(key) is None or int(key) >= 2**31:
+                    raise UsageError(
+                        f"{what} names partition {one_line(key)!r} of {one_line(topic)}, which is no number"
+                    )
+                if offset is None:
+                    left_out.add((topic, int(key)))
+                else:
+                    kept[topic, int(key)] = _parse_offset(f"{one_line(topic)}/{key}", offset, what)
+        return RequestedEnd(_write_sorted(kept), frozenset(left_out))
+
+    def shift_end(self, offset: KafkaOffset, shifts: Sequence[str]) -> RequestedEnd:
+        moved = dict(offset.partitions)
+        for word in shifts:
+            shift = _SHIFT.fullmatch(word)
+            if shift is None:
+                raise UsageError(f"`shift` {one_line(word)} is not TOPIC/PARTITION=+N or TOPIC/PARTITION=-N")
+            part = shift["topic"], int(shift["partition"])
+            if part not in moved:
+                raise UsageError(f"`shift` {one_line(word)}: the source has no such partition; it has {_list(moved)}")
+            if moved[part] != offset.partitions[part]:
+                raise UsageError(f"`shift` names {_list([part])} twice")
+            moved[part] += int(shift["by"])
+            if not 0 <= moved[part] <= LONG:
+                raise UsageError(
+                    f"`shift` {one_line(word)} leads to {moved[part]}: the partition is at {offset.partitions[part]}"
+                )
+        return RequestedEnd(_write_sorted(moved))
+
+    def move_end(self, latest: LatestEnd[KafkaOffset], new: RequestedEnd) -> MovedEnd:
+        requested = self.decode(new.value)
+        before, to = latest.offset.partitions, requested.partitions if requested is not None else {}
+        start = latest.start.partitions if latest.start is not None else {}
+        old = {(new.renamed.get(topic, topic), partition): offset for (topic, partition), offset in before.items()}
+        _check_named(latest.index, old.keys(), to.keys(), new.left_out)
+        renamed = set(new.renamed.values())
+        back = {part: at for part, at in old.items() if to.get(part, at) < at and part[0] not in renamed}
+        ahead = {part: at for part, at in to.items() if old.get(part, 0) < at and part[0] not in renamed}
+        if not latest.committed:
+            low = [part for part in to if to[part] < start.get(part, 0)]
+            if to.keys() != before.keys() or low:
+                what = f"{_list(low)} would end before its start" if low else "its partitions would change"
+                raise CannotEndThere(
+                    f"batch {latest.batch} is planned and not committed, and {what}: let it run first, or skip it"
+                )
+        skipped = [_span({part: old.get(part, 0) for part in ahead}, ahead)] if ahead else []
+        repeated = [_span({part: to[part] for part in back}, back)] if back else []
+        if new.left_out:
+            repeated.append((None, _write_sorted({part: old[part] for part in new.left_out})))
+        return MovedEnd(tuple(skipped), tuple(repeated), tuple(_warn(before.keys(), to.keys(), new)))
 
 
-def _advance(old: Mapping[tuple[str, int], int], new: Mapping[tuple[str, int], int]) -> Advance:
+_EVENT_HUBS = (
+    "the source must be Kafka: offsets of Azure Event Hubs look the same, and its reader wants sequence numbers in "
+    "eventhubs.startingPositions instead of these options"
+)
+_CONDITIONS = (
+    "every partition must be named: add those that a topic has gained since, with -2 for their beginning",
+    "the broker must still have these offsets: leave failOnDataLoss on, so that the query fails if not",
+    "offsets of a topic that was recreated mean other rows, and those below them are skipped silently: name its "
+    "partitions with -2",
+)
+_NOT_ASKED = (
+    "ckpt does not ask the broker: of an offset that a partition does not have, or no longer has, the next start says "
+    '"Some data may have been lost", and with failOnDataLoss=false it reads other rows silently.'
+)
+_NUMBER = re.compile("0|[1-9][0-9]{0,9}")
+_SHIFT = re.compile(rf"(?P<topic>[^/=]+)/(?P<partition>{_NUMBER.pattern})=(?P<by>[+-][0-9]{{1,18}})")
+_KEPT_FOR_READERS = {-1: "the end (latest)", -2: "the beginning (earliest)"}
+
+
+def is_kafka(offset: object) -> bool:
+    """Tell whether an offset has the shape of Kafka's; it may name no partition yet."""
+    return isinstance(offset, KafkaOffset) or offset == NO_TOPIC_YET
+
+
+def _advance(old: Mapping[Partition, int], new: Mapping[Partition, int]) -> Advance:
     back = [f"{topic}/{p} is gone, it was at {old[topic, p]}" for topic, p in old if (topic, p) not in new]
     both = [part for part in new if part in old]
     back += [f"{t}/{p} went from {old[t, p]} to {new[t, p]}" for t, p in both if new[t, p] < old[t, p]]
@@ -77,3 +186,77 @@ def _advance(old: Mapping[tuple[str, int], int], new: Mapping[tuple[str, int], i
     gone, came = (", ".join(sorted(topics)) for topics in (before - after, after - before))
     switched = (gone, came) if gone and came else None
     return Advance(amount, Unit.OFFSETS, tuple(back), switched=switched, recreated=left)
+
+
+def _parse_offset(partition: str, offset: Json, what: str) -> int:
+    if isinstance(offset, bool) or not isinstance(offset, int):
+        raise UsageError(f"{what} gives {partition} the offset {cut_json(offset)}, which is no whole number")
+    if offset in _KEPT_FOR_READERS:
+        raise UsageError(
+            f"{what} gives {partition} the offset {offset}: that means {_KEPT_FOR_READERS[offset]} in reader options "
+            "only; from an offset log the batch would fail. Give the number that the broker has"
+        )
+    if not 0 <= offset <= LONG:
+        raise UsageError(f"{what} gives {partition} the offset {offset}, which no partition has")
+    return offset
+
+
+def _check_named(index: int, old: Set[Partition], to: Set[Partition], left_out: frozenset[Partition]) -> None:
+    """Refuse a new end that leaves out partitions silently, or all of them."""
+    unknown = sorted(left_out - old)
+    if unknown:
+        raise CannotEndThere(f"{_list(unknown)} cannot be left out: source {index} does not have it")
+    missing = sorted(old - to - left_out)
+    if missing:
+        raise CannotEndThere(
+            f"{_list(missing)} is left out, and Spark reads a partition without an offset again from its beginning, "
+            "without an error: give its offset as well, or null to have that"
+        )
+    if not to:
+        raise CannotEndThere("no partition is left: the source would be read again from its beginning")
+
+
+def _warn(old: Set[Partition], to: Set[Partition], new: RequestedEnd) -> Iterator[str]:
+    yield _NOT_ASKED
+    for topic, name in new.renamed.items():
+        yield (
+            f"ckpt cannot know whether the record at an offset of {one_line(name)} is the one that comes next in "
+            f"{one_line(topic)}: a copy of a topic mostly has other offsets. Compare some records at these offsets "
+            "first; rows in between are lost, or read again."
+        )
+    if new.left_out:
+        yield (
+            f"{_list(sorted(new.left_out))} is left out: the next batch reads it from its beginning, as long as the "
+            "query subscribes to its topic."
+        )
+    before, after = ({topic for topic, _ in partitions} for partitions in (old, to))
+    if after - before:
+        yield (
+            f"The query must subscribe to {one_line(', '.join(sorted(after - before)))}: partitions that it does not "
+            'read fail the next start ("Partitions Set(...) have been deleted").'
+        )
+    if before - after:
+        topics = one_line(", ".join(sorted(before - after)))
+        yield f"The query must no longer subscribe to {topics}, or it reads that from its beginning."
+
+
+def _write_topics(partitions: Mapping[Partition, int]) -> dict[str, Json]:
+    topics: dict[str, dict[str, Json]] = {}
+    for (topic, partition), offset in partitions.items():
+        topics.setdefault(topic, {})[str(partition)] = offset
+    return dict(topics)
+
+
+def _write_sorted(partitions: Mapping[Partition, int]) -> dict[str, Json]:
+    return _write_topics(dict(sorted(partitions.items())))
+
+
+def _span(begin: Mapping[Partition, int], end: Mapping[Partition, int]) -> Span:
+    return _write_sorted(begin), _write_sorted(end)
+
+
+def _list(partitions: Sequence[Partition] | Mapping[Partition, int], most: int = 5) -> str:
+    """Name partitions in a few words: ``orders/0, orders/1 and 3 more``."""
+    shown = [f"{topic}/{partition}" for topic, partition in sorted(partitions)]
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return one_line(", ".join(shown[:most]) + more)

@@ -1,12 +1,19 @@
 """The interface of a kind of source, and how far a source went from one of its offsets to a later one."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd
+from ckpt.checkpoint.sources.requested import RequestedEnd, cut_json
+from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.errors import UsageError
 from ckpt.model import Json
+
+LONG = 2**63 - 1
+"""The largest number that Spark keeps in a ``Long``."""
 
 
 class SourceType(StrEnum):
@@ -37,7 +44,7 @@ class Advance:
     """How far one source went from one offset to a later one."""
 
     amount: int | None  # in ``unit``; None where it cannot be counted
-    unit: Unit
+    unit: str  # a Unit, or the word of a plugin, in the plural
     went_back: tuple[str, ...] = ()  # parts that are lower than before, or gone, one line each
     replaced: bool = False  # a Delta table with another id
     switched: tuple[str, str] | None = None  # Kafka topics that are gone, and those that came instead
@@ -52,19 +59,27 @@ Record = TypeVar("Record")
 class SourceKind(ABC, Generic[Record]):
     """One kind of source: recognises its offsets, and says everything that they mean."""
 
+    name: str  # a SourceType, or a plugin's own: the name of the format in Spark
     record: type[Record]
+    settable: bool = False  # `ckpt offsets set` can give it another end
+    logs_start: bool = False  # batch 0 begins where ``sources/<k>/0`` says
+    like_event_hubs: bool = False  # offsets of Azure Event Hubs look the same
 
     @abstractmethod
     def decode(self, value: Json) -> Record | None:
         """Read an offset strictly; None where it does not have exactly the shape of this kind."""
 
-    @abstractmethod
-    def type_of(self, offset: Record) -> SourceType:
+    def type_of(self, offset: Record) -> str:
         """Name the source that writes such an offset."""
+        return self.name
 
     @abstractmethod
-    def advance(self, old: Record, new: Record) -> Advance:
-        """Count how far the source went between two offsets."""
+    def advance(self, old: Record, new: Record) -> Advance | None:
+        """Count how far the source went between two offsets; None where that is not known."""
+
+    def count_rows(self, old: Record | None, new: Record) -> int | None:
+        """Count the rows between two offsets where that is certain; without ``old``, since the source's beginning."""
+        return None
 
     @abstractmethod
     def to_json(self, offset: Record) -> dict[str, Json]:
@@ -74,8 +89,29 @@ class SourceKind(ABC, Generic[Record]):
     def to_text(self, offset: Record) -> str:
         """Describe the offset in a few words for a page."""
 
+    def start_after(self, offset: Record, facts: StartFacts) -> ReaderStart:
+        """Say how a new query begins to read exactly after an offset."""
+        return ReaderStart(Begin.REFUSED, refused=f"ckpt knows no reader option of {self.name} that begins there")
 
-def advance_number(old: int, new: int, unit: Unit) -> Advance:
+    def parse_end(self, value: Json, what: str) -> RequestedEnd:
+        """Check an offset that somebody typed.
+
+        Raises UsageError, which begins with ``what``, where it is no offset of this kind of source.
+        """
+        if self.decode(value) is None:
+            raise UsageError(f"{what} is not an offset of a {self.name} source: {cut_json(value)}")
+        return RequestedEnd(value)
+
+    def shift_end(self, offset: Record, shifts: Sequence[str]) -> RequestedEnd:
+        """Move parts of an offset as somebody typed it, such as ``topic/partition=+n``. Raises UsageError."""
+        raise UsageError("`shift` moves partitions of Kafka, and this source is not Kafka: give its offset with `to`")
+
+    def move_end(self, latest: LatestEnd[Record], new: RequestedEnd) -> MovedEnd:
+        """Say what another end of the latest batch leads to. Raises CannotEndThere."""
+        raise CannotEndThere(f"ckpt does not know what another end of a {self.name} source leads to")
+
+
+def advance_number(old: int, new: int, unit: str) -> Advance:
     """Count from one number to the next, which may not be lower."""
     if new < old:
         return Advance(None, unit, (f"went from {old} to {new}",))

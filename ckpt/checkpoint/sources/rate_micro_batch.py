@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 
-from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, move_along
+from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
+from ckpt.checkpoint.sources.requested import RequestedEnd, cut_json
+from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.errors import UsageError
 from ckpt.model import Json
 
 
@@ -17,7 +21,9 @@ class RateMicroBatchOffset:
 class RateMicroBatchKind(SourceKind[RateMicroBatchOffset]):
     """Generated rows, a fixed number for each batch."""
 
+    name = SourceType.RATE_MICRO_BATCH
     record = RateMicroBatchOffset
+    settable = True
 
     def decode(self, value: Json) -> RateMicroBatchOffset | None:
         if not isinstance(value, dict) or len(value) != 2:
@@ -25,14 +31,35 @@ class RateMicroBatchKind(SourceKind[RateMicroBatchOffset]):
         rows, timestamp = whole_number(value.get("offset")), whole_number(value.get("timestamp"))
         return None if rows is None or timestamp is None else RateMicroBatchOffset(rows, timestamp)
 
-    def type_of(self, offset: RateMicroBatchOffset) -> SourceType:
-        return SourceType.RATE_MICRO_BATCH
-
     def advance(self, old: RateMicroBatchOffset, new: RateMicroBatchOffset) -> Advance:
         return advance_number(old.rows, new.rows, Unit.ROWS)
+
+    def count_rows(self, old: RateMicroBatchOffset | None, new: RateMicroBatchOffset) -> int | None:
+        before = 0 if old is None else old.rows
+        return new.rows - before if new.rows >= before else None
 
     def to_json(self, offset: RateMicroBatchOffset) -> dict[str, Json]:
         return {"rows": offset.rows, "timestamp_ms": offset.timestamp_ms}
 
     def to_text(self, offset: RateMicroBatchOffset) -> str:
         return f"row {offset.rows}"
+
+    def start_after(self, offset: RateMicroBatchOffset, facts: StartFacts) -> ReaderStart:
+        condition = "a rate-micro-batch source counts from row 0 in every new checkpoint; no option says otherwise"
+        return ReaderStart(Begin.FROM_ZERO, conditions=(condition,))
+
+    def parse_end(self, value: Json, what: str) -> RequestedEnd:
+        offset = self.decode(value)
+        if offset is None or not (0 <= offset.rows <= LONG and 0 <= offset.timestamp_ms <= LONG):
+            raise UsageError(
+                f"{what} is not an offset of a rate-micro-batch source, such as "
+                f'{{"offset":120,"timestamp":1700000000000}}: {cut_json(value)}'
+            )
+        return RequestedEnd(value)
+
+    def move_end(self, latest: LatestEnd[RateMicroBatchOffset], new: RequestedEnd) -> MovedEnd:
+        offsets = (latest.offset, self.decode(new.value), latest.start)
+        old, to, start = (0 if offset is None else offset.rows for offset in offsets)
+        if not latest.committed and to < start:
+            raise CannotEndThere(f"batch {latest.batch} is planned and not committed, and begins at row {start}")
+        return move_along(latest, new, old, to)

@@ -4,9 +4,9 @@ The log does not say which source wrote an offset, so its kind is derived from t
 offset that fits no kind exactly is of unknown kind and shown as is.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from ckpt.checkpoint.sources.delta import DeltaKind, DeltaOffset
 from ckpt.checkpoint.sources.files import FileOffset, FilesKind
@@ -14,20 +14,34 @@ from ckpt.checkpoint.sources.iceberg import IcebergKind, IcebergOffset
 from ckpt.checkpoint.sources.kafka import KafkaKind, KafkaOffset
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType
 from ckpt.checkpoint.sources.numbers import NumberOffset, NumbersKind
+from ckpt.checkpoint.sources.plugins import PluginOffset, load_kinds
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchKind, RateMicroBatchOffset
+from ckpt.checkpoint.sources.starts import NOT_READ, Begin, ReaderStart, StartFacts
+from ckpt.checkpoint.sources.unknown import UnknownKind, UnknownOffset
+from ckpt.formats.text import Damaged, exact_json
 from ckpt.model import Json, OffsetLog, SourceOffset
 
-Offset: TypeAlias = KafkaOffset | DeltaOffset | IcebergOffset | FileOffset | RateMicroBatchOffset | NumberOffset
+Offset: TypeAlias = (
+    KafkaOffset
+    | DeltaOffset
+    | IcebergOffset
+    | FileOffset
+    | RateMicroBatchOffset
+    | NumberOffset
+    | PluginOffset
+    | UnknownOffset
+)
 
 _KINDS: tuple[SourceKind[Any], ...] = (
+    KafkaKind(),
     DeltaKind(),
     IcebergKind(),
     FilesKind(),
     RateMicroBatchKind(),
-    KafkaKind(),
     NumbersKind(),
 )
-_KIND_OF = {kind.record: kind for kind in _KINDS}
+_UNKNOWN = UnknownKind()
+_KIND_OF: dict[type, SourceKind[Any]] = {kind.record: kind for kind in _KINDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,37 +50,82 @@ class SourceView:
 
     index: int
     name: str | None  # offset log v2
-    type: SourceType
+    type: str  # a SourceType, or the name of a plugin's kind
     offset: Json
     decoded: dict[str, Json]  # empty where the type is unknown
     well_formed: bool = True  # the offset could be read
-    record: Offset | None = None  # None: there is no offset, or its kind is unknown
+    record: Offset | None = None  # None: there is no offset
+
+    @property
+    def kind(self) -> SourceKind[Any]:
+        """The kind of source."""
+        return kind_of(self.record)
+
+    def start_after(self, facts: StartFacts) -> ReaderStart:
+        """Say how a new query begins with the source so that it reads on exactly after the offset."""
+        if not self.well_formed:
+            return ReaderStart(Begin.REFUSED, refused=NOT_READ)
+        if self.offset is None:
+            condition = "start as the old query did when it was new: it had read nothing from this source"
+            return ReaderStart(Begin.UNREAD, conditions=(condition,))
+        return self.kind.start_after(self.record, facts)
 
 
 def decode(value: Json, *, rate: bool = False) -> Offset | None:
-    """Tell what an offset of the log means; None where its shape is not one ckpt knows.
+    """Tell what an offset of the log means; None where there is none.
 
     ``rate`` says that the checkpoint has ``sources/<k>/0`` for this source, so that a bare number is a rate
     source's.
     """
-    offset: Offset | None = next((o for kind in _KINDS if (o := kind.decode(value)) is not None), None)
-    return replace(offset, rate=rate) if isinstance(offset, NumberOffset) else offset
+    if value is None:
+        return None
+    offset = _recognise(value, _KINDS)
+    if offset is None and value:  # no plugin has offsets that are empty
+        offset = _recognise(value, load_kinds())
+    if isinstance(offset, NumberOffset):
+        return replace(offset, rate=rate)
+    return UnknownOffset(value) if offset is None else offset
 
 
-def kind_of(offset: Offset) -> SourceKind[Any]:
-    """Return the kind of source that has offsets of this type."""
-    return _KIND_OF[type(offset)]
+def parse_offset(data: bytes) -> Offset | None:
+    """Read an offset that a source keeps in a file of its own; None where it is no JSON."""
+    try:
+        return decode(exact_json(data.decode("utf-8")))
+    except (Damaged, UnicodeDecodeError):
+        return None
 
 
-def source_type(offset: Offset | None) -> SourceType:
-    """The kind of source that writes such an offset."""
+def _recognise(value: Json, kinds: Iterable[SourceKind[Any]]) -> Offset | None:
+    return next((offset for kind in kinds if (offset := kind.decode(value)) is not None), None)
+
+
+def kind_of(offset: Offset | None) -> SourceKind[Any]:
+    """Return the kind of source that has such offsets; without an offset it is unknown."""
+    match offset:
+        case None | UnknownOffset():
+            return _UNKNOWN
+        case PluginOffset():
+            return offset.kind
+        case KafkaOffset() | DeltaOffset() | IcebergOffset() | FileOffset() | RateMicroBatchOffset() | NumberOffset():
+            return _KIND_OF[type(offset)]
+        case _:
+            assert_never(offset)
+
+
+def settable_kinds() -> list[str]:
+    """Name the sources whose offsets can be set."""
+    return [kind.name for kind in (*_KINDS, *load_kinds()) if kind.settable]
+
+
+def source_type(offset: Offset | None) -> str:
+    """Name the source that writes such an offset."""
     return SourceType.UNKNOWN if offset is None else kind_of(offset).type_of(offset)
 
 
-def advance(before: Json, after: Json) -> Advance | None:
-    """How far a source went between two of its offsets; None where that is not known."""
-    old, new = decode(before), decode(after)
-    return kind_of(old).advance(old, new) if old is not None and type(old) is type(new) else None
+def advance(old: Offset | None, new: Offset | None) -> Advance | None:
+    """Count how far a source went between two of its offsets; None where that is not known."""
+    kind = kind_of(old)
+    return kind.advance(old, new) if old is not None and kind is kind_of(new) else None
 
 
 def advances(before: OffsetLog, after: OffsetLog) -> tuple[Advance | None, ...]:
@@ -76,7 +135,9 @@ def advances(before: OffsetLog, after: OffsetLog) -> tuple[Advance | None, ...]:
     """
     old = {source.name or index: source for index, source in indexed(before.sources)}
     pairs = [(old.get(source.name or index), source) for index, source in indexed(after.sources)]
-    return tuple(None if earlier is None else advance(earlier.value, source.value) for earlier, source in pairs)
+    return tuple(
+        None if earlier is None else advance(decode(earlier.value), decode(source.value)) for earlier, source in pairs
+    )
 
 
 def source_views(log: OffsetLog, rate_sources: Collection[int] = ()) -> tuple[SourceView, ...]:
@@ -89,8 +150,9 @@ def source_views(log: OffsetLog, rate_sources: Collection[int] = ()) -> tuple[So
     for index, source in indexed(log.sources):
         offset = decode(source.value, rate=index in rate_sources)
         shown = {} if offset is None else kind_of(offset).to_json(offset)
-        kind = source_type(offset)
-        views.append(SourceView(index, source.name, kind, source.value, shown, source.well_formed, offset))
+        views.append(
+            SourceView(index, source.name, source_type(offset), source.value, shown, source.well_formed, offset)
+        )
     return tuple(views)
 
 
@@ -99,10 +161,15 @@ def in_order(log: OffsetLog) -> tuple[SourceOffset, ...]:
     return tuple(source for _, source in indexed(log.sources))
 
 
-def value_of(log: OffsetLog | None, index: int) -> Json:
-    """The offset of a source in a batch; None where it has none there."""
+def offsets_of(log: OffsetLog) -> tuple[Offset | None, ...]:
+    """Return the offsets of all sources at the end of a batch, in the order of ``source_views``."""
+    return tuple(decode(source.value) for source in in_order(log))
+
+
+def offset_of(log: OffsetLog | None, index: int) -> Offset | None:
+    """Return the offset of a source at the end of a batch; None where it has none there."""
     sources = in_order(log) if log is not None else ()
-    return sources[index].value if index < len(sources) else None
+    return decode(sources[index].value) if index < len(sources) else None
 
 
 def indexed(sources: tuple[SourceOffset, ...]) -> list[tuple[int, SourceOffset]]:

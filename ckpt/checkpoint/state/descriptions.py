@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ckpt.checkpoint.state.folders import OperatorFolder, sort_numbers
 from ckpt.checkpoint.state.read_steps import Answer, Step
 from ckpt.errors import NotFound
-from ckpt.formats.limits import too_large
+from ckpt.formats.limits import refuse_too_large
 from ckpt.formats.operators import parse_operator_metadata
 from ckpt.formats.schemas import parse_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE
@@ -38,7 +38,7 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
     schemas = {(folder.id, store): path for folder in folders for store, path in _find_schemas(listing, folder)}
     paths = [*metadata.values(), *schemas.values()]
     contents: dict[str, bytes | Unreadable] = {
-        path: big for path in paths if (info := listing.info(path)) and (big := too_large(path, info.size))
+        path: big for path in paths if (info := listing.info(path)) and (big := refuse_too_large(path, info.size))
     }
     paths = [path for path in paths if path not in contents]
     answers = yield [ReadRequest(path) for path in paths]

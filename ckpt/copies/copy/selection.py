@@ -13,8 +13,8 @@ from functools import cached_property
 
 from ckpt.changes.plan import NEVER_FINISHED
 from ckpt.changes.relocate.plan import plan_relocation
-from ckpt.changes.rewind.files_after import beyond
-from ckpt.changes.steps import Changed, sidecar, unread_removals
+from ckpt.changes.rewind.files_after import find_files_after
+from ckpt.changes.steps import Changed, plan_unread_removals, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.context import context_of
@@ -128,7 +128,7 @@ def select(storage: Storage, to: str, batch: int | None = None) -> Selection:
     checkpoint = read_checkpoint(storage, batches=0)
     chosen = _choose_batch(checkpoint, batch)
     top = chosen + _is_planned(checkpoint, chosen)
-    gone = unread_removals(checkpoint.listing, beyond(checkpoint, top))
+    gone = plan_unread_removals(checkpoint.listing, find_files_after(checkpoint, top))
     view = Changed(storage, checkpoint.listing, gone)
     checkpoint = read_checkpoint(view, batches=0)
     promised, changed = _inspect_relocated(view, checkpoint, to)

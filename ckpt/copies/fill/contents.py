@@ -14,10 +14,10 @@ import pyarrow as pa
 from ckpt.copies.fill.errors import Misfit
 from ckpt.copies.fill.fitting import struct
 from ckpt.formats.rows.arrow import whole
-from ckpt.formats.rows.keys_writer import MakeRows, versioned
+from ckpt.formats.rows.keys_writer import MakeRows, write_versioned_rows
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
-from ckpt.state.native.groups import groups_of, occurrences
+from ckpt.state.native.groups import number_groups, number_occurrences
 from ckpt.state.reading.columns import TTL
 from ckpt.state.reading.units import StateUnit, UnitKind
 
@@ -44,7 +44,7 @@ class UnitRows:
 
 
 def contents_of(
-    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows = versioned
+    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows = write_versioned_rows
 ) -> Iterator[StoreContent]:
     """Everything that is stored for a unit. Raises Misfit.
 
@@ -91,11 +91,11 @@ def _nothing(kind: Json, count: int) -> Any:
 
 def _times(variable: str, values: Any) -> Any:
     """When values expire, in ms. Raises Misfit for NULL."""
-    found = values.field(TTL)
-    missing = np.asarray(found.is_null())
+    times = values.field(TTL)
+    missing = np.asarray(times.is_null())
     if missing.any():
         raise Misfit(int(np.argmax(missing)), f"{TTL} is NULL, and each value of {variable} has a time to live")
-    return found
+    return times
 
 
 def _index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: Any, times: Any) -> StoreContent:
@@ -107,7 +107,7 @@ def _index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: Any, t
 
 def _timers(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
     key, times = rows.columns
-    name = next((one for one in schemas if one.endswith("_keyToTimestamp")), "_keyToTimestamp")
+    name = next((schema_name for schema_name in schemas if schema_name.endswith("_keyToTimestamp")), "_keyToTimestamp")
     index = name.replace("_keyToTimestamp", "_timestampToKey")
     for own, columns in ((name, [key, times]), (index, [times, key])):
         kind, value = schemas[own]
@@ -122,10 +122,10 @@ def _list(
     keys, elements = rows.columns
     groups, first = _grouped(keys)
     own: Any = keys.take(whole(pa.int64(), first))
-    found: list[list[bytes]] = [[] for _ in first]
+    rows_by_key: list[list[bytes]] = [[] for _ in first]
     for group, row in zip(groups.tolist(), make(schemas[name][1], elements, True), strict=True):
-        found[group].append(len(row).to_bytes(_LENGTH, "little") + row)
-    yield StoreContent(name, own, [delimiter.join(parts) for parts in found])
+        rows_by_key[group].append(len(row).to_bytes(_LENGTH, "little") + row)
+    yield StoreContent(name, own, [delimiter.join(parts) for parts in rows_by_key])
     counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
     counter = f"$count_{name}" if f"$count_{name}" in schemas else f"$rowCounter_{name}"
     if counter in schemas:
@@ -141,12 +141,12 @@ def _list(
 
 def _grouped(keys: Any) -> tuple[Any, Any]:
     """For each row the number of its key, counted as they come, and the first row of each."""
-    codes = groups_of([keys], len(keys))
+    codes = number_groups([keys], len(keys))
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    place: Any = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return place[inverse] if len(keys) else inverse, first[order]
+    ranks: Any = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks[inverse] if len(keys) else inverse, first[order]
 
 
 def _side(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
@@ -154,7 +154,7 @@ def _side(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[
     keys, values = rows.columns
     name = rows.unit.buffer.name if rows.unit.buffer else ""
     groups, first = _grouped(keys)
-    numbers = whole(pa.int64(), occurrences(groups))
+    numbers = whole(pa.int64(), number_occurrences(groups))
     kind, value = schemas[name]
     indexed = struct(kind, [*keys.flatten(), numbers], _all(len(keys)))
     own = values if rows.matched is None else struct(value, [*values.flatten(), rows.matched], _all(len(keys)))

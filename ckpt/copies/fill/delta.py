@@ -16,13 +16,13 @@ from ckpt.storage.locations import local_path
 LOG = "_delta_log"
 
 
-def delta_files(place: str, folder: str, storage: Storage, listing: Listing) -> Iterator[tuple[str, Any]]:
+def delta_files(uri: str, folder: str, storage: Storage, listing: Listing) -> Iterator[tuple[str, Any]]:
     """The files of a table that are part of it now, in the order of their names, and their rows as Arrow tables.
 
-    ``folder`` is its path below ``place``. A remote one is copied into the temporary folder first. Raises
+    ``folder`` is its path below ``uri``. A remote one is copied into the temporary folder first. Raises
     CkptError where it cannot be read, or not by ``deltalake``.
     """
-    where = f"{place}/{folder}".rstrip("/")
+    where = f"{uri}/{folder}".rstrip("/")
     try:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
@@ -31,7 +31,7 @@ def delta_files(place: str, folder: str, storage: Storage, listing: Listing) -> 
         raise CkptError(one_line(f"{where} {needed}")) from None
     try:
         with TemporaryDirectory(prefix="ckpt-delta-") as copy:
-            here = local_path(place)
+            here = local_path(uri)
             top = Path(here if here is not None else copy, folder)
             if here is None:
                 _copy(folder, storage, listing, Path(copy))

@@ -79,32 +79,32 @@ class Export:
         return f"{folder}/{LOG}".lstrip("/") in self.listing.folders
 
 
-def open_export(place: str, options: Mapping[str, str]) -> Export:
+def open_export(uri: str, options: Mapping[str, str]) -> Export:
     """The folder of an export. Raises CkptError where it is none, or of a kind that is not imported."""
-    storage = open_storage(place, options)
+    storage = open_storage(uri, options)
     listing = storage.list_tree()
-    said = _manifest(place, storage, MANIFEST)
-    folders = {unit: folder for folder, unit in _folders(said) if folder in listing.folders}
-    missing = [folder for folder, _ in _folders(said) if folder not in listing.folders]
+    manifest = _manifest(uri, storage, MANIFEST)
+    folders = {unit: folder for folder, unit in _folders(manifest) if folder in listing.folders}
+    missing = [folder for folder, _ in _folders(manifest) if folder not in listing.folders]
     if missing:
-        raise CkptError(one_line(f"{place}: the folder {missing[0]}, which its {MANIFEST} names, is missing"))
+        raise CkptError(one_line(f"{uri}: the folder {missing[0]}, which its {MANIFEST} names, is missing"))
     planned: set[int] = set()
     delta: set[str] = set()
     columns: dict[str, Collection[str]] = {}
     rows: dict[str, int] = {}
     for unit, folder in folders.items():
         path = f"{folder}/{MANIFEST}".lstrip("/")
-        own = _manifest(place, storage, path) if listing.info(path) else said
-        if _kind(place, own) == Format.DELTA:
+        own = _manifest(uri, storage, path) if listing.info(path) else manifest
+        if _kind(uri, own) == Format.DELTA:
             delta.add(folder)
         if fields_of(own.get("schema")):
             columns[folder] = [name for name, _ in named_fields(own["schema"])]
         planned |= {time for time in (own.get("planned_ms"),) if isinstance(time, int)}
         if isinstance(count := own.get("rows"), int):
             rows[unit] = count
-    query, batch = said.get("query_id"), said.get("batch")
+    query, batch = manifest.get("query_id"), manifest.get("batch")
     return Export(
-        place,
+        uri,
         storage,
         listing,
         folders,
@@ -118,42 +118,40 @@ def open_export(place: str, options: Mapping[str, str]) -> Export:
     )
 
 
-def _manifest(place: str, storage: Storage, path: str) -> dict[str, Json]:
+def _manifest(uri: str, storage: Storage, path: str) -> dict[str, Json]:
     try:
-        said: Json = json.loads(storage.read(path))
+        manifest: Json = json.loads(storage.read(path))
     except NotFound:
         raise CkptError(
-            one_line(f"{place} has no {path}: it is not the folder that `ckpt export-state --all --to` wrote")
+            one_line(f"{uri} has no {path}: it is not the folder that `ckpt export-state --all --to` wrote")
         ) from None
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
-        raise CkptError(one_line(f"{place}/{path} is not the JSON that ckpt wrote"))
-    return said
+        manifest = None
+    if not isinstance(manifest, dict):
+        raise CkptError(one_line(f"{uri}/{path} is not the JSON that ckpt wrote"))
+    return manifest
 
 
-def _folders(said: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+def _folders(manifest: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     """Folders and the units in them; of an export of one unit its own."""
-    unit, listed = said.get("unit"), said.get("folders")
+    unit, listed = manifest.get("unit"), manifest.get("folders")
     if isinstance(unit, str):
         yield "", unit
-    for one in listed if isinstance(listed, list) else ():
-        match one:
+    for entry in listed if isinstance(listed, list) else ():
+        match entry:
             case {"folder": str(folder), "unit": str(label)}:
                 yield folder, label
 
 
-def _kind(place: str, said: Mapping[str, Json]) -> Format:
+def _kind(uri: str, manifest: Mapping[str, Json]) -> Format:
     """The format of an export. Raises CkptError for one that is not of all rows, raw or flat, in Parquet or Delta."""
-    shape, kind = said.get("shape", Shape.FLAT), said.get("format")
-    if said.get("changes_from") is not None:
-        raise CkptError(one_line(f"{place} has what some batches changed, and not the state"))
+    shape, kind = manifest.get("shape", Shape.FLAT), manifest.get("format")
+    if manifest.get("changes_from") is not None:
+        raise CkptError(one_line(f"{uri} has what some batches changed, and not the state"))
     if shape == Shape.INITIAL_STATE:
-        raise CkptError(one_line(f"{place} has the shape {shape}, and ckpt imports {Shape.FLAT} and {Shape.RAW}"))
+        raise CkptError(one_line(f"{uri} has the shape {shape}, and ckpt imports {Shape.FLAT} and {Shape.RAW}"))
     if kind not in (Format.PARQUET, Format.DELTA):
-        raise CkptError(
-            one_line(f"{place} has the format {kind}, and ckpt imports Parquet and Delta: export it as one")
-        )
+        raise CkptError(one_line(f"{uri} has the format {kind}, and ckpt imports Parquet and Delta: export it as one"))
     return Format(kind)
 
 
@@ -164,7 +162,7 @@ def _table(path: str, data: bytes) -> Any:
         table = file.read()
         instants = [file.schema.column(at).physical_type == "INT96" for at in range(len(file.schema))]
         leaves = iter(instants)
-        fields = [one.with_type(_with_instants(one.type, leaves)) for one in table.schema]
+        fields = [column.with_type(_with_instants(column.type, leaves)) for column in table.schema]
         return table.cast(pa.schema(fields)) if any(instants) else table
     except (pa.ArrowException, OSError) as error:
         raise StorageError(one_line(f"{path} is not Parquet that can be read: {error}")) from None
@@ -176,8 +174,8 @@ def _with_instants(kind: Any, leaves: Iterator[bool]) -> Any:
         key = _with_instants(kind.key_type, leaves)
         return pa.map_(key, kind.item_field.with_type(_with_instants(kind.item_type, leaves)))
     if pa.types.is_struct(kind):
-        inner = [kind.field(place) for place in range(kind.num_fields)]
-        return pa.struct([one.with_type(_with_instants(one.type, leaves)) for one in inner])
+        inner = [kind.field(ordinal) for ordinal in range(kind.num_fields)]
+        return pa.struct([child.with_type(_with_instants(child.type, leaves)) for child in inner])
     if pa.types.is_list(kind):
         return pa.list_(kind.value_field.with_type(_with_instants(kind.value_type, leaves)))
     return pa.timestamp("us", "UTC") if next(leaves) else kind

@@ -26,12 +26,12 @@ from ckpt.formats.rows import avro_writer
 from ckpt.formats.rows.arrow import fixed
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.keys import no_prefix, prefix
-from ckpt.formats.rows.keys_writer import MakeRows, key_blobs, versioned
+from ckpt.formats.rows.keys_writer import MakeRows, key_blobs, write_versioned_rows
 from ckpt.formats.rows.unsafe_writer import memory, rows_from
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.state.native.layout import delimiter_of
-from ckpt.state.native.store_files import files_of
+from ckpt.state.native.store_files import find_store_files
 from ckpt.state.reading.columns import holds_void
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind
@@ -90,35 +90,35 @@ class Filling:
 
     def units(self) -> Iterator[RewrittenUnit]:
         """How many rows of each unit there were, once they were filled."""
-        return (replace(one, rows=self.counts[one.unit.label]) for one in self.found.units)
+        return (replace(unit, rows=self.counts[unit.unit.label]) for unit in self.found.units)
 
     def parts(self, operator: Operator, store: Store) -> tuple[Stored, list[int], Families]:
         """The rows of a store by partition, where each begins, and the numbers of its families. Raises CkptError."""
         stored_as, contents = _stored(store), self._of(operator)
         families = self._families(operator, store, contents) if store.column_families else Families()
         count = places_of(operator, store, self.found.new.partitions)
-        found: list[Stored] = []
+        stored_rows: list[Stored] = []
         places: list[Any] = [np.zeros(0, np.int64)]
         for name, how in stored_as.items():
             for taken_rows, content in contents.get(name, []):
                 number = families.numbers[name].to_bytes(2, "little") if store.column_families else b""
                 keys, values = self._pairs(how, taken_rows, content, self._makes(operator, how))
-                found.append(stored([number + key for key in keys], values))
+                stored_rows.append(stored([number + key for key in keys], values))
                 places.append(self._places(operator, store, how, content, count))
         order, starts = division(np.concatenate(places), count)
-        return together(found).take(order), starts, families
+        return together(stored_rows).take(order), starts, families
 
     def _of(self, operator: Operator) -> dict[str, list[tuple[Taken, StoreContent]]]:
         """Return what is stored for an operator, by store or family."""
         if operator.id not in self._filled:
             self._filled.clear()
-            found = self._filled[operator.id] = {}
+            contents = self._filled[operator.id] = {}
             for unit in self.chosen.units:
                 if unit.operator == operator.id and not unit.shown_elsewhere:
                     rows = self.rows(unit)
                     self.counts[unit.label] = len(rows)
                     for content in _told(rows, partial(self._listed, operator, rows)):
-                        found.setdefault(content.name, []).append((rows, content))
+                        contents.setdefault(content.name, []).append((rows, content))
         return self._filled[operator.id]
 
     def _listed(self, operator: Operator, rows: Taken) -> list[StoreContent]:
@@ -128,7 +128,9 @@ class Filling:
             raise Undecodable(f"{rows.unit.label}: no state schema describes {missing.args[0]}") from None
 
     def _contents(self, operator: Operator, rows: Taken) -> Iterator[StoreContent]:
-        schemas = {name: (one.key, one.value) for store in operator.stores for name, one in _stored(store).items()}
+        schemas = {
+            name: (family.key, family.value) for store in operator.stores for name, family in _stored(store).items()
+        }
         columns = _as_keys(operator, rows)
         must_agree(operator, self.chosen.recorded, rows.unit, columns)
         matched = None
@@ -141,7 +143,7 @@ class Filling:
     def _makes(self, operator: Operator, how: _Stored | None = None) -> MakeRows:
         """Return the encoder of rows for RocksDB. Raises Undecodable."""
         if not operator.variables or self.chosen.recorded.get(settings.ENCODING_FORMAT) != "avro":
-            return versioned
+            return write_versioned_rows
         if how is not None and how.evolved:
             raise Undecodable(f"operator {operator.id}: its state schema has changed, and is encoded as Avro")
         return avro_writer.rows
@@ -171,15 +173,15 @@ class Filling:
     def _families(self, operator: Operator, store: Store, needed: Collection[str]) -> Families:
         """The numbers that families have: those of the old store. Raises Undecodable where it lacks a needed one."""
         if (operator.id, store.name) not in self.numbers:
-            self.numbers[operator.id, store.name] = families_of(files_of(self.chosen, operator.id, store.name))
-        found = self.numbers[operator.id, store.name]
-        missing = [name for name in needed if name not in found.numbers]
+            self.numbers[operator.id, store.name] = families_of(find_store_files(self.chosen, operator.id, store.name))
+        families = self.numbers[operator.id, store.name]
+        missing = [name for name in needed if name not in families.numbers]
         if missing:
             raise Undecodable(
                 f"{self.chosen.checkpoint.uri}: no snapshot of operator {operator.id} says which number the column "
                 f"family {missing[0]} has"
             )
-        return found
+        return families
 
 
 def partitions_of_rows(operator: Operator, store: Store, rows: Taken, count: int) -> Any:
@@ -226,8 +228,8 @@ def _has_matched(unit: StateUnit, schemas: dict[str, tuple[Json, Json]]) -> bool
 def _stored(store: Store) -> dict[str, _Stored]:
     if store.column_families:
         return {
-            one.name: _Stored(one.key_schema, one.value_schema, one.key_encoder, one.evolved)
-            for one in store.column_families
+            family.name: _Stored(family.key_schema, family.value_schema, family.key_encoder, family.evolved)
+            for family in store.column_families
         }
     columns = store.prefix_columns or 0
     encoder = prefix(columns) if columns else no_prefix()
@@ -238,9 +240,9 @@ def _no_duplicates(keys: list[bytes]) -> None:
     """Raise Misfit for a key that is there twice."""
     if len(set(keys)) == len(keys):
         return
-    seen: dict[bytes, int] = {}
+    first_rows: dict[bytes, int] = {}
     for row, key in enumerate(keys):
-        if (first := seen.setdefault(key, row)) != row:
+        if (first := first_rows.setdefault(key, row)) != row:
             raise Misfit(row, "its key is that of", first)
 
 

@@ -111,11 +111,11 @@ def _is_list(kind: Any) -> bool:
 def _struct(kind: Json, array: Any, rows: Any, name: str) -> Any:
     """By name; where names repeat, or are none, by place."""
     wanted = [own for own, _ in named_fields(kind)]
-    given = [array.type.field(place).name for place in range(array.type.num_fields)]
-    if given != wanted and (sorted(given) != sorted(wanted) or len(set(wanted)) < len(wanted)):
-        raise Misfit(None, f"{name} has the fields {', '.join(given) or 'none'}, and Spark's are {', '.join(wanted)}")
+    names = [array.type.field(ordinal).name for ordinal in range(array.type.num_fields)]
+    if names != wanted and (sorted(names) != sorted(wanted) or len(set(wanted)) < len(wanted)):
+        raise Misfit(None, f"{name} has the fields {', '.join(names) or 'none'}, and Spark's are {', '.join(wanted)}")
     parts = array.flatten()
-    ordered = parts if given == wanted else [parts[given.index(own)] for own in wanted]
+    ordered = parts if names == wanted else [parts[names.index(own)] for own in wanted]
     there = np.asarray(array.is_valid())
     columns = []
     for field, part in zip(fields_of(kind) or (), ordered, strict=True):
@@ -139,22 +139,22 @@ def _simple(kind: Json, array: Any, rows: Any, name: str) -> Any:
         raise Misfit(int(rows[at]), f"{name} has a value that {_named(kind)} does not have: {array[at]}") from None
 
 
-def _are_alike(given: Any, target: Any) -> bool:
+def _are_alike(source: Any, target: Any) -> bool:
     """Tell whether all values of one type can be made another without a doubt."""
     types = pa.types
-    if types.is_timestamp(given) and types.is_timestamp(target):
-        return bool((given.tz is None) == (target.tz is None))
+    if types.is_timestamp(source) and types.is_timestamp(target):
+        return bool((source.tz is None) == (target.tz is None))
     if types.is_duration(target) or types.is_time64(target):
         same = types.is_duration if types.is_duration(target) else types.is_time
-        return bool(given == pa.int64() or same(given))
+        return bool(source == pa.int64() or same(source))
     return any(
         (
-            types.is_integer(given) and types.is_integer(target),
-            types.is_float32(given) and types.is_float64(target),
-            types.is_decimal(given) and types.is_decimal(target),
-            types.is_date(given) and types.is_date(target),
-            _SIMPLER.get(given, given) == target,
-            types.is_fixed_size_binary(given) and types.is_binary(target),
+            types.is_integer(source) and types.is_integer(target),
+            types.is_float32(source) and types.is_float64(target),
+            types.is_decimal(source) and types.is_decimal(target),
+            types.is_date(source) and types.is_date(target),
+            _SIMPLER.get(source, source) == target,
+            types.is_fixed_size_binary(source) and types.is_binary(target),
         )
     )
 

@@ -15,7 +15,7 @@ from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.state.native.batches import columns_of
-from ckpt.state.reading.columns import BLURRED, PARTITION, Column, all_may_be_null, blurred, holds_void
+from ckpt.state.reading.columns import BLURRED, PARTITION, Column, all_may_be_null, find_blurred, holds_void
 from ckpt.state.reading.units import StateUnit
 
 MATCHED = "matched"
@@ -41,30 +41,37 @@ def columns_from(unit: StateUnit, table: Any, exported: Collection[str] | None =
     """
     rows = np.arange(table.num_rows)
     names = [name for name, _ in named_fields(unit.schema)]
-    given = [name for name in table.column_names if not (_IGNORED.fullmatch(name) or (unit.side and name == MATCHED))]
-    if len(set(given)) < len(given):
-        raise Misfit(None, f"the column {next(name for name in given if given.count(name) > 1)} is there twice")
-    raw = any(name in names and pa.types.is_struct(table.schema.field(name).type) for name in given)
+    headers = [name for name in table.column_names if not (_IGNORED.fullmatch(name) or (unit.side and name == MATCHED))]
+    if len(set(headers)) < len(headers):
+        raise Misfit(None, f"the column {next(name for name in headers if headers.count(name) > 1)} is there twice")
+    raw = any(name in names and pa.types.is_struct(table.schema.field(name).type) for name in headers)
     if raw:
-        return _raw(unit, table, given, rows)
-    for one in _grown(unit, given, exported):
-        table, given = table.append_column(one.name, pa.nulls(len(rows), arrow_type(one.type))), [*given, one.name]
-    return _flat(unit, table, given, rows)
+        return _raw(unit, table, headers, rows)
+    for column in _grown(unit, headers, exported):
+        table, headers = (
+            table.append_column(column.name, pa.nulls(len(rows), arrow_type(column.type))),
+            [*headers, column.name],
+        )
+    return _flat(unit, table, headers, rows)
 
 
-def _grown(unit: StateUnit, given: list[str], exported: Collection[str] | None) -> Iterator[Column]:
+def _grown(unit: StateUnit, headers: list[str], exported: Collection[str] | None) -> Iterator[Column]:
     """Columns of values that came with another query. Raises Misfit for one that cannot be NULL, or be told."""
     kept = columns_of(unit).kept
-    for one in kept if exported is not None else ():
-        if one.name in given or one.name in (exported or ()) or one.path[0] not in _VALUES:
+    for column in kept if exported is not None else ():
+        if column.name in headers or column.name in (exported or ()) or column.path[0] not in _VALUES:
             continue
-        if sum(other.path == one.path for other in kept) > 1:
-            raise Misfit(None, f"{one.name} is new, and which of {one.path[-1]} it is nothing says: add the column")
-        if not _may_be_null(unit.schema, one.places):
-            raise Misfit(None, f"{one.name} is new, and must not be NULL: add the column")
-        if unit.operator_name in _AGGREGATING and one.path[-1] not in _NO_ROW_YET:
-            raise Misfit(None, f"{one.name} is new, and what it is where no row was seen is not known: add the column")
-        yield one
+        if sum(other.path == column.path for other in kept) > 1:
+            raise Misfit(
+                None, f"{column.name} is new, and which of {column.path[-1]} it is nothing says: add the column"
+            )
+        if not _may_be_null(unit.schema, column.places):
+            raise Misfit(None, f"{column.name} is new, and must not be NULL: add the column")
+        if unit.operator_name in _AGGREGATING and column.path[-1] not in _NO_ROW_YET:
+            raise Misfit(
+                None, f"{column.name} is new, and what it is where no row was seen is not known: add the column"
+            )
+        yield column
 
 
 def _may_be_null(kind: Json, places: tuple[int, ...]) -> bool:
@@ -74,18 +81,18 @@ def _may_be_null(kind: Json, places: tuple[int, ...]) -> bool:
     return _may_be_null(inner, places[1:]) if places[1:] else isinstance(own, dict) and own.get("nullable") is not False
 
 
-def _raw(unit: StateUnit, table: Any, given: list[str], rows: Any) -> list[Any]:
+def _raw(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> list[Any]:
     kinds = dict(named_fields(unit.schema))
-    _same_columns(given, [name for name, kind in kinds.items() if not holds_void(kind)], list(kinds))
-    found = []
+    _same_columns(headers, [name for name, kind in kinds.items() if not holds_void(kind)], list(kinds))
+    columns = []
     for name, kind in kinds.items():
-        if name not in given:
-            found.append(_void(kind, len(rows)))
+        if name not in headers:
+            columns.append(_void(kind, len(rows)))
             continue
         array = fitted(kind, table.column(name), rows, name)
         not_null({"nullable": False}, array, rows, name)
-        found.append(array)
-    return found
+        columns.append(array)
+    return columns
 
 
 def _void(kind: Json, count: int) -> Any:
@@ -93,35 +100,37 @@ def _void(kind: Json, count: int) -> Any:
     return struct(kind, [pa.nulls(count, arrow_type(own)) for _, own in named_fields(kind)], np.ones(count, bool))
 
 
-def _same_columns(given: list[str], needed: list[str], known: list[str]) -> None:
+def _same_columns(headers: list[str], needed: list[str], known: list[str]) -> None:
     """Raise Misfit for a column that is missing, or is not one."""
-    missing = [name for name in needed if name not in given]
-    strange = [name for name in given if name not in known]
+    missing = [name for name in needed if name not in headers]
+    strange = [name for name in headers if name not in known]
     if missing:
         raise Misfit(None, f"the column {missing[0]} is missing; there should be {', '.join(needed)}")
     if strange:
         raise Misfit(None, f"the column {strange[0]} is none of the state; there should be {', '.join(needed)}")
 
 
-def _flat(unit: StateUnit, table: Any, given: list[str], rows: Any) -> list[Any]:
+def _flat(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> list[Any]:
     kept = columns_of(unit).kept
     names = [column.name for column in kept]
-    _same_columns(given, names, names)
-    leaves = {one.places: (one, fitted(one.type, table.column(one.name), rows, one.name)) for one in kept}
+    _same_columns(headers, names, names)
+    leaves = {
+        column.places: (column, fitted(column.type, table.column(column.name), rows, column.name)) for column in kept
+    }
     tree = _Tree(rows, leaves, dict(blurred_at(unit.schema)))
     everywhere: Any = np.ones(len(rows), bool)
-    found = []
-    for place, (_, kind) in enumerate(named_fields(unit.schema)):
-        if (place,) in leaves:
-            found.append(tree.leaf((place,), {"nullable": False}, everywhere))
+    structs = []
+    for ordinal, (_, kind) in enumerate(named_fields(unit.schema)):
+        if (ordinal,) in leaves:
+            structs.append(tree.leaf((ordinal,), {"nullable": False}, everywhere))
         else:
-            found.append(tree.struct((place,), kind, everywhere))
-    return found
+            structs.append(tree.struct((ordinal,), kind, everywhere))
+    return structs
 
 
 def blurred_at(schema: Json) -> Iterator[tuple[tuple[int, ...], str]]:
     """By position, structs of which the flat shape does not tell NULL from a struct of NULLs; and their names."""
-    for path, places in blurred(schema):
+    for path, places in find_blurred(schema):
         yield places, ".".join(path)
 
 
@@ -141,8 +150,8 @@ class _Tree:
     def struct(self, places: tuple[int, ...], kind: Json, there: Any) -> Any:
         """The struct at a position, which is NULL where it is not ``there``."""
         columns = []
-        for place, own in enumerate(fields_of(kind) or ()):
-            at = (*places, place)
+        for ordinal, own in enumerate(fields_of(kind) or ()):
+            at = (*places, ordinal)
             inner = own.get("type") if isinstance(own, dict) else None
             if at in self.leaves:
                 columns.append(self.leaf(at, own, there))

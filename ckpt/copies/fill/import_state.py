@@ -8,33 +8,22 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from ckpt.copies.copy.placing import check_apart, choose_options
 from ckpt.copies.copy.selection import select
+from ckpt.copies.exchange import Exchange
 from ckpt.copies.fill.export_folder import Export, open_export
 from ckpt.copies.fill.filling import Filling, is_keyless
 from ckpt.copies.fill.rows import Frames, Given, table_of, taken
+from ckpt.copies.fill.workplace import fill_by
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, planned, stores_of
-from ckpt.copies.rewrite.writing import Making, NewState, Watcher, check_form
+from ckpt.copies.rewrite.writing import Making, Watcher, check_form
 from ckpt.errors import CkptError
 from ckpt.state.native.show import count_state
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.storage.base import one_line
-
-
-class Fills(Protocol):
-    """Who checks the rows that were given, and writes their state."""
-
-    def filled(
-        self, given: Given, filling: Filling, options: Mapping[str, str], state: NewState | None, /
-    ) -> Iterator[Mapping[str, int]]:
-        """Fill the state, or only check where there is none; how large each file is that was written.
-
-        Raises CkptError.
-        """
-        ...
 
 
 def import_state(
@@ -48,7 +37,7 @@ def import_state(
     format_version: int | None = None,
     new_id: bool = False,
     plan: bool = False,
-    by: Fills | None = None,
+    by: Exchange | None = None,
     watcher: Watcher | None = None,
 ) -> Rewrite:
     """Write a new checkpoint whose state is an export that was edited; without Spark.
@@ -88,9 +77,9 @@ def import_state(
 
     """
     check_apart(export, into)
-    given = open_export(export, choose_options(export, storage_options or {}))
+    source = open_export(export, choose_options(export, storage_options or {}))
     form = _Form(provider, partitions, format_version, new_id)
-    return _New(given, like, into, storage_options or {}, form, by).written(plan=plan, watcher=watcher)
+    return _New(source, like, into, storage_options or {}, form, by).written(plan=plan, watcher=watcher)
 
 
 def write_state(
@@ -103,7 +92,7 @@ def write_state(
     partitions: int | None = None,
     format_version: int | None = None,
     new_id: bool = False,
-    by: Fills | None = None,
+    by: Exchange | None = None,
 ) -> Rewrite:
     """Import frames in memory instead of an export.
 
@@ -130,9 +119,9 @@ def write_state(
     [('operator 0', 3)]
 
     """
-    given = Frames(frames if by is not None else {label: table_of(frame) for label, frame in frames.items()})
+    source = Frames(frames if by is not None else {label: table_of(frame) for label, frame in frames.items()})
     form = _Form(provider, partitions, format_version, new_id)
-    return _New(given, like, into, storage_options or {}, form, by).written()
+    return _New(source, like, into, storage_options or {}, form, by).written()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +143,7 @@ class _New:
     into: str
     options: Mapping[str, str]
     form: _Form
-    by: Fills | None
+    by: Exchange | None
 
     def written(self, *, plan: bool = False, watcher: Watcher | None = None) -> Rewrite:
         """Check all of it, and write it where it is not only planned. Raises CkptError."""
@@ -164,32 +153,32 @@ class _New:
         chosen = choose(Question(self.like, RequestedPart(), all_units=True), choose_options(self.like, self.options))
         selection = select(chosen.storage, into, chosen.moment.batch)
         kept = (form.provider, form.partitions, form.format_version)
-        found = planned(chosen, selection, into, *kept, new_id=form.new_id, of_values=True)
-        if found.refused:
-            return found
-        self._check_units(found)
+        rewrite = planned(chosen, selection, into, *kept, new_id=form.new_id, of_values=True)
+        if rewrite.refused:
+            return rewrite
+        self._check_units(rewrite)
         if isinstance(self.given, Export):
             self._check_belongs(self.given, chosen)
-        filling = Filling(chosen, found, partial(taken, self.given))
-        fill = filling.files if self.by is None else partial(self.by.filled, self.given, filling, self.options)
+        filling = Filling(chosen, rewrite, partial(taken, self.given))
+        fill = filling.files if self.by is None else partial(fill_by, self.by, self.given, filling, self.options)
         if not plan:
-            making = Making(chosen, selection, found, self.options, fill, partial(self._counted, filling), watcher)
+            making = Making(chosen, selection, rewrite, self.options, fill, partial(self._counted, filling), watcher)
             return making.made()
         if self.by is None:
             for operator, store in stores_of(chosen):
                 filling.parts(operator, store)
         else:
-            deque(self.by.filled(self.given, filling, self.options, None), maxlen=0)
-        return replace(found, units=tuple(self._counted(filling)))
+            deque(fill_by(self.by, self.given, filling, self.options, None), maxlen=0)
+        return replace(rewrite, units=tuple(self._counted(filling)))
 
     def _counted(self, filling: Filling) -> Iterator[RewrittenUnit]:
         """How many rows of each unit there were, and how many the export had as it was written."""
         before = self.given.rows if isinstance(self.given, Export) else {}
-        return (replace(one, exported=before.get(one.unit.label)) for one in filling.units())
+        return (replace(unit, exported=before.get(unit.unit.label)) for unit in filling.units())
 
-    def _check_units(self, found: Rewrite) -> None:
+    def _check_units(self, rewrite: Rewrite) -> None:
         """Raise CkptError where there are rows of other units than the checkpoint has."""
-        units = [one.unit.label for one in found.units]
+        units = [unit.unit.label for unit in rewrite.units]
         missing = [label for label in units if label not in self.given.labels]
         strange = [label for label in self.given.labels if label not in units]
         why = f"has no rows of {missing[0]}" if missing else f"has rows of {strange[0]}" if strange else None
@@ -218,11 +207,11 @@ class _New:
                 )
             return
         counts = count_state(self.like, choose_options(self.like, self.options), batch=batch)
-        for one in counts.units:
-            if one.rows and not is_keyless(one.unit):
+        for count in counts.units:
+            if count.rows and not is_keyless(count.unit):
                 raise CkptError(
                     one_line(
-                        f"{export.place} is of another query than {self.like}, whose state has {one.rows:,} rows of "
-                        f"{one.unit.label} that would be lost: start that query without rows at first, and use that"
+                        f"{export.place} is of another query than {self.like}, whose state has {count.rows:,} rows of "
+                        f"{count.unit.label} that would be lost: start that query without rows at first, and use that"
                     )
                 )

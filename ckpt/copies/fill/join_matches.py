@@ -18,46 +18,46 @@ from ckpt.formats.types import named_fields
 from ckpt.model import Json
 from ckpt.state.native.entries import entries_of
 from ckpt.state.native.layout import layout_of
-from ckpt.state.native.shapes import raw
+from ckpt.state.native.shapes import make_raw
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
 
 
-def matched_of(chosen: Chosen, unit: StateUnit, columns: Sequence[Any], given: Any, only: int | None = None) -> Any:
+def matched_of(chosen: Chosen, unit: StateUnit, columns: Sequence[Any], column: Any, only: int | None = None) -> Any:
     """For each row whether it was joined, as booleans without NULL. Raises Misfit where nothing says so.
 
-    ``columns`` are keys and values, ``given`` is what the column ``matched`` says, or NULL; ``only`` is the old
+    ``columns`` are keys and values, ``column`` is what the column ``matched`` says, or NULL; ``only`` is the old
     partition that has all of these keys, where there is one.
     """
-    if not given.null_count:
-        return given
-    found = given.to_pylist()
+    if not column.null_count:
+        return column
+    matched = column.to_pylist()
     own = _named(unit, columns)
     known = _known(chosen, unit, only)
-    counts = Counter(name for name, told in zip(own, found, strict=True) if told is None)
+    counts = Counter(name for name, is_matched in zip(own, matched, strict=True) if is_matched is None)
     for row, name in enumerate(own):
-        if found[row] is None:
+        if matched[row] is None:
             flags = known.get(name, [])
             if len(set(flags)) == 1:
-                found[row] = flags[0]
+                matched[row] = flags[0]
             elif len(flags) == counts[name]:
-                found[row] = flags.pop(0)
+                matched[row] = flags.pop(0)
                 counts[name] -= 1
             else:
                 why = "rows like it differ in it" if flags else "the checkpoint has no such row"
                 raise Misfit(row, f"whether it was joined already is not known ({why}): add a column {MATCHED}")
-    return pa.array(found, pa.bool_())
+    return pa.array(matched, pa.bool_())
 
 
 def _known(chosen: Chosen, unit: StateUnit, only: int | None) -> dict[bytes, list[bool]]:
     """Of each row of the old checkpoint whether it was joined, in the order of its numbers."""
-    found: dict[bytes, list[tuple[int, bool]]] = {}
+    numbered: dict[bytes, list[tuple[int, bool]]] = {}
     for entries in entries_of(chosen, unit, layout_of(chosen, unit), only):
-        names = _named(unit, raw(unit, entries).columns[:2])
+        names = _named(unit, make_raw(unit, entries).columns[:2])
         numbers, flags = entries.keys.flatten()[-1], entries.values.flatten()[-1]
         for name, number, flag in zip(names, np.asarray(numbers).tolist(), flags.to_pylist(), strict=True):
-            found.setdefault(name, []).append((number, flag))
-    return {name: [flag for _, flag in sorted(flags)] for name, flags in found.items()}
+            numbered.setdefault(name, []).append((number, flag))
+    return {name: [flag for _, flag in sorted(flags)] for name, flags in numbered.items()}
 
 
 def _named(unit: StateUnit, columns: Sequence[Any]) -> list[bytes]:

@@ -32,21 +32,21 @@ def must_agree(operator: Operator, recorded: Mapping[str, str], unit: StateUnit,
 def _agree(unit: StateUnit, columns: list[Any], first: int) -> None:
     """From which column on the value repeats the key."""
     key, value = (list(named_fields(kind)) for _, kind in named_fields(unit.schema))
-    for place, (name, kind) in enumerate(key[: len(key) - first]):
-        at = place + first
+    for ordinal, (name, kind) in enumerate(key[: len(key) - first]):
+        at = ordinal + first
         if at >= len(value) or _shown(value[at]) != _shown((name, kind)):
             raise Undecodable(f"{unit.label}: its values are not those that ckpt knows of {unit.operator_name}")
-        _same(columns[0].field(place), columns[1].field(at), kind)
+        _same(columns[0].field(ordinal), columns[1].field(at), kind)
 
 
 def _shown(field: tuple[str, Json]) -> tuple[str, str]:
     return name_and_type({"name": field[0], "type": field[1]})
 
 
-def _same(one: Any, other: Any, kind: Json) -> None:
+def _same(own: Any, other: Any, kind: Json) -> None:
     rows = struct_of([("key", kind)])
-    there: Any = np.ones(len(one), bool)
-    both = (rows_from(rows, struct(rows, [column], there)).to_list() for column in (one, other))
+    there: Any = np.ones(len(own), bool)
+    both = (rows_from(rows, struct(rows, [column], there)).to_list() for column in (own, other))
     for row, (first, second) in enumerate(zip(*both, strict=True)):
         if first != second:
             raise Misfit(row, "its value repeats the key, and says another one")

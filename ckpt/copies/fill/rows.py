@@ -107,46 +107,46 @@ class Taken:
         return _refused(self.place, self.unit, name, row, f"{misfit.why} {which}")
 
 
-def taken(given: Given, unit: StateUnit) -> Taken:
+def taken(source: Given, unit: StateUnit) -> Taken:
     """The rows of a unit. Raises CkptError where they are not as its schema says."""
-    exported = given.exported(unit.label)
-    with closing(given.pieces(unit.label)) as pieces:  # a table may be in a temporary folder
-        return joined(unit, given.place, [taken_from(given.place, unit, exported, one) for one in pieces])
+    exported = source.exported(unit.label)
+    with closing(source.pieces(unit.label)) as pieces:  # a table may be in a temporary folder
+        return joined(unit, source.place, [taken_from(source.place, unit, exported, piece) for piece in pieces])
 
 
-def taken_from(place: str, unit: StateUnit, exported: Collection[str] | None, piece: Piece) -> Taken:
+def taken_from(source_name: str, unit: StateUnit, exported: Collection[str] | None, piece: Piece) -> Taken:
     """Read rows of a unit. Raises CkptError where they are not as its schema says."""
     try:
         columns, matched = columns_from(unit, piece.table, exported), _matched(piece.table)
     except Misfit as misfit:
-        raise _refused(place, unit, piece.name, misfit.row, misfit.why) from None
-    return Taken(unit, columns, matched, place, InFile(piece.name))
+        raise _refused(source_name, unit, piece.name, misfit.row, misfit.why) from None
+    return Taken(unit, columns, matched, source_name, InFile(piece.name))
 
 
-def joined(unit: StateUnit, place: str, parts: Sequence[Taken]) -> Taken:
+def joined(unit: StateUnit, source_name: str, parts: Sequence[Taken]) -> Taken:
     """Rows of a unit put together, or none."""
     if not parts:
         none = [pa.array([], arrow_type(kind)) for _, kind in named_fields(unit.schema)]
-        return Taken(unit, none, pa.array([], pa.bool_()), place, InFile(None))
-    columns = [pa.concat_arrays(own) for own in zip(*(one.columns for one in parts), strict=True)]
-    starts = accumulate((len(one) for one in parts[:-1]), initial=0)
-    origin = InTurn([one.origin for one in parts], [*starts])
-    return Taken(unit, columns, pa.concat_arrays([one.matched for one in parts]), place, origin)
+        return Taken(unit, none, pa.array([], pa.bool_()), source_name, InFile(None))
+    columns = [pa.concat_arrays(own) for own in zip(*(part.columns for part in parts), strict=True)]
+    starts = accumulate((len(part) for part in parts[:-1]), initial=0)
+    origin = InTurn([part.origin for part in parts], [*starts])
+    return Taken(unit, columns, pa.concat_arrays([part.matched for part in parts]), source_name, origin)
 
 
 def _matched(table: Any) -> Any:
     """The column ``matched``, or NULL. Raises Misfit."""
     if MATCHED not in table.column_names:
         return pa.nulls(table.num_rows, pa.bool_())
-    found = table.column(MATCHED).combine_chunks()
-    if not pa.types.is_boolean(found.type):
-        raise Misfit(None, f"{MATCHED} is of the Arrow type {found.type}, and it is true or false")
-    return found
+    column = table.column(MATCHED).combine_chunks()
+    if not pa.types.is_boolean(column.type):
+        raise Misfit(None, f"{MATCHED} is of the Arrow type {column.type}, and it is true or false")
+    return column
 
 
-def _refused(place: str, unit: StateUnit, name: str | None, row: int | None, why: str) -> CkptError:
+def _refused(source_name: str, unit: StateUnit, name: str | None, row: int | None, why: str) -> CkptError:
     where = [unit.label, *([f"row {row + 1}"] if row is not None else []), *([name] if name else [])]
-    return CkptError(one_line(f"{place}: {', '.join(where)}: {why}"))
+    return CkptError(one_line(f"{source_name}: {', '.join(where)}: {why}"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ A parcel is some rows of a unit for one partition, as Arrow's stream; it says wh
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,10 @@ def parcels(
     named = {str(at): column for at, column in enumerate(rows.columns)}
     columns = {**named, _MATCHED: rows.matched, _ROW: whole(pa.int64(), np.arange(len(rows)) + order[1])}
     name = rows.origin.of(0)[0] if len(rows) else None
-    schema = pa.schema({one: column.type for one, column in columns.items()}, {"of": json.dumps([order[0], name])})
+    schema = pa.schema(
+        {header: column.type for header, column in columns.items()},
+        {"of": json.dumps([rows.unit.label, order[0], name])},
+    )
     batch = pa.record_batch([*columns.values()], schema=schema).take(whole(pa.int64(), places))
     for partition, (start, end) in enumerate(pairwise(starts)):
         if end > start:
@@ -63,13 +67,17 @@ def parcels(
             yield partition, sink.getvalue().to_pybytes()
 
 
-def unpacked(unit: StateUnit, place: str, given: Iterable[bytes]) -> Taken:
-    """The rows of a unit in one partition, in the order in which they were given."""
-    found = []
-    for data in given:
-        batch = pa.ipc.open_stream(data).read_next_batch()
-        order, name = json.loads(batch.schema.metadata[b"of"])
+def gather(units: Mapping[str, StateUnit], source_name: str, pieces: Iterable[Any]) -> dict[str, Taken]:
+    """The rows of units in one partition, by label, in the order in which they were given."""
+    parts: dict[str, list[tuple[tuple[int, int], Taken]]] = {label: [] for label in units}
+    for piece in pieces:
+        batch = pa.ipc.open_stream(piece).read_next_batch()
+        label, order, name = json.loads(batch.schema.metadata[b"of"])
         *columns, matched, rows = batch.columns
         origin = Scattered(name, np.asarray(rows))
-        found.append(((order, int(origin.rows[0])), Taken(unit, columns, matched, place, origin)))
-    return joined(unit, place, [one for _, one in sorted(found, key=lambda one: one[0])])
+        taken = Taken(units[label], columns, matched, source_name, origin)
+        parts[label].append(((order, int(origin.rows[0])), taken))
+    return {
+        label: joined(unit, source_name, [taken for _, taken in sorted(parts[label], key=itemgetter(0))])
+        for label, unit in units.items()
+    }

@@ -77,21 +77,21 @@ class Condition:
     def check(self, label: str, schema: Any) -> None:
         """Raise UsageError where it is none on these columns, as an Arrow schema; ``label`` says whose they are."""
         try:
-            found = self._evaluated("typeof(any_value({}))", schema.empty_table())
+            kinds = self._evaluated("typeof(any_value({}))", schema.empty_table())
         except _duckdb().Error as error:
             raise UsageError(f"`where`: for {label}: {_line(error)}") from None
-        if found[0] != "BOOLEAN":
-            raise UsageError(f"`where`: for {label} it is of type {found[0]}, and not a condition")
+        if kinds[0] != "BOOLEAN":
+            raise UsageError(f"`where`: for {label} it is of type {kinds[0]}, and not a condition")
 
     def holds(self, batch: Any) -> Any:
         """Evaluate the condition for each row of a batch: a boolean array of numpy. Raises CkptError."""
         try:
-            found = self._evaluated("coalesce({}, false)", pa.Table.from_batches([batch]))
+            results = self._evaluated("coalesce({}, false)", pa.Table.from_batches([batch]))
         except _duckdb().Error as error:
             raise CkptError(f"the condition {self.text} has no result for a row: {_line(error)}") from None
-        if len(found) != batch.num_rows:
-            raise CkptError(f"the condition {self.text} has {len(found)} results for {batch.num_rows} rows")
-        return found
+        if len(results) != batch.num_rows:
+            raise CkptError(f"the condition {self.text} has {len(results)} results for {batch.num_rows} rows")
+        return results
 
     def _evaluated(self, how: str, table: Any) -> Any:
         connection = _connection()
@@ -108,18 +108,18 @@ def parsed(text: str) -> Condition:
         raise UsageError("`where`: it is empty, or has characters that no text has")
     duckdb, query = _duckdb(), "SELECT json_serialize_sql(?::VARCHAR)"
     shapes = []
-    for one in ("true", text):
+    for expression in ("true", text):
         try:
-            ((said,),) = _connection().execute(query, [f"SELECT {_bracketed(one)}"]).fetchall()
-            found = json.loads(said)
+            ((answer,),) = _connection().execute(query, [f"SELECT {_bracketed(expression)}"]).fetchall()
+            tree = json.loads(answer)
         except RecursionError:
             raise UsageError("`where`: too many of its expressions are inside each other") from None
         except (duckdb.Error, ValueError) as error:
             raise UsageError(f"`where`: {_line(error)}") from None
-        if found.get("error"):
-            raise UsageError(f"`where`: {_line(found.get('error_message'))}")
-        shapes.append(found)
-    expressions = [_taken(found) for found in shapes]
+        if tree.get("error"):
+            raise UsageError(f"`where`: {_line(tree.get('error_message'))}")
+        shapes.append(tree)
+    expressions = [_taken(tree) for tree in shapes]
     if shapes[0] != shapes[1] or expressions[1] is None:
         raise UsageError("`where`: it is not one condition, such as key_user = 'ann' AND value_count > 3")
     names = dict.fromkeys(_names(expressions[1]))
@@ -145,11 +145,11 @@ def _bracketed(text: str) -> str:
     return f"(\n{text}\n)"
 
 
-def _taken(found: Any) -> Any:
+def _taken(tree: Any) -> Any:
     """The one expression of a parsed SELECT, taken out of it; None where there are more or others."""
-    for one in found["statements"]:
-        chosen = one.get("node", {}).get("select_list") or []
-        if len(found["statements"]) == len(chosen) == 1:
+    for statement in tree["statements"]:
+        chosen = statement.get("node", {}).get("select_list") or []
+        if len(tree["statements"]) == len(chosen) == 1:
             return chosen.pop()
     return None
 
@@ -191,11 +191,11 @@ def _duckdb() -> Any:
 @cache
 def _connection() -> Any:
     """Of this process, with nothing in it."""
-    found = _duckdb().connect(":memory:", config=_SETTINGS)
+    connection = _duckdb().connect(":memory:", config=_SETTINGS)
     for setting in ("TimeZone = 'UTC'", "python_enable_replacements = false", "lock_configuration = true"):
-        found.execute(f"SET {setting}")
+        connection.execute(f"SET {setting}")
     atexit.register(_closed)
-    return found
+    return connection
 
 
 def _closed() -> None:

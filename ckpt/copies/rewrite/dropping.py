@@ -18,7 +18,7 @@ from ckpt.errors import UsageError
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
-from ckpt.state.native.lookup import typed
+from ckpt.state.native.lookup import parse_typed
 from ckpt.storage.argument_files import ends
 
 Key: TypeAlias = Mapping[str, str | None]
@@ -59,14 +59,14 @@ class Dropping:
     def dropped(self, columns: Iterable[Column], rows: int) -> Any:
         """Tell of each row whether it is left out, as a boolean array of numpy; other columns are passed over."""
         leaves = {name: array for name, _, array in _leaves(columns)} if self.values else {}
-        found: Any = np.zeros(rows, bool)
+        is_left_out: Any = np.zeros(rows, bool)
         for names, wanted in self.values.items():
             there = zip(*(_comparable(leaves[name]) for name in names), strict=True)
             for row, keys in enumerate(map(wanted.get, there)):
                 if keys is not None:
-                    found[row] = True
+                    is_left_out[row] = True
                     self.seen.update(keys)
-        return found
+        return is_left_out
 
 
 NOTHING = Dropping({})
@@ -79,16 +79,16 @@ def dropping_for(kinds: Iterable[tuple[str, Json]], keys: Iterable[Key]) -> Drop
     """
     columns = list(leaf_types(kinds))
     types = dict(columns)
-    found: dict[tuple[str, ...], dict[Values, list[int]]] = {}
-    for place, key in enumerate(keys):
+    numbers: dict[tuple[str, ...], dict[Values, list[int]]] = {}
+    for number, key in enumerate(keys):
         named = _named(key, types)
         if named is not None:
             values = tuple(_value(name, types[name], text) for name, text in named.items())
-            found.setdefault(tuple(named), {}).setdefault(values, []).append(place)
-    for name in {name for names in found for name in names}:
-        if sum(name == one for one, _ in columns) > 1:
+            numbers.setdefault(tuple(named), {}).setdefault(values, []).append(number)
+    for name in {name for names in numbers for name in names}:
+        if sum(name == column for column, _ in columns) > 1:
             raise UsageError(f"`drop_keys`: two columns of the key are called {name}")
-    return Dropping(found)
+    return Dropping(numbers)
 
 
 def check_known(keys: Iterable[Key], operators: Mapping[str, Sequence[tuple[str, Json]]]) -> None:
@@ -105,15 +105,15 @@ def _named(key: Key, columns: Mapping[str, Json]) -> dict[str, str | None] | Non
 
     Raises UsageError where one is given with ``key_`` and without.
     """
-    found: dict[str, str | None] = {}
+    texts: dict[str, str | None] = {}
     for name, text in key.items():
-        known = next((one for one in (name, name.removeprefix(_PREFIX)) if one in columns), None)
+        known = next((spelling for spelling in (name, name.removeprefix(_PREFIX)) if spelling in columns), None)
         if known is None:
             return None
-        if known in found:
+        if known in texts:
             raise UsageError(f"`drop_keys`: a key has two values of {known}")
-        found[known] = text
-    return found
+        texts[known] = text
+    return texts
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -138,28 +138,28 @@ def read_keys(path: str) -> list[Key]:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
-    found: list[Key] = []
+    keys: list[Key] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            one = json.loads(line, object_pairs_hook=_once, parse_float=str, parse_int=str, parse_constant=str)
+            key = json.loads(line, object_pairs_hook=_once, parse_float=str, parse_int=str, parse_constant=str)
         except (ValueError, RecursionError):
-            one = None
-        if not isinstance(one, dict) or not one or any(isinstance(value, dict | list) for value in one.values()):
+            key = None
+        if not isinstance(key, dict) or not key or any(isinstance(value, dict | list) for value in key.values()):
             raise UsageError(f'{path}: line {number} is no JSON object of columns and values, such as {{"key": 3}}')
-        found.append({name: _text(value) for name, value in one.items()})
-    if not found:
+        keys.append({name: _text(value) for name, value in key.items()})
+    if not keys:
         raise UsageError(f"{path}: there is no key in it")
-    return found
+    return keys
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object. Raises ValueError where it has a name twice, of which JSON would take the last."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError
-    return found
+    return members
 
 
 def _text(value: Any) -> str | None:
@@ -167,16 +167,18 @@ def _text(value: Any) -> str | None:
 
 
 def _value(name: str, kind: Json, text: str | None) -> Any:
-    return _comparable(pa.array([None if text is None else typed(name, kind, text, "drop_keys")], arrow_type(kind)))[0]
+    return _comparable(
+        pa.array([None if text is None else parse_typed(name, kind, text, "drop_keys")], arrow_type(kind))
+    )[0]
 
 
 def _comparable(array: Any) -> list[Any]:
     """Values that are equal where Spark's are: NaN is, and dates and times may be outside of Python's years."""
     kind = array.type
     if pa.types.is_nested(kind):
-        return [None if one else _OTHER for one in array.is_null().to_pylist()]  # none of them can be typed
+        return [None if value else _OTHER for value in array.is_null().to_pylist()]  # none of them can be typed
     if pa.types.is_floating(kind):
-        return [_NAN if one is not None and math.isnan(one) else one for one in array.to_pylist()]
+        return [_NAN if value is not None and math.isnan(value) else value for value in array.to_pylist()]
     if pa.types.is_temporal(kind) and kind != pa.month_day_nano_interval():
         array = array.view(f"int{kind.bit_width}")
     return list(array.to_pylist())

@@ -24,7 +24,7 @@ from ckpt.model import Operator
 from ckpt.state.native.batches import columns_of as columns_of_unit
 from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries
 from ckpt.state.native.layout import UnitLayout, layout_of
-from ckpt.state.native.shapes import flat, flat_schema, raw
+from ckpt.state.native.shapes import flat_schema, flatten_batch, make_raw
 from ckpt.state.reading.columns import Column as FlatColumn
 from ckpt.state.reading.columns import Columns, flat_columns
 from ckpt.state.reading.reading import Chosen
@@ -68,14 +68,14 @@ class Filter:
         if not self.applies:
             return np.zeros(len(rows), bool)
         if self.unit is None or self.layout is None:
-            found = structs([name for name, _, _ in key], [array for _, _, array in key], len(rows))
-            batch = pa.RecordBatch.from_arrays([found], names=["key"])
+            keys = structs([name for name, _, _ in key], [array for _, _, array in key], len(rows))
+            batch = pa.RecordBatch.from_arrays([keys], names=["key"])
         else:
             try:
-                batch = raw(self.unit, rows.entries(self.layout, partition))
+                batch = make_raw(self.unit, rows.entries(self.layout, partition))
             except NOT_AS_WRITTEN as error:
                 raise error if isinstance(error, Undecodable) else Undecodable(str(error)) from None
-        return ~self.condition.holds(flat(self.columns, batch))
+        return ~self.condition.holds(flatten_batch(self.columns, batch))
 
 
 Leaving: TypeAlias = Dropping | Filter
@@ -91,17 +91,17 @@ def filters_for(chosen: Chosen, where: str) -> dict[int, Filter]:
     condition = parsed(where)
     operators = chosen.checkpoint.state.operators if chosen.checkpoint.state else ()
     there = {_label(operator): (operator, *_judged(chosen, operator)) for operator in operators}
-    found = {
+    filters = {
         operator.id: _filter(chosen, condition, label, unit, columns)
         for label, (operator, unit, columns) in there.items()
     }
-    if not any(one.applies for one in found.values()):
+    if not any(row_filter.applies for row_filter in filters.values()):
         names = (f"{label}: {listed(column.name for column in columns)}" for label, (*_, columns) in there.items())
         raise UsageError(
             f"`where`: no operator has the columns {listed(condition.names)} to judge by; there are "
             + ("; ".join(names) or "none")
         )
-    return found
+    return filters
 
 
 def _label(operator: Operator) -> str:

@@ -35,7 +35,7 @@ def commit_with(path: str, data: bytes, ids: Mapping[int, Sequence[Sequence[str]
     metadata = _object(path, text)
     metadata.pop("stateUniqueIds", None)
     if ids is not None:
-        metadata["stateUniqueIds"] = {str(one): [list(names) for names in of] for one, of in ids.items()}
+        metadata["stateUniqueIds"] = {str(operator): [list(names) for names in of] for operator, of in ids.items()}
         return b"v2\n" + _text(metadata)
     return (b"v1" if version == b"v2" else version) + b"\n" + _text(metadata)
 
@@ -53,12 +53,12 @@ def operator_with(path: str, data: bytes, partitions: int) -> bytes:
 
 def _object(path: str, text: bytes) -> dict[str, Json]:
     try:
-        found: Json = json.loads(text)
+        record: Json = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        record = None
+    if not isinstance(record, dict):
         raise CannotRewrite(f"{path} is not the JSON that Spark writes")
-    return found
+    return record
 
 
 def _text(value: Json) -> bytes:

@@ -16,7 +16,7 @@ from ckpt.copies.rewrite.logs import CannotRewrite, commit_with, offsets_with, o
 from ckpt.copies.rewrite.spreading import columns_of
 from ckpt.formats.metadata import build_metadata
 from ckpt.formats.statefiles import LZ4
-from ckpt.inspection.checks.first_start import into_noop, sinks_have_it
+from ckpt.inspection.checks.first_start import find_noop_start, is_in_sinks
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Operator, Provider, Store
 from ckpt.state.native.store_files import context_of
@@ -61,8 +61,10 @@ class Rewrite:
     @property
     def unseen(self) -> tuple[Key, ...]:
         """Keys to be left out that no row had."""
-        seen = set[int]().union(*(one.seen for one in self.leaving.values() if isinstance(one, Dropping)))
-        return tuple(key for place, key in enumerate(self.keys) if self.written and place not in seen)
+        numbers_seen = set[int]().union(
+            *(dropping.seen for dropping in self.leaving.values() if isinstance(dropping, Dropping))
+        )
+        return tuple(key for number, key in enumerate(self.keys) if self.written and number not in numbers_seen)
 
     @property
     def changed(self) -> Mapping[str, str]:
@@ -141,19 +143,19 @@ def droppings_for(chosen: Chosen, keys: Sequence[Key]) -> dict[int, Dropping]:
     """Decide which rows each operator leaves out. Raises UsageError for keys that no operator can have."""
     columns = {operator.id: columns_of(operator, store) for operator, store in reversed([*stores_of(chosen)])}
     labels = {unit.operator: f"operator {unit.operator} ({unit.operator_name})" for unit in chosen.units}
-    check_known(keys, {labels[one]: kinds for one, kinds in sorted(columns.items())})
-    return {one: dropping_for(kinds, keys) for one, kinds in columns.items()}
+    check_known(keys, {labels[operator]: kinds for operator, kinds in sorted(columns.items())})
+    return {operator: dropping_for(kinds, keys) for operator, kinds in columns.items()}
 
 
 def _uncommitted(chosen: Chosen) -> Iterator[str]:
     """A batch that is planned. A sink may have its rows, and nothing here says so: only the query knows its state."""
     planned_batch, done = chosen.checkpoint.offsets.latest, chosen.checkpoint.commits.latest
-    if planned_batch is not None and sinks_have_it(chosen.checkpoint):
+    if planned_batch is not None and is_in_sinks(chosen.checkpoint):
         yield (
             f"batch {planned_batch} is planned and not committed, and sinks have its rows. Start the query once into "
             "noop first, as ckpt inspect says"
         )
-    elif planned_batch is not None and any(into_noop(chosen.checkpoint, None)):
+    elif planned_batch is not None and any(find_noop_start(chosen.checkpoint, None)):
         yield (
             f"batch {planned_batch} is planned and not committed, and the mark that says whether sinks have its rows "
             "cannot be read. Find out first, as ckpt inspect says"

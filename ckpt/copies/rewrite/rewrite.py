@@ -10,8 +10,9 @@ from functools import partial
 
 from ckpt.copies.copy.placing import check_apart, choose_options
 from ckpt.copies.copy.selection import select
+from ckpt.copies.exchange import Exchange
 from ckpt.copies.rewrite.dropping import NOTHING, Key, read_keys
-from ckpt.copies.rewrite.moving import Moves, MovesHere, moved
+from ckpt.copies.rewrite.moving import moved
 from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit, planned
 from ckpt.copies.rewrite.stores import Tally
 from ckpt.copies.rewrite.writing import Making, Watcher, check_form
@@ -34,7 +35,7 @@ def rewrite_checkpoint(
     new_id: bool = False,
     plan: bool = False,
     jobs: int | None = None,
-    by: Moves | None = None,
+    by: Exchange | None = None,
     watcher: Watcher | None = None,
 ) -> Rewrite:
     """Write a new checkpoint with the state of this one, which is only read; without Spark.
@@ -82,20 +83,20 @@ def rewrite_checkpoint(
     keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
     chosen = choose(Question(uri, RequestedPart(), all_units=True), choose_options(uri, options))
     selection = select(chosen.storage, into, chosen.moment.batch)
-    found = planned(chosen, selection, into, provider, partitions, format_version, keys, where, new_id=new_id)
-    if plan or found.refused:
-        return found
+    rewrite = planned(chosen, selection, into, provider, partitions, format_version, keys, where, new_id=new_id)
+    if plan or rewrite.refused:
+        return rewrite
     tally = Tally()
-    fill = partial(moved, chosen, found, options, tally, by or MovesHere(jobs))
-    counted = partial(_counted, chosen, found, tally)
-    return Making(chosen, selection, found, options, fill, counted, watcher).made()
+    fill = partial(moved, chosen, rewrite, options, tally, by, jobs)
+    counted = partial(_counted, chosen, rewrite, tally)
+    return Making(chosen, selection, rewrite, options, fill, counted, watcher).made()
 
 
-def _counted(chosen: Chosen, found: Rewrite, tally: Tally) -> Iterator[RewrittenUnit]:
+def _counted(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[RewrittenUnit]:
     """How many rows of each unit were written, and how many left out."""
-    for one in found.units:
-        layout = layout_of(chosen, one.unit)
-        family = (one.unit.operator, layout.store, layout.family)
+    for unit in rewrite.units:
+        layout = layout_of(chosen, unit.unit)
+        family = (unit.unit.operator, layout.store, layout.family)
         dropped = tally.dropped[family]
-        leaving = found.leaving.get(one.unit.operator, NOTHING)
-        yield replace(one, rows=tally.rows[family] - dropped, dropped=dropped if leaving.applies else None)
+        leaving = rewrite.leaving.get(unit.unit.operator, NOTHING)
+        yield replace(unit, rows=tally.rows[family] - dropped, dropped=dropped if leaving.applies else None)

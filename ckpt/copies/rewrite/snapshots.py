@@ -20,11 +20,11 @@ from ckpt.checkpoint.state.folders import SSTS
 from ckpt.copies.rewrite.stored_rows import Stored, records
 from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import CkptError
-from ckpt.formats.rows.codecs import compressed, decompressed
-from ckpt.formats.rows.rocksdb import library
+from ckpt.formats.rows.codecs import compress, decompress
+from ckpt.formats.rows.rocksdb import import_rocksdict
 from ckpt.formats.statefiles import LZ4
 from ckpt.model import Json
-from ckpt.state.native.temporary import no_room, temporary
+from ckpt.state.native.temporary import make_temporary_folder, report_no_room
 from ckpt.storage.base import one_line
 
 _LENGTH = struct.Struct(">i")
@@ -37,9 +37,9 @@ _THEN = (1980, 1, 1, 0, 0, 0)  # of zip entries: the same rows are the same byte
 def hdfs_snapshot(rows: Stored) -> bytes:
     """The file of an HDFS-backed store: records, then an int of -1. Raises CkptError."""
     data = records(rows) + _LENGTH.pack(-1)
-    found = compressed(data)
-    _must_be_equal(decompressed(iter([found]), LZ4, len(data)) == data)
-    return found
+    compressed = compress(data)
+    _must_be_equal(decompress(iter([compressed]), LZ4, len(data)) == data)
+    return compressed
 
 
 def _must_be_equal(equal: bool) -> None:
@@ -99,15 +99,15 @@ def _zip(files: dict[str, bytes], described: Json) -> bytes:
 
 def _database_files(rows: Stored) -> list[tuple[str, bytes]]:
     """Names and contents of the files of a database that has these keys, which are in order. Raises CkptError."""
-    rocksdict = library()
+    rocksdict = import_rocksdict()
     try:
-        with temporary() as folder:
+        with make_temporary_folder() as folder:
             made = _database(rocksdict, Path(folder), rows)
             return [(file.name, file.read_bytes()) for file in sorted(made.iterdir()) if file.name != _NOT_ROCKSDB]
     except CkptError:
         raise
     except Exception as error:  # rocksdict raises nothing more special
-        raise no_room(one_line(str(error))) from None
+        raise report_no_room(one_line(str(error))) from None
 
 
 def _database(rocksdict: Any, folder: Path, rows: Stored) -> Path:

@@ -29,14 +29,14 @@ class GroupingKey:
 
     def kinds(self, kind: Json) -> list[tuple[str, Json]]:
         """Names and types of its columns; ``kind`` is the type of the stored key."""
-        for place in self.at:
-            kind = list(named_fields(kind))[place][1]
+        for ordinal in self.at:
+            kind = list(named_fields(kind))[ordinal][1]
         return list(named_fields(kind))[: self.count]
 
     def columns(self, kind: Json, keys: Any) -> list[tuple[str, Json, Any]]:
         """Return the part as Arrow arrays; ``keys`` is an array of structs."""
-        for place in self.at:
-            keys = _plain(keys.flatten()[place])
+        for ordinal in self.at:
+            keys = _plain(keys.flatten()[ordinal])
         return [(name, own, _plain(part)) for (name, own), part in zip(self.kinds(kind), keys.flatten(), strict=False)]
 
 

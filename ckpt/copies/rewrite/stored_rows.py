@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ckpt.formats.rows.arrow import copied, whole
+from ckpt.formats.rows.arrow import copy_pieces, whole
 
 _SOME = 1 << 16  # rows of which Python has objects at a time
 
@@ -44,8 +44,8 @@ class Stored:
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
         """One by one."""
         for start in range(0, len(self), _SOME):
-            some = (part.slice(start, _SOME).to_pylist() for part in (self.keys, self.values))
-            yield from zip(*some, strict=True)
+            columns = (part.slice(start, _SOME).to_pylist() for part in (self.keys, self.values))
+            yield from zip(*columns, strict=True)
 
 
 def stored(keys: Sequence[bytes], values: Sequence[bytes]) -> Stored:
@@ -62,10 +62,10 @@ def array_of(blobs: Sequence[bytes]) -> Any:
 
 def together(parts: Iterable[Stored]) -> Stored:
     """All rows of some."""
-    found = [part for part in parts if len(part)]
-    if len(found) < 2:
-        return found[0] if found else stored([], [])
-    columns = ([part.keys for part in found], [part.values for part in found])
+    filled = [part for part in parts if len(part)]
+    if len(filled) < 2:
+        return filled[0] if filled else stored([], [])
+    columns = ([part.keys for part in filled], [part.values for part in filled])
     return Stored(*(pa.chunked_array(column, pa.large_binary()).combine_chunks() for column in columns))
 
 
@@ -87,7 +87,7 @@ def behind(first: bytes, array: Any) -> Any:
 def without_first(array: Any, count: int) -> Any:
     """Each of them without its first bytes, which it has."""
     starts, sizes = bounds(array)
-    return copied(memory(array), starts + count, sizes - count).cast(pa.large_binary())
+    return copy_pieces(memory(array), starts + count, sizes - count).cast(pa.large_binary())
 
 
 def bounds(array: Any) -> tuple[Any, Any]:
@@ -106,9 +106,9 @@ def records(rows: Stored) -> bytes:
     parts = (_lengths(rows.keys), rows.keys, _lengths(rows.values), rows.values)
     if not len(rows):
         return b""
-    found = pc.binary_join_element_wise(*parts, _scalar(b""))
-    starts, sizes = bounds(found)
-    data: bytes = memory(found)[int(starts[0]) : int(starts[-1] + sizes[-1])].tobytes()
+    joined = pc.binary_join_element_wise(*parts, _scalar(b""))
+    starts, sizes = bounds(joined)
+    data: bytes = memory(joined)[int(starts[0]) : int(starts[-1] + sizes[-1])].tobytes()
     return data
 
 

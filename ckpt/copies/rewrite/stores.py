@@ -19,7 +19,7 @@ from ckpt.copies.rewrite.filtering import Leaving
 from ckpt.copies.rewrite.spreading import grouping_of, is_single, partitions_for
 from ckpt.copies.rewrite.stored_rows import Stored, array_of, behind, bounds, memory, stored, without_first
 from ckpt.formats.rows import avro, cells
-from ckpt.formats.rows.arrow import copied
+from ckpt.formats.rows.arrow import copy_pieces
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.keys import keys_of, no_prefix, prefix
 from ckpt.formats.rows.rows import VERSION, WORD, Rows
@@ -27,7 +27,7 @@ from ckpt.formats.rows.unsafe import structs_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.state.native import hdfs, rocksdb
-from ckpt.state.native.entries import Entries, decoded_bytes, decoded_rows, elements
+from ckpt.state.native.entries import Entries, decode_bytes, decode_rows, split_elements
 from ckpt.state.native.layout import UnitLayout
 from ckpt.state.native.store_files import StoreFiles
 
@@ -103,10 +103,10 @@ class Moving:
         if family is None:
             columns = self.store.prefix_columns or 0
             return KeptColumns(self.store.key_schema, prefix(columns) if columns else no_prefix(), columns, avro=False)
-        found = {one.name: one for one in self.store.column_families}.get(family)
-        if found is None:
+        column_family = {described.name: described for described in self.store.column_families}.get(family)
+        if column_family is None:
             raise Undecodable(f"no state schema describes the column family {family}")
-        return KeptColumns(found.key_schema, found.key_encoder, 0, self.avro)
+        return KeptColumns(column_family.key_schema, column_family.key_encoder, 0, self.avro)
 
     def moved(self, files: StoreFiles) -> Iterator[tuple[Any, Stored]]:
         """The rows of an old partition, some at a time: their new partitions as an int64 array, and what is stored.
@@ -114,7 +114,7 @@ class Moving:
         Raises Undecodable, StorageError.
         """
         of_hdfs = self.old is Provider.HDFS
-        for rows in starmap(_HdfsRows, hdfs.rows_in(files)) if of_hdfs else _in_rocksdb(files, self.delimiter):
+        for rows in starmap(_HdfsRows, hdfs.read_rows(files)) if of_hdfs else _in_rocksdb(files, self.delimiter):
             if not len(rows):
                 continue
             try:
@@ -143,7 +143,7 @@ class Moving:
         lists = {variable.name for variable in self.operator.variables if variable.kind == _LIST}
         if isinstance(rows, _HdfsRows) or rows.family not in lists:
             return np.ones(len(rows), np.int64)
-        parts = avro.elements if self.avro else elements
+        parts = avro.elements if self.avro else split_elements
         return np.fromiter((len(parts(value)) for _, value in rows.pairs), np.int64, len(rows))
 
     def _columns(self, rows: "_HdfsRows | _RocksDBRows") -> list[Column]:
@@ -153,33 +153,35 @@ class Moving:
 
     def _converted(self, rows: "_HdfsRows | _RocksDBRows") -> Stored:
         """As the new store holds them."""
-        found = rows.stored()
+        old_rows = rows.stored()
         if rows.family is not None:
             number = self.families.numbers[rows.family].to_bytes(2, "little")
             return (
-                found if rows.number == number else Stored(behind(number, without_first(found.keys, 2)), found.values)
+                old_rows
+                if rows.number == number
+                else Stored(behind(number, without_first(old_rows.keys, 2)), old_rows.values)
             )
         if self.old is self.new:
-            return found
+            return old_rows
         kept = self.kept(None)
         to_rocksdb = self.new is Provider.ROCKSDB
         if kept.prefix:
             convert = _to_rocksdb if to_rocksdb else _to_hdfs
-            keys = array_of([convert(kept, key) for key, _ in found.pairs()])
+            keys = array_of([convert(kept, key) for key, _ in old_rows.pairs()])
         else:
-            keys = behind(VERSION, found.keys) if to_rocksdb else _bare(found.keys)
-        values = behind(VERSION, found.values) if to_rocksdb else _bare(found.values)
+            keys = behind(VERSION, old_rows.keys) if to_rocksdb else _bare(old_rows.keys)
+        values = behind(VERSION, old_rows.values) if to_rocksdb else _bare(old_rows.values)
         return Stored(keys, values)
 
 
 def families_of(files: Iterable[StoreFiles]) -> Families:
     """The column families of all partitions of a store. Raises Undecodable, StorageError."""
-    found = Families()
-    for one in files:
-        recorded = rocksdb.recorded_in(one)
+    families = Families()
+    for store_files in files:
+        recorded = rocksdb.read_recorded(store_files)
         if recorded is not None:
-            found.take(recorded.column_families, recorded.internal_families)
-    return found
+            families.take(recorded.column_families, recorded.internal_families)
+    return families
 
 
 def _to_rocksdb(kept: KeptColumns, key: bytes) -> bytes:
@@ -190,7 +192,7 @@ def _to_rocksdb(kept: KeptColumns, key: bytes) -> bytes:
 def _to_hdfs(kept: KeptColumns, key: bytes) -> bytes:
     end = _INT.size + _INT.unpack_from(key)[0]
     first, rest = key[_INT.size + len(VERSION) : end], key[end + len(VERSION) :]
-    return cells.joined(first, rest, kept.kinds, kept.prefix)
+    return cells.join_rows(first, rest, kept.kinds, kept.prefix)
 
 
 def _bare(rows: Any) -> Any:
@@ -218,11 +220,13 @@ class _HdfsRows:
 
     def entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Keys and values, decoded."""
-        return decoded_rows(partition, layout, self.keys, self.values)
+        return decode_rows(partition, layout, self.keys, self.values)
 
     def stored(self) -> Stored:
         """Return the bytes of the rows."""
-        return Stored(*(copied(rows.raw, rows.at * WORD, rows.size).cast(_BYTES) for rows in (self.keys, self.values)))
+        return Stored(
+            *(copy_pieces(rows.raw, rows.at * WORD, rows.size).cast(_BYTES) for rows in (self.keys, self.values))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +246,7 @@ class _RocksDBRows:
 
     def entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Keys and values, decoded."""
-        return decoded_bytes(partition, layout, self._keys(), [value for _, value in self.pairs])
+        return decode_bytes(partition, layout, self._keys(), [value for _, value in self.pairs])
 
     def _keys(self) -> list[bytes]:
         return [key[len(self.number) :] for key, _ in self.pairs]
@@ -256,5 +260,5 @@ def _in_rocksdb(files: StoreFiles, delimiter: bytes) -> Iterator[_RocksDBRows]:
     with rocksdb.store(files, delimiter) as store:
         for family in store.families or [None]:
             number = store.number(family)
-            for some in store.batches(number):
-                yield _RocksDBRows(some, family, number)
+            for pairs in store.batches(number):
+                yield _RocksDBRows(pairs, family, number)

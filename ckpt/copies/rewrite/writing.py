@@ -5,6 +5,7 @@ each partition: state version batch + 1. It lacks what no start looks for.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
@@ -19,7 +20,7 @@ from ckpt.copies.rewrite.snapshots import hdfs_snapshot, rocksdb_snapshot
 from ckpt.copies.rewrite.spreading import places_of
 from ckpt.copies.rewrite.stored_rows import Stored
 from ckpt.copies.rewrite.stores import Families
-from ckpt.errors import StorageError, UsageError
+from ckpt.errors import NotFound, StorageError, UsageError
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.inspection import inspect
 from ckpt.model import Operator, Provider, Store
@@ -47,8 +48,8 @@ class NewState:
         folder = folder_of(operator.id, store.name, partition)
         name = str(self.batch + 1)
         if self.ids:
-            place = [one.name for one in operator.stores].index(store.name)
-            name = f"{name}_{self.ids[operator.id][partition][place]}"
+            position = [sibling.name for sibling in operator.stores].index(store.name)
+            name = f"{name}_{self.ids[operator.id][partition][position]}"
         if self.provider is Provider.HDFS:
             return {f"{folder}/{name}.snapshot": hdfs_snapshot(rows)}
         return rocksdb_snapshot(rows, families).below(folder, name)
@@ -57,6 +58,27 @@ class NewState:
 def folder_of(operator: int, store: str, partition: int) -> str:
     """Where the files of a store in a partition are."""
     return f"{STATE}/{operator}/{partition}" + ("" if store == DEFAULT_STORE else f"/{store}")
+
+
+def write_files(into: str, options: Mapping[str, str], files: Mapping[str, bytes]) -> dict[str, int]:
+    """Write files of a new checkpoint where others write theirs, and return their bytes. Raises StorageError.
+
+    What an attempt that failed has left in their folders is removed first.
+    """
+    placing = open_new(into, options)
+    for folder in {path.rpartition("/")[0] for path in files}:
+        with suppress(NotFound):
+            for name in placing.storage.list_level(folder).files:
+                placing.writer.remove(f"{folder}/{name}")
+    for path, data in files.items():
+        placing.put({path: data})
+    return placing.sizes
+
+
+def list_state_files(into: str, options: Mapping[str, str]) -> dict[str, int]:
+    """The state files that tasks have written, and their bytes. Raises NotFound, StorageError."""
+    walk = open_new(into, options).storage.list_tree().walk()
+    return {path: info.size for path, info in walk if path.startswith(f"{STATE}/")}
 
 
 Fill = Callable[[NewState], Iterator[Mapping[str, bytes | int]]]
@@ -90,19 +112,19 @@ class Making:
 
     def made(self) -> Rewrite:
         """Write it, and read it again. Raises CkptError; then nothing is left, as far as it can be removed."""
-        found = self.found
-        placing = open_new(found.into, self.options)
+        rewrite = self.found
+        placing = open_new(rewrite.into, self.options)
         placing.make_empty()
         try:
-            self._write(SmallFiles(self.chosen, self.selection, found), placing)
-            _check(found, placing)
-            choose(Question(found.into, RequestedPart(), all_units=True), choose_options(found.into, self.options))
+            self._write(SmallFiles(self.chosen, self.selection, rewrite), placing)
+            _check(rewrite, placing)
+            choose(Question(rewrite.into, RequestedPart(), all_units=True), choose_options(rewrite.into, self.options))
             _check_at_rest(self.chosen)
         except BaseException:
             placing.discard()
             raise
         return replace(
-            found,
+            rewrite,
             units=tuple(self.counted()),
             written=True,
             files=len(placing.sizes),
@@ -135,19 +157,20 @@ class Making:
         placing.finish(small.file(small.selection.newest))
 
 
-def _check(found: Rewrite, placing: Placing) -> None:
+def _check(rewrite: Rewrite, placing: Placing) -> None:
     """Check that the new checkpoint starts as the old one. Raises StorageError."""
     target = placing.storage
-    now = inspect(read_checkpoint(Changed(target, target.list_tree(), uri=spark_uri(found.into))))
+    now = inspect(read_checkpoint(Changed(target, target.list_tree(), uri=spark_uri(rewrite.into))))
     before, after = (
-        {f.spark: (f.batch_id, f.sources) for f in one.counted if f.outcome.runs} for one in (found.inspection, now)
+        {f.spark: (f.batch_id, f.sources) for f in inspection.counted if f.outcome.runs}
+        for inspection in (rewrite.inspection, now)
     )
-    same = all(start == before.get(spark, start) and start[0] == found.batch + 1 for spark, start in after.items())
+    same = all(start == before.get(spark, start) and start[0] == rewrite.batch + 1 for spark, start in after.items())
     problem = placing.problem()
     if problem is None and not (after and same):
         problem = "a start would not continue from it as from the old one"
     if problem is not None:
-        raise incomplete(found.into, "the new checkpoint", problem)
+        raise incomplete(rewrite.into, "the new checkpoint", problem)
 
 
 def _check_at_rest(chosen: Chosen) -> None:

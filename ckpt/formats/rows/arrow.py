@@ -34,15 +34,15 @@ def booleans(values: Any, nulls: Any) -> Any:
 
 def texts(kind: Any, raw: Any, starts: Any, sizes: Any, nulls: Any, what: str) -> Any:
     """An array of strings or binaries, copied out of memory. Raises Undecodable for text that is not UTF-8."""
-    found = copied(raw, starts[~nulls], sizes[~nulls])
-    found = spread(found, nulls)
+    values = copy_pieces(raw, starts[~nulls], sizes[~nulls])
+    values = spread(values, nulls)
     try:
-        return found.cast(kind)
+        return values.cast(kind)
     except pa.ArrowInvalid:
         raise Undecodable(f"{what} contains text that is not UTF-8") from None
 
 
-def copied(raw: Any, starts: Any, sizes: Any) -> Any:
+def copy_pieces(raw: Any, starts: Any, sizes: Any) -> Any:
     """Pieces of memory as an array of binaries.
 
     One array over the memory has the pieces and what is between them in turn; Arrow copies every second element.
@@ -61,11 +61,11 @@ def copied(raw: Any, starts: Any, sizes: Any) -> Any:
     return both.take(whole(pa.int64(), np.arange(0, 2 * len(starts), 2)))
 
 
-def spread(found: Any, nulls: Any) -> Any:
+def spread(values: Any, nulls: Any) -> Any:
     """An array with NULL put where it is NULL, from one that has only the others."""
     if not nulls.any():
-        return found
-    return found.take(fixed(pa.int64(), np.cumsum(~nulls) - 1, nulls))
+        return values
+    return values.take(fixed(pa.int64(), np.cumsum(~nulls) - 1, nulls))
 
 
 def lists(values: Any, counts: Any) -> Any:

@@ -89,33 +89,33 @@ class _Reader:
             yield from range(abs(count))
 
     def _number(self) -> int:
-        shift = found = 0
+        shift = number = 0
         while True:
             byte = self._data[self.at]
             self.at += 1
-            found |= (byte & 0x7F) << shift
+            number |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
-                return found >> 1 ^ -(found & 1)
+                return number >> 1 ^ -(number & 1)
             if shift > 63:
                 raise IndexError
 
     def _bytes(self) -> bytes:
         length = self._number()
-        found = self._data[self.at : self.at + length]
-        if length < 0 or len(found) < length:
+        data = self._data[self.at : self.at + length]
+        if length < 0 or len(data) < length:
             raise IndexError
         self.at += length
-        return found
+        return data
 
     def _boolean(self) -> bool:
         self.at += 1
         return self._data[self.at - 1] != 0
 
     def _float(self, form: str = "<f") -> float:
-        (found,) = struct.unpack_from(form, self._data, self.at)
+        (number,) = struct.unpack_from(form, self._data, self.at)
         self.at += struct.calcsize(form)
-        return float(found)
+        return float(number)
 
 
 _READERS: dict[str, Callable[[_Reader], Any]] = {
@@ -134,7 +134,7 @@ def elements(value: bytes) -> list[bytes]:
     A length may begin with the byte of a comma: raises Undecodable where the list can be read in two ways.
     """
     ways: list[tuple[list[bytes], int]] = [([], 0)]
-    found: list[list[bytes]] = []
+    readings: list[list[bytes]] = []
     while ways and len(ways) < _MOST_WAYS:
         parts, at = ways.pop()
         while at < len(value):
@@ -145,12 +145,12 @@ def elements(value: bytes) -> list[bytes]:
             begin, at = nexts[0]
             parts.append(value[begin:at])
         else:
-            found.append(parts)
-    if len(found) != 1 or ways:
+            readings.append(parts)
+    if len(readings) != 1 or ways:
         raise Undecodable(
-            "a list can be read in several ways" if found else "a list does not have the elements it names"
+            "a list can be read in several ways" if readings else "a list does not have the elements it names"
         )
-    return found[0]
+    return readings[0]
 
 
 def _nexts(value: bytes, at: int, *, first: bool) -> Iterator[tuple[int, int]]:

@@ -45,7 +45,7 @@ def _nullable(kind: Json, array: Any) -> list[bytes]:
     if kind in ("void", "null"):
         return [b""] * len(array)
     there = array.is_valid().to_pylist()
-    return [_THERE + one if known else _NULL for known, one in zip(there, _values(kind, array), strict=True)]
+    return [_THERE + value if known else _NULL for known, value in zip(there, _values(kind, array), strict=True)]
 
 
 def _values(kind: Json, array: Any) -> Sequence[bytes]:
@@ -54,22 +54,24 @@ def _values(kind: Json, array: Any) -> Sequence[bytes]:
         case {"type": "struct"}:
             return _records(kind, array)
         case {"type": "array", "elementType": str(element)}:
-            return _blocks(array, _without_null(element, array.values))
+            return _blocks(array, _write_without_null(element, array.values))
         case {"type": "map", "keyType": "string", "valueType": str(value)}:
-            parts = (_without_null("string", array.keys), _without_null(value, array.items))
+            parts = (_write_without_null("string", array.keys), _write_without_null(value, array.items))
             return _blocks(array, [key + own for key, own in zip(*parts, strict=True)])
         case "boolean":
-            return [b"\1" if one else b"\0" for one in array.to_pylist()]
+            return [b"\1" if value else b"\0" for value in array.to_pylist()]
         case "string" | "binary":
-            return [_number(len(one)) + one for one in (one or b"" for one in array.cast(pa.binary()).to_pylist())]
+            return [
+                _number(len(value)) + value for value in (value or b"" for value in array.cast(pa.binary()).to_pylist())
+            ]
         case str() if kind in _WHOLE:
-            return [_number(one or 0) for one in array.cast(_WHOLE[kind]).to_pylist()]
+            return [_number(value or 0) for value in array.cast(_WHOLE[kind]).to_pylist()]
         case str() if kind in _REAL:
-            return [_REAL[kind].pack(one or 0) for one in array.to_pylist()]
+            return [_REAL[kind].pack(value or 0) for value in array.to_pylist()]
     raise Undecodable(f"ckpt does not write values of type {kind} encoded as Avro")
 
 
-def _without_null(kind: Json, array: Any) -> Sequence[bytes]:
+def _write_without_null(kind: Json, array: Any) -> Sequence[bytes]:
     if array.null_count:
         raise Undecodable("Spark writes no NULL in arrays and maps that are encoded as Avro")
     return _values(kind, array)
@@ -87,9 +89,9 @@ def _block(elements: Sequence[bytes]) -> bytes:
 
 def _number(value: int) -> bytes:
     """As Avro has an int or a long."""
-    left, found = (value << 1) ^ (value >> 63), bytearray()
+    left, written = (value << 1) ^ (value >> 63), bytearray()
     while left > 0x7F:
-        found.append(left & 0x7F | 0x80)
+        written.append(left & 0x7F | 0x80)
         left >>= 7
-    found.append(left)
-    return bytes(found)
+    written.append(left)
+    return bytes(written)

@@ -35,11 +35,11 @@ def cells(row: bytes, kinds: Sequence[Json]) -> list[Cell]:
     begin = _bitset(len(kinds))
     if len(row) < begin + len(kinds) * _WORD:
         raise Undecodable("a row is shorter than its fields")
-    return [_cell(row, place, begin + place * _WORD, kind) for place, kind in enumerate(kinds)]
+    return [_cell(row, ordinal, begin + ordinal * _WORD, kind) for ordinal, kind in enumerate(kinds)]
 
 
-def _cell(row: bytes, place: int, at: int, kind: Json) -> Cell:
-    null, slot = bool(row[place // 8] >> place % 8 & 1), row[at : at + _WORD]
+def _cell(row: bytes, ordinal: int, at: int, kind: Json) -> Cell:
+    null, slot = bool(row[ordinal // 8] >> ordinal % 8 & 1), row[at : at + _WORD]
     shape = shape_of(kind)
     if shape in _IN_THE_SLOT:
         return Cell(null, slot, None, keeps=False)
@@ -58,8 +58,8 @@ def row_of(fields: Sequence[Cell]) -> bytes:
     nulls = bytearray(_bitset(len(fields)))
     slots, variable = b"", b""
     begin = len(nulls) + len(fields) * _WORD
-    for place, cell in enumerate(fields):
-        nulls[place // 8] |= cell.null << place % 8
+    for ordinal, cell in enumerate(fields):
+        nulls[ordinal // 8] |= cell.null << ordinal % 8
         content = cell.variable
         if content is None and not cell.keeps:
             slots += cell.slot
@@ -72,11 +72,11 @@ def row_of(fields: Sequence[Cell]) -> bytes:
 
 def split(row: bytes, kinds: Sequence[Json], first: int) -> tuple[bytes, bytes]:
     """A row of the first fields, and one of the others."""
-    found = cells(row, kinds)
-    return row_of(found[:first]), row_of(found[first:])
+    fields = cells(row, kinds)
+    return row_of(fields[:first]), row_of(fields[first:])
 
 
-def joined(first: bytes, rest: bytes, kinds: Sequence[Json], count: int) -> bytes:
+def join_rows(first: bytes, rest: bytes, kinds: Sequence[Json], count: int) -> bytes:
     """The row of which ``first`` has ``count`` fields and ``rest`` the others."""
     return row_of([*cells(first, kinds[:count]), *cells(rest, kinds[count:])])
 

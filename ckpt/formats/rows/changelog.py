@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from ckpt.formats.changelogs import TYPED, RecordType, UnknownVersion, beginning
+from ckpt.formats.changelogs import TYPED, RecordType, UnknownVersion, read_beginning
 from ckpt.formats.javautf import EndsEarly
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable
 
@@ -25,7 +25,7 @@ class ChangelogRecord(NamedTuple):
 def changes_of(data: bytes) -> Iterator[ChangelogRecord]:
     """The records of a changelog that is decompressed. Raises Undecodable where they do not lead to its end mark."""
     try:
-        version, _, at = beginning(data)
+        version, _, at = read_beginning(data)
         yield from _typed(data, at) if version in TYPED else _plain(data, at)
     except UnknownVersion as name:
         raise LeftToSpark(f"ckpt does not know changelogs of version {name}") from None
@@ -133,19 +133,19 @@ class Overlay:
         if not (self.said or self.removed.count):
             yield from snapshot
             return
-        seen: set[bytes] = set()
+        stored: set[bytes] = set()
         for pairs in snapshot:
             changed = [(key, self.value(key, value)) for key, value in pairs]
-            seen.update(key for key, _ in pairs if key in self.said)
+            stored.update(key for key, _ in pairs if key in self.said)
             yield [(key, value) for key, value in changed if value is not None]
-        new = [(key, self.value(key, None)) for key in self.said if key not in seen and key.startswith(prefix)]
+        new = [(key, self.value(key, None)) for key in self.said if key not in stored and key.startswith(prefix)]
         yield [(key, value) for key, value in new if value is not None]
 
     def value(self, key: bytes, before: bytes | None) -> bytes | None:
         """Return a key's value after all changes; None where the key is not there."""
-        said, last = self.said.get(key), self.removed.last(key)
-        if said is None or said.after < last:
+        put, last = self.said.get(key), self.removed.last(key)
+        if put is None or put.after < last:
             return None if last else before
-        if said.value is None or before is None or not said.appended:
-            return said.value
-        return before + self.delimiter + said.value
+        if put.value is None or before is None or not put.appended:
+            return put.value
+        return before + self.delimiter + put.value

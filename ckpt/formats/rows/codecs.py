@@ -23,7 +23,7 @@ MOST_BYTES = 1 << 30
 _PIECE = 1 << 22
 
 
-def decompressed(file: Iterator[bytes], codec: str, most: int = MOST_BYTES) -> bytes:
+def decompress(file: Iterator[bytes], codec: str, most: int = MOST_BYTES) -> bytes:
     """Decompress a file, up to so many bytes. It is given in pieces, and read as far as its codec goes.
 
     Raises Undecodable where it is damaged, too large or of a codec that ckpt does not know.
@@ -43,7 +43,7 @@ def decompressed(file: Iterator[bytes], codec: str, most: int = MOST_BYTES) -> b
     return b"".join(pieces)
 
 
-def compressed(data: bytes) -> bytes:
+def compress(data: bytes) -> bytes:
     """Bytes as ``LZ4BlockOutputStream`` writes them."""
     return b"".join(_lz4_blocks(data)) + lz4.END
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.formats.rows.arrow import copied
+from ckpt.formats.rows.arrow import copy_pieces
 from ckpt.formats.rows.errors import Undecodable
 from ckpt.formats.rows.rows import WORD
 
@@ -66,7 +66,7 @@ def lengths_of(data: bytes) -> tuple[Any, Any, Any]:
 
 def _starts(ints: Any) -> Any:
     """Where each record begins, counted in ints. Raises IndexError where the data ends before its end mark."""
-    found: list[Any] = []
+    starts: list[Any] = []
     one_by_one: list[int] = []
     at, before, alike = 0, (0, 0), 0
     while (key := ints[at]) >= 0:
@@ -77,17 +77,17 @@ def _starts(ints: Any) -> Any:
         at += 2 + (key >> 2) + (value >> 2 if value > 0 else 0)
         if alike >= _ALIKE:
             alike = 0
-            run = _alike(ints, one_by_one[-1], at, key, value)
+            run = _read_alike(ints, one_by_one[-1], at, key, value)
             if len(run):
-                found += [np.array(one_by_one, np.int64), run]
+                starts += [np.array(one_by_one, np.int64), run]
                 at = int(run[-1]) + at - one_by_one.pop()
                 one_by_one = []
     if key != -1:
         raise Undecodable("the length of a key is negative")
-    return np.concatenate([*found, np.array(one_by_one, np.int64)])
+    return np.concatenate([*starts, np.array(one_by_one, np.int64)])
 
 
-def _alike(ints: Any, last: int, at: int, key: int, value: int) -> Any:
+def _read_alike(ints: Any, last: int, at: int, key: int, value: int) -> Any:
     """The records from ``at`` on that have the same lengths as the last one before it."""
     step, lengths = at - last, np.frombuffer(ints, np.int32)
     starts: Any = at + step * np.arange(min(_TOGETHER, (len(ints) - at) // step))
@@ -95,7 +95,7 @@ def _alike(ints: Any, last: int, at: int, key: int, value: int) -> Any:
     return starts[: int(differ.argmax()) if differ.any() else len(starts)]
 
 
-def newest(files: Sequence[Records], *, distinct: bool) -> Iterator[Records]:
+def keep_newest(files: Sequence[Records], *, distinct: bool) -> Iterator[Records]:
     """Of the records of files, oldest first, those that hold: the last of each key, if that was not removed.
 
     ``distinct``: no key is twice in the first file, which is a snapshot.
@@ -103,30 +103,30 @@ def newest(files: Sequence[Records], *, distinct: bool) -> Iterator[Records]:
     if len(files) == 1 and distinct:
         yield files[0].take(files[0].value_size >= 0)
         return
-    keys = pa.chunked_array([_keys(one) for one in files], pa.large_binary()).combine_chunks()
+    keys = pa.chunked_array([_keys(records) for records in files], pa.large_binary()).combine_chunks()
     codes = np.frombuffer(keys.dictionary_encode().indices.buffers()[1], np.int32)[: len(keys)]
     last: Any = np.empty(int(codes.max(initial=-1)) + 1, np.int64)
     last[codes] = np.arange(len(codes))  # of the same place assigned to twice, the later value stays
     holds: Any = np.zeros(len(codes), bool)
     holds[last] = True
     start = 0
-    for one in files:
-        yield one.take(holds[start : start + len(one)] & (one.value_size >= 0))
-        start += len(one)
+    for records in files:
+        yield records.take(holds[start : start + len(records)] & (records.value_size >= 0))
+        start += len(records)
 
 
-def _keys(one: Records) -> Any:
-    return copied(np.frombuffer(one.data, np.uint8), one.key_at, one.key_size).cast(pa.large_binary())
+def _keys(records: Records) -> Any:
+    return copy_pieces(np.frombuffer(records.data, np.uint8), records.key_at, records.key_size).cast(pa.large_binary())
 
 
-def with_key(files: Sequence[Records], key: bytes) -> Records | None:
+def find_key(files: Sequence[Records], key: bytes) -> Records | None:
     """Of the records of files, oldest first, the one that holds for a key; None where none does."""
-    for one in reversed(files):
-        found = np.flatnonzero(one.key_size == len(key))
-        words = np.frombuffer(one.data, "<i4", len(one.data) // _INT)
-        for place, word in enumerate(np.frombuffer(key, "<i4")):
-            found = found[words[one.key_at[found] // _INT + place] == word]
-        if len(found):
-            last = one.take(found[-1:])
+    for records in reversed(files):
+        rows = np.flatnonzero(records.key_size == len(key))
+        words = np.frombuffer(records.data, "<i4", len(records.data) // _INT)
+        for index, word in enumerate(np.frombuffer(key, "<i4")):
+            rows = rows[words[records.key_at[rows] // _INT + index] == word]
+        if len(rows):
+            last = records.take(rows[-1:])
             return last if last.value_size[0] >= 0 else None
     return None

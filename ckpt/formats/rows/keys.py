@@ -50,7 +50,7 @@ def keys_of(kind: Json, encoder: Json, blobs: Sequence[bytes], row: Row | None =
             first, rest = _two_parts(blobs)
             columns = [*read(fields[:count], first, False), *read(fields[count:], rest, True)]
         case {"keyStateEncoderType": "RangeKeyScanStateEncoderSpec", "orderingOrdinals": list(ordinals)}:
-            columns = _ordered(fields, [one for one in ordinals if isinstance(one, int)], blobs, row)
+            columns = _decode_ordered(fields, [ordinal for ordinal in ordinals if isinstance(ordinal, int)], blobs, row)
         case _ if row is not None:
             raise LeftToSpark(f"ckpt does not read keys of the encoder {encoder} that are encoded as Avro")
         case {"keyStateEncoderType": "TimestampAsPrefixKeyStateEncoderSpec"}:
@@ -79,35 +79,44 @@ def _two_parts(blobs: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
     )
 
 
-def _ordered(fields: list[tuple[str, Json]], ordinals: list[int], blobs: Sequence[bytes], row: Row | None) -> list[Any]:
+def _decode_ordered(
+    fields: list[tuple[str, Json]], ordinals: list[int], blobs: Sequence[bytes], row: Row | None
+) -> list[Any]:
     """Columns that order the keys are in front, whatever their place is."""
-    if any(place >= len(fields) for place in ordinals):
+    if any(ordinal >= len(fields) for ordinal in ordinals):
         raise Undecodable("the key encoder orders by a column that the key does not have")
     first, rest = _two_parts(blobs)
-    named = [fields[place] for place in ordinals]
-    ordering = _row([(name, "binary") for name, _ in named], first) if row is None else _in_avro(named, first, row)
-    found = {place: _comparable(*fields[place], column) for place, column in zip(ordinals, ordering, strict=True)}
-    others = [place for place in range(len(fields)) if place not in found]
+    named = [fields[ordinal] for ordinal in ordinals]
+    ordering = (
+        _row([(name, "binary") for name, _ in named], first)
+        if row is None
+        else _convert_avro_columns(named, first, row)
+    )
+    by_ordinal = {
+        ordinal: _decode_comparable(*fields[ordinal], column)
+        for ordinal, column in zip(ordinals, ordering, strict=True)
+    }
+    others = [ordinal for ordinal in range(len(fields)) if ordinal not in by_ordinal]
     if others:
-        found |= zip(others, (row or _row)([fields[place] for place in others], rest, True), strict=True)
-    return [found[place] for place in range(len(fields))]
+        by_ordinal |= zip(others, (row or _row)([fields[ordinal] for ordinal in others], rest, True), strict=True)
+    return [by_ordinal[ordinal] for ordinal in range(len(fields))]
 
 
-def _in_avro(fields: list[tuple[str, Json]], blobs: Sequence[bytes], row: Row) -> Iterator[Any]:
+def _convert_avro_columns(fields: list[tuple[str, Json]], blobs: Sequence[bytes], row: Row) -> Iterator[Any]:
     """Return the columns as UnsafeRows have them; a row of Avro has two for each: the marker, and the value."""
     parts = iter(row([(name, "binary") for name, _ in fields for _ in range(2)], blobs, False))
     for (_, kind), marker, value in zip(fields, parts, parts, strict=True):
         nothing = bytes(FIXED[kind][0].itemsize) if isinstance(kind, str) and kind in FIXED else b""
         yield pa.array(
             [
-                (one or b"") + (nothing if own is None else own)
-                for one, own in zip(marker.to_pylist(), value.to_pylist(), strict=True)
+                (mark or b"") + (nothing if own is None else own)
+                for mark, own in zip(marker.to_pylist(), value.to_pylist(), strict=True)
             ],
             pa.binary(),
         )
 
 
-def _comparable(name: str, kind: Json, column: Any) -> Any:
+def _decode_comparable(name: str, kind: Json, column: Any) -> Any:
     """A column that was written so that its bytes compare as its values do: a marker, and the value big-endian."""
     if not isinstance(kind, str) or kind not in FIXED:
         raise LeftToSpark(f"ckpt does not know how key.{name} of type {kind} orders keys")

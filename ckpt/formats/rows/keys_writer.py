@@ -22,12 +22,12 @@ MakeRows: TypeAlias = Callable[[Json, Any, bool], list[bytes]]
 """From a type and structs of it to rows; whether it is the last row in a key."""
 
 
-def versioned(kind: Json, array: Any, _: bool = True) -> list[bytes]:
+def write_versioned_rows(kind: Json, array: Any, _: bool = True) -> list[bytes]:
     """MakeRows as RocksDB has them, after a version byte."""
     return [VERSION + row for row in rows_from(kind, array).to_list()]
 
 
-def key_blobs(kind: Json, encoder: Json, keys: Any, rows: MakeRows = versioned) -> list[bytes]:
+def key_blobs(kind: Json, encoder: Json, keys: Any, rows: MakeRows = write_versioned_rows) -> list[bytes]:
     """An array of structs as keys, without the number of a column family.
 
     Args:
@@ -43,38 +43,38 @@ def key_blobs(kind: Json, encoder: Json, keys: Any, rows: MakeRows = versioned) 
     fields, columns = list(named_fields(kind)), keys.flatten()
 
     def part(places: Sequence[int], *, last: bool) -> list[bytes]:
-        named = [fields[place] for place in places]
-        own = structs([name for name, _ in named], [columns[place] for place in places], len(keys))
+        named = [fields[ordinal] for ordinal in places]
+        own = structs([name for name, _ in named], [columns[ordinal] for ordinal in places], len(keys))
         return rows(struct_of(named), own, last)
 
     match encoder:
         case {"keyStateEncoderType": "NoPrefixKeyStateEncoderSpec"}:
             return rows(kind, keys, True)
         case {"keyStateEncoderType": "PrefixKeyScanStateEncoderSpec", "numColsPrefixKey": int(count)}:
-            return _together(part(range(count), last=False), part(range(count, len(fields)), last=True))
+            return _join_parts(part(range(count), last=False), part(range(count, len(fields)), last=True))
         case {"keyStateEncoderType": "RangeKeyScanStateEncoderSpec", "orderingOrdinals": list(places)}:
-            ordinals = [one for one in places if isinstance(one, int)]
-            ordering = [_comparable(fields[place][1], columns[place]) for place in ordinals]
+            ordinals = [ordinal for ordinal in places if isinstance(ordinal, int)]
+            ordering = [_encode_comparable(fields[ordinal][1], columns[ordinal]) for ordinal in ordinals]
             first = _ordering(ordering, len(keys), rows)
-            others = [place for place in range(len(fields)) if place not in ordinals]
-            return _together(first, part(others, last=True) if others else [b""] * len(keys))
+            others = [ordinal for ordinal in range(len(fields)) if ordinal not in ordinals]
+            return _join_parts(first, part(others, last=True) if others else [b""] * len(keys))
     raise Undecodable(f"ckpt does not write keys of the encoder {encoder}")
 
 
 def _ordering(columns: Sequence[tuple[Any, Any]], count: int, rows: MakeRows) -> list[bytes]:
     """The row of columns that order keys: marker and value of each are one binary in an UnsafeRow, two in Avro."""
     pairs = [part for column in columns for part in column]
-    if rows is versioned:
+    if rows is write_versioned_rows:
         pairs = [pc.binary_join_element_wise(*column, b"") for column in columns]
-    names = [str(place) for place in range(len(pairs))]
+    names = [str(index) for index in range(len(pairs))]
     return rows(struct_of([(name, "binary") for name in names]), structs(names, pairs, count), False)
 
 
-def _together(first: list[bytes], rest: list[bytes]) -> list[bytes]:
-    return [_INT.pack(len(one)) + one + other for one, other in zip(first, rest, strict=True)]
+def _join_parts(first: list[bytes], rest: list[bytes]) -> list[bytes]:
+    return [_INT.pack(len(part)) + part + other for part, other in zip(first, rest, strict=True)]
 
 
-def _comparable(kind: Json, column: Any) -> tuple[Any, Any]:
+def _encode_comparable(kind: Json, column: Any) -> tuple[Any, Any]:
     """A column so that its bytes compare as its values do: markers, and the values big-endian."""
     if not isinstance(kind, str) or kind not in FIXED or FIXED[kind][0].kind == "f":
         raise Undecodable(f"ckpt does not write keys that are ordered by a column of type {kind}")

@@ -31,7 +31,7 @@ CURRENT = "CURRENT"
 
 
 @contextmanager
-def opened(folder: Path, delimiter: bytes) -> Iterator["OpenSnapshot"]:
+def open_database(folder: Path, delimiter: bytes) -> Iterator["OpenSnapshot"]:
     """Open a folder that has MANIFEST, CURRENT, OPTIONS and the SST files; without CURRENT it is an empty store.
 
     ``delimiter`` is what the merge operator puts between two values, of which the options say nothing.
@@ -40,7 +40,7 @@ def opened(folder: Path, delimiter: bytes) -> Iterator["OpenSnapshot"]:
     if not (folder / CURRENT).exists():
         yield OpenSnapshot(None)
         return
-    rocksdict = library()
+    rocksdict = import_rocksdict()
     for path in folder.glob("OPTIONS-*"):
         _keep_what_matters(path, delimiter)
     try:
@@ -54,7 +54,7 @@ def opened(folder: Path, delimiter: bytes) -> Iterator["OpenSnapshot"]:
         database.close()
 
 
-def library() -> Any:
+def import_rocksdict() -> Any:
     """The package rocksdict. Raises NativeMissing."""
     try:
         import rocksdict
@@ -85,7 +85,7 @@ def _line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _without_collector(pairs: Iterator[tuple[bytes, bytes]], size: int) -> list[tuple[bytes, bytes]]:
+def _read_without_collector(pairs: Iterator[tuple[bytes, bytes]], size: int) -> list[tuple[bytes, bytes]]:
     """The next pairs. There are no cycles among them, and looking for some takes a third of the time."""
     was_on = gc.isenabled()
     gc.disable()
@@ -112,14 +112,14 @@ class OpenSnapshot:
         last = prefix
         try:
             pairs = self._database.items(from_key=prefix)
-            while some := _without_collector(pairs, size):
-                last = some[-1][0]
+            while batch := _read_without_collector(pairs, size):
+                last = batch[-1][0]
                 if not last.startswith(prefix):
-                    end = bisect_left(some, True, key=lambda pair: not pair[0].startswith(prefix))
+                    end = bisect_left(batch, True, key=lambda pair: not pair[0].startswith(prefix))
                     if end:
-                        yield some[:end]
+                        yield batch[:end]
                     return
-                yield some
+                yield batch
             self._must_end_after(last)
         except Exception as error:
             if isinstance(error, CkptError):
@@ -131,10 +131,10 @@ class OpenSnapshot:
         if self._database is None:
             return None
         try:
-            found: bytes | None = self._database.get(key)
+            value: bytes | None = self._database.get(key)
         except Exception as error:
             raise Undecodable(f"RocksDB cannot read it: {_line(error)}") from None
-        return found
+        return value
 
     def _must_end_after(self, last: bytes) -> None:
         """Make sure that the last key is the last: rocksdict's ``items`` ends at a damaged block as at the end."""

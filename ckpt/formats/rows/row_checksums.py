@@ -43,12 +43,12 @@ def _compare(data: bytes, starts: Any, key_size: Any, values: Any, value_size: A
         key_at, at = 4 * (start + 1), 4 * (value + 1)
         key = view[key_at : key_at + key_length]
         if length < 0:
-            found, wanted = crc32c(bytes(key[_CHECKSUM:])), key[:_CHECKSUM]
+            checksum, wanted = crc32c(bytes(key[_CHECKSUM:])), key[:_CHECKSUM]
         else:
             row = bytes(view[at + _CHECKSUM : at + length])
-            found, wanted = crc32c(row, crc32c(bytes(key))), view[at : at + _CHECKSUM]
-        if found.to_bytes(_CHECKSUM, "little") != wanted:
-            raise _damaged()
+            checksum, wanted = crc32c(row, crc32c(bytes(key))), view[at : at + _CHECKSUM]
+        if checksum.to_bytes(_CHECKSUM, "little") != wanted:
+            raise _report_damage()
 
 
 def plain_changes(changes: Iterable[ChangelogRecord]) -> Iterator[ChangelogRecord]:
@@ -60,10 +60,10 @@ def plain_changes(changes: Iterable[ChangelogRecord]) -> Iterator[ChangelogRecor
 
 
 def _plain_key(key: bytes) -> bytes:
-    found = key[_CHECKSUM:]
-    if crc32c(found).to_bytes(_CHECKSUM, "little") != key[:_CHECKSUM]:
-        raise _damaged()
-    return found
+    plain = key[_CHECKSUM:]
+    if crc32c(plain).to_bytes(_CHECKSUM, "little") != key[:_CHECKSUM]:
+        raise _report_damage()
+    return plain
 
 
 def plain_value(key: bytes, value: bytes, delimiter: bytes) -> bytes:
@@ -76,7 +76,7 @@ def plain_value(key: bytes, value: bytes, delimiter: bytes) -> bytes:
         end = at + _HEAD.size + length
         row = value[at + _HEAD.size : end]
         if not 0 <= length == len(row) or crc32c(row, of_key) != checksum:
-            raise _damaged()
+            raise _report_damage()
         rows.append(row)
         if end == len(value):
             return delimiter.join(rows)
@@ -85,5 +85,5 @@ def plain_value(key: bytes, value: bytes, delimiter: bytes) -> bytes:
         at = end + len(delimiter)
 
 
-def _damaged() -> Undecodable:
+def _report_damage() -> Undecodable:
     return Undecodable("a row does not match its checksum")

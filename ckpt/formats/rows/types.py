@@ -89,8 +89,8 @@ def own_type(kind: Json) -> Json:
 
 def precision(name: str) -> tuple[int, int]:
     """Digits of a decimal, and how many of them are after the point."""
-    found = _DECIMAL.fullmatch(name)
-    digits, scale = found.groups() if found else (None, None)
+    match = _DECIMAL.fullmatch(name)
+    digits, scale = match.groups() if match else (None, None)
     return int(digits or 10), int(scale or 0)
 
 
@@ -104,10 +104,10 @@ def unscaled(name: str, value: Decimal) -> int:
     if number and not -len(figures) <= exponent + scale <= digits:
         raise ValueError(name)  # before its digits are written out, which may be a great many
     steps: int = 10 ** abs(exponent + scale) if number else 1
-    found, left = (number * steps, 0) if exponent + scale >= 0 else divmod(number, steps)
-    if left or abs(found) >= int(10**digits):
+    whole, left = (number * steps, 0) if exponent + scale >= 0 else divmod(number, steps)
+    if left or abs(whole) >= int(10**digits):
         raise ValueError(name)
-    return found
+    return whole
 
 
 def arrow_type(kind: Json) -> pa.DataType:

@@ -36,13 +36,13 @@ def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> lis
         raise Unfit(f"a row of {what} is too short for its {count} columns")
     if count % 64 and ((rows.words[rows.at + bits - 1] >> (count % 64)) & _all_ones(64 - count % 64)).any():
         raise Unfit(f"a row of {what} has other columns than its schema")
-    found = []
-    for place, (name, kind) in enumerate(fields):
-        nulls = ((rows.words[rows.at + place // 64] >> (place % 64)) & 1).astype(bool)
-        slots = rows.words[rows.at + bits + place]
+    columns = []
+    for ordinal, (name, kind) in enumerate(fields):
+        nulls = ((rows.words[rows.at + ordinal // 64] >> (ordinal % 64)) & 1).astype(bool)
+        slots = rows.words[rows.at + bits + ordinal]
         _must_be_built(own_type(kind), slots[~nulls], (bits + count) * WORD, f"{what}.{name}")
-        found.append(column_of(kind, rows, slots, nulls, f"{what}.{name}"))
-    return found
+        columns.append(column_of(kind, rows, slots, nulls, f"{what}.{name}"))
+    return columns
 
 
 def _must_be_built(kind: Json, slots: Any, fixed_part: int, what: str) -> None:
@@ -85,10 +85,10 @@ def column_of(kind: Json, rows: Rows, slots: Any, nulls: Any, what: str) -> Any:
     places, sizes = (slots >> 32) & _LOW, slots & _LOW
     if ((places + sizes) > own.size).any() or sizes.sum() > rows.words.nbytes:
         raise Unfit(f"{what} is not inside its row")
-    return spread(_pointed(kind, own, places, sizes, what), nulls)
+    return spread(_read_pointed(kind, own, places, sizes, what), nulls)
 
 
-def _pointed(kind: Json, rows: Rows, places: Any, sizes: Any, what: str) -> Any:
+def _read_pointed(kind: Json, rows: Rows, places: Any, sizes: Any, what: str) -> Any:
     """A column without NULL whose values are somewhere in the rows."""
     starts, shape = rows.at * WORD + places, shape_of(kind)
     if shape is TypeShape.TEXT:
@@ -118,9 +118,9 @@ def _large_decimals(kind: Json, raw: Any, starts: Any, sizes: Any, what: str) ->
         raise Unfit(f"{what} contains a decimal of an impossible length")
     places = np.arange(16)
     within = places[None, :] < sizes[:, None]
-    found = raw[np.where(within, (starts + sizes)[:, None] - 1 - places[None, :], 0)]
+    padded = raw[np.where(within, (starts + sizes)[:, None] - 1 - places[None, :], 0)]
     signs = np.where(raw[starts] >= 128, 255, 0).astype(np.uint8)
-    return fixed(arrow_type(kind), np.where(within, found, signs[:, None]), np.zeros(len(starts), bool))
+    return fixed(arrow_type(kind), np.where(within, padded, signs[:, None]), np.zeros(len(starts), bool))
 
 
 def _variants(raw: Any, starts: Any, sizes: Any, what: str) -> Any:
@@ -144,8 +144,8 @@ def _calendar_intervals(rows: Rows, what: str) -> Any:
     most = (1 << 63) // 1000 - 1
     if ((micros > most) | (micros < -most)).any():
         raise Undecodable(f"{what} contains an interval that Arrow cannot hold")
-    found = np.stack([rows.words[rows.at], micros * 1000], axis=1)
-    return fixed(pa.month_day_nano_interval(), found, np.zeros(len(rows), bool))
+    pairs = np.stack([rows.words[rows.at], micros * 1000], axis=1)
+    return fixed(pa.month_day_nano_interval(), pairs, np.zeros(len(rows), bool))
 
 
 def _elements(kind: Json, rows: Rows, what: str) -> tuple[Any, Any]:
@@ -180,11 +180,11 @@ def _maps(key: Json, value: Json, rows: Rows, what: str) -> Any:
     if (rows.size < WORD).any():
         raise Unfit(f"{what} contains a map that is too short")
     length = rows.words[rows.at]
-    one: Any = np.ones(len(rows), np.int64)
+    single: Any = np.ones(len(rows), np.int64)
     if (length % WORD).any():
         raise Unfit(f"{what} contains a map of an impossible length")
-    keys, counts = _elements(key, rows.inside(one, length, what), f"{what}.key")
-    behind = one + length // WORD
+    keys, counts = _elements(key, rows.inside(single, length, what), f"{what}.key")
+    behind = single + length // WORD
     values, others = _elements(value, rows.inside(behind, rows.size - behind * WORD, what), f"{what}.value")
     if (counts != others).any():
         raise Unfit(f"{what} contains a map with more keys than values, or fewer")

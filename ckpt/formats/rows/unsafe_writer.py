@@ -64,16 +64,16 @@ def _rows(columns: Sequence[_Column], count: int) -> Blobs:
     head: Any = np.zeros((count, bits + len(columns)), np.int64)
     end: Any = np.full(count, (bits + len(columns)) * WORD, np.int64)
     behind: list[tuple[Any, Blobs]] = []
-    for place, column in enumerate(columns):
-        head[:, place // 64] |= column.nulls.astype(np.int64) << (place % 64)
+    for ordinal, column in enumerate(columns):
+        head[:, ordinal // 64] |= column.nulls.astype(np.int64) << (ordinal % 64)
         if column.blobs is None:
-            head[:, bits + place] = np.where(column.nulls, 0, column.words)
+            head[:, bits + ordinal] = np.where(column.nulls, 0, column.words)
             continue
         sizes = column.blobs.sizes
         pointed = end << 32 | sizes
-        head[:, bits + place] = pointed if column.keeps else np.where(column.nulls, 0, pointed)
+        head[:, bits + ordinal] = pointed if column.keeps else np.where(column.nulls, 0, pointed)
         behind.append((end, column.blobs))
-        end = end + (_KEPT if column.keeps else _whole(sizes))
+        end = end + (_KEPT if column.keeps else _round_to_words(sizes))
     bounds = _bounds(end)
     out: Any = np.zeros(int(bounds[-1]), np.uint8)
     width = head.shape[1]
@@ -86,13 +86,14 @@ def _rows(columns: Sequence[_Column], count: int) -> Blobs:
 
 def _column(kind: Json, array: Any) -> _Column:
     kind = own_type(kind)
-    nulls = ~np.asarray(array.is_valid())
     shape = shape_of(kind)
+    # without NULL, nothing is asked of ``pyarrow.compute``, whose import takes longer than finding a key by its bytes
+    nulls = ~np.asarray(array.is_valid()) if array.null_count else np.zeros(len(array), bool)
     if shape is TypeShape.NULL:
         return _Column(np.ones(len(array), bool), np.zeros(len(array), np.int64))
     if shape in (TypeShape.BOOLEAN, TypeShape.FIXED, TypeShape.SMALL_DECIMAL):
         return _Column(nulls, _words(kind, shape, array))
-    there = array.filter(array.is_valid())
+    there = array if shape is TypeShape.TEXT and not array.null_count else array.filter(array.is_valid())
     blobs = _blobs(kind, shape, there)
     sizes: Any = np.zeros(len(array), np.int64)
     sizes[~nulls] = blobs.sizes
@@ -113,20 +114,20 @@ def memory(array: Any, dtype: Any, width: int = 1) -> Any:
     """The values of an array of fixed width as they lie in memory; of NULL anything."""
     buffer = array.buffers()[1]
     if buffer is None:
-        found = np.zeros(len(array) * width, dtype)
+        values = np.zeros(len(array) * width, dtype)
     else:
-        found = np.frombuffer(buffer, dtype)[array.offset * width : (array.offset + len(array)) * width]
-    return found if width == 1 else found.reshape(-1, width)
+        values = np.frombuffer(buffer, dtype)[array.offset * width : (array.offset + len(array)) * width]
+    return values if width == 1 else values.reshape(-1, width)
 
 
 def _blobs(kind: Json, shape: TypeShape, array: Any) -> Blobs:
     """Values without NULL that have no fixed length."""
     if shape is TypeShape.TEXT:
-        return _texts(array)
+        return texts(array)
     if shape is TypeShape.LARGE_DECIMAL:
-        return _decimals(array)
+        return decimals(array)
     if shape is TypeShape.VARIANT:
-        return _joined(_texts(array.field(0)), _texts(array.field(1)), np.dtype("<i4"))
+        return _join_blobs(texts(array.field(0)), texts(array.field(1)), np.dtype("<i4"))
     match kind:
         case {"type": "struct"}:
             return rows_from(kind, array)
@@ -134,7 +135,7 @@ def _blobs(kind: Json, shape: TypeShape, array: Any) -> Blobs:
             return _arrays(element, array.flatten(), _counts(array))
         case {"type": "map", "keyType": key, "valueType": value}:
             counts = _counts(array)
-            return _joined(_arrays(key, array.keys, counts), _arrays(value, array.items, counts), np.dtype("<i8"))
+            return _join_blobs(_arrays(key, array.keys, counts), _arrays(value, array.items, counts), np.dtype("<i8"))
     raise Undecodable(f"ckpt does not write values of type {kind}")
 
 
@@ -143,17 +144,19 @@ def _counts(array: Any) -> Any:
     return np.diff(np.asarray(array.offsets).astype(np.int64))
 
 
-def _texts(array: Any) -> Blobs:
-    array = array.cast(pa.large_binary())
+def texts(array: Any) -> Blobs:
+    """The bytes of strings or binaries; of NULL none."""
     if not len(array):
         return Blobs(np.zeros(0, np.uint8), np.zeros(1, np.int64))
-    bounds = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
+    large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
+    offsets = np.frombuffer(array.buffers()[1], np.int64 if large else np.int32)
+    bounds = offsets[array.offset : array.offset + len(array) + 1].astype(np.int64)
     data = np.frombuffer(array.buffers()[2] or b"", np.uint8)
     return Blobs(data[bounds[0] : bounds[-1]], bounds - bounds[0])
 
 
-def _decimals(array: Any) -> Blobs:
-    """The unscaled values, big-endian, in as few bytes as hold value and sign."""
+def decimals(array: Any) -> Blobs:
+    """The unscaled values of decimals, big-endian, in as few bytes as hold value and sign; of NULL anything."""
     big = memory(array, np.dtype("u1"), _DECIMAL_BYTES)[:, ::-1]
     sign = big[:, :1] >> 7
     spare = np.cumprod(big == sign * 255, axis=1).sum(axis=1)
@@ -169,26 +172,26 @@ def _arrays(kind: Json, values: Any, counts: Any) -> Blobs:
     column, width = _column(kind, values), width_of(kind)
     owner: Any = np.repeat(np.arange(len(counts)), counts)
     first = np.cumsum(counts) - counts
-    place = np.arange(len(owner)) - first[owner]
+    index = np.arange(len(owner)) - first[owner]
     head = WORD + (counts + 63) // 64 * WORD
-    begin = head + _whole(counts * width)
+    begin = head + _round_to_words(counts * width)
     sizes = np.zeros(len(owner), np.int64) if column.blobs is None else column.blobs.sizes
-    before = _bounds(_whole(sizes))
+    before = _bounds(_round_to_words(sizes))
     at = begin[owner] + before[:-1] - before[first][owner]
     words = np.where(column.nulls, 0, column.words if column.blobs is None else at << 32 | sizes)
     bounds = _bounds(begin + before[first + counts] - before[first])
     out: Any = np.zeros(int(bounds[-1]), np.uint8)
     starts = bounds[:-1]
     out.view(np.int64)[starts // WORD] = counts
-    np.bitwise_or.at(out, (starts + WORD)[owner] + place // 8, (column.nulls << place % 8).astype(np.uint8))
-    target = (starts + head)[owner] + place * width
+    np.bitwise_or.at(out, (starts + WORD)[owner] + index // 8, (column.nulls << index % 8).astype(np.uint8))
+    target = (starts + head)[owner] + index * width
     out[target[:, None] + np.arange(width)] = words.view(np.uint8).reshape(-1, WORD)[:, :width]
     if column.blobs is not None:
         _put(out, starts[owner] + at, column.blobs)
     return Blobs(out, bounds)
 
 
-def _joined(first: Blobs, second: Blobs, length: Any) -> Blobs:
+def _join_blobs(first: Blobs, second: Blobs, length: Any) -> Blobs:
     """The bytes of the first, as a number of this type, and both: keys and values of a map, value and metadata."""
     width = length.itemsize
     bounds = _bounds(width + first.sizes + second.sizes)
@@ -208,6 +211,6 @@ def _bounds(sizes: Any) -> Any:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
-def _whole(sizes: Any) -> Any:
+def _round_to_words(sizes: Any) -> Any:
     """Bytes in whole words."""
     return (sizes + WORD - 1) // WORD * WORD

@@ -1,4 +1,4 @@
-"""What is wrong besides what a forecast already says: one function per finding, grouped by what it looks at.
+"""Findings that no forecast has: one function for each, grouped by what it looks at.
 
 Whatever stops or spoils a start is found by the forecast (``ckpt.restart``) and not looked for again here.
 """
@@ -11,5 +11,5 @@ _CHECKS = (*logs.CHECKS, *sources.CHECKS, *state.CHECKS, *files.CHECKS)
 
 
 def check(checkpoint: Checkpoint) -> list[Finding]:
-    """Everything that the checks find, in the order of the checks."""
-    return [found for one in _CHECKS for found in one(checkpoint)]
+    """Run every check, and return the findings in the order of the checks."""
+    return [finding for find in _CHECKS for finding in find(checkpoint)]

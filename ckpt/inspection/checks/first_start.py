@@ -9,8 +9,8 @@ from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 
 
-def first_start(checkpoint: Checkpoint) -> FirstStart | None:
-    """What a mark left in this checkpoint has to say: the batch that is planned and not committed, as planned."""
+def build_first_mark(checkpoint: Checkpoint) -> FirstStart | None:
+    """Build the mark that fits this checkpoint: the batch that is planned and not committed; None: there is none."""
     latest = checkpoint.offsets.latest
     log = checkpoint.offsets.readable(latest)
     if latest is None or log is None or latest in checkpoint.commits:
@@ -18,15 +18,15 @@ def first_start(checkpoint: Checkpoint) -> FirstStart | None:
     return FirstStart(latest, log.metadata.timestamp_ms if log.metadata else 0)
 
 
-def sinks_have_it(checkpoint: Checkpoint) -> bool:
-    """Whether a mark says that sinks have the batch that is planned and not committed."""
-    due = first_start(checkpoint)
+def is_in_sinks(checkpoint: Checkpoint) -> bool:
+    """Tell whether a mark says that sinks have the batch that is planned and not committed."""
+    due = build_first_mark(checkpoint)
     return due is not None and checkpoint.first_start == due
 
 
-def into_noop(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Iterator[Finding]:
-    """The mark of such a batch, until it is committed or planned anew; a sink that was asked knows better."""
-    mark, due = checkpoint.first_start, first_start(checkpoint)
+def find_noop_start(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Iterator[Finding]:
+    """Find the mark of a batch that has to run into ``noop``, unless a sink that was asked knows better."""
+    mark, due = checkpoint.first_start, build_first_mark(checkpoint)
     if due is None or (sink is not None and sink.certain):
         return
     if isinstance(mark, Unreadable):

@@ -10,8 +10,8 @@ from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 
 
-def unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Files that cannot be read and that no start reads (the forecast covers the others)."""
+def find_unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find files that cannot be read and that no start reads (the forecast covers the others)."""
     latest = checkpoint.offsets.latest
     read_by_a_start = {
         "offsets": {latest, checkpoint.offsets.before(latest) if latest else None},
@@ -25,20 +25,22 @@ def unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
                 yield Finding(diagnoses.logs.UNREADABLE_LOG_IGNORED, f"{log.folder}/{batch_id}", reason)
 
 
-def ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Gaps below what a start looks at."""
+def find_ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find gaps below what a start looks at."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     latest = offsets.latest
     needed = None if latest is None else (latest - 1, latest - 1)
     gaps = {log.folder: tuple(span for span in log.missing if span != needed) for log in (offsets, commits)}
     if gaps["offsets"] == gaps["commits"] and gaps["offsets"]:
         yield Finding(
-            diagnoses.logs.GAP_IGNORED, "offsets", f"{_batches_have(gaps['offsets'])} no file here and none in commits"
+            diagnoses.logs.GAP_IGNORED,
+            "offsets",
+            f"{_describe_batches(gaps['offsets'])} no file here and none in commits",
         )
     else:
         for folder, spans in gaps.items():
             if spans:
-                yield Finding(diagnoses.logs.GAP_IGNORED, folder, f"{_batches_have(spans)} no file")
+                yield Finding(diagnoses.logs.GAP_IGNORED, folder, f"{_describe_batches(spans)} no file")
     stray = [i for i in unplanned(checkpoint) if latest is not None and i < latest]
     if stray:
         count = "one committed batch has" if len(stray) == 1 else f"{len(stray)} committed batches have"
@@ -47,7 +49,7 @@ def ignored_gaps(checkpoint: Checkpoint) -> Iterator[Finding]:
         )
 
 
-def _batches_have(spans: tuple[tuple[int, int], ...]) -> str:
+def _describe_batches(spans: tuple[tuple[int, int], ...]) -> str:
     count = sum(last - first + 1 for first, last in spans)
     first, last = spans[0]
     begin = f"{first}" if first == last else f"{first} to {last}"
@@ -55,11 +57,11 @@ def _batches_have(spans: tuple[tuple[int, int], ...]) -> str:
     return f"{count} {'batch' if count == 1 else 'batches'} ({begin}{more}) {'has' if count == 1 else 'have'}"
 
 
-def two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Batches planned in the order of their ids are planned at rising times, and a watermark never falls."""
+def find_two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find the work of a second writer: one alone plans batches at rising times, and its watermark never falls."""
     entries = sorted(checkpoint.offsets.entries.items())
     with_metadata = [(i, e.metadata) for i, e in entries if isinstance(e, OffsetLog) and e.metadata]
-    found = []
+    findings = []
     for (earlier, before), (later, after) in pairwise(with_metadata):
         if after.watermark_ms < before.watermark_ms:
             detail = f"the watermark of batch {later} is lower than that of batch {earlier}"
@@ -67,19 +69,19 @@ def two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
             detail = f"batch {later} was planned at an earlier time than batch {earlier}"
         else:
             continue
-        found.append(Finding(diagnoses.logs.TWO_WRITERS, f"offsets/{later}", detail, past=checkpoint.is_past(later)))
-    yield from sorted(found, key=lambda one: one.past)[:1]
+        findings.append(Finding(diagnoses.logs.TWO_WRITERS, f"offsets/{later}", detail, past=checkpoint.is_past(later)))
+    yield from sorted(findings, key=lambda finding: finding.past)[:1]
 
 
-def log_lags_behind(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Asynchronous tracking plans and runs batches that it does not log."""
+def find_lagging_log(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find asynchronous tracking, which plans and runs batches that it does not log."""
     if pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
         detail = f"rows after the offsets of batch {checkpoint.offsets.latest} may have been written already"
         yield Finding(diagnoses.logs.LOG_LAGS_BEHIND, f"offsets/{checkpoint.offsets.latest}", detail)
 
 
-def commit_cut_short(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """The newest commit without a watermark, in a checkpoint of a Spark that always writes one (2.4 and later)."""
+def find_cut_commit(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find the newest commit without a watermark, in a checkpoint of a Spark that always writes one (2.4 and later)."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     commit, planned = commits.readable(commits.latest), offsets.readable(offsets.latest)
     records_settings = planned is not None and planned.metadata is not None and planned.metadata.conf
@@ -87,4 +89,4 @@ def commit_cut_short(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(diagnoses.logs.COMMIT_CUT_SHORT, f"commits/{commits.latest}", "it records no watermark")
 
 
-CHECKS = (unreadable_files, ignored_gaps, two_writers, log_lags_behind, commit_cut_short)
+CHECKS = (find_unreadable_files, find_ignored_gaps, find_two_writers, find_lagging_log, find_cut_commit)

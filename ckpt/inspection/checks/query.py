@@ -12,7 +12,7 @@ from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.formats.operators import OperatorName
 from ckpt.inspection.query import DescribedFamily, DescribedOperator, QueryDescription
-from ckpt.model import ColumnFamily, Json, Operator, Store
+from ckpt.model import Json, Operator, Store
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Diagnosis, Finding, Severity
 from ckpt.restart.recorded_settings import effective_settings
@@ -33,7 +33,7 @@ _SHAPING = (
 
 @dataclass(frozen=True, slots=True)
 class SparkAnswer:
-    """What Spark said when it planned the next batch of the query."""
+    """Spark's answer when it planned the next batch of the query."""
 
     condition: str | None  # its error condition
     words: str | None  # None: it planned the batch
@@ -41,14 +41,14 @@ class SparkAnswer:
 
 @dataclass(frozen=True, slots=True)
 class QueryComparison:
-    """What came of comparing a query with a checkpoint."""
+    """Result of comparing a query with a checkpoint."""
 
     findings: tuple[Finding, ...] = ()
     unknown: tuple[str, ...] = ()  # what could not be compared, a sentence each
 
 
-def operators_of(query: QueryDescription, checkpoint: Checkpoint, spark: Spark) -> QueryComparison:
-    """The stateful operators and their state."""
+def compare_operators(query: QueryDescription, checkpoint: Checkpoint, spark: Spark) -> QueryComparison:
+    """Compare the stateful operators and their state."""
     if query.unsupported is not None:
         return QueryComparison((Finding(diagnoses.starting.NOT_SUPPORTED, "", query.unsupported),))
     if checkpoint.offsets.latest is None:
@@ -56,53 +56,53 @@ def operators_of(query: QueryDescription, checkpoint: Checkpoint, spark: Spark) 
     if query.operators is None:
         return QueryComparison((), (f"Spark could not plan the query where it was described: {query.unplanned}",))
     there = checkpoint.state.operators if checkpoint.state else ()
-    names = tuple(_operators(query.operators, there, checkpoint))
+    names = tuple(_compare_names(query.operators, there, checkpoint))
     if names:
         return QueryComparison(names)
-    unknown = tuple(_incomparable(query, there, checkpoint, spark))
+    unknown = tuple(_explain_incomparable(query, there, checkpoint, spark))
     if unknown:
         return QueryComparison((), unknown)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for has, wants in zip(there, query.operators, strict=False):
-        found += _modes(has, wants)
-        found += _families(has, wants)
-    return QueryComparison(_worst_first(found))
+        findings += _compare_modes(has, wants)
+        findings += _compare_families(has, wants)
+    return QueryComparison(_sort_findings(findings))
 
 
-def _operators(
+def _compare_names(
     wanted: Sequence[DescribedOperator], there: Sequence[Operator], checkpoint: Checkpoint
 ) -> Iterator[Finding]:
     if not there:
         if wanted and checkpoint.offsets.latest is not None and (checkpoint.commits.latest is not None):
-            names = ", ".join(one.name for one in wanted)
+            names = ", ".join(operator.name for operator in wanted)
             detail = f"the query keeps state ({names}), and the checkpoint has none"
             yield Finding(diagnoses.starting.OTHER_OPERATORS, "state", detail)
         return
-    has = {one.id: one.name for one in there}
-    if not all(one.has_metadata for one in there) and len(has) <= len(wanted):
+    has = {operator.id: operator.name for operator in there}
+    if not all(operator.has_metadata for operator in there) and len(has) <= len(wanted):
         has = {number: name or wanted[number].name for number, name in has.items() if number < len(wanted)}
-    want = {number: one.name for number, one in enumerate(wanted)}
-    if has.keys() != want.keys() or any(not _same(has[number], want[number]) for number in has):
-        detail = f"the query has {_listed(want)}, the checkpoint {_listed(has)}"
-        silent = len(want) < len(has) and not any(one.has_metadata for one in there)
+    want = {number: operator.name for number, operator in enumerate(wanted)}
+    if has.keys() != want.keys() or any(not _is_same(has[number], want[number]) for number in has):
+        detail = f"the query has {_list_names(want)}, the checkpoint {_list_names(has)}"
+        silent = len(want) < len(has) and not any(operator.has_metadata for operator in there)
         diagnosis = diagnoses.starting.LEFT_BEHIND if silent else diagnoses.starting.OTHER_OPERATORS
         yield Finding(diagnosis, "state", detail)
 
 
-def _same(has: str | None, wants: str) -> bool:
+def _is_same(has: str | None, wants: str) -> bool:
     return has is None or has == wants
 
 
-def _listed(names: Mapping[int, str | None]) -> str:
+def _list_names(names: Mapping[int, str | None]) -> str:
     if not names:
         return "no stateful operator"
     return ", ".join(f"{number} {name or 'of unknown kind'}" for number, name in sorted(names.items()))
 
 
-def _incomparable(
+def _explain_incomparable(
     query: QueryDescription, there: Sequence[Operator], checkpoint: Checkpoint, spark: Spark
 ) -> Iterator[str]:
-    """Why schemas cannot be compared."""
+    """Say why schemas cannot be compared."""
     if not there:
         return
     if query.spark is not spark:
@@ -115,15 +115,15 @@ def _incomparable(
                 f"the query was described with {name}={query.settings[name]}, and a restart uses {uses[name]}: "
                 "describe it for this checkpoint"
             )
-    if not all(one.stores for one in query.operators or ()):
+    if not all(operator.stores for operator in query.operators or ()):
         yield f"Spark {query.spark} does not say what state a query keeps before it runs: its schemas"
-    missing = [one.id for one in there if not any(_of(store) for store in one.stores)]
+    missing = [operator.id for operator in there if not any(_map_families(store) for store in operator.stores)]
     if missing:
         yield f"the checkpoint has no schema of operator {missing[0]}"
 
 
-def _modes(has: Operator, wants: DescribedOperator) -> Iterator[Finding]:
-    """What transformWithState keeps besides schemas."""
+def _compare_modes(has: Operator, wants: DescribedOperator) -> Iterator[Finding]:
+    """Compare modes and variables of transformWithState, which it keeps besides schemas."""
     recorded = has.properties if isinstance(has.properties, dict) else {}
     path = f"state/{has.id}"
     for key, name, value in (
@@ -133,40 +133,36 @@ def _modes(has: Operator, wants: DescribedOperator) -> Iterator[Finding]:
         if value is not None and recorded.get(key) not in (None, value):
             detail = f"{name} {value}, in the checkpoint {recorded[key]}"
             yield Finding(diagnoses.starting.STATE_VARIABLES, path, detail)
-    for one in has.variables:
-        kind = wants.variables.get(one.name, one.kind)
-        if kind != one.kind:
-            detail = f"variable {one.name} is a {kind}, in the checkpoint a {one.kind}"
+    for variable in has.variables:
+        kind = wants.variables.get(variable.name, variable.kind)
+        if kind != variable.kind:
+            detail = f"variable {variable.name} is a {kind}, in the checkpoint a {variable.kind}"
             yield Finding(diagnoses.starting.STATE_VARIABLES, path, detail)
 
 
-def _families(has: Operator, wants: DescribedOperator) -> Iterator[Finding]:
-    stores = {store.name: _of(store) for store in has.stores}
+def _compare_families(has: Operator, wants: DescribedOperator) -> Iterator[Finding]:
+    stores = {store.name: _map_families(store) for store in has.stores}
     for store in wants.stores:
         known = stores.get(store.name, {})
         for family in store.families:
             if family.name in known:
                 path = f"state/{has.id}" + ("" if store.name == "default" else f"/{store.name}")
-                yield from _family(known[family.name], family, path, has.name or wants.name)
+                yield from _compare_family(known[family.name], family, path, has.name or wants.name)
 
 
-def _of(store: Store) -> dict[str, DescribedFamily]:
-    """The schemas that a checkpoint has of a store."""
-    return {one.name: one for one in described_families(store)}
+def _map_families(store: Store) -> dict[str, DescribedFamily]:
+    """Map the families of a store in a checkpoint to their schemas."""
+    return {family.name: family for family in list_families(store)}
 
 
-def described_families(store: Store) -> tuple[DescribedFamily, ...]:
-    """The schemas of a store as a description has them."""
-
-    def of(one: ColumnFamily) -> DescribedFamily:
-        return DescribedFamily(one.name, one.key_schema, one.value_schema)
-
+def list_families(store: Store) -> tuple[DescribedFamily, ...]:
+    """List the schemas of a store as a description has them."""
     if store.key_schema is not None:
         return (DescribedFamily("default", store.key_schema, store.value_schema),)
-    return tuple(map(of, store.column_families))
+    return tuple(DescribedFamily(f.name, f.key_schema, f.value_schema) for f in store.column_families)
 
 
-def _family(has: DescribedFamily, wants: DescribedFamily, path: str, operator: str) -> Iterator[Finding]:
+def _compare_family(has: DescribedFamily, wants: DescribedFamily, path: str, operator: str) -> Iterator[Finding]:
     parts = (
         ("key", diagnoses.starting.KEY_SCHEMA, has.key, wants.key),
         ("value", diagnoses.starting.VALUE_SCHEMA, has.value, wants.value),
@@ -175,65 +171,67 @@ def _family(has: DescribedFamily, wants: DescribedFamily, path: str, operator: s
     for word, diagnosis, old, new in parts:
         if word == "value" and operator in _DEDUPLICATIONS:
             continue
-        if not fits(new, old):
-            yield Finding(diagnosis, path, f"{at}{word} {spelled(new)}, in the checkpoint {spelled(old)}")
-        elif _names(new) != _names(old):
-            yield Finding(
-                diagnoses.starting.RENAMED, path, f"{at}{word} {spelled(new)}, in the checkpoint {spelled(old)}"
-            )
+        detail = f"{at}{word} {spell_schema(new)}, in the checkpoint {spell_schema(old)}"
+        if not fits_schema(new, old):
+            yield Finding(diagnosis, path, detail)
+        elif _list_columns(new) != _list_columns(old):
+            yield Finding(diagnoses.starting.RENAMED, path, detail)
 
 
-def fits(new: Json, old: Json) -> bool:
+def fits_schema(new: Json, old: Json) -> bool:
     """``DataType.equalsIgnoreNameAndCompatibleNullability``: what is stored as never null may not become nullable."""
     if not (isinstance(new, dict) and isinstance(old, dict) and new.get("type") == old.get("type")):
         return new == old
     match new["type"]:
         case "struct":
-            pairs = [*zip(_fields(new), _fields(old), strict=False)]
-            alike = len(_fields(new)) == len(_fields(old))
-            return alike and all(_nullable(a, b, "nullable") and fits(a["type"], b["type"]) for a, b in pairs)
+            pairs = [*zip(_list_fields(new), _list_fields(old), strict=False)]
+            alike = len(_list_fields(new)) == len(_list_fields(old))
+            return alike and all(_fits_null(a, b, "nullable") and fits_schema(a["type"], b["type"]) for a, b in pairs)
         case "array":
-            return _nullable(new, old, "containsNull") and fits(new["elementType"], old["elementType"])
+            return _fits_null(new, old, "containsNull") and fits_schema(new["elementType"], old["elementType"])
         case "map":
-            keys = fits(new["keyType"], old["keyType"])
-            return keys and _nullable(new, old, "valueContainsNull") and fits(new["valueType"], old["valueType"])
+            fits = _fits_null(new, old, "valueContainsNull") and fits_schema(new["keyType"], old["keyType"])
+            return fits and fits_schema(new["valueType"], old["valueType"])
     return new == old
 
 
-def _nullable(new: Mapping[str, Json], old: Mapping[str, Json], key: str) -> bool:
+def _fits_null(new: Mapping[str, Json], old: Mapping[str, Json], key: str) -> bool:
     return old.get(key) is not False or new.get(key) is False
 
 
-def _fields(schema: Mapping[str, Json]) -> list[dict[str, Json]]:
+def _list_fields(schema: Mapping[str, Json]) -> list[dict[str, Json]]:
     fields = schema.get("fields")
-    return [one for one in fields if isinstance(one, dict)] if isinstance(fields, list) else []
+    return [field for field in fields if isinstance(field, dict)] if isinstance(fields, list) else []
 
 
-def _names(schema: Json) -> Json:
-    """Names of columns, at every depth."""
+def _list_columns(schema: Json) -> Json:
+    """List names of columns, at every depth."""
     if isinstance(schema, dict):
-        return [[one.get("name"), _names(one.get("type"))] for one in _fields(schema)] or [
-            _names(schema.get(key)) for key in ("elementType", "keyType", "valueType")
+        return [[field.get("name"), _list_columns(field.get("type"))] for field in _list_fields(schema)] or [
+            _list_columns(schema.get(key)) for key in ("elementType", "keyType", "valueType")
         ]
     return None
 
 
-def spelled(schema: Json) -> str:
-    """A schema in one line: ``struct<key: long not null, count: long>``."""
+def spell_schema(schema: Json) -> str:
+    """Spell a schema in one line: ``struct<key: long not null, count: long>``."""
     if not isinstance(schema, dict):
         return str(schema)
     match schema.get("type"):
         case "struct":
-            columns = (f"{one.get('name')}: {spelled(one.get('type'))}{_never_null(one)}" for one in _fields(schema))
+            columns = (
+                f"{field.get('name')}: {spell_schema(field.get('type'))}{_spell_nullability(field)}"
+                for field in _list_fields(schema)
+            )
             return f"struct<{', '.join(columns)}>"
         case "array":
-            return f"array<{spelled(schema.get('elementType'))}>"
+            return f"array<{spell_schema(schema.get('elementType'))}>"
         case "map":
-            return f"map<{spelled(schema.get('keyType'))}, {spelled(schema.get('valueType'))}>"
+            return f"map<{spell_schema(schema.get('keyType'))}, {spell_schema(schema.get('valueType'))}>"
     return str(schema.get("class") or schema.get("type"))
 
 
-def _never_null(column: Mapping[str, Json]) -> str:
+def _spell_nullability(column: Mapping[str, Json]) -> str:
     return " not null" if column.get("nullable") is False else ""
 
 
@@ -247,10 +245,10 @@ _CONDITIONS: Mapping[str, Diagnosis] = {
 }
 
 
-def as_spark_says(
+def add_answer(
     compared: QueryComparison, answer: SparkAnswer, query: QueryDescription, checkpoint: Checkpoint
 ) -> QueryComparison:
-    """The same with Spark's own answer, which decides: where ckpt found the reason, its words name more.
+    """Add Spark's own answer, which decides: where ckpt found the reason, the words of ckpt name more.
 
     A plan says nothing of an operator without any state: before Spark 4.2 its first batch finds that out.
     """
@@ -258,21 +256,18 @@ def as_spark_says(
     if answer.words is None and len(query.operators or ()) > len(there):
         return compared
     if answer.words is None:
-        kept = tuple(
-            one
-            for one in compared.findings
-            if one.diagnosis.severity is not Severity.ERROR or one.diagnosis not in _CONDITIONS.values()
-        )
-        return QueryComparison(kept)
-    known = next((found for name, found in _CONDITIONS.items() if (answer.condition or "").startswith(name)), None)
-    diagnosis = known or diagnoses.starting.REFUSED
-    same = [one for one in compared.findings if one.diagnosis is diagnosis]
-    others = [one for one in compared.findings if one.diagnosis is not diagnosis]
-    said = Finding(diagnosis, "state" if known else "", answer.words)
-    return QueryComparison(
-        (*(same or [said]), *(one for one in others if one.diagnosis.severity is not Severity.ERROR))
+        refuted = {diagnosis for diagnosis in _CONDITIONS.values() if diagnosis.severity is Severity.ERROR}
+        return QueryComparison(tuple(finding for finding in compared.findings if finding.diagnosis not in refuted))
+    known = next(
+        (diagnosis for name, diagnosis in _CONDITIONS.items() if (answer.condition or "").startswith(name)), None
     )
+    diagnosis = known or diagnoses.starting.REFUSED
+    same = [finding for finding in compared.findings if finding.diagnosis is diagnosis]
+    others = [finding for finding in compared.findings if finding.diagnosis is not diagnosis]
+    by_spark = Finding(diagnosis, "state" if known else "", answer.words)
+    others = [finding for finding in others if finding.diagnosis.severity is not Severity.ERROR]
+    return QueryComparison((*(same or [by_spark]), *others))
 
 
-def _worst_first(found: Sequence[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(found, key=lambda one: -one.diagnosis.severity.rank))
+def _sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda finding: -finding.diagnosis.severity.rank))

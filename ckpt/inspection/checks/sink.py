@@ -5,7 +5,7 @@ getLatestBatchId()`` (``FileStreamSink.addBatch``), Iceberg if the newest ancest
 or a later one (``SparkWrite``). None looks at the rows. Iceberg alone computes the batch first, so its state is there.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -18,6 +18,8 @@ from ckpt.restart.sinks import Sink
 from ckpt.texts import quoted_path, span
 from ckpt.versions import Progress
 
+_LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
+
 
 @dataclass(frozen=True, slots=True)
 class _Start:
@@ -27,7 +29,7 @@ class _Start:
     again: bool  # it was planned before
 
 
-def outlook(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: SinkLog) -> SinkOutlook:
+def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: SinkLog) -> SinkOutlook:
     """Compare a sink with the next start; pure.
 
     Args:
@@ -38,208 +40,194 @@ def outlook(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: SinkLog)
     """
     if log.unknown is not None:
         return SinkOutlook(log, SinkOutcome.UNREACHED if log.unreached else SinkOutcome.UNKNOWN, log.unknown)
-    start = _start(forecasts)
+    start = _find_start(forecasts)
     nameless = log.sink.is_by_query and checkpoint.query_id is None
     if nameless and checkpoint.offsets.latest is not None:
-        return _nameless(log)
+        return _guess_query(log)
     writer = log.writer(checkpoint.query_id)
     last = writer.last_batch if writer else log.last_batch
     if start is None:
         has = f"it has batch {last} last" if last is not None else "it has no batch of this query"
-        said = f"{has}; no start that is forecast runs a batch, so the checkpoint has to be repaired first"
-        return SinkOutlook(log, SinkOutcome.UNKNOWN, said, last_batch=last)
-    found = _compared(checkpoint, log, start, last, writer)
-    return found if log.hole is None else _with_hole(found, log.hole)
+        sentence = f"{has}; no start that is forecast runs a batch, so the checkpoint has to be repaired first"
+        return SinkOutlook(log, SinkOutcome.UNKNOWN, sentence, last_batch=last)
+    compared = _compare_batches(checkpoint, log, start, last, writer)
+    return compared if log.hole is None else _add_hole(compared, log.hole)
 
 
-def _start(forecasts: Sequence[Forecast]) -> _Start | None:
-    """The earliest batch that a start runs first: synchronous, because these sinks know no other."""
-    running = [one for one in forecasts if one.outcome.runs and one.progress is Progress.SYNC]
-    starts = [_Start(one.batch_id or 0, bool(one.reexecutes)) for one in running]
-    return min(starts, key=lambda one: (one.batch, not one.again), default=None)
+def _find_start(forecasts: Sequence[Forecast]) -> _Start | None:
+    """Find the earliest batch that a start runs first: synchronous, because these sinks know no other."""
+    running = [forecast for forecast in forecasts if forecast.outcome.runs and forecast.progress is Progress.SYNC]
+    starts = [_Start(forecast.batch_id or 0, bool(forecast.reexecutes)) for forecast in running]
+    return min(starts, key=lambda start: (start.batch, not start.again), default=None)
 
 
-def _with_hole(found: SinkOutlook, name: str) -> SinkOutlook:
-    """A file sink whose log lacks a file."""
-    finding = Finding(diagnoses.others.SINK_LOG_HOLE, "", f"{found.log.uri} lacks _spark_metadata/{name}")
-    said = f"{found.said}; but its log lacks {name}, so readers fail, and so does the batch that compacts it next"
-    return replace(found, said=said, findings=(*found.findings, finding))
+def _add_hole(outlook: SinkOutlook, name: str) -> SinkOutlook:
+    """Add that the log of a file sink lacks a file."""
+    detail = f"{outlook.log.uri} lacks {outlook.log.sink.unbroken_log}/{name}"
+    sentence = f"{outlook.said}; but its log lacks {name}, so readers fail, and so does the batch that compacts it next"
+    findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail))
+    return replace(outlook, said=sentence, findings=findings)
 
 
-def _nameless(log: SinkLog) -> SinkOutlook:
+def _guess_query(log: SinkLog) -> SinkOutlook:
     """Without the id it is unknown which transactions are those of the query, unless there is one candidate only."""
-    one = log.only_query
+    writer = log.only_query
     lost = "the checkpoint has no query id, by which the table knows its batches"
-    if one is None:
+    if writer is None:
         count = len(log.writers)
         who = "nobody" if count == 0 else f"{count} writers, of which none is certain to be this query"
         return SinkOutlook(log, SinkOutcome.UNKNOWN, f"{lost}; its transactions are those of {who}")
-    said = f"{lost}; one query alone has written to it: {one.app_id}, batch {one.last_batch} last"
-    return SinkOutlook(log, SinkOutcome.UNKNOWN, said, last_batch=one.last_batch, query_id=one.app_id)
+    sentence = f"{lost}; one query alone has written to it: {writer.app_id}, batch {writer.last_batch} last"
+    return SinkOutlook(log, SinkOutcome.UNKNOWN, sentence, last_batch=writer.last_batch, query_id=writer.app_id)
 
 
-def with_query_id(found: Finding, seen: SinkOutlook | None) -> Finding:
-    """A finding about a lost query id with the id that the sink has."""
-    if (
-        seen is None
-        or seen.query_id is None
-        or found.diagnosis
-        not in (
-            diagnoses.logs.MISSING_METADATA,
-            diagnoses.logs.UNREADABLE_METADATA,
-            diagnoses.logs.NEW_QUERY_ID,
-        )
-    ):
-        return found
+def add_query_id(finding: Finding, outlook: SinkOutlook | None) -> Finding:
+    """Add to a finding about a lost query id the id that the sink has."""
+    if outlook is None or outlook.query_id is None or finding.diagnosis not in _LOST_ID:
+        return finding
     remedy = (
-        f"`ckpt repair {{checkpoint}} --query-id {seen.query_id}` writes it again: no other query has written to the "
-        f"sink. The sink has its batches up to {seen.last_batch} and drops rows under these ids: if the newest offsets "
-        "of the checkpoint are of an earlier batch, do not start the query."
+        f"`ckpt repair {{checkpoint}} --query-id {outlook.query_id}` writes it again: no other query has written to "
+        f"the sink. The sink has its batches up to {outlook.last_batch} and drops rows under these ids: if the newest "
+        "offsets of the checkpoint are of an earlier batch, do not start the query."
     )
-    return replace(found, remedy=remedy)
+    return replace(finding, remedy=remedy)
 
 
-def _compared(
+def _compare_batches(
     checkpoint: Checkpoint, log: SinkLog, start: _Start, last: int | None, writer: SinkWriter | None
 ) -> SinkOutlook:
     batch = start.batch
     if last is None and (batch == 0 or log.sink.is_by_query):
-        return _never_seen(log, start)
+        return _foresee_first(log, start)
     newest = -1 if last is None else last
-    seen = SinkOutlook(log, SinkOutcome.CONTINUES, "", batch, last)
+    outlook = SinkOutlook(log, SinkOutcome.CONTINUES, "", batch, last)
     if writer is not None and writer.expired and newest >= batch:
-        said = f"it has {span('batch', batch, newest)}, but has forgotten so: what runs again is written again"
+        sentence = f"it has {span('batch', batch, newest)}, but has forgotten so: what runs again is written again"
         detail = f"{log.uri} had batch {newest} of this query; its transactions count for {log.retention}"
-        return replace(
-            seen,
-            outcome=SinkOutcome.WRITES_AGAIN,
-            said=said,
-            findings=(Finding(diagnoses.sinks.SINK_FORGOT, "", detail),),
-        )
+        findings = (Finding(diagnoses.sinks.SINK_FORGOT, "", detail),)
+        return replace(outlook, outcome=SinkOutcome.WRITES_AGAIN, said=sentence, findings=findings)
     gone = writer.taken_back if writer is not None else None
     passed_over = start.again and (gone is None or not gone[0] <= batch <= gone[1])
     if newest >= batch + passed_over:
-        return _drops(checkpoint, seen, batch + passed_over, newest)
+        return _foresee_drops(checkpoint, outlook, batch + passed_over, newest)
     if newest == batch:
-        return _passes_over(checkpoint, seen)
+        return _foresee_pass(checkpoint, outlook)
     if newest < batch - 1:
-        return _lacks(seen, newest + 1)
-    seen = replace(seen, said=f"it has batch {newest} last, so batch {batch} is written")
-    return seen if gone is None or gone[0] >= batch else _restored(checkpoint, seen, gone)
+        return _foresee_lack(outlook, newest + 1)
+    outlook = replace(outlook, said=f"it has batch {newest} last, so batch {batch} is written")
+    return outlook if gone is None or gone[0] >= batch else _foresee_restored(checkpoint, outlook, gone)
 
 
-def _never_seen(log: SinkLog, start: _Start) -> SinkOutlook:
-    """A sink without a batch of this query."""
-    seen = SinkOutlook(log, SinkOutcome.CONTINUES, f"it has no batch of this query, so batch {start.batch} is written")
-    seen = replace(seen, next_batch=start.batch)
+def _foresee_first(log: SinkLog, start: _Start) -> SinkOutlook:
+    """Foresee a start with a sink that has no batch of this query."""
+    sentence = f"it has no batch of this query, so batch {start.batch} is written"
+    others = _describe_others(log)
     if start.batch == 0:
-        return replace(seen, said=seen.said + _of_others(log))
-    detail = f"{log.uri} has no {log.sink.record} of this query, and batch {start.batch} runs next{_of_others(log)}"
+        return SinkOutlook(log, SinkOutcome.CONTINUES, sentence + others, start.batch)
+    detail = f"{log.uri} has no {log.sink.record} of this query, and batch {start.batch} runs next{others}"
     if log.cut:
         detail += "; its first snapshots have expired, and with them what it knew of their batches"
-    return replace(
-        seen, outcome=SinkOutcome.UNKNOWN_QUERY, findings=(Finding(diagnoses.sinks.SINK_WITHOUT_QUERY, "", detail),)
-    )
+    findings = (Finding(diagnoses.sinks.SINK_WITHOUT_QUERY, "", detail),)
+    return SinkOutlook(log, SinkOutcome.UNKNOWN_QUERY, sentence, start.batch, findings=findings)
 
 
-def _of_others(log: SinkLog) -> str:
-    """Who else has written to a table."""
+def _describe_others(log: SinkLog) -> str:
+    """Say who else has written to a table."""
     if not log.writers:
         return ""
-    one, *others = log.writers
+    first, *others = log.writers
     more = f" and {len(others)} more" if others else ""
-    return f"; it has batches of {one.app_id} up to {one.last_batch}{more}"
+    return f"; it has batches of {first.app_id} up to {first.last_batch}{more}"
 
 
-def _restored(checkpoint: Checkpoint, seen: SinkOutlook, gone: Batches) -> SinkOutlook:
-    """A table that knows batches of which it no longer has the rows."""
-    last = min(gone[1], (seen.next_batch or 0) - 1)
+def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batches) -> SinkOutlook:
+    """Foresee a start with a table that knows batches of which it no longer has the rows."""
+    last = min(gone[1], (outlook.next_batch or 0) - 1)
     which = span("batch", gone[0], last)
-    detail = f"{seen.log.uri} was restored: the rows of {which} were taken back"
+    detail = f"{outlook.log.uri} was restored: the rows of {which} were taken back"
     remedy = None
     if gone[0] > 0:
         copied = f"`ckpt copy {quoted_path(checkpoint.uri)} NEW --batch {gone[0] - 1} --new-id`"
         remedy = f"If the rows of {which} are wanted, {copied}, and start the query from there: it writes them again."
     return replace(
-        seen,
+        outlook,
         outcome=SinkOutcome.LACKS,
-        said=f"{seen.said}; the rows of {which} were taken back by a RESTORE",
+        said=f"{outlook.said}; the rows of {which} were taken back by a RESTORE",
         lacks=(gone[0], last),
         findings=(Finding(diagnoses.sinks.SINK_RESTORED, "", detail, remedy),),
     )
 
 
-def _drops(checkpoint: Checkpoint, seen: SinkOutlook, first: int, newest: int) -> SinkOutlook:
-    lost, batch = span("batch", first, newest), seen.next_batch or 0
+def _foresee_drops(checkpoint: Checkpoint, outlook: SinkOutlook, first: int, newest: int) -> SinkOutlook:
+    lost, batch = span("batch", first, newest), outlook.next_batch or 0
     before = f"batch {batch}, which runs again, is passed over; " if first > batch else ""
-    said = f"it has batch {newest} last: {before}new rows of {lost} will be dropped silently"
+    sentence = f"it has batch {newest} last: {before}new rows of {lost} will be dropped silently"
     finding = Finding(
         diagnoses.sinks.SINK_WILL_DROP,
         "",
-        f"{seen.log.uri} has batch {newest}, and batch {batch} runs next: {lost} will be dropped silently",
-        _forget(checkpoint, seen),
+        f"{outlook.log.uri} has batch {newest}, and batch {batch} runs next: {lost} will be dropped silently",
+        _advise(checkpoint, outlook),
     )
-    return replace(seen, outcome=SinkOutcome.DROPS, said=said, dropped=(first, newest), findings=(finding,))
+    return replace(outlook, outcome=SinkOutcome.DROPS, said=sentence, dropped=(first, newest), findings=(finding,))
 
 
-def _forget(checkpoint: Checkpoint, seen: SinkOutlook) -> str:
+def _advise(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
     lead = "Do not start the query. If the newer checkpoint still exists, put it back."
-    return f"{lead} Otherwise {cure(checkpoint, seen)}."
+    return f"{lead} Otherwise {describe_cure(checkpoint, outlook)}."
 
 
-def cure(checkpoint: Checkpoint, seen: SinkOutlook) -> str:
+def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> str:
     """Say how to make a sink accept the rows that it drops: a sentence without its capital and full stop."""
-    batch = seen.next_batch or 0
-    place = quoted_path(checkpoint.uri)
-    last, query = seen.last_batch, checkpoint.query_id
-    snapshot = _before(checkpoint, seen)
-    possible = batch > 0 and (snapshot is not None or not seen.log.sink.needs_snapshot)
-    words = _words(seen.log.sink, possible=possible)
-    return words.format(checkpoint=place, kept=batch - 1, next=batch, last=last, query=query, snapshot=snapshot)
+    batch = outlook.next_batch or 0
+    path = quoted_path(checkpoint.uri)
+    last, query = outlook.last_batch, checkpoint.query_id
+    snapshot = _find_snapshot(checkpoint, outlook)
+    possible = batch > 0 and (snapshot is not None or not outlook.log.sink.needs_snapshot)
+    words = _choose_cure(outlook.log.sink, possible=possible)
+    return words.format(checkpoint=path, kept=batch - 1, next=batch, last=last, query=query, snapshot=snapshot)
 
 
-def _before(checkpoint: Checkpoint, seen: SinkOutlook) -> int | None:
-    """The snapshot of an Iceberg table before that of the next batch, if both are there."""
-    writer = seen.log.writer(checkpoint.query_id)
-    return writer.before.get(seen.next_batch or 0) if writer is not None else None
+def _find_snapshot(checkpoint: Checkpoint, outlook: SinkOutlook) -> int | None:
+    """Find the snapshot of an Iceberg table before that of the next batch, if both are there."""
+    writer = outlook.log.writer(checkpoint.query_id)
+    return writer.before.get(outlook.next_batch or 0) if writer is not None else None
 
 
-def _words(kind: Sink, *, possible: bool) -> str:
-    """How the sink is made to accept a batch id that it has seen; where that is not possible, it is another place."""
+def _choose_cure(kind: Sink, *, possible: bool) -> str:
+    """Say how a sink is made to accept a batch id that it has seen; where it cannot be, name another place."""
     if possible and kind.taken_back is not None:
         return kind.taken_back
     return kind.new_checkpoint if kind.drops_new_query else "write to a new table, or start with a new checkpoint"
 
 
-def _passes_over(checkpoint: Checkpoint, seen: SinkOutlook) -> SinkOutlook:
-    batch = seen.next_batch or 0
-    said = f"it has batch {batch} already: run again, that is passed over, and batch {batch + 1} is written"
-    lost = None if seen.log.sink.computes_first else _state_lost(checkpoint, batch)
+def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
+    batch = outlook.next_batch or 0
+    sentence = f"it has batch {batch} already: run again, that is passed over, and batch {batch + 1} is written"
+    lost = None if outlook.log.sink.computes_first else _find_lost_state(checkpoint, batch)
+    diagnosis, why = diagnoses.sinks.SINK_HAS_NEXT, "which is not committed here"
     if lost is not None:
-        finding = Finding(diagnoses.sinks.SINK_PASSES_OVER_STATE, "", f"{seen.log.uri} has batch {batch}, and {lost}")
-        said = f"it has batch {batch} already: run again, that is passed over, and the query fails"
-    else:
-        finding = Finding(
-            diagnoses.sinks.SINK_HAS_NEXT, "", f"{seen.log.uri} has batch {batch}, which is not committed here"
-        )
-    return replace(seen, outcome=SinkOutcome.PASSES_OVER, said=said, findings=(finding,), needs_noop=lost is not None)
+        diagnosis, why = diagnoses.sinks.SINK_PASSES_OVER_STATE, f"and {lost}"
+        sentence = f"it has batch {batch} already: run again, that is passed over, and the query fails"
+    findings = (Finding(diagnosis, "", f"{outlook.log.uri} has batch {batch}, {why}"),)
+    outlook = replace(outlook, outcome=SinkOutcome.PASSES_OVER, said=sentence, findings=findings)
+    return replace(outlook, needs_noop=lost is not None)
 
 
-def _state_lost(checkpoint: Checkpoint, batch: int) -> str | None:
-    """Why a start that passes over a batch has no state of it afterwards; None where it has, or needs none."""
+def _find_lost_state(checkpoint: Checkpoint, batch: int) -> str | None:
+    """Say why a start that passes over a batch has no state of it afterwards; None where it has, or needs none."""
     state = checkpoint.state
     if state is None or not state.operators:
         return None
     if state.format_version > 1:
         return f"the state has checkpoint format {state.format_version}"
-    partitions = [one for operator in state.operators for store in operator.stores for one in store.partitions]
-    if all(one.newest_version is not None and one.newest_version > batch for one in partitions):
+    partitions = [part for operator in state.operators for store in operator.stores for part in store.partitions]
+    if all(part.newest_version is not None and part.newest_version > batch for part in partitions):
         return None
     return f"version {batch + 1} of the state, which is that after batch {batch}, is not there in every partition"
 
 
-def _lacks(seen: SinkOutlook, first: int) -> SinkOutlook:
-    batch, log = seen.next_batch or 0, seen.log
+def _foresee_lack(outlook: SinkOutlook, first: int) -> SinkOutlook:
+    batch, log = outlook.next_batch or 0, outlook.log
     missing = span("batch", first, batch - 1)
     has = f"it has batch {first - 1} last" if first else "it has no batch"
     remedy = None
@@ -253,15 +241,9 @@ def _lacks(seen: SinkOutlook, first: int) -> SinkOutlook:
         remedy = f"Put {log.sink.unbroken_log} back from a copy. Or {remedy}"
     detail = f"{log.uri} has no {missing}, though committed here"
     return replace(
-        seen,
+        outlook,
         outcome=SinkOutcome.LACKS,
         said=f"{has}, so batch {batch} is written; {missing} {'is' if first == batch - 1 else 'are'} not in it",
         lacks=(first, batch - 1),
         findings=(Finding(diagnosis, "", detail, remedy),),
     )
-
-
-def findings_of(seen: SinkOutlook | None) -> Iterator[Finding]:
-    """List the findings of the sink, if one was asked about."""
-    if seen is not None:
-        yield from seen.findings

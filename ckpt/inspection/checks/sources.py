@@ -12,8 +12,8 @@ from ckpt.restart.findings import Finding
 from ckpt.restart.remedies import restore_offsets, topic_was_recreated
 
 
-def offsets_between_batches(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Sources that went backwards, or to another table, in one of the batches that were read."""
+def compare_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find sources that went backwards, or to another table, in one of the batches that were read."""
     logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
     for (earlier, before), (later, after) in pairwise(logs):
         past = checkpoint.is_past(later)
@@ -32,23 +32,23 @@ def offsets_between_batches(checkpoint: Checkpoint) -> Iterator[Finding]:
                 yield Finding(diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", detail, remedy, past)
 
 
-def number_of_sources(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """A query keeps its number of sources as long as it keeps its checkpoint."""
+def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find batches with another number of sources, which a query keeps as long as its checkpoint."""
     logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
     runs = [(n, [i for i, _ in same]) for n, same in groupby(logs, key=lambda log: len(log[1].sources))]
     for (few, earlier), (many, later) in pairwise(runs):
-        detail = f"{_files(earlier)} {few}, {_files(later)} {many}"
+        detail = f"{_describe_files(earlier)} {few}, {_describe_files(later)} {many}"
         past = checkpoint.is_past(later[0])
         yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, restore_offsets(later), past)
 
 
-def _files(batch_ids: list[int]) -> str:
+def _describe_files(batch_ids: list[int]) -> str:
     first, last = batch_ids[0], batch_ids[-1]
     return f"offsets/{first} names" if first == last else f"offsets/{first} to offsets/{last} name"
 
 
-def sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """A file sink that writes below the checkpoint keeps its log there."""
+def find_sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find holes in the log of a file sink that writes below the checkpoint."""
     for folder in checkpoint.listing.folders:
         if folder.rpartition("/")[2] == "_spark_metadata":
             log = compactible_log(checkpoint.listing.in_folder(folder))
@@ -57,4 +57,4 @@ def sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
                 yield Finding(diagnoses.others.SINK_LOG_HOLE, f"{folder}/{log.first_missing}", detail)
 
 
-CHECKS = (number_of_sources, offsets_between_batches, sink_log_holes)
+CHECKS = (compare_source_counts, compare_offsets, find_sink_log_holes)

@@ -1,4 +1,4 @@
-"""What is known of the start that is about to be tried: whether another driver is alive, and what its session has."""
+"""Findings about the start that is about to be tried: another driver that is alive, settings of its session."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -9,28 +9,28 @@ from ckpt.restart.findings import Finding
 from ckpt.versions import Spark
 
 
-def in_use(changed: str | None) -> Iterator[Finding]:
-    """Another driver: ``changed`` is the path of a file that differed from one look to the next."""
+def find_second_driver(changed: str | None) -> Iterator[Finding]:
+    """Find another driver: ``changed`` is the path of a file that differed from one look to the next."""
     if changed is not None:
         yield Finding(diagnoses.starting.SECOND_DRIVER, changed, "it changed while ckpt was looking")
 
 
-def must_exist(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """A checkpoint that has to be there, without a batch in it."""
+def find_missing_batches(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find a checkpoint without a batch, where there has to be one."""
     if checkpoint.offsets.latest is None:
         yield Finding(diagnoses.starting.NOTHING_HERE, "offsets", "no batch is planned")
 
 
-def state_format(
-    checkpoint: Checkpoint, versions: Iterable[Spark], given: Mapping[str, str], *, all_known: bool
+def compare_state_format(
+    checkpoint: Checkpoint, versions: Iterable[Spark], session: Mapping[str, str], *, all_known: bool
 ) -> Iterator[Finding]:
-    """The state store checkpoint format, which the offset log does not record.
+    """Compare the state store checkpoint format, which the offset log does not record, with the session's.
 
     Args:
         checkpoint: Whose start it is.
         versions: That may start the query.
-        given: Settings of the session.
-        all_known: Whether these are all that it has.
+        session: Its settings.
+        all_known: These are all settings that it has.
 
     """
     state = checkpoint.state
@@ -39,7 +39,7 @@ def state_format(
     if not any(version.rules.takes_state_format for version in versions):
         return
     name, needed = settings.CHECKPOINT_FORMAT, str(state.format_version)
-    value = given.get(name, "1" if all_known else None)
+    value = session.get(name, "1" if all_known else None)
     if value == needed or (value is None and needed == "1"):
         return
     path = "state"

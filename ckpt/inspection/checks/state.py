@@ -14,14 +14,14 @@ from ckpt.versions import Spark
 _LAG = 50  # versions that a load replays before it is worth a word: half of Spark's minBatchesToRetain
 
 
-def format_two(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """State store checkpoint format 2 has to be named by the session: the checkpoint does not record it."""
+def find_format_two(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find state store checkpoint format 2, which the session has to name: the checkpoint does not record it."""
     if checkpoint.state is not None and checkpoint.state.format_version == 2:
         yield Finding(diagnoses.state.FORMAT_TWO, "state", "state files carry unique ids")
 
 
-def moved_joins(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Schemas of operators that have no variables: of joins, whose restart does without them."""
+def find_moved_joins(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find moved schemas of operators without variables, which are joins: their restart does without them."""
     state = checkpoint.state
     for operator in state.operators if state else ():
         moved = [path for path in operator.schema_paths if state and path in state.moved_schemas]
@@ -29,8 +29,8 @@ def moved_joins(checkpoint: Checkpoint) -> Iterator[Finding]:
             yield Finding(diagnoses.state.STATE_MOVED_JOIN, f"state/{operator.id}", f"schemas are read from {moved[0]}")
 
 
-def abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """State files above the version that the next start loads and writes."""
+def find_abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find state files above the version that the next start loads and writes."""
     newer = checkpoint.state.newer if checkpoint.state else None
     if newer is not None:
         which = span("version", newer.first_version, newer.last_version)
@@ -38,8 +38,8 @@ def abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(diagnoses.state.STATE_ABOVE, newer.example, detail)
 
 
-def snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Stores of which a load replays many versions."""
+def measure_snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find stores of which a load replays many versions."""
     for operator in checkpoint.state.operators if checkpoint.state else ():
         for store in operator.stores:
             replayed = max((p.replay_versions or 0 for p in store.partitions), default=0)
@@ -48,22 +48,22 @@ def snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:
                 yield Finding(diagnoses.state.SNAPSHOT_LAG, f"state/{operator.id}", detail)
 
 
-def no_metadata(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Operators without metadata, as Spark before 4.0 leaves them."""
+def find_missing_metadata(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find operators without metadata, as Spark before 4.0 leaves them."""
     without = [op.id for op in (checkpoint.state.operators if checkpoint.state else ()) if not op.has_metadata]
     if without:
         detail = f"there is none for operator {', '.join(map(str, without))}"
         yield Finding(diagnoses.state.NO_OPERATOR_METADATA, f"state/{without[0]}", detail)
 
 
-def unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Operator metadata and schema files that cannot be read."""
+def find_unreadable(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find operator metadata and schema files that cannot be read."""
     for file in checkpoint.state.unreadable if checkpoint.state else ():
         yield Finding(diagnoses.state.UNREADABLE_STATE_METADATA, file.path, file.reason)
 
 
-def no_state(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """No ``state/``, if the logs do not show that there never was one.
+def find_missing_state(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find that ``state/`` is missing, if the logs do not show that there never was one.
 
     The gaps of asynchronous tracking do show it: Spark refuses that for stateful queries. A watermark speaks for state.
     """
@@ -75,8 +75,8 @@ def no_state(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(diagnoses.state.NO_STATE_FOLDER, "state", detail)
 
 
-def odd_ends(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """State files truncated after their data, if every Spark version loads them anyway."""
+def find_odd_ends(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find state files truncated after their data, if every Spark version loads them anyway."""
     state = checkpoint.state
     for damage in state.damages if state else ():
         loads = all(load_failure(damage, state.provider, spark.rules) is None for spark in Spark) if state else False
@@ -84,16 +84,16 @@ def odd_ends(checkpoint: Checkpoint) -> Iterator[Finding]:
             yield Finding(diagnoses.state.ODD_END, damage.path, damage.detail)
 
 
-def strays(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Files among those of a store that no version of Spark trips over."""
-    found = checkpoint.state.strays if checkpoint.state else ()
-    if found:
-        more = f"; {len(found) - 1:,} more like it" if len(found) > 1 else ""
-        yield Finding(diagnoses.state.STATE_NAME_IGNORED, found[0], f"its name is no version of the store{more}")
+def find_strays(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find files in a store that are no versions of it, and that no version of Spark trips over."""
+    strays = checkpoint.state.strays if checkpoint.state else ()
+    if strays:
+        more = f"; {len(strays) - 1:,} more like it" if len(strays) > 1 else ""
+        yield Finding(diagnoses.state.STATE_NAME_IGNORED, strays[0], f"its name is no version of the store{more}")
 
 
-def missing_schemas(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Stores of operators that have metadata, and whose schema file is not there."""
+def find_missing_schemas(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find stores whose schema file is missing, of operators that have metadata."""
     for operator in checkpoint.state.operators if checkpoint.state else ():
         for store in operator.stores:
             known = store.key_schema is not None or store.column_families
@@ -102,15 +102,14 @@ def missing_schemas(checkpoint: Checkpoint) -> Iterator[Finding]:
                 yield Finding(diagnoses.state.STATE_SCHEMA_MISSING, f"state/{operator.id}/0/_metadata/schema", detail)
 
 
-def other_damage(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """What was seen, where every byte was read, in files over which no start fails now."""
+def find_other_damage(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find damage in files over which no start fails now, where every byte was read."""
     state = checkpoint.state
-    seen = state.every_byte if state else None
-    if state is None or seen is None:
+    if state is None or state.every_byte is None:
         return
-    found = {damage.path for damage in state.damages if damage.kind is not DamageKind.CHECKSUM_DIFFERS}
-    found |= {file.path for file in state.unreadable}
-    for damage in seen.damages:
+    known = {damage.path for damage in state.damages if damage.kind is not DamageKind.CHECKSUM_DIFFERS}
+    known |= {file.path for file in state.unreadable}
+    for damage in state.every_byte.damages:
         if damage.kind is DamageKind.CHECKSUM_DIFFERS:
             yield Finding(diagnoses.others.STALE_SIDECAR, damage.path, damage.detail)
         elif damage.kind is DamageKind.WRONG_PARTITION:
@@ -119,20 +118,20 @@ def other_damage(checkpoint: Checkpoint) -> Iterator[Finding]:
             yield Finding(diagnoses.state.STATE_CONTRADICTS, damage.path, damage.detail)
         elif damage.kind is DamageKind.CHANGED:
             yield Finding(diagnoses.state.STATE_REDESCRIBED, damage.path, damage.detail)
-        elif damage.path not in found:
+        elif damage.path not in known:
             yield Finding(diagnoses.state.OTHER_STATE_DAMAGED, damage.path, damage.detail)
 
 
 CHECKS = (
-    format_two,
-    moved_joins,
-    abandoned_timeline,
-    snapshot_lag,
-    no_metadata,
-    unreadable,
-    no_state,
-    odd_ends,
-    strays,
-    missing_schemas,
-    other_damage,
+    find_format_two,
+    find_moved_joins,
+    find_abandoned_timeline,
+    measure_snapshot_lag,
+    find_missing_metadata,
+    find_unreadable,
+    find_missing_state,
+    find_odd_ends,
+    find_strays,
+    find_missing_schemas,
+    find_other_damage,
 )

@@ -1,4 +1,4 @@
-"""Where checkpoints are below a root: folder by folder, and never into the state of one that was found."""
+"""Finds checkpoints below a root: folder by folder, and never into the state of a checkpoint."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +30,7 @@ class _Search:
     unlisted: list[tuple[str, str]] = field(default_factory=list)
 
     def list(self, folder: str) -> Folder | None:
-        """One folder; None where it has vanished, or cannot be listed, which is noted unless it is the root."""
+        """List one folder; None where it has vanished, or cannot be listed, which is noted unless it is the root."""
         try:
             return self.root.list_level(folder)
         except NotFound:

@@ -79,12 +79,12 @@ class ScannedCheckpoint:
         return self.severity is not None and self.severity.rank >= least.rank
 
     def to_json(self) -> bytes:
-        """For another process."""
+        """Encode the row for another process."""
         return json.dumps(asdict(self)).encode()
 
     @staticmethod
     def from_json(data: bytes) -> "ScannedCheckpoint":
-        """From another process."""
+        """Decode a row of another process."""
         keys: dict[str, Any] = json.loads(data)
         return ScannedCheckpoint(
             **{
@@ -98,14 +98,14 @@ class ScannedCheckpoint:
 
 
 def make_row(inspection: Inspection, path: str, sources_error: str | None = None) -> ScannedCheckpoint:
-    """The line of a checkpoint that was inspected; pure."""
+    """Make the row of a checkpoint that was inspected; pure."""
     checkpoint = inspection.checkpoint
     operators = checkpoint.state.operators if checkpoint.state else ()
     return ScannedCheckpoint(
         path=path,
         name=short_name(path),
         verdict=inspection.verdict,
-        outcome=max((one.outcome for one in inspection.counted), key=_WORST_LAST.index, default=None),
+        outcome=max((forecast.outcome for forecast in inspection.counted), key=_WORST_LAST.index, default=None),
         kind=checkpoint.kind,
         query_id=checkpoint.query_id,
         stateful=checkpoint.stateful,
@@ -116,11 +116,11 @@ def make_row(inspection: Inspection, path: str, sources_error: str | None = None
         size=checkpoint.listing.bytes,
         state_bytes=sum(store.bytes for store in _list_stores(operators)) if operators else None,
         deletable=inspection.space.known,
-        lag=_sum(one.waiting for one in inspection.live),
-        lost=_sum(one.lost for one in inspection.live),
+        lag=_sum(source.waiting for source in inspection.live),
+        lost=_sum(source.lost for source in inspection.live),
         sources_error=sources_error,
         positions=_find_positions(inspection),
-        findings={one: sum(rated.severity is one for rated in inspection.findings) for one in Severity},
+        findings={grade: sum(rated.severity is grade for rated in inspection.findings) for grade in Severity},
         codes=tuple(dict.fromkeys(rated.finding.diagnosis.code for rated in inspection.troubles)),
         worst=_find_worst(inspection),
         **_measure_replay(operators),
@@ -128,7 +128,7 @@ def make_row(inspection: Inspection, path: str, sources_error: str | None = None
 
 
 def make_unreadable_row(path: str, error: str) -> ScannedCheckpoint:
-    """The line of a checkpoint, or a folder, that could not be looked at."""
+    """Make the row of a checkpoint, or a folder, that could not be looked at."""
     return ScannedCheckpoint(path=path, name=short_name(path), error=error)
 
 
@@ -142,7 +142,7 @@ def short_name(path: str) -> str:
 
 
 def _find_positions(inspection: Inspection) -> dict[str, dict[str, int]]:
-    """Where a start continues in each partition that is there now; of two sources with one partition the earlier."""
+    """Find where a start continues in each partition that is there now; of two sources that read it, the earlier."""
     positions: dict[str, dict[str, int]] = {}
     views = sources(inspection.checkpoint)
     for live in (outlook.live for outlook in inspection.live):
@@ -157,7 +157,7 @@ def _find_positions(inspection: Inspection) -> dict[str, dict[str, int]]:
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    """Of those that are known; None where none is."""
+    """Add up the numbers that are known; None where none is."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 

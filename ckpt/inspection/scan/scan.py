@@ -11,7 +11,7 @@ from ckpt.inspection.scan.discovery import discover
 from ckpt.inspection.scan.rows import ScannedCheckpoint, make_unreadable_row
 from ckpt.inspection.scan.workers import look
 from ckpt.live.kafka.groups import commit
-from ckpt.live.kafka.options import librdkafka
+from ckpt.live.kafka.options import translate_options
 from ckpt.restart.findings import Severity
 from ckpt.storage import open_storage
 
@@ -91,7 +91,7 @@ def scan(
         raise UsageError("`depth` has to be 0 or more")
     if jobs is not None and jobs < 1:
         raise UsageError("`jobs` has to be 1 or more")
-    settings = librdkafka(kafka_options) if kafka_options else None
+    settings = translate_options(kafka_options) if kafka_options else None
     if group_prefix is not None and settings is None:
         raise UsageError("`group_prefix` needs the options of Kafka")
     began, options = _read_clock_ms(), storage_options or {}
@@ -114,7 +114,7 @@ def scan(
 def _commit_positions(
     prefix: str, settings: Mapping[str, str], rows: Mapping[str, ScannedCheckpoint]
 ) -> Iterator[ScannedCheckpoint]:
-    """The lines, with what came of committing the positions of each to a group of its own."""
+    """Commit the positions of each checkpoint to a group of its own; the rows say what came of it."""
     groups = {path: f"{prefix}{row.name}" for path, row in rows.items() if row.positions}
     twice = {group for group, count in Counter(groups.values()).items() if count > 1}
     positions = {

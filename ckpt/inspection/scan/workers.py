@@ -29,7 +29,7 @@ def look(
     since_ms: int | None = None,
     reader: Mapping[str, str] | None = None,
 ) -> Iterator[ScannedCheckpoint | None]:
-    """The line of each checkpoint below a root, as they are done; None for one that has not changed since a time.
+    """Make the row of each checkpoint below a root, as they are done; None for one that has not changed since a time.
 
     ``reader`` are options for every Kafka source: without them no source is asked.
     """
@@ -41,10 +41,10 @@ def look(
         yield None if answer == UNCHANGED else ScannedCheckpoint.from_json(answer)
 
 
-def make_looker(place: Any) -> Callable[[Sequence[str]], Iterator[bytes]]:
-    """Inspect some checkpoints of a root in a process of its own: the line of each, as JSON."""
-    root = open_storage(place["uri"], place["options"])
-    line = partial(_make_line, root, since_ms=place["since_ms"], reader=place["reader"])
+def make_looker(task: Any) -> Callable[[Sequence[str]], Iterator[bytes]]:
+    """Inspect some checkpoints of a root in a process of its own: the row of each, as JSON."""
+    root = open_storage(task["uri"], task["options"])
+    line = partial(_make_line, root, since_ms=task["since_ms"], reader=task["reader"])
 
     def do(paths: Sequence[str]) -> Iterator[bytes]:
         if len(paths) < 2:
@@ -71,7 +71,7 @@ def _make_line(root: Root, path: str, since_ms: int | None, reader: Mapping[str,
 
 
 def _inspect_one(checkpoint: Checkpoint, reader: Mapping[str, str] | None) -> ScannedCheckpoint:
-    """The line of a checkpoint, with what its Kafka sources have now if these are to be asked."""
+    """Make the row of a checkpoint, with what its Kafka sources have now if these are to be asked."""
     kafka = [view.index for view in sources(checkpoint) if view.type is SourceType.KAFKA] if reader else []
     if not (reader and kafka):
         return make_row(inspect(checkpoint), checkpoint.uri)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ckpt.live.options import flag, whole
+from ckpt.live.options import read_flag, read_number
 from ckpt.live.records import DeltaOption
 
 KNOWN = {
@@ -26,12 +26,12 @@ OTHER_RULES = {*CHANGE_FEED, "schematrackinglocation", "schemalocation"}
 """Options under which a Delta source has other rules."""
 
 
-def delta_options(given: Mapping[str, str]) -> tuple[frozenset[DeltaOption], int]:
-    """What stops a reader with these options, and how many files it reads in a batch. Raises UsageError."""
-    found = set() if flag(given, "failOnDataLoss", True) else {DeltaOption.LOSES}
-    for one in (DeltaOption.SKIPS_CHANGES, DeltaOption.IGNORES_CHANGES, DeltaOption.IGNORES_DELETES):
-        if flag(given, one.value, False):
-            found.add(one)
-    if flag(given, "ignoreFileDeletion", False):
-        found.add(DeltaOption.IGNORES_CHANGES)
-    return frozenset(found), whole(given, "maxFilesPerTrigger", 1000)
+def read_options(values: Mapping[str, str]) -> tuple[frozenset[DeltaOption], int]:
+    """Read which options decide what stops a reader, and how many files it reads in a batch. Raises UsageError."""
+    options = set() if read_flag(values, "failOnDataLoss", True) else {DeltaOption.LOSES}
+    for option in (DeltaOption.SKIPS_CHANGES, DeltaOption.IGNORES_CHANGES, DeltaOption.IGNORES_DELETES):
+        if read_flag(values, option.value, False):
+            options.add(option)
+    if read_flag(values, "ignoreFileDeletion", False):
+        options.add(DeltaOption.IGNORES_CHANGES)
+    return frozenset(options), read_number(values, "maxFilesPerTrigger", 1000)

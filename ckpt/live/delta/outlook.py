@@ -1,24 +1,23 @@
-"""What a start makes of the Delta table that a source has now (``ckpt.live``): the rules, as measured.
+"""Rules for a start at the Delta table that a source has now, as measured.
 
 Delta is a source of Spark's first kind: a start asks it once more for the range of the latest batch, so that the log
 has to reach back to where that batch began. Then it plans the next batch, over all versions as far as a batch goes; a
 version that changes rows fails there, before anything is written. Files are opened when the batch runs.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ckpt.checkpoint.sources.delta import DeltaOffset, base_index
-from ckpt.checkpoint.sources.registry import decode
+from ckpt.checkpoint.sources.delta import DeltaOffset, write_offset
 from ckpt.live.delta import remedies
-from ckpt.live.delta.unread import after, between, count_of, place
-from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
-from ckpt.live.records import DeltaNow, DeltaOption, FileNow, LiveSource, VersionNow
-from ckpt.model import Json
+from ckpt.live.delta.unread import VersionFiles, count_files, list_after, list_batch
+from ckpt.live.kind import NextRead
+from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, set_command
+from ckpt.live.records import DeltaNow, DeltaOption, FileNow, VersionNow
+from ckpt.live.tables import UNKNOWN, Counts, TableJudge
 from ckpt.restart import diagnoses, messages
-from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.texts import plural_of, quoted, span
+from ckpt.restart.forecast import Outcome
+from ckpt.texts import plural_of, span
 from ckpt.versions import Rules
 
 _PAST = "until it has read that version and committed one more batch, because a start looks at the last batch again"
@@ -27,49 +26,33 @@ _ONCE = (
 )
 
 
-def delta_outlook(
-    start: Forecast, source: LiveSource, reading: SourceRange, now: DeltaNow, *, passed: bool = False
-) -> SourceOutlook:
-    """One Delta source and the next start; pure. ``passed``: the sink has the planned batch, and no task reads it."""
-    planned = reading.end is not None
-    before, end = (reading.start, reading.end) if planned else (now.before, reading.start)
-    at = decode(end)
-    if not isinstance(at, DeltaOffset):
-        return SourceOutlook(source, said=NOT_IN_LOG)
-    judge = _Judge(start, reading.index, now, place(before), at, end, planned, passed=passed)
-    seen = judged(source, reading.index, list(judge.troubles()), judge.said())
-    return replace(seen, waiting=judge.waiting, rows=judge.rows, lost=judge.lost)
+def foresee_delta(start: NextRead, now: DeltaNow) -> SourceOutlook:
+    """Foresee what the next start makes of a Delta source; pure."""
+    offset = start.range.start_offset
+    before, end = (now.before, offset) if start.range.end is None else (offset, start.range.end_offset)
+    if not isinstance(end, DeltaOffset):
+        return SourceOutlook(start.source, said=NOT_IN_LOG)
+    return _DeltaJudge(start, now, before if isinstance(before, DeltaOffset) else None, end).judge()
 
 
-class _Judge:
-    """One table, and one start."""
+class _DeltaJudge(TableJudge[DeltaNow]):
+    """Judges one Delta table at the next start."""
 
-    def __init__(
-        self,
-        start: Forecast,
-        index: int,
-        now: DeltaNow,
-        before: DeltaOffset | None,
-        end: DeltaOffset,
-        value: Json,
-        planned: bool,
-        *,
-        passed: bool,
-    ) -> None:
-        self._rules: Rules = start.spark.rules
-        self._batch, self._index, self._now, self._planned = start.batch_id, index, now, planned
-        self._before, self._end, self._value = before, end, value
-        self._reads_batch = planned and not passed
-        self._of_batch = between(now, before, end) if self._reads_batch else []
-        self._new = after(now, end)
+    def __init__(self, start: NextRead, now: DeltaNow, before: DeltaOffset | None, end: DeltaOffset) -> None:
+        super().__init__(start, now)
+        self._rules: Rules = start.forecast.spark.rules
+        self._before, self._end = before, end
+        self._reads_batch = self._planned and not start.passed
+        self._of_batch = list_batch(now, before, end) if self._reads_batch else []
+        self._new = list_after(now, end)
 
     @property
     def _same_table(self) -> bool:
         return self._now.table_id == self._end.table_id
 
     @property
-    def _there(self) -> bool:
-        """Whether what is to be read can be known."""
+    def _is_known(self) -> bool:
+        """True if it can be known what is still to be read."""
         reaches = self._end.initial_snapshot or self._now.first <= self._end.version
         return self._same_table and reaches and self._now.latest >= self._end.last_read and self._known_snapshot
 
@@ -88,67 +71,59 @@ class _Judge:
         new = [file for version, files in self._new for file in files if not (skips and version.takes_rows)]
         return [*self._of_batch, *new]
 
-    @property
-    def waiting(self) -> int | None:
-        return len(self._unread) if self._there else None
+    def count_unread(self) -> Sequence[Counts]:
+        return [(1, file.rows) for file in self._unread] if self._is_known else [UNKNOWN]
 
-    @property
-    def rows(self) -> int | None:
-        rows = [file.rows for file in self._unread]
-        return sum(one or 0 for one in rows) if self._there and None not in rows else None
+    def count_lost(self) -> int | None:
+        return sum(file.there is False for file in self._unread) if self._is_known else None
 
-    @property
-    def lost(self) -> int | None:
-        return sum(file.there is False for file in self._unread) if self._there else None
-
-    def said(self) -> str:
+    def describe(self) -> str:
         has = f"the table has versions {self._now.first} to {self._now.latest}"
-        return waiting_said(has, self.waiting, self.rows) if self._same_table else f"{has}, and another id"
+        return self._add_waiting(has) if self._same_table else f"{has}, and another id"
 
-    def troubles(self) -> Iterator[Trouble]:
-        """In the order in which a start comes to them."""
+    def find_troubles(self) -> Iterator[Trouble]:
         if not self._same_table:
-            yield self._other_table()
+            yield self._explain_other_table()
             return
-        hidden = self._hidden_log()
+        hidden = self._find_hidden_log()
         if hidden is not None:
             yield hidden
             if not hidden.runs:
                 return
-        yield from self._schema()
-        yield from self._changes()
-        yield from self._missing()
+        yield from self._compare_columns()
+        yield from self._find_changes()
+        yield from self._find_missing_files()
         if self._now.rewritten is not None:
-            yield self._rewritten()
+            yield self._explain_rewritten()
 
-    def _other_table(self) -> Trouble:
+    def _explain_other_table(self) -> Trouble:
         detail = f"it has the id {self._now.table_id}, and the query has read {self._end.table_id}"
         return Trouble(
             diagnoses.sources.DELTA_OTHER_TABLE, detail, remedies.OTHER_TABLE, error=messages.OTHER_DELTA_TABLE
         )
 
-    def _hidden_log(self) -> Trouble | None:
-        """Versions that a start goes back to, and that are not there."""
+    def _find_hidden_log(self) -> Trouble | None:
+        """Find versions that a start goes back to, and that are not there."""
         now, first = self._now, self._now.first
         if now.latest < self._end.last_read:
-            return self._older_table()
+            return self._explain_older_table()
         if self._needs_snapshot:
-            return self._no_snapshot() if not now.begins_readable else None
+            return self._explain_no_snapshot() if not now.begins_readable else None
         assert self._before is not None
         if first <= self._before.version:
             return None
-        return self._cleaned(self._before.version)
+        return self._explain_cleaned_log(self._before.version)
 
-    def _older_table(self) -> Trouble:
+    def _explain_older_table(self) -> Trouble:
         now = self._now
         detail = f"it ends at version {now.latest}, and the query has read up to version {self._end.last_read}"
-        command, batch = self._back_to(now.latest + 1), self._batch if self._planned else None
-        remedy = remedies.older_table(command, batch, now.fitting_batch)
+        command, batch = self._move_back(now.latest + 1), self._batch if self._planned else None
+        remedy = remedies.advise_older_table(command, batch, now.fitting_batch)
         runs = not self._rules.delta_sees_missing_versions
         error = messages.DELTA_VERSIONS_MISSING
         return Trouble(diagnoses.sources.DELTA_OLDER_TABLE, detail, remedy, error=error, runs=runs, skips=runs)
 
-    def _no_snapshot(self) -> Trouble:
+    def _explain_no_snapshot(self) -> Trouble:
         began = self._before.version if self._before else self._end.last_read
         detail = f"the table as of version {began}, with which the query began, cannot be put together from its log"
         if self._before is not None or self._planned or self._end.initial_snapshot:
@@ -156,14 +131,14 @@ class _Judge:
         else:
             at = max(self._end.version, self._now.first)
             begins = f"Start the query with the option startingVersion={at}, until its next batch is committed"
-            remedy = f"{self._gone_versions(self._end.version)}{self._moved(at)}{begins}; then leave it out again."
+            remedy = f"{self._describe_gone(self._end.version)}{self._move_on(at)}{begins}; then leave it out again."
         return Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, remedy, error=messages.NO_DELTA_SNAPSHOT)
 
-    def _cleaned(self, begin: int) -> Trouble | None:
+    def _explain_cleaned_log(self, begin: int) -> Trouble | None:
         first, end = self._now.first, self._end.version
         detail = f"its log begins at version {first}, and a start goes back to version {begin}"
         loses, beyond = DeltaOption.LOSES in self._now.options, first > end
-        gone = self._gone_versions(begin if self._reads_batch else end)
+        gone = self._describe_gone(begin if self._reads_batch else end)
         if loses and not (beyond and self._rules.delta_sees_missing_versions):
             left_out = Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, gone.strip(), runs=True, skips=True)
             return left_out if gone else None
@@ -171,12 +146,12 @@ class _Judge:
         if beyond and self._planned:
             why = "which cannot be read" if self._reads_batch else "which cannot be read; the sink has its rows"
             remedy += f"`ckpt skip {{checkpoint}}` leaves out batch {self._batch}, {why}. Then "
-        remedy += f"{self._moved(first)}{_ONCE}"
+        remedy += f"{self._move_on(first)}{_ONCE}"
         error = messages.DELTA_VERSIONS_MISSING if loses else messages.DELTA_LOG_CLEANED
         return Trouble(diagnoses.sources.DELTA_LOG_CLEANED, detail, remedy, error=error)
 
-    def _gone_versions(self, since: int) -> str:
-        """What is said of unread versions that the log no longer has; nothing where there are none."""
+    def _describe_gone(self, since: int) -> str:
+        """Say what becomes of unread versions that the log no longer has; nothing where there are none."""
         last = self._now.first - 1
         if last < since:
             return ""
@@ -186,16 +161,17 @@ class _Judge:
             "they were deleted since: a batch query can read them. "
         )
 
-    def _moved(self, version: int) -> str:
-        """The command that moves the end of the latest batch to the beginning of a version, if that is later."""
+    def _move_on(self, version: int) -> str:
+        """Build the command that moves the end of the latest batch to the beginning of a version, if that is later."""
         if version <= self._end.version:
             return ""
         return f"{self._set_to(version)} shows the plan to continue at version {version}. Apply it. "
 
-    def _back_to(self, version: int) -> str | None:
-        """The same where that is earlier: not before the latest batch began, at whose range a start looks again.
+    def _move_back(self, version: int) -> str | None:
+        """Build the command that moves the end of the latest batch back; None where that is not possible.
 
-        Of a planned batch, which is skipped, nothing may be left.
+        Not to before the latest batch began, at whose range a start looks again. Of a planned batch, which is skipped,
+        nothing may be left.
         """
         before = self._before
         if before is None or before.initial_snapshot or self._end.initial_snapshot:
@@ -204,46 +180,45 @@ class _Judge:
         return self._set_to(version) if first == version or (first < version and not self._planned) else None
 
     def _set_to(self, version: int) -> str:
-        value = dict(self._value) if isinstance(self._value, dict) else {}
-        value |= {"reservoirVersion": version, "index": base_index(value)}
-        to = quoted(json.dumps(value, separators=(",", ":")))
-        return f"`ckpt offsets set {{checkpoint}} --source {self._index} --to {to}`"
+        return set_command(self._index, write_offset(replace(self._end, version=version, index=self._end.base_index)))
 
-    def _schema(self) -> Iterator[Trouble]:
+    def _compare_columns(self) -> Iterator[Trouble]:
         changed = [version for version, _ in self._new if not version.fits]
         if self._now.fits and not changed:
             return
         detail = "a column that the query has still to read has another name in the newest version, or is gone"
-        remedy = remedies.columns_changed(self._now.changed_in)
+        remedy = remedies.advise_changed_columns(self._now.changed_in)
         later = self._now.fits and self._planned
         yield Trouble(
             diagnoses.sources.DELTA_COLUMNS_CHANGED, detail, remedy, error=messages.DELTA_COLUMNS_CHANGED, later=later
         )
 
-    def _changes(self) -> Iterator[Trouble]:
+    def _find_changes(self) -> Iterator[Trouble]:
         options, before = self._now.options, 0
         if DeltaOption.SKIPS_CHANGES in options:
             skipped = [(version, files) for version, files in self._new if version.takes_rows and files]
             if skipped:
-                yield self._skipped(skipped)
+                yield self._explain_skipped(skipped)
             return
         if DeltaOption.IGNORES_CHANGES in options:
             return
-        for version, files in [*self._again(), *self._new]:
+        for version, files in [*self._list_again(), *self._new]:
             if version.takes_rows and (files or DeltaOption.IGNORES_DELETES not in options):
                 new = version.version > self._end.last_read
-                yield self._change(version, files, later=new and (self._planned or before > self._now.most_files))
+                yield self._explain_change(
+                    version, files, later=new and (self._planned or before > self._now.most_files)
+                )
                 return
             before += len(files)
 
-    def _again(self) -> list[tuple[VersionNow, Sequence[FileNow]]]:
-        """The versions of the latest batch, at which a start looks once more."""
+    def _list_again(self) -> list[VersionFiles]:
+        """List the versions of the latest batch, at which a start looks once more."""
         if self._before is None or self._before.initial_snapshot:
             return []
         since = self._before.last_read
-        return [(one, one.files) for one in self._now.versions if since < one.version <= self._end.last_read]
+        return [(each, each.files) for each in self._now.versions if since < each.version <= self._end.last_read]
 
-    def _change(self, version: VersionNow, files: Sequence[FileNow], *, later: bool) -> Trouble:
+    def _explain_change(self, version: VersionNow, files: Sequence[FileNow], *, later: bool) -> Trouble:
         number = version.version
         if not files:
             remedy = (
@@ -252,7 +227,7 @@ class _Judge:
             )
             detail, error = f"version {number} deletes rows", messages.DELTA_DELETES
         else:
-            count = count_of(files)
+            count = count_files(files)
             remedy = (
                 f"Start the query with the option skipChangeCommits=true, {_PAST}: it leaves out "
                 f"what such versions write ({count} in version {number}). With ignoreChanges=true it reads all of that "
@@ -262,22 +237,24 @@ class _Judge:
             error = messages.DELTA_CHANGES
         return Trouble(diagnoses.sources.DELTA_ROWS_CHANGED, detail, remedy, error=error, later=later)
 
-    def _skipped(self, skipped: Sequence[tuple[VersionNow, Sequence[FileNow]]]) -> Trouble:
-        files = [file for _, some in skipped for file in some]
+    def _explain_skipped(self, skipped: Sequence[VersionFiles]) -> Trouble:
+        left_out = [file for _, files in skipped for file in files]
         numbers = ", ".join(str(version.version) for version, _ in skipped[:5])
-        detail = f"skipChangeCommits leaves out {count_of(files)} of {plural_of(len(skipped), 'version')} {numbers}"
+        detail = (
+            f"skipChangeCommits leaves out {count_files(left_out)} of {plural_of(len(skipped), 'version')} {numbers}"
+        )
         remedy = "If these rows are new and not rewritten ones, read them with a batch query: the stream does not."
         return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, remedy, runs=True, skips=True)
 
-    def _missing(self) -> Iterator[Trouble]:
+    def _find_missing_files(self) -> Iterator[Trouble]:
         files = self._unread
         gone = [at for at, file in enumerate(files) if file.there is False]
         if not gone:
             return
-        count = count_of([files[at] for at in gone])
+        count = count_files([files[at] for at in gone])
         has = "was not read is" if len(gone) == 1 else "were not read are"
         detail = f"{count} that {has} not there: deleted by VACUUM, or by hand"
-        remedy = remedies.files_gone(count)
+        remedy = remedies.advise_missing_files(count)
         later = gone[0] >= len(self._of_batch) if self._planned else gone[0] >= self._now.most_files
         yield Trouble(
             diagnoses.sources.DELTA_FILES_GONE,
@@ -288,9 +265,9 @@ class _Judge:
             later=later,
         )
 
-    def _rewritten(self) -> Trouble:
+    def _explain_rewritten(self) -> Trouble:
         detail = f"version {self._now.rewritten} was written after the batch that has read it was planned"
         rewritten = None if self._planned else self._now.rewritten
-        command = None if rewritten is None else self._back_to(rewritten)
-        remedy = remedies.rewritten(rewritten, command)
+        command = None if rewritten is None else self._move_back(rewritten)
+        remedy = remedies.advise_rewritten(rewritten, command)
         return Trouble(diagnoses.sources.DELTA_LOOKS_REWRITTEN, detail, remedy, runs=True)

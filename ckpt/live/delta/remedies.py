@@ -1,4 +1,4 @@
-"""What to do about a Delta table that is not as a query left it: each was followed (``live.remedies_followed``)."""
+"""Remedies for a Delta table that is not as a query left it: each was followed (``live.remedies_followed``)."""
 
 from ckpt.restart.sinks import DROP_IDS, DROPS
 
@@ -15,8 +15,8 @@ REST_OF_FIRST_TABLE = (
 )
 
 
-def older_table(command: str | None, batch: int | None, fitting: int | None) -> str:
-    """For a table that ends before what was read.
+def advise_older_table(command: str | None, batch: int | None, fitting: int | None) -> str:
+    """Advise on a table that ends before what was read.
 
     Args:
         command: That moves the query back to the end of the table without using an id again; None: there is none.
@@ -47,8 +47,8 @@ def older_table(command: str | None, batch: int | None, fitting: int | None) -> 
     )
 
 
-def columns_changed(since: int | None) -> str:
-    """For a column with another name; ``since`` is the version of the change."""
+def advise_changed_columns(since: int | None) -> str:
+    """Advise on a column with another name; ``since`` is the version of the change."""
     at = " set to the version of the change" if since is None else f"={since}"
     return (
         f"Start the query with a new checkpoint, and with the option startingVersion{at}; state begins empty. Rows "
@@ -56,8 +56,8 @@ def columns_changed(since: int | None) -> str:
     )
 
 
-def files_gone(count: str) -> str:
-    """For so many files that are still to be read."""
+def advise_missing_files(count: str) -> str:
+    """Advise on files that are still to be read and gone; ``count`` is how many, in words."""
     return (
         "Put the files back from a copy, if there is one. If not: start the query in a session with the setting "
         f"spark.sql.files.ignoreMissingFiles=true, until it has read them: it leaves out {count}, silently. "
@@ -66,15 +66,15 @@ def files_gone(count: str) -> str:
     )
 
 
-def rewritten(version: int | None, command: str | None) -> str:
-    """For a version that was written after it had been read, and the command that reads it as it is now."""
-    found = (
+def advise_rewritten(version: int | None, command: str | None) -> str:
+    """Advise on a version that was written after it had been read; ``command`` reads it as it is now."""
+    lead = (
         "Find out whether the table was put back from an older copy, and has been written to since. If it was, rows "
         "of the versions that the query had read under the same numbers are never read."
     )
     if command is None:
-        return found
+        return lead
     return (
-        f"{found} {command} shows the plan to read version {version} as it is now; earlier ones may have been written "
+        f"{lead} {command} shows the plan to read version {version} as it is now; earlier ones may have been written "
         "again as well."
     )

@@ -1,45 +1,45 @@
-"""Which files of a Delta table a streaming query has still to read, by its offsets and what the table has now."""
+"""Files of a Delta table that a streaming query has still to read, by its offsets and what the table has now."""
 
 from collections.abc import Sequence
 
 from ckpt.checkpoint.sources.delta import DeltaOffset
-from ckpt.checkpoint.sources.registry import decode
-from ckpt.live.outlook import counted
 from ckpt.live.records import DeltaNow, FileNow, VersionNow
-from ckpt.model import Json
+from ckpt.live.tables import describe_counts
+
+VersionFiles = tuple[VersionNow, Sequence[FileNow]]
+"""A version, and those of its files that are meant."""
 
 
-def place(value: Json) -> DeltaOffset | None:
-    """An offset of the log; None where it is not one of Delta."""
-    found = decode(value)
-    return found if isinstance(found, DeltaOffset) else None
+def count_files(files: Sequence[FileNow]) -> str:
+    """Say how many files these are, and how many rows they have."""
+    return describe_counts((1, file.rows) for file in files)
 
 
-def count_of(files: Sequence[FileNow]) -> str:
-    """How many files these are, and how many rows they have, in words."""
-    rows = [file.rows for file in files]
-    return counted(len(files), sum(one or 0 for one in rows) if None not in rows else None)
+def list_after(now: DeltaNow, offset: DeltaOffset) -> list[VersionFiles]:
+    """List what a query reads after an offset, by version; the rest of the first table is version -1."""
+    if offset.initial_snapshot:
+        rest = (now.snapshot or ())[max(offset.index, -1) + 1 :]
+        return [
+            (VersionNow(-1), rest),
+            *((version, version.files) for version in now.versions if version.version > offset.version),
+        ]
+    unread: list[VersionFiles] = []
+    for version in now.versions:
+        if version.version == offset.version and not offset.at_boundary:
+            unread.append((VersionNow(version.version), version.files[offset.index + 1 :]))
+        elif version.version >= offset.version:
+            unread.append((version, version.files))
+    return unread
 
 
-def after(now: DeltaNow, at: DeltaOffset) -> list[tuple[VersionNow, Sequence[FileNow]]]:
-    """What a query reads after an offset, by version; what is left of the first table as version -1."""
-    if at.initial_snapshot:
-        rest = (now.snapshot or ())[at.index + 1 :] if at.index >= 0 else now.snapshot or ()
-        return [(VersionNow(-1), rest), *((one, one.files) for one in now.versions if one.version > at.version)]
-    found: list[tuple[VersionNow, Sequence[FileNow]]] = []
-    for one in now.versions:
-        if one.version == at.version and not at.at_boundary:
-            found.append((VersionNow(one.version), one.files[at.index + 1 :]))
-        elif one.version >= at.version:
-            found.append((one, one.files))
-    return found
+def find_begin(before: DeltaOffset | None, end: DeltaOffset) -> DeltaOffset:
+    """``DeltaSource.getBatch``: without a start, the table as of the version before the one where the batch ended."""
+    whole = end.version if end.initial_snapshot else end.version - 1
+    return before or DeltaOffset(end.table_id, whole, -1, initial_snapshot=True)
 
 
-def between(now: DeltaNow, before: DeltaOffset | None, end: DeltaOffset) -> list[FileNow]:
-    """The files of a batch that was planned."""
-    begin = before or DeltaOffset(
-        end.table_id, end.version if end.initial_snapshot else end.version - 1, -1, initial_snapshot=True
-    )
-    rest = sum(len(files) for _, files in after(now, end))
-    files = [file for _, some in after(now, begin) for file in some]
-    return files[: len(files) - rest]
+def list_batch(now: DeltaNow, before: DeltaOffset | None, end: DeltaOffset) -> list[FileNow]:
+    """List the files of a batch that was planned."""
+    rest = sum(len(files) for _, files in list_after(now, end))
+    unread = [file for _, files in list_after(now, find_begin(before, end)) for file in files]
+    return unread[: len(unread) - rest]

@@ -1,4 +1,4 @@
-"""What a start makes of the files that a file source has now (``ckpt.live``): the rules, as measured.
+"""Rules for a start at the files that a file source has now, as measured.
 
 No file that is gone fails a start: it is left out, also of a batch that was planned. Those that are older than
 ``maxFileAge``, seen from the newest that was read, are never listed as new. But a start asks for the latest batch once
@@ -9,11 +9,12 @@ partitions that is looked at when the batch runs, so not for a committed one.
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from ckpt.live.outlook import SourceOutcome, SourceOutlook, Trouble, judged
-from ckpt.live.records import FilesNow, LiveSource
+from ckpt.live.kind import NextRead
+from ckpt.live.outlook import SourceOutcome, SourceOutlook, Trouble, judge_source
+from ckpt.live.records import FilesNow
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.findings import Finding
-from ckpt.restart.forecast import Forecast, Outcome, SourceRange
+from ckpt.restart.forecast import Outcome
 from ckpt.storage.base import one_line
 from ckpt.storage.locations import family
 from ckpt.texts import masked, plural, plural_of, quoted
@@ -21,32 +22,31 @@ from ckpt.texts import masked, plural, plural_of, quoted
 _HOUR_MS = 3_600_000
 
 
-def file_outlook(
-    start: Forecast, source: LiveSource, reading: SourceRange, now: FilesNow, *, passed: bool = False
-) -> SourceOutlook:
-    """One file source and the next start; pure. ``passed``: the sink has the planned batch, and no task reads it."""
+def foresee_files(start: NextRead, now: FilesNow) -> SourceOutlook:
+    """Foresee what the next start makes of a file source; pure."""
+    source, reading, batch = start.source, start.range, start.forecast.batch_id
     again = reading.end is not None
     if now.refused is not None and (again or not now.partitions):
         fails = Outcome.FAILS_IN_BATCH if now.partitions else Outcome.FAILS_AT_START
-        trouble = _outside(now, now.refused, fails, start.batch_id if again else (start.batch_id or 0) - 1)
-        return judged(source, reading.index, [trouble], f"{plural(now.files, 'file')}, none of which is read")
-    planned = again and not passed
+        trouble = _explain_outside(now, now.refused, fails, batch if again else (batch or 0) - 1)
+        return judge_source(source, [trouble], f"{plural(now.files, 'file')}, none of which is read")
+    planned = again and not start.passed
     if planned and now.apart:
-        found = tuple(_findings(now, (), now.changed, start.batch_id, f"sources/{reading.index}"))
-        said = f"{plural_of(now.apart, 'file')} of batch {start.batch_id} in other folders: ckpt did not look there"
-        return SourceOutlook(source, said=f"{now.apart:,} {said}", findings=found)
+        findings = tuple(_find_changes(now, (), now.changed, batch, f"sources/{reading.index}"))
+        sentence = f"{plural_of(now.apart, 'file')} of batch {batch} in other folders: ckpt did not look there"
+        return SourceOutlook(source, said=f"{now.apart:,} {sentence}", findings=findings)
     gone = now.gone if planned else ()
     changed = now.changed + (0 if planned else now.changed_last)
-    found = tuple(_findings(now, gone, changed, start.batch_id, f"sources/{reading.index}"))
+    findings = tuple(_find_changes(now, gone, changed, batch, f"sources/{reading.index}"))
     skips = bool(gone or now.old)
-    rerun = f"; {now.planned:,} of batch {start.batch_id} are read again" if planned else ""
-    said = f"{plural(now.files, 'file')}, {now.unseen:,} of them not read yet{rerun}"
+    rerun = f"; {now.planned:,} of batch {batch} are read again" if planned else ""
+    sentence = f"{plural(now.files, 'file')}, {now.unseen:,} of them not read yet{rerun}"
     waiting = now.unseen + (now.planned - len(gone) if planned else 0)
     outcome = SourceOutcome.SKIPS if skips else SourceOutcome.CONTINUES
-    return SourceOutlook(source, outcome, said, (), found, waiting, None, len(gone) + now.old)
+    return SourceOutlook(source, outcome, sentence, (), findings, waiting, None, len(gone) + now.old)
 
 
-def _outside(now: FilesNow, refused: str, outcome: Outcome, batch: int | None) -> Trouble:
+def _explain_outside(now: FilesNow, refused: str, outcome: Outcome, batch: int | None) -> Trouble:
     folder, _, _ = unquote(refused).partition("=")[0].rpartition("/")
     detail = f"batch {batch} has read {one_line(refused)}, which is not below {one_line(masked(now.place))}"
     remedy = (
@@ -54,12 +54,12 @@ def _outside(now: FilesNow, refused: str, outcome: Outcome, batch: int | None) -
         "were moved, move them back first: under other paths every row of them would be read again. Read "
         f"{one_line(masked(now.place))} with a query that has a checkpoint of its own."
     )
-    return Trouble(diagnoses.sources.FILES_OUTSIDE, detail, remedy, outcome, _words(refused, now.place))
+    return Trouble(diagnoses.sources.FILES_OUTSIDE, detail, remedy, outcome, _find_words(refused, now.place))
 
 
-def _words(refused: str, place: str) -> str | None:
-    """What Spark says; None where the file system is of the same kind, and may be another one."""
-    (was, _, old), (is_now, colon, new) = refused.partition(":"), place.partition(":")
+def _find_words(refused: str, folder: str) -> str | None:
+    """Find words of Spark's message; None where the file system is of the same kind, and may be another one."""
+    (was, _, old), (is_now, colon, new) = refused.partition(":"), folder.partition(":")
     if not (colon and new.startswith("/")):
         return messages.WRONG_BASE_PATH if was == "file" else None
     if family(was) != family(is_now):
@@ -68,7 +68,9 @@ def _words(refused: str, place: str) -> str | None:
     return messages.WRONG_BASE_PATH if same else None
 
 
-def _findings(now: FilesNow, gone: tuple[str, ...], changed: int, batch: int | None, path: str) -> Iterator[Finding]:
+def _find_changes(
+    now: FilesNow, gone: tuple[str, ...], changed: int, batch: int | None, path: str
+) -> Iterator[Finding]:
     if now.elsewhere:
         yield Finding(diagnoses.sources.FILES_ELSEWHERE, path, f"the log of the source names {now.seen:,} other files")
         return

@@ -2,27 +2,27 @@
 
 from collections.abc import Iterable, Mapping
 
-from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
-from ckpt.checkpoint.sources.registry import decode, value_of
-from ckpt.errors import NotFound, SourceError, StorageError
-from ckpt.formats.iceberg import IcebergTable, is_metadata
+from ckpt.checkpoint.sources.registry import Offset, parse_offset
+from ckpt.errors import NotFound, StorageError
+from ckpt.formats.iceberg import IcebergTable
 from ckpt.formats.limits import LARGEST_RECORD
-from ckpt.formats.text import Damaged, exact_json
-from ckpt.live.options import flag, whole
-from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
+from ckpt.formats.text import Damaged
+from ckpt.live.kind import SourceRequest
+from ckpt.live.options import read_flag, read_number, refuse_options
+from ckpt.live.records import IcebergNow, IcebergOption, NotAsked, SnapshotNow
 from ckpt.live.sink.iceberg_files import (
     ASK_THE_CATALOG,
     METADATA,
     ReadTable,
-    of_metadata_file,
+    has_metadata,
     read_metadata_file,
     read_table,
+    split_metadata_uri,
 )
-from ckpt.model import Json
+from ckpt.live.tables import BatchEnds, build_error
 from ckpt.storage import open_storage
 from ckpt.storage.base import one_line
-from ckpt.texts import masked
 
 _MAX_FILES, _MAX_ROWS = "streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch"
 _FROM = "stream-from-timestamp"
@@ -31,7 +31,7 @@ KNOWN = {
     _FROM,
     _MAX_FILES,
     _MAX_ROWS,
-    *(str(one) for one in IcebergOption),
+    *map(str, IcebergOption),
     "batch-size",
     "file-open-cost",
     "locality",
@@ -45,99 +45,84 @@ OTHER_RULES = {"async-micro-batch-planning-enabled", "branch", "snapshot-id", "t
 _MOST = 2**31 - 1
 
 
-def ask_iceberg(
-    checkpoint: Checkpoint, index: int, given: Mapping[str, str], of_checkpoint: Mapping[str, str], *, same: bool
-) -> IcebergNow:
-    """What the table at the option ``path`` has for source ``index`` of a checkpoint.
-
-    Args:
-        checkpoint: Its offsets say where a start goes back to.
-        index: Of the source; it has an offset.
-        given: Options of the reader, in lower case; ``path`` is a table's folder or one of its metadata files.
-        of_checkpoint: Options of the checkpoint's file system.
-        same: Whether they are also for that of the table.
+def ask_iceberg(request: SourceRequest) -> IcebergNow | NotAsked:
+    """Ask the table at the option ``path``, its folder or one of its metadata files, what it has for a source.
 
     Raises:
         SourceError: There is no Iceberg table, or its metadata cannot be read.
         StorageError, UsageError: The place cannot be reached, or an option is wrong.
 
     """
-    path = given["path"]
-    where = f"the Iceberg table at {one_line(masked(path))}"
+    request = request.with_path()
+    refusal = refuse_options(request.options, "Iceberg", KNOWN, OTHER_RULES)
+    if refusal is not None:
+        return refusal
     try:
-        found = _read(path, of_checkpoint if same else {})
+        table = _read(request.path, request.path_storage_options)
     except NotFound:
-        raise SourceError(f"{where}: it has no {METADATA}; check the option `path` of source {index}") from None
+        raise build_error(request, "Iceberg", f"it has no {METADATA}; {request.advice}") from None
     except Damaged as damage:
-        why = f"its metadata cannot be read: {one_line(damage.reason)}; {ASK_THE_CATALOG}"
-        raise SourceError(f"{where}: {why}") from None
-    return _answer(found, checkpoint, index, given, _first_offset(checkpoint, index, of_checkpoint))
+        reason = f"its metadata cannot be read: {one_line(damage.reason)}; {ASK_THE_CATALOG}"
+        raise build_error(request, "Iceberg", reason) from None
+    return _answer(table, request, _read_first_offset(request))
 
 
 def _read(path: str, storage_options: Mapping[str, str]) -> ReadTable:
-    file = of_metadata_file(path)
+    file = split_metadata_uri(path)
     if file is not None:
         return read_metadata_file(*file, storage_options)
     storage = open_storage(path, storage_options)
-    if not any(map(is_metadata, storage.list_level(METADATA).files)):
+    if not has_metadata(storage):
         raise NotFound(METADATA)
     return read_table(storage)
 
 
-def _first_offset(checkpoint: Checkpoint, index: int, storage_options: Mapping[str, str]) -> Json:
-    """Where the query began (``SparkMicroBatchStream.InitialOffsetStore``); None where that is not there."""
-    storage = open_storage(checkpoint.uri, storage_options)
+def _read_first_offset(request: SourceRequest) -> IcebergOffset | None:
+    """Read where the query began (``SparkMicroBatchStream.InitialOffsetStore``); None where that is not there."""
+    storage = open_storage(request.checkpoint.uri, request.storage_options)
     try:
-        return exact_json(storage.read_range(f"sources/{index}/offsets/0", 0, LARGEST_RECORD).decode("utf-8"))
-    except (StorageError, Damaged, UnicodeDecodeError):
+        return _only_iceberg(parse_offset(storage.read_range(f"sources/{request.index}/offsets/0", 0, LARGEST_RECORD)))
+    except StorageError:
         return None
 
 
-def _answer(found: ReadTable, checkpoint: Checkpoint, index: int, given: Mapping[str, str], first: Json) -> IcebergNow:
-    table = found.table
-    chain = tuple(SnapshotNow(one.id, one.operation, one.added_files, one.added_rows) for one in table.ancestors())[
-        ::-1
-    ]
-    ends, planned_ms = _ends(checkpoint, index)
-    oldest = table.snapshots[chain[0].id] if chain else None
-    places = (decode(value) for value in (*ends, first))
-    named = {one.snapshot for one in places if isinstance(one, IcebergOffset) and one.snapshot is not None}
+def _only_iceberg(offset: Offset | None) -> IcebergOffset | None:
+    return offset if isinstance(offset, IcebergOffset) else None
+
+
+def _answer(read: ReadTable, request: SourceRequest, first: IcebergOffset | None) -> IcebergNow:
+    table, options, ends = read.table, request.options, BatchEnds(request)
+    ancestors = [*table.ancestors()][::-1]
+    oldest = ancestors[0] if ancestors else None
+    offsets = filter(None, map(_only_iceberg, (ends.before, ends.latest, first)))
+    named = {offset.snapshot for offset in offsets if offset.snapshot is not None}
     return IcebergNow(
         table.id,
-        found.file,
-        chain,
-        _branched(table, named - {one.id for one in chain}),
+        read.file,
+        tuple(SnapshotNow(each.id, each.operation, each.added_files, each.added_rows) for each in ancestors),
+        _find_branches(table, named - {each.id for each in ancestors}),
         oldest.parent if oldest is not None else None,
-        ends[0],
+        _only_iceberg(ends.before),
         first,
-        younger=oldest is None or (planned_ms is not None and oldest.written_ms > planned_ms),
-        options=frozenset(one for one in IcebergOption if flag(given, one.value, False)),
-        most_files=whole(given, _MAX_FILES, _MOST),
-        most_rows=whole(given, _MAX_ROWS, _MOST),
-        in_future=bool(chain) and table.snapshots[chain[-1].id].written_ms < whole(given, _FROM, 0),
+        younger=oldest is None or (ends.planned_ms is not None and oldest.written_ms > ends.planned_ms),
+        options=frozenset(option for option in IcebergOption if read_flag(options, option.value, False)),
+        most_files=read_number(options, _MAX_FILES, _MOST),
+        most_rows=read_number(options, _MAX_ROWS, _MOST),
+        in_future=bool(ancestors) and ancestors[-1].written_ms < read_number(options, _FROM, 0),
     )
 
 
-def _ends(checkpoint: Checkpoint, index: int) -> tuple[tuple[Json, Json], int | None]:
-    """The ends of the batch before the latest and of that, and when the latest was planned."""
-    latest = checkpoint.offsets.latest
-    assert latest is not None
-    before, log = checkpoint.offsets.readable(latest - 1), checkpoint.offsets.readable(latest)
-    planned_ms = log.metadata.timestamp_ms if log is not None and log.metadata is not None else None
-    return (value_of(before, index), value_of(log, index)), planned_ms
-
-
-def _branched(table: IcebergTable, strays: Iterable[int]) -> dict[int, int | None]:
-    """Of snapshots that are there and no ancestors, the newest ancestor of the current one that they descend from."""
-    ancestors = {one.id for one in table.ancestors()}
-    found: dict[int, int | None] = {}
+def _find_branches(table: IcebergTable, strays: Iterable[int]) -> dict[int, int | None]:
+    """Find where snapshots that are no ancestors of the current one branched off: at which of its ancestors, if any."""
+    ancestors = {snapshot.id for snapshot in table.ancestors()}
+    bases: dict[int, int | None] = {}
     for stray in strays:
         if stray not in table.snapshots:
             continue
         at: int | None = stray
-        seen: set[int] = set()
-        while at is not None and at not in ancestors and at not in seen:
-            seen.add(at)
+        passed: set[int] = set()
+        while at is not None and at not in ancestors and at not in passed:
+            passed.add(at)
             at = table.snapshots[at].parent if at in table.snapshots else None
-        found[stray] = at if at in ancestors else None
-    return found
+        bases[stray] = at if at in ancestors else None
+    return bases

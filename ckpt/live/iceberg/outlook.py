@@ -1,4 +1,4 @@
-"""What a start makes of the Iceberg table that a source has now (``ckpt.live``): the rules, as measured.
+"""Rules for a start at the Iceberg table that a source has now, as measured.
 
 Iceberg is a source of Spark's second kind: a start asks it for what comes after the latest committed batch only. It
 looks for the snapshot where that ended (``SparkMicroBatchStream``, ``SyncSparkMicroBatchPlanner``), and then goes from
@@ -6,18 +6,17 @@ each snapshot to its child, up to the current one. A batch that was planned is w
 A start with trigger availableNow walks through the table from where the query began before it does anything else.
 """
 
-import json
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
-from ckpt.checkpoint.sources.registry import decode
-from ckpt.live.iceberg.unread import count_of, rest, total
-from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, judged, waiting_said
-from ckpt.live.records import IcebergNow, IcebergOption, LiveSource, SnapshotNow
+from ckpt.live.kind import NextRead
+from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, set_command
+from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
+from ckpt.live.tables import UNKNOWN, Counts, TableJudge, describe_counts
 from ckpt.restart import diagnoses, messages
-from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.texts import plural, plural_of, quoted
+from ckpt.restart.findings import Diagnosis
+from ckpt.restart.forecast import Outcome
+from ckpt.texts import plural, plural_of
 
 _OPTIONS = {"overwrite": IcebergOption.SKIPS_OVERWRITES, "delete": IcebergOption.SKIPS_DELETES}
 """What lets a start pass a snapshot that is no append; a replace (compaction) it passes anyway."""
@@ -25,152 +24,131 @@ _NO_POSITION = 2**31 - 1
 _USUAL = "Start the query as usual."
 
 
-def iceberg_outlook(start: Forecast, source: LiveSource, reading: SourceRange, now: IcebergNow) -> SourceOutlook:
-    """One Iceberg source and the next start; pure."""
-    planned = reading.end is not None
-    end = decode(reading.end if planned else reading.start)
-    begin = decode(now.first if reading.start is None else reading.start) if planned else end
+def foresee_iceberg(start: NextRead, now: IcebergNow) -> SourceOutlook:
+    """Foresee what the next start makes of an Iceberg source; pure."""
+    begin = start.range.start_offset
+    end = begin if start.range.end is None else start.range.end_offset
+    if begin is None and end is not None:
+        begin = now.first
     if not isinstance(end, IcebergOffset) or not isinstance(begin, IcebergOffset):
-        return SourceOutlook(source, said=NOT_IN_LOG)
+        return SourceOutlook(start.source, said=NOT_IN_LOG)
     if now.in_future:
-        return SourceOutlook(source, said="the table is older than stream-from-timestamp: what a start does is unknown")
-    judge = _Judge(start.batch_id, reading.index, now, begin, end, planned=planned)
-    seen = judged(source, reading.index, list(judge.troubles()), judge.said())
-    return replace(seen, waiting=judge.waiting, rows=judge.rows)
+        reason = "the table is older than stream-from-timestamp: what a start does is unknown"
+        return SourceOutlook(start.source, said=reason)
+    return _IcebergJudge(start, now, begin, end).judge()
 
 
-class _Judge:
-    """One table, and one start."""
+class _IcebergJudge(TableJudge[IcebergNow]):
+    """Judges one Iceberg table at the next start."""
 
-    def __init__(
-        self, batch: int | None, index: int, now: IcebergNow, begin: IcebergOffset, end: IcebergOffset, *, planned: bool
-    ) -> None:
-        self._batch, self._index, self._now, self._planned = batch, index, now, planned
-        self._at = {one.id: number for number, one in enumerate(now.chain)}
-        self._begin, self._end = self._resolved(begin), self._resolved(end)
+    def __init__(self, start: NextRead, now: IcebergNow, begin: IcebergOffset, end: IcebergOffset) -> None:
+        super().__init__(start, now)
+        self._at = {snapshot.id: number for number, snapshot in enumerate(now.chain)}
+        self._begin, self._end = self._resolve(begin), self._resolve(end)
 
-    def _resolved(self, offset: IcebergOffset) -> IcebergOffset:
+    def _resolve(self, offset: IcebergOffset) -> IcebergOffset:
         """``MicroBatchUtils.determineStartingOffset``: without a snapshot it is the oldest that is there."""
         if offset.snapshot is not None or not self._now.chain:
             return offset
         return IcebergOffset(self._now.chain[0].id, 0, all_files=False)
 
-    @property
-    def reaches(self) -> bool:
-        """Whether what waits can be told: where the query stands is an ancestor of the current snapshot."""
-        return self._begin.snapshot in self._at and self._end.snapshot in self._at
+    def count_unread(self) -> Sequence[Counts]:
+        if self._begin.snapshot not in self._at or self._end.snapshot not in self._at:
+            return [UNKNOWN]
+        number = self._at[self._begin.snapshot]
+        appends = [snapshot for snapshot in self._now.chain[number + 1 :] if snapshot.operation == "append"]
+        return [_count_rest(self._now.chain[number], self._begin), *map(_count, appends)]
 
-    @property
-    def _parts(self) -> list[tuple[SnapshotNow, int | None, int | None]]:
-        """What a start reads, or would read but for snapshots that stop it: snapshots, their files and rows."""
-        first = self._begin if self._planned else self._end
-        number = self._at[first.snapshot or 0]
-        found = [rest(self._now.chain[number], first)]
-        found += [(one, one.files, one.rows) for one in self._now.chain[number + 1 :] if one.operation == "append"]
-        return found
-
-    @property
-    def waiting(self) -> int | None:
-        """Files that are still to be read."""
-        return total([files for _, files, _ in self._parts]) if self.reaches else None
-
-    @property
-    def rows(self) -> int | None:
-        """The rows in them."""
-        return total([rows for _, _, rows in self._parts]) if self.reaches else None
-
-    def said(self) -> str:
-        """One sentence without a full stop."""
+    def describe(self) -> str:
         count = len(self._now.chain)
         if not count:
             return "the table has no snapshot: the next start reads whatever comes into it"
-        has = f"the table has {plural(count, 'snapshot')} up to {self._now.chain[-1].id}"
-        return waiting_said(has, self.waiting, self.rows)
+        return self._add_waiting(f"the table has {plural(count, 'snapshot')} up to {self._now.chain[-1].id}")
 
-    def troubles(self) -> Iterator[Trouble]:
-        """In the order in which a start comes to them."""
-        stopped = False
+    def find_troubles(self) -> Iterator[Trouble]:
         if self._now.chain or self._planned:
-            for one in (*self._of_batch(), *self._after()):
-                yield one
-                stopped = stopped or not one.runs
-                if stopped:
+            for trouble in (*self._walk_batch(), *self._walk_on()):
+                yield trouble
+                if not trouble.runs:
                     break
-        yield from self._from_the_beginning()
+        yield from self._walk_from_the_beginning()
 
-    def _of_batch(self) -> Iterator[Trouble]:
-        """A batch that was planned (``planFiles``)."""
+    def _walk_batch(self) -> Iterator[Trouble]:
+        """Go through a batch that was planned (``planFiles``)."""
         if not self._planned or self._end.snapshot is None:
             return
         at = self._begin.snapshot
         while True:
-            missing = self._missing(at, in_batch=True)
-            if missing is not None:
-                yield missing
+            if self._is_missing(at):
+                yield self._explain_missing(at, in_batch=True)
                 return
             number = self._at.get(at or 0)
-            if number is not None and self._barred(self._now.chain[number]):
-                yield self._changed(number, Outcome.FAILS_IN_BATCH)
+            if number is not None and self._bars(self._now.chain[number]):
+                yield self._explain_change(number, Outcome.FAILS_IN_BATCH)
                 return
             if at == self._end.snapshot:
                 return
             if number is None or number + 1 == len(self._now.chain):
-                yield self._rolled_back(in_batch=True)
+                yield self._explain_rollback(in_batch=True)
                 return
             at = self._now.chain[number + 1].id
 
-    def _after(self) -> Iterator[Trouble]:
-        """What comes after the latest batch (``latestOffset``)."""
+    def _walk_on(self) -> Iterator[Trouble]:
+        """Go on after the latest batch (``latestOffset``)."""
         if self._end.snapshot is None:
             return
-        missing = self._missing(self._end.snapshot, in_batch=False)
-        if missing is not None:
-            yield missing
+        if self._is_missing(self._end.snapshot):
+            yield self._explain_missing(self._end.snapshot, in_batch=False)
             return
         if self._end.snapshot not in self._at:
-            yield self._rolled_back(in_batch=False)
+            yield self._explain_rollback(in_batch=False)
             return
         number = self._at[self._end.snapshot]
         here = self._now.chain[number]
-        _, files, rows = rest(here, self._end)
+        files, rows = _count_rest(here, self._end)
         read_files, read_rows, reads_here = files or 0, rows or 0, files != 0
-        for later, one in enumerate(self._now.chain[number + 1 :], number + 1):
-            if self._barred(one):
+        for later, snapshot in enumerate(self._now.chain[number + 1 :], number + 1):
+            if self._bars(snapshot):
                 full = read_files > self._now.most_files or read_rows >= self._now.most_rows
-                yield self._changed(later, Outcome.FAILS_AT_START, later=self._planned or full)
+                yield self._explain_change(later, Outcome.FAILS_AT_START, later=self._planned or full)
                 return
-            if one.operation == "append":
-                read_files, read_rows, reads_here = read_files + (one.files or 0), read_rows + (one.rows or 0), True
-        if reads_here and self._barred(here):
-            yield self._changed(number, Outcome.FAILS_IN_BATCH, later=self._planned)
+            if snapshot.operation == "append":
+                read_files, read_rows = read_files + (snapshot.files or 0), read_rows + (snapshot.rows or 0)
+                reads_here = True
+        if reads_here and self._bars(here):
+            yield self._explain_change(number, Outcome.FAILS_IN_BATCH, later=self._planned)
             return
-        yield from self._left_out(number)
+        yield from self._find_left_out(number)
 
-    def _barred(self, snapshot: SnapshotNow) -> bool:
-        """Whether a start fails at a snapshot (``shouldProcess``)."""
+    def _bars(self, snapshot: SnapshotNow) -> bool:
+        """Tell whether a start fails at a snapshot (``shouldProcess``)."""
         if snapshot.operation in ("append", "replace"):
             return False
         return _OPTIONS.get(snapshot.operation or "") not in self._now.options
 
-    def _missing(self, snapshot: int | None, *, in_batch: bool) -> Trouble | None:
-        if snapshot in self._at or snapshot in self._now.branched:
-            return None
-        error = messages.ICEBERG_SNAPSHOT_GONE
+    def _is_missing(self, snapshot: int | None) -> bool:
+        return snapshot not in self._at and snapshot not in self._now.branched
+
+    def _build_trouble(self, diagnosis: Diagnosis, detail: str, remedy: str, error: str, *, in_batch: bool) -> Trouble:
+        """Build a trouble that stops the planned batch, or the planning of the next one."""
         outcome = Outcome.FAILS_IN_BATCH if in_batch else Outcome.FAILS_AT_START
-        later = self._planned and not in_batch
+        return Trouble(diagnosis, detail, remedy, outcome, error, later=self._planned and not in_batch)
+
+    def _explain_missing(self, snapshot: int | None, *, in_batch: bool) -> Trouble:
+        error = messages.ICEBERG_SNAPSHOT_GONE
         if self._now.younger and self._now.cut_after is None:
             detail = f"it has no snapshot {snapshot}, and none that is older than the latest batch"
             remedy = (
                 "Check the option path: is it the table that the query reads? If so, it was created again. "
-                f"{self._moved(0)} What the sink has of the old table stays there."
+                f"{self._move_on(0)} What the sink has of the old table stays there."
             )
-            return Trouble(diagnoses.sources.ICEBERG_OTHER_TABLE, detail, remedy, outcome, error, later=later)
+            return self._build_trouble(diagnoses.sources.ICEBERG_OTHER_TABLE, detail, remedy, error, in_batch=in_batch)
         detail = f"it no longer has snapshot {snapshot}, where {'batch' if in_batch else 'the latest batch'} "
         detail += f"{self._batch} begins" if in_batch else "ended"
-        remedy = f"{self._gap(snapshot)}{self._moved(0)}"
-        return Trouble(diagnoses.sources.ICEBERG_SNAPSHOT_EXPIRED, detail, remedy, outcome, error, later=later)
+        remedy = f"{self._describe_gap(snapshot)}{self._move_on(0)}"
+        return self._build_trouble(diagnoses.sources.ICEBERG_SNAPSHOT_EXPIRED, detail, remedy, error, in_batch=in_batch)
 
-    def _gap(self, snapshot: int | None) -> str:
+    def _describe_gap(self, snapshot: int | None) -> str:
         if self._now.cut_after == snapshot:
             return (
                 "Nothing that was not read is missing, unless a batch ended inside that snapshot (it does with a limit "
@@ -181,27 +159,24 @@ class _Judge:
             "are still in the table, unless they were deleted: a batch query can read them. "
         )
 
-    def _moved(self, number: int) -> str:
-        """The commands that let the query continue at a snapshot of the chain, at or after the one with this number."""
+    def _move_on(self, number: int) -> str:
+        """Advise how the query continues at a snapshot of the chain, at or after the one with this number."""
         if not self._now.chain:
             return "Start the query with a new checkpoint: state begins empty."
         chain = self._now.chain
-        fitting = next(
-            (one for one in range(number, len(chain)) if chain[one].operation in ("append", "replace")), None
-        )
-        passed = [one for one in chain[number:fitting] if one.files]
-        left = f"What snapshots add that change rows ({count_of(passed)}) is left out: a batch query can read it. "
+        fitting = next((at for at in range(number, len(chain)) if chain[at].operation in ("append", "replace")), None)
+        passed = [snapshot for snapshot in chain[number:fitting] if snapshot.files]
+        left = f"What snapshots add that change rows ({_count_files(passed)}) is left out: a batch query can read it. "
         if fitting is None:
             return (
                 f"{left if passed else ''}No snapshot that is left only appends rows, and a query cannot begin at "
                 "another: once rows were appended, ask again."
             )
-        return (left if passed else "") + self._set(chain[fitting], 0, again=self._end.snapshot in self._at)
+        return (left if passed else "") + self._set_to(chain[fitting], 0, again=self._end.snapshot in self._at)
 
-    def _set(self, snapshot: SnapshotNow, position: int, *, again: bool) -> str:
-        value = {"version": 1, "snapshot_id": snapshot.id, "position": position, "scan_all_files": False}
-        to = quoted(json.dumps(value, separators=(",", ":")))
-        command = f"`ckpt offsets set {{checkpoint}} --source {self._index} --to {to}`"
+    def _set_to(self, snapshot: SnapshotNow, position: int, *, again: bool) -> str:
+        offset = {"version": 1, "snapshot_id": snapshot.id, "position": position, "scan_all_files": False}
+        command = set_command(self._index, offset)
         if not self._planned:
             return f"{command} shows the plan to continue at snapshot {snapshot.id}. Apply it. {_USUAL}"
         skip = f"`ckpt skip {{checkpoint}}` leaves out batch {self._batch}, which cannot be planned again."
@@ -209,7 +184,7 @@ class _Judge:
             return f"{skip} If the sink does not have its rows, {command} then lets the next batch read them. {_USUAL}"
         return f"{skip} Then {command} lets the query continue at snapshot {snapshot.id}. {_USUAL}"
 
-    def _rolled_back(self, *, in_batch: bool) -> Trouble:
+    def _explain_rollback(self, *, in_batch: bool) -> Trouble:
         snapshot = self._end.snapshot or 0
         error = messages.iceberg_rolled_back(cut=self._now.cut_after is not None, in_batch=in_batch)
         detail = f"snapshot {snapshot}, which the query has read, is no ancestor of the current one"
@@ -218,28 +193,26 @@ class _Judge:
         number = -1 if base is None else self._at[base]
         there = None if base is None else self._now.chain[number]
         if there is not None and there.operation in ("append", "replace"):
-            remedy = kept + self._set(there, _NO_POSITION if there.files is None else there.files, again=False)
+            remedy = kept + self._set_to(there, _NO_POSITION if there.files is None else there.files, again=False)
         else:
-            remedy = kept + self._moved(number + 1)
-        outcome = Outcome.FAILS_IN_BATCH if in_batch else Outcome.FAILS_AT_START
-        later = self._planned and not in_batch
-        return Trouble(diagnoses.sources.ICEBERG_ROLLED_BACK, detail, remedy, outcome, error, later=later)
+            remedy = kept + self._move_on(number + 1)
+        return self._build_trouble(diagnoses.sources.ICEBERG_ROLLED_BACK, detail, remedy, error, in_batch=in_batch)
 
-    def _changed(self, number: int, outcome: Outcome, *, later: bool = False) -> Trouble:
-        barring = [one for one in self._now.chain[number:] if self._barred(one)]
-        here = barring[0]
-        known = [option for name, option in _OPTIONS.items() if any(one.operation == name for one in barring)]
-        added = [one for one in barring if one.files]
+    def _explain_change(self, number: int, outcome: Outcome, *, later: bool = False) -> Trouble:
+        barring = [snapshot for snapshot in self._now.chain[number:] if self._bars(snapshot)]
+        here, operations = barring[0], {snapshot.operation for snapshot in barring}
+        known = [option for name, option in _OPTIONS.items() if name in operations]
+        added = [snapshot for snapshot in barring if snapshot.files]
         if here.operation not in _OPTIONS:
             detail = f"snapshot {here.id} does not say what it did"
             remedy = "No option passes it. Start the query with a new checkpoint: state begins empty."
             return Trouble(diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, remedy, outcome, None, later=later)
-        adds = f", and adds {count_of([here])}" if here.files else ""
+        adds = f", and adds {_count_files([here])}" if here.files else ""
         detail = f"snapshot {here.id} is an {here.operation}{adds}".replace("an delete", "a delete")
-        options = " and ".join(f"{one}=true" for one in known)
+        options = " and ".join(f"{option}=true" for option in known)
         word = plural_of(len(known), "option")
         leaves = (
-            f"it leaves out what such snapshots add ({count_of(added)}), also rows that are new"
+            f"it leaves out what such snapshots add ({_count_files(added)}), also rows that are new"
             if added
             else "no row that waits is left out"
         )
@@ -251,24 +224,24 @@ class _Judge:
         error = f"Cannot process {here.operation} snapshot"
         return Trouble(diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, remedy, outcome, error, later=later)
 
-    def _left_out(self, number: int) -> Iterator[Trouble]:
-        """What the options leave out."""
-        skipped = [one for one in self._now.chain[number + 1 :] if one.operation in _OPTIONS and one.files]
+    def _find_left_out(self, number: int) -> Iterator[Trouble]:
+        """Find rows that the options leave out."""
+        later = self._now.chain[number + 1 :]
+        skipped = [snapshot for snapshot in later if snapshot.operation in _OPTIONS and snapshot.files]
         if skipped:
             which = plural(len(skipped), "snapshot")
-            detail = f"the options leave out {count_of(skipped)} of {which} that change rows"
+            detail = f"the options leave out {_count_files(skipped)} of {which} that change rows"
             yield Trouble(diagnoses.sources.ICEBERG_LEAVES_OUT, detail, None, runs=True, skips=True)
 
-    def _from_the_beginning(self) -> Iterator[Trouble]:
-        """What stops a start with trigger availableNow, which looks at the first offset of the query."""
-        first = decode(self._now.first)
-        if not isinstance(first, IcebergOffset) or first.snapshot is None or not self._now.chain:
+    def _walk_from_the_beginning(self) -> Iterator[Trouble]:
+        """Go through the table from the first offset of the query, as a start with trigger availableNow does."""
+        first = self._now.first
+        if first is None or first.snapshot is None or not self._now.chain:
             return
         between = self._now.chain[self._at.get(first.snapshot, 0) + 1 : self._at.get(self._end.snapshot or 0, 0) + 1]
-        barring = [one for one in between if self._barred(one)]
-        options = " and ".join(
-            sorted({f"{_OPTIONS[one.operation or '']}=true" for one in barring if one.operation in _OPTIONS})
-        )
+        barring = [snapshot for snapshot in between if self._bars(snapshot)]
+        names = {snapshot.operation for snapshot in barring}
+        options = " and ".join(sorted(f"{option}=true" for name, option in _OPTIONS.items() if name in names))
         kept = f"start it with {options}, which is then to be kept" if options else ""
         file = f"sources/{self._index}/offsets"
         if first.snapshot not in self._at:
@@ -283,3 +256,22 @@ class _Judge:
             detail = f"snapshot {barring[0].id}, since then, is no append"
             remedy = f"Start the query with another trigger{f', or {kept}' if kept else ''}."
             yield Trouble(diagnoses.sources.ICEBERG_BEGINNING_GONE, detail, remedy, runs=True)
+
+
+def _count(snapshot: SnapshotNow) -> Counts:
+    return snapshot.files, snapshot.rows
+
+
+def _count_files(snapshots: Iterable[SnapshotNow]) -> str:
+    """Say how many files snapshots have added, and rows."""
+    return describe_counts(map(_count, snapshots))
+
+
+def _count_rest(snapshot: SnapshotNow, offset: IcebergOffset) -> Counts:
+    """Count what is left of a snapshot after an offset in it: of all files of the table it cannot be told."""
+    if snapshot.operation == "replace":
+        return 0, 0
+    if offset.all_files or snapshot.files is None:
+        return None, None
+    files = max(snapshot.files - offset.position, 0)
+    return files, snapshot.rows if files == snapshot.files else 0 if files == 0 else None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, TypeVar
 
-from ckpt.live.kafka.ask import PATIENCE_S, Client
+from ckpt.live.kafka.client import PATIENCE_S, Client
 from ckpt.live.records import Part
 from ckpt.storage.base import one_line
 
@@ -42,31 +42,31 @@ def commit(settings: Mapping[str, str], positions: Mapping[str, Mapping[Part, in
         own = {**settings, "group.id": group, "enable.auto.commit": False, "error_cb": lambda _: None}
         with closing(client.library.Consumer(own, logger=client.silent)) as consumer:  # it subscribes to nothing
             try:
-                refused[group] = _committed(client, consumer, offsets)
+                refused[group] = _commit_group(client, consumer, offsets)
             except client.library.KafkaException as error:
-                refused[group] = _refused(client, error, group)
+                refused[group] = _explain_refusal(client, error, group)
     return refused
 
 
-def _refused(client: Client, error: Exception, group: str) -> str:
+def _explain_refusal(client: Client, error: Exception, group: str) -> str:
     if error.args[0].name() in ("UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION"):
         return f"group {one_line(group)} has members: it is a consumer's, so choose another prefix"
-    return str(client.refusal(error, f"group {one_line(group)}: "))
+    return str(client.build_error(error, f"group {one_line(group)}: "))
 
 
-def _committed(client: Client, consumer: Any, offsets: Mapping[Part, int]) -> str | None:
-    """Why they were not, or None. Raises KafkaException."""
+def _commit_group(client: Client, consumer: Any, offsets: Mapping[Part, int]) -> str | None:
+    """Commit offsets of a group; return why they could not be, or None. Raises KafkaException."""
     places = [client.library.TopicPartition(*part, offset, _MARK) for part, offset in offsets.items()]
-    there = _in_time(client, lambda: consumer.committed(places, timeout=PATIENCE_S))
-    if any(one.offset >= 0 and one.metadata != _MARK for one in there):
+    there = _retry(client, lambda: consumer.committed(places, timeout=PATIENCE_S))
+    if any(offset.offset >= 0 and offset.metadata != _MARK for offset in there):
         return "the group has offsets that ckpt has not committed: it may be a consumer's"
-    done = _in_time(client, lambda: consumer.commit(offsets=places, asynchronous=False))
-    wrong = next((one for one in done if one.error is not None), None)
+    done = _retry(client, lambda: consumer.commit(offsets=places, asynchronous=False))
+    wrong = next((offset for offset in done if offset.error is not None), None)
     return wrong and f"{one_line(wrong.topic)}/{wrong.partition}: {one_line(wrong.error.str())}"
 
 
-def _in_time(client: Client, ask: Callable[[], Answer]) -> Answer:
-    """The answer of a broker that may have to find out first that the group is its own. Raises KafkaException."""
+def _retry(client: Client, ask: Callable[[], Answer]) -> Answer:
+    """Ask a broker again that has to find out first that the group is its own. Raises KafkaException."""
     end = time.monotonic() + PATIENCE_S
     while True:
         try:

@@ -57,35 +57,35 @@ _JAAS = re.compile(
 _ENTRY = re.compile(r"""([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))""")
 
 
-def librdkafka(options: Mapping[str, str]) -> dict[str, str]:
-    """What a client needs to reach the brokers that a reader with these options reaches.
+def translate_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Translate options of a reader into settings with which a client reaches the same brokers.
 
     Raises UsageError where that cannot be said, which never repeats a secret.
 
-    >>> librdkafka({"kafka.bootstrap.servers": "host:9092", "kafka.fetch.min.bytes": "1", "subscribe": "orders"})
+    >>> translate_options({"kafka.bootstrap.servers": "host:9092", "kafka.fetch.min.bytes": "1", "subscribe": "orders"})
     {'bootstrap.servers': 'host:9092'}
     """
     for key in options:
         if not key.startswith("kafka.") and key.lower() not in _READER:
             raise UsageError(f"`source_options`: the Kafka source of Spark has no option {one_line(key)}")
-    given = {key.removeprefix("kafka."): value for key, value in options.items() if key.startswith("kafka.")}
-    if not given.get("bootstrap.servers"):
+    settings = {key.removeprefix("kafka."): value for key, value in options.items() if key.startswith("kafka.")}
+    if not settings.get("bootstrap.servers"):
         raise UsageError(f"`source_options`: a Kafka source needs {SERVERS}=HOST:PORT")
-    logs_in = given.get("security.protocol", "").upper().startswith("SASL")
-    mechanism = given.get("sasl.mechanism", "GSSAPI" if logs_in else "PLAIN")
+    logs_in = settings.get("security.protocol", "").upper().startswith("SASL")
+    mechanism = settings.get("sasl.mechanism", "GSSAPI" if logs_in else "PLAIN")
     if mechanism.upper() not in _MECHANISMS:
         can = ", ".join(_MECHANISMS)
         raise UsageError(f"`source_options`: ckpt cannot log in with sasl.mechanism {one_line(mechanism)}, only {can}")
-    return dict(_translated(given))
+    return dict(_translate(settings))
 
 
-def plain(options: Mapping[str, str], name: str) -> str | None:
-    """The value of an option that has no ``kafka.`` in front: its case does not matter."""
+def find_option(options: Mapping[str, str], name: str) -> str | None:
+    """Find the value of an option that has no ``kafka.`` in front: its case does not matter."""
     return {key.lower(): value for key, value in options.items()}.get(name.lower())
 
 
-def _translated(given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for key, value in given.items():
+def _translate(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for key, value in settings.items():
         if key in _SAME:
             yield key, value
         elif key in _PEM:
@@ -93,10 +93,10 @@ def _translated(given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         elif key == "ssl.endpoint.identification.algorithm":
             yield key, value or "none"
         elif key == "sasl.jaas.config":
-            yield from _jaas(value, given)
+            yield from _translate_jaas(value, settings)
         elif key == "sasl.oauthbearer.token.endpoint.url":
             yield key, value
-    _check_stores(given)
+    _check_stores(settings)
 
 
 _STORES = {
@@ -106,25 +106,25 @@ _STORES = {
 """Types and endings of key stores: those that librdkafka reads, those that it does not, what it wants."""
 
 
-def _check_stores(given: Mapping[str, str]) -> None:
+def _check_stores(settings: Mapping[str, str]) -> None:
     for store, (types, endings, form) in _STORES.items():
-        place, kind = given.get(f"ssl.{store}.location", ""), given.get(f"ssl.{store}.type", "").upper()
-        if kind not in types or place.lower().endswith(endings):
+        location, kind = settings.get(f"ssl.{store}.location", ""), settings.get(f"ssl.{store}.type", "").upper()
+        if kind not in types or location.lower().endswith(endings):
             raise UsageError(
                 f"`source_options`: kafka.ssl.{store}.location must be {form} for ckpt, which reads no key "
                 "stores of Java (JKS): `keytool` exports them"
             )
 
 
-def _jaas(text: str, given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """A login module of Java as what it says: name and password, or an OAuth client."""
-    found = _JAAS.fullmatch(text)
-    module = found["module"].rpartition(".")[2] if found else ""
-    entries = {key: re.sub(r"\\(.)", r"\1", a or b) for key, a, b in _ENTRY.findall(found["entries"] if found else "")}
+def _translate_jaas(text: str, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Translate a login module of Java: name and password, or an OAuth client."""
+    login = _JAAS.fullmatch(text)
+    module = login["module"].rpartition(".")[2] if login else ""
+    entries = {key: re.sub(r"\\(.)", r"\1", a or b) for key, a, b in _ENTRY.findall(login["entries"] if login else "")}
     if module in ("PlainLoginModule", "ScramLoginModule") and {"username", "password"} <= entries.keys():
         yield "sasl.username", entries["username"]
         yield "sasl.password", entries["password"]
-    elif module == "OAuthBearerLoginModule" and "sasl.oauthbearer.token.endpoint.url" in given:
+    elif module == "OAuthBearerLoginModule" and "sasl.oauthbearer.token.endpoint.url" in settings:
         yield "sasl.oauthbearer.method", "oidc"
         yield from ((name, entries[key]) for key, name in _OF_OAUTH.items() if key in entries)
     else:

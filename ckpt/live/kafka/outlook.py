@@ -1,16 +1,18 @@
-"""What the next start makes of a Kafka source that was asked: findings, and what to do about them."""
+"""Foresees what the next start makes of a Kafka source that was asked: findings and remedies; pure."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from ckpt.live.kafka.rules import outlooks, words
-from ckpt.live.outlook import NOT_IN_LOG, RECREATED, Fate, PartOutlook, SourceOutcome, SourceOutlook, Stop
-from ckpt.live.records import KafkaNow, LiveSource
+from ckpt.checkpoint.sources.ranges import SourceRange
+from ckpt.live.kafka.rules import find_words, foresee_partitions
+from ckpt.live.kind import NextRead
+from ckpt.live.outlook import NOT_IN_LOG, RECREATED, Fate, PartOutlook, SourceOutcome, SourceOutlook, Stop, set_command
+from ckpt.live.records import KafkaNow
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Diagnosis, Finding
-from ckpt.restart.forecast import Forecast, Outcome, SourceRange
-from ckpt.texts import plural, quoted
+from ckpt.restart.forecast import Forecast, Outcome
+from ckpt.texts import plural
 
 _DIAGNOSES: Mapping[Fate, Diagnosis] = {
     Fate.LOOKS_RECREATED: diagnoses.sources.KAFKA_LOOKS_RECREATED,
@@ -27,45 +29,47 @@ _ALWAYS_FAILS = {False: Fate.NO_TOPIC, True: Fate.GONE}
 """With ``failOnDataLoss=false`` too: in a new batch, and in one that was planned."""
 
 
-def kafka_outlook(
-    start: Forecast, source: LiveSource, reading: SourceRange, now: KafkaNow, *, passed: bool = False
-) -> SourceOutlook:
-    """One Kafka source and the next start; pure. ``passed``: the sink has the planned batch, and no task reads it."""
-    parts = outlooks(reading, now, passed=passed)
+def foresee_kafka(start: NextRead, now: KafkaNow) -> SourceOutlook:
+    """Foresee what the next start makes of a Kafka source; pure."""
+    forecast, passed = start.forecast, start.passed
+    parts = foresee_partitions(start.range, now, passed=passed)
     if parts is None:
-        return SourceOutlook(source, said=NOT_IN_LOG)
-    found = tuple(_Judge(start, reading, now, parts, passed).findings())
-    outcome = _outcome(parts, now, again=bool(start.reexecutes) and not passed)
-    waiting, lost = sum(one.waiting for one in parts), sum(one.lost for one in parts)
-    stop = _stop(start, now, parts, found)
-    return SourceOutlook(source, outcome, _said(parts), parts, found, waiting, None, lost, stop)
+        return SourceOutlook(start.source, said=NOT_IN_LOG)
+    findings = tuple(_Judge(forecast, start.range, now, parts, passed).find())
+    outcome = _choose_outcome(parts, now, again=bool(forecast.reexecutes) and not passed)
+    waiting, lost = sum(part.waiting for part in parts), sum(part.lost for part in parts)
+    stop = _find_stop(forecast, now, parts, findings)
+    return SourceOutlook(start.source, outcome, _describe(parts), parts, findings, waiting, None, lost, stop)
 
 
-def _stop(start: Forecast, now: KafkaNow, parts: Sequence[PartOutlook], found: Sequence[Finding]) -> Stop | None:
-    stopping = tuple(one for one in parts if one.fate.fails and not one.later)
+def _find_stop(
+    start: Forecast, now: KafkaNow, parts: Sequence[PartOutlook], findings: Sequence[Finding]
+) -> Stop | None:
+    stopping = tuple(part for part in parts if part.fate.fails and not part.later)
     again = bool(start.reexecutes)
     if not now.fail_on_data_loss:
-        stopping = tuple(one for one in stopping if one.fate is _ALWAYS_FAILS[again])
+        stopping = tuple(part for part in stopping if part.fate is _ALWAYS_FAILS[again])
     if not stopping:
         return None
-    at_start = not again and any(one.fate is Fate.NO_TOPIC for one in stopping)
-    why = {_DIAGNOSES[one.fate] for one in stopping}
+    at_start = not again and any(part.fate is Fate.NO_TOPIC for part in stopping)
+    why = {_DIAGNOSES[part.fate] for part in stopping}
     return Stop(
         Outcome.FAILS_AT_START if at_start else Outcome.FAILS_IN_BATCH,
-        words(stopping, again=again, rules=start.spark.rules),
-        tuple(one for one in found if one.diagnosis in why),
+        find_words(stopping, again=again, rules=start.spark.rules),
+        tuple(finding for finding in findings if finding.diagnosis in why),
     )
 
 
-def _outcome(parts: Sequence[PartOutlook], now: KafkaNow, *, again: bool) -> SourceOutcome:
-    if any(one.fate.fails if now.fail_on_data_loss else one.fate is _ALWAYS_FAILS[again] for one in parts):
+def _choose_outcome(parts: Sequence[PartOutlook], now: KafkaNow, *, again: bool) -> SourceOutcome:
+    if any(part.fate.fails if now.fail_on_data_loss else part.fate is _ALWAYS_FAILS[again] for part in parts):
         return SourceOutcome.FAILS
-    skips = any(one.lost or one.fate is Fate.NO_TOPIC for one in parts)
+    skips = any(part.lost or part.fate is Fate.NO_TOPIC for part in parts)
     return SourceOutcome.SKIPS if skips else SourceOutcome.CONTINUES
 
 
-def _said(parts: Sequence[PartOutlook]) -> str:
-    waiting, lost, new = sum(one.waiting for one in parts), sum(one.lost for one in parts), _count(parts, Fate.ADDED)
+def _describe(parts: Sequence[PartOutlook]) -> str:
+    waiting, lost = sum(part.waiting for part in parts), sum(part.lost for part in parts)
+    new = sum(part.fate is Fate.ADDED for part in parts)
     texts = [f"{plural(waiting, 'offset')} of {plural(len(parts), 'partition')} wait to be read"]
     if new:
         texts.append(f"{plural(new, 'partition')} came, and will be read from the beginning")
@@ -74,13 +78,9 @@ def _said(parts: Sequence[PartOutlook]) -> str:
     return "; ".join(texts)
 
 
-def _count(parts: Sequence[PartOutlook], fate: Fate) -> int:
-    return sum(one.fate is fate for one in parts)
-
-
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """The findings about one source, one for each diagnosis."""
+    """Finds what is wrong with one source, one finding for each diagnosis."""
 
     start: Forecast
     reading: SourceRange
@@ -92,59 +92,58 @@ class _Judge:
     def again(self) -> bool:
         return bool(self.start.reexecutes) and not self.passed
 
-    def findings(self) -> Iterator[Finding]:
+    def find(self) -> Iterator[Finding]:
         path = f"sources/{self.reading.index}"
-        certain = {one.part[0] for one in self.parts if one.fate in _CERTAIN}
-        found: dict[Diagnosis, list[PartOutlook]] = {diagnosis: [] for diagnosis in _DIAGNOSES.values()}
-        for one in self.parts:
-            shown = one.fate is Fate.LOOKS_RECREATED and one.part[0] in certain  # by another partition
-            if one.fate in _DIAGNOSES:
-                found[_DIAGNOSES[Fate.GONE if shown else one.fate]].append(one)
-        for diagnosis, same in found.items():
-            fails = self.now.fail_on_data_loss or any(
-                one.fate in (Fate.NO_TOPIC, _ALWAYS_FAILS[self.again]) for one in same
-            )
-            if not same or not (fails or any(one.lost for one in same)):
+        certain = {part.topic for part in self.parts if part.fate in _CERTAIN}
+        groups: dict[Diagnosis, list[PartOutlook]] = {diagnosis: [] for diagnosis in _DIAGNOSES.values()}
+        for part in self.parts:
+            shown = part.fate is Fate.LOOKS_RECREATED and part.topic in certain  # by another partition
+            if part.fate in _DIAGNOSES:
+                groups[_DIAGNOSES[Fate.GONE if shown else part.fate]].append(part)
+        for diagnosis, same in groups.items():
+            always = (Fate.NO_TOPIC, _ALWAYS_FAILS[self.again])
+            fails = self.now.fail_on_data_loss or any(part.fate in always for part in same)
+            if not same or not (fails or any(part.lost for part in same)):
                 continue
-            detail = self._detail(same)
+            detail = self._build_detail(same)
             if fails:
-                yield Finding(diagnosis, path, detail, self._remedy(diagnosis, same))
+                yield Finding(diagnosis, path, detail, self._choose_remedy(diagnosis, same))
             else:
-                yield Finding(diagnoses.sources.KAFKA_SKIPS, path, detail, self._remedy(diagnosis, same))
+                yield Finding(diagnoses.sources.KAFKA_SKIPS, path, detail, self._choose_remedy(diagnosis, same))
 
-    def _detail(self, same: Sequence[PartOutlook]) -> str:
-        worst = max(same, key=lambda one: (one.fate.fails, one.lost, one.waiting))
+    def _build_detail(self, same: Sequence[PartOutlook]) -> str:
+        worst = max(same, key=lambda part: (part.fate.fails, part.lost, part.waiting))
         others = len(same) - 1
         more = f"; and {plural(others, 'partition')} more" if others else ""
-        lost = sum(one.lost for one in same)
+        lost = sum(part.lost for part in same)
         cost = f"; failOnDataLoss=false never reads {plural(lost, 'offset')}" if lost and worst.fate.fails else ""
-        return f"{_described(worst)}{more}{cost}"
+        return f"{_describe_partition(worst)}{more}{cost}"
 
-    def _remedy(self, diagnosis: Diagnosis, same: Sequence[PartOutlook]) -> str | None:
+    def _choose_remedy(self, diagnosis: Diagnosis, same: Sequence[PartOutlook]) -> str | None:
         if diagnosis is diagnoses.sources.KAFKA_NO_TOPIC:
-            return self._of_missing(same)
-        if all(one.later for one in same):
-            return self._of_later(same)
+            return self._advise_missing(same)
+        if all(part.later for part in same):
+            return self._advise_later(same)
         if self.again:
-            return self._of_planned(same)
-        return f"{self._costs(same)} {self._set()} shows the plan for it. Apply it before the start.".strip()
+            return self._advise_planned(same)
+        return f"{self._describe_costs(same)} {self._set_to()} shows the plan for it. Apply it before the start."
 
-    def _of_later(self, same: Sequence[PartOutlook]) -> str:
-        """For what stops the batch after one that was planned and still runs."""
-        fates, batch = {one.fate for one in same}, self.start.batch_id
+    def _advise_later(self, same: Sequence[PartOutlook]) -> str:
+        """Advise where the batch fails that comes after a planned one, which still runs."""
+        fates, batch = {part.fate for part in same}, self.start.batch_id
         runs = "is in the sink already, which passes over it" if self.passed else "still runs"
         first = f"Batch {batch} {runs}: start the query with trigger once, which ends after it."
         plan = "move the query past what is gone, or to take the topic out"
         if fates <= set(RECREATED):
             plan = "begin at the earliest rows of the new topic"
-        then = f"Afterwards {self._set(after=True)} shows the plan to {plan}. Apply it before the next start."
+        then = f"Afterwards {self._set_to(after=True)} shows the plan to {plan}. Apply it before the next start."
         if fates == {Fate.LOOKS_RECREATED}:
             return f"If it was not recreated, start the query as usual. If it was: {first} {then}"
         return f"{first} The batch after it would fail. {then}"
 
-    def _of_missing(self, same: Sequence[PartOutlook]) -> str:
-        """For a topic that is not there: it is created again, or given up if there are others."""
-        topics = {one.part[0] for one in same}
+    def _advise_missing(self, same: Sequence[PartOutlook]) -> str:
+        """Advise on a topic that is not there: it is created again, or given up if there are others."""
+        topics = {part.topic for part in same}
         lead, first = "Do not start the query.", ""
         if self.passed:
             lead = (
@@ -154,22 +153,22 @@ class _Judge:
         elif self.again:
             first = f"`ckpt skip {{checkpoint}}` leaves out batch {self.start.batch_id}, which cannot be read; then "
         remedy = (
-            f"{lead} Check the brokers and the name. A topic that is created again is empty: then, "
-            f"before the start, {first}{self._set(topics)} shows the plan to move the query to its beginning; apply it."
+            f"{lead} Check the brokers and the name. A topic that is created again is empty: then, before the start, "
+            f"{first}{self._set_to(topics)} shows the plan to move the query to its beginning; apply it."
         )
-        if topics < {one.part[0] for one in self.parts}:
+        if topics < {part.topic for part in self.parts}:
             remedy += (
-                f" To continue without the topic instead, take it out of `subscribe`: {first}{self._set()} shows the "
-                "plan to take it out of the checkpoint. Apply it; what was not read of the topic is lost."
+                f" To continue without the topic instead, take it out of `subscribe`: {first}{self._set_to()} shows "
+                "the plan to take it out of the checkpoint. Apply it; what was not read of the topic is lost."
             )
-        return f"{remedy}{self._of_others(topics)}"
+        return f"{remedy}{self._advise_others(topics)}"
 
-    def _of_others(self, topics: Set[str]) -> str:
-        """What a planned batch that is left out had of topics that are still there: a sink may have it."""
+    def _advise_others(self, topics: Set[str]) -> str:
+        """Give rows that a planned batch has of other topics, if it is left out: a sink may have them."""
         ends: dict[str, dict[str, int]] = {}
-        for one in self.parts:
-            if self.again and one.part[0] not in topics and one.fate is Fate.CONTINUES and one.end is not None:
-                ends.setdefault(one.part[0], {})[str(one.part[1])] = one.end
+        for part in self.parts:
+            if self.again and part.topic not in topics and part.fate is Fate.CONTINUES and part.end is not None:
+                ends.setdefault(part.topic, {})[str(part.part[1])] = part.end
         if not ends:
             return ""
         text = json.dumps(ends, separators=(",", ":"))[1:-1]
@@ -178,15 +177,15 @@ class _Judge:
             f"would be in it twice: give {text} for them then."
         )
 
-    def _of_planned(self, same: Sequence[PartOutlook]) -> str:
-        """For a batch that was planned before, whose range cannot be moved."""
+    def _advise_planned(self, same: Sequence[PartOutlook]) -> str:
+        """Advise on a batch that was planned before, whose range cannot be moved."""
         batch = self.start.batch_id
-        if not any(one.fate in RECREATED for one in self.parts):
-            gone = sum(one.lost for one in self.parts)
+        if not any(part.fate in RECREATED for part in self.parts):
+            gone = sum(part.lost for part in self.parts)
             then = ""
-            if any(one.now and one.end is not None and one.now.earliest > one.end for one in same):
+            if any(part.now and part.end is not None and part.now.earliest > part.end for part in same):
                 then = (
-                    f" Rows after that batch are gone too: before the next start, {self._set(after=True)} shows the "
+                    f" Rows after that batch are gone too: before the next start, {self._set_to(after=True)} shows the "
                     "plan to begin at the earliest rows that are left. Apply it."
                 )
             return (
@@ -194,69 +193,69 @@ class _Judge:
                 f"once, until batch {batch} is committed: it reads what is left of it. Afterwards leave the option out."
                 f"{then}"
             )
-        sure = any(one.fate in _CERTAIN for one in self.parts)
+        sure = any(part.fate in _CERTAIN for part in self.parts)
         lead = "" if sure else "If it was not recreated, start the query as usual. If it was: "
         return (
-            f"{lead}`ckpt skip {{checkpoint}}` leaves out batch {batch}, whose rows are gone. Then {self._set()}: the "
-            "query begins at the earliest rows of the new topic, and reads what that batch had of other topics. What "
-            "it had of other sources is left out: `ckpt offsets show {checkpoint}` says what that is."
-            f"{self._of_others({one.part[0] for one in self.parts if one.fate in RECREATED})}"
+            f"{lead}`ckpt skip {{checkpoint}}` leaves out batch {batch}, whose rows are gone. Then {self._set_to()}: "
+            "the query begins at the earliest rows of the new topic, and reads what that batch had of other topics. "
+            "What it had of other sources is left out: `ckpt offsets show {checkpoint}` says what that is."
+            f"{self._advise_others({part.topic for part in self.parts if part.fate in RECREATED})}"
         )
 
-    def _costs(self, same: Sequence[PartOutlook]) -> str:
-        fates = {one.fate for one in same}
+    def _describe_costs(self, same: Sequence[PartOutlook]) -> str:
+        fates = {part.fate for part in same}
         if fates <= {Fate.EXPIRED, Fate.ADDED_LATE}:
-            gone = sum(one.lost for one in same)
+            gone = sum(part.lost for part in same)
             return f"{plural(gone, 'offset')} are gone for good. To begin at the earliest rows that are left,"
         if fates == {Fate.NOT_SUBSCRIBED}:
-            left = sum(one.lost for one in same)
+            left = sum(part.lost for part in same)
             return f"Subscribe to it again; or, to give up its {plural(left, 'offset')} that were not read,"
         if fates == {Fate.LOOKS_RECREATED}:
             return "If it was not recreated, start the query as usual. If it was, to read all its rows,"
         return "To read all rows of the new topic (if it is the old one, that reads rows again),"
 
-    def _set(self, created: Set[str] = frozenset(), *, after: bool = False) -> str:
-        """The command that moves the end of the latest batch to what can be read of each partition.
+    def _set_to(self, created: Set[str] = frozenset(), *, after: bool = False) -> str:
+        """Build the command that moves the end of the latest batch to what can be read of each partition.
 
         Topics that are missing are taken out, or start over where somebody has ``created`` them again. ``after``: once
         the planned batch has run.
         """
         after = after or self.passed
-        recreated = {one.part[0] for one in self.parts if one.fate in RECREATED}
+        recreated = {part.topic for part in self.parts if part.fate in RECREATED}
         topics: dict[str, dict[str, int | None]] = {}
-        for one in self.parts:
-            (topic, number), now = one.part, one.now
-            at = one.begin if one.fate is Fate.CONTINUES and topic not in recreated else now.earliest if now else None
+        for part in self.parts:
+            (topic, number), now = part.part, part.now
+            at = part.begin if part.fate is Fate.CONTINUES and topic not in recreated else now.earliest if now else None
             if after and now is not None and topic not in recreated:
-                at = max(one.begin if one.end is None else one.end, now.earliest)
-            if one.fate is Fate.NOT_SUBSCRIBED:
+                at = max(part.begin if part.end is None else part.end, now.earliest)
+            if part.fate is Fate.NOT_SUBSCRIBED:
                 at = None
             if topic in created:
                 at = 0
-            if at is not None or one.start is not None or one.end is not None:
+            if at is not None or part.start is not None or part.end is not None:
                 topics.setdefault(topic, {})[str(number)] = at
-        to = quoted(json.dumps(topics, separators=(",", ":")))
-        return f"`ckpt offsets set {{checkpoint}} --source {self.reading.index} --to {to}`"
+        return set_command(self.reading.index, topics)
 
 
-def _described(one: PartOutlook) -> str:
-    """What is wrong with a partition."""
-    name, now = f"{one.part[0]}/{one.part[1]}", one.now
-    match one.fate:
+def _describe_partition(part: PartOutlook) -> str:
+    """Describe what is wrong with a partition."""
+    name, now = f"{part.topic}/{part.part[1]}", part.now
+    match part.fate:
         case Fate.NO_TOPIC:
-            return f"there is no topic {one.part[0]}"
+            return f"there is no topic {part.topic}"
         case Fate.NOT_SUBSCRIBED:
-            return f"{name} is not subscribed to; {plural(one.lost, 'offset')} of it were not read"
+            return f"{name} is not subscribed to; {plural(part.lost, 'offset')} of it were not read"
     if now is None:
         return f"{name} is not there any more"
     has = f"{name} has offsets {now.earliest} to {now.latest}"
-    match one.fate:
+    match part.fate:
         case Fate.ADDED_LATE:
             return f"{name} came, and its first {plural(now.earliest, 'offset')} are gone already"
         case Fate.WAITS:
-            return f"{has}, and batch reads {one.start} to {one.end}: a start waits, and then fails"
+            return f"{has}, and batch reads {part.start} to {part.end}: a start waits, and then fails"
         case Fate.LOOKS_RECREATED if now.younger:
-            return f"{has}; {now.younger.offset} was written after batch {now.younger.batch} had read up to {one.start}"
+            younger = now.younger
+            return f"{has}; {younger.offset} was written after batch {younger.batch} had read up to {part.start}"
         case Fate.LOOKS_RECREATED:
             return f"{has}, and another partition shows that its topic was created again"
-    return f"{has}, and the next batch starts at {one.begin}"
+    return f"{has}, and the next batch starts at {part.begin}"

@@ -1,4 +1,4 @@
-"""What a start makes of the partitions that a Kafka source has now (``ckpt.live``): the rules, as measured.
+"""Rules for a start at the partitions that a Kafka source has now, as measured.
 
 For each partition, with ``a`` where the next batch starts and ``b`` where it ends, if it was planned before: a new
 batch fails if the partition ends before ``a`` or begins after it (``KafkaOffsetReader.getOffsetRangesFromResolved-
@@ -11,57 +11,56 @@ from dataclasses import replace
 from itertools import takewhile
 
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset
-from ckpt.checkpoint.sources.registry import decode
+from ckpt.checkpoint.sources.ranges import SourceRange
+from ckpt.checkpoint.sources.registry import Offset
 from ckpt.live.outlook import RECREATED, Fate, PartOutlook
 from ckpt.live.records import KafkaNow, Part, PartitionNow
-from ckpt.model import Json
 from ckpt.restart import messages
-from ckpt.restart.forecast import SourceRange
 from ckpt.versions import Rules
 
 
-def outlooks(reading: SourceRange, now: KafkaNow, *, passed: bool = False) -> tuple[PartOutlook, ...] | None:
-    """What becomes of each partition that the next batch reads, or would; None where its start is not known.
+def foresee_partitions(reading: SourceRange, now: KafkaNow, *, passed: bool = False) -> tuple[PartOutlook, ...] | None:
+    """Foresee each partition that the next batch reads, or would; None where its start is not known.
 
     ``passed``: that batch was planned, and the sink passes over it without reading: what counts is the one after it.
     """
-    start, end = _partitions(reading.start), _partitions(reading.end)
+    start, end = _partitions_of(reading.start_offset), _partitions_of(reading.end_offset)
     if start is None or (reading.end is not None and end is None):
         return None
     known = start if end is None else end
     if passed and end is not None:
-        found = [replace(_known(part, end, None, now), later=True) for part in known]
+        outlooks = [replace(_foresee_known(part, end, None, now), later=True) for part in known]
     else:
-        found = [_known(part, start, end, now) for part in known]
+        outlooks = [_foresee_known(part, start, end, now) for part in known]
     read = now.topics if now.subscribed is None else now.subscribed
-    new = [(topic, number) for topic in read for number in _numbers(now, topic) if (topic, number) not in known]
-    found += [_added(part, now.partitions[part], later=end is not None) for part in new]
-    recreated = {one.part[0] for one in found if one.fate in RECREATED}
-    return tuple(sorted((_of_topic(one, recreated) for one in found), key=lambda one: one.part))
+    new = [(topic, number) for topic in read for number in _list_partitions(now, topic) if (topic, number) not in known]
+    outlooks += [_foresee_added(part, now.partitions[part], later=end is not None) for part in new]
+    recreated = {outlook.topic for outlook in outlooks if outlook.fate in RECREATED}
+    marked = (_mark_recreated(outlook, recreated) for outlook in outlooks)
+    return tuple(sorted(marked, key=lambda outlook: outlook.part))
 
 
-def _of_topic(one: PartOutlook, recreated: Set[str]) -> PartOutlook:
-    if one.fate is Fate.CONTINUES and one.part[0] in recreated:
-        return replace(one, fate=Fate.LOOKS_RECREATED)
-    return one
+def _mark_recreated(outlook: PartOutlook, recreated: Set[str]) -> PartOutlook:
+    if outlook.fate is Fate.CONTINUES and outlook.topic in recreated:
+        return replace(outlook, fate=Fate.LOOKS_RECREATED)
+    return outlook
 
 
-def _partitions(value: Json) -> Mapping[Part, int] | None:
-    if value == NO_TOPIC_YET:
+def _partitions_of(offset: Offset | None) -> Mapping[Part, int] | None:
+    if offset == NO_TOPIC_YET:
         return {}
-    offset = decode(value)
     return offset.partitions if isinstance(offset, KafkaOffset) else None
 
 
-def _numbers(now: KafkaNow, topic: str) -> tuple[int, ...]:
+def _list_partitions(now: KafkaNow, topic: str) -> tuple[int, ...]:
     return now.topics[topic].partitions if topic in now.topics else ()
 
 
-def _added(part: Part, now: PartitionNow, *, later: bool) -> PartOutlook:
+def _foresee_added(part: Part, now: PartitionNow, *, later: bool) -> PartOutlook:
     return PartOutlook(part, Fate.ADDED_LATE if now.earliest else Fate.ADDED, None, None, now, later)
 
 
-def _known(part: Part, start: Mapping[Part, int], end: Mapping[Part, int] | None, now: KafkaNow) -> PartOutlook:
+def _foresee_known(part: Part, start: Mapping[Part, int], end: Mapping[Part, int] | None, now: KafkaNow) -> PartOutlook:
     a, b, there = start.get(part), end[part] if end is not None else None, now.partitions.get(part)
     if now.subscribed is not None and part[0] not in now.subscribed:
         return PartOutlook(part, Fate.NOT_SUBSCRIBED, a, b, there, later=b is not None)
@@ -72,10 +71,10 @@ def _known(part: Part, start: Mapping[Part, int], end: Mapping[Part, int] | None
         fate = Fate.ADDED_LATE if there.earliest else Fate.WAITS if b is not None and there.latest < b else Fate.ADDED
         return PartOutlook(part, fate, a, b, there)
     nothing = b is not None and a == b
-    return PartOutlook(part, _fate(a, None if nothing else b, there), a, b, there, later=nothing)
+    return PartOutlook(part, _choose_fate(a, None if nothing else b, there), a, b, there, later=nothing)
 
 
-def _fate(a: int, b: int | None, there: PartitionNow) -> Fate:
+def _choose_fate(a: int, b: int | None, there: PartitionNow) -> Fate:
     if there.latest < a:
         return Fate.ENDS_EARLIER
     if there.earliest > a:
@@ -89,35 +88,43 @@ _ORDER = (Fate.NO_TOPIC, Fate.ADDED_LATE, Fate.GONE, Fate.NOT_SUBSCRIBED, Fate.E
 """In which a start comes to them as it plans a new batch; the first one ends it."""
 
 
-def words(failing: tuple[PartOutlook, ...], *, again: bool, rules: Rules) -> str | None:
-    """What Spark's message contains, of partitions that fail in the same batch, which runs again or is new."""
+def find_words(failing: tuple[PartOutlook, ...], *, again: bool, rules: Rules) -> str | None:
+    """Find words of Spark's message for partitions that fail in one batch, which runs again or is new."""
     if again:
-        if any(one.fate is Fate.NO_TOPIC for one in failing):
+        if any(outlook.fate is Fate.NO_TOPIC for outlook in failing):
             return None  # Kafka's client waits, or makes the topic again
-        return _common(_unread(one, rules) for one in failing) or None
-    first = next(fate for fate in _ORDER if any(one.fate is fate for one in failing))
-    same = [one for one in failing if one.fate is first]
+        return _find_common(_find_unread_words(outlook, rules) for outlook in failing) or None
+    first = next(fate for fate in _ORDER if any(outlook.fate is fate for outlook in failing))
+    same = [outlook for outlook in failing if outlook.fate is first]
     match first:
         case Fate.NO_TOPIC:
             return messages.NO_TOPIC
         case Fate.ADDED_LATE:
-            return _common(messages.added_partition(*one.part, one.now.earliest) for one in same if one.now)
+            return _find_common(
+                messages.added_partition(*outlook.part, outlook.now.earliest) for outlook in same if outlook.now
+            )
         case Fate.GONE | Fate.NOT_SUBSCRIBED:
             return messages.partitions_deleted(rules)
         case Fate.ENDS_EARLIER:
-            return _common(messages.offset_changed(one.begin, one.now.latest) for one in same if one.now)
-    return _common(_unread(one, rules) for one in same)
+            return _find_common(
+                messages.offset_changed(outlook.begin, outlook.now.latest) for outlook in same if outlook.now
+            )
+    return _find_common(_find_unread_words(outlook, rules) for outlook in same)
 
 
-def _unread(one: PartOutlook, rules: Rules) -> str:
-    if one.fate is Fate.GONE:
-        return messages.no_position(*one.part)
-    at = one.begin if one.fate is not Fate.WAITS or one.now is None else max(one.begin, one.now.latest)
+def _find_unread_words(outlook: PartOutlook, rules: Rules) -> str:
+    if outlook.fate is Fate.GONE:
+        return messages.no_position(*outlook.part)
+    at = (
+        outlook.begin
+        if outlook.fate is not Fate.WAITS or outlook.now is None
+        else max(outlook.begin, outlook.now.latest)
+    )
     return messages.unread(at, rules)
 
 
-def _common(texts: Iterator[str]) -> str:
-    """What several messages, of which any may come first, have in common."""
+def _find_common(texts: Iterator[str]) -> str:
+    """Find what several messages have in common, of which any may come first."""
     first, *others = dict.fromkeys(texts)
     if not others:
         return first

@@ -1,35 +1,78 @@
 """The files of a Delta table's log, read through ckpt's own storage: no JVM, no package besides pyarrow."""
 
 import io
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ckpt.errors import StorageError
+from ckpt.formats.deltalog import Segment, choose_segment, parse_action, read_settings, read_transaction
 from ckpt.formats.limits import LARGEST_ACTION
 from ckpt.formats.text import Damaged
+from ckpt.live.sink.delta import VersionedAction, replay_delta_log
+from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.model import Fault
-from ckpt.storage import Folder, ReadRequest, Storage
-from ckpt.storage.base import PIECE
+from ckpt.storage import FileInfo, Folder, ReadRequest, Storage
+from ckpt.storage.base import PIECE, one_line, retry_vanished
 
 DELTA_LOG = "_delta_log"
 _IN_A_CATALOG = ("_staged_commits", "_commits")
 _AT_ONCE = 16  # pieces of files that are in memory together
 
 
-def staged(storage: Storage, log: Folder) -> str | None:
-    """The folder of the log whose files are commits that only a catalog puts in order; None where there is none."""
+def read_delta_sink(uri: str, storage: Storage) -> SinkLog:
+    """Read which batches a Delta table has. Raises StorageError where it cannot be read."""
+    return retry_vanished(lambda: _read_sink(uri, storage))
+
+
+def _read_sink(uri: str, storage: Storage) -> SinkLog:
+    log = storage.list_level(DELTA_LOG)
+    if (folder := find_staged(storage, log)) is not None:
+        why = f"newer versions of the table may be in a catalog only ({folder} has files)"
+        return SinkLog(uri, SinkKind.DELTA, unknown=f"{why}, so what it has last cannot be known from here")
+    try:
+        segment = choose_segment(log.files)
+        earlier = _read_versions(storage, segment.earlier, log.files)
+        return replay_delta_log(uri, earlier, _read_segment(storage, segment, log.files), time.time() * 1000)
+    except Damaged as damage:
+        why = one_line(f"its {DELTA_LOG} cannot be read: {damage.reason}")
+        return SinkLog(uri, SinkKind.DELTA, unknown=why, unreached=True)
+
+
+def _read_segment(storage: Storage, segment: Segment, files: Mapping[str, FileInfo]) -> Iterator[VersionedAction]:
+    """Read the actions of the checkpoint as version -1, then those of later versions."""
+    for name in segment.checkpoint:
+        if name.endswith(".parquet"):
+            rows = read_checkpoint_rows(storage, f"{DELTA_LOG}/{name}", files[name].size, ("txn", "metaData"))
+            for column, value in rows:
+                yield -1, read_transaction(value) if column == "txn" else read_settings(value)
+        else:
+            yield from ((-1, action) for _, action in _read_versions(storage, (name,), files))
+    yield from _read_versions(storage, segment.commits, files)
+
+
+def _read_versions(storage: Storage, names: Sequence[str], files: Mapping[str, FileInfo]) -> Iterator[VersionedAction]:
+    """Read the actions of JSON files, each with the version that begins the file's name."""
+    for name, line in read_log_lines(storage, [(name, files[name].size) for name in names]):
+        action = parse_action(line)
+        if action is not None:
+            yield int(name[:20]), action
+
+
+def find_staged(storage: Storage, log: Folder) -> str | None:
+    """Find the folder of the log whose files are commits that only a catalog puts in order; None: there is none."""
     there = (f"{DELTA_LOG}/{name}" for name in _IN_A_CATALOG if name in log.folders)
     return next((folder for folder in there if storage.list_level(folder).files), None)
 
 
-def log_lines(storage: Storage, files: Sequence[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
-    """The lines of files in the log, each with the file's name, one after the other, read some pieces at a time."""
+def read_log_lines(storage: Storage, files: Sequence[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
+    """Read the lines of files in the log, each with the file's name, in their order and piece by piece."""
     pieces = [(name, offset) for name, size in files for offset in range(0, size, PIECE)]
     rest, reading = b"", ""
     for begin in range(0, len(pieces), _AT_ONCE):
-        some = pieces[begin : begin + _AT_ONCE]
-        answers = storage.read_many(ReadRequest(f"{DELTA_LOG}/{name}", offset, PIECE) for name, offset in some)
-        for (name, _), data in zip(some, answers, strict=True):
+        group = pieces[begin : begin + _AT_ONCE]
+        answers = storage.read_many(ReadRequest(f"{DELTA_LOG}/{name}", offset, PIECE) for name, offset in group)
+        for (name, _), data in zip(group, answers, strict=True):
             if isinstance(data, StorageError):
                 raise data
             if name != reading:
@@ -42,8 +85,8 @@ def log_lines(storage: Storage, files: Sequence[tuple[str, int]]) -> Iterator[tu
     yield reading, rest
 
 
-def checkpoint_rows(storage: Storage, path: str, size: int, columns: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Of a Parquet file in the log only these columns, and of those only what is not null. Raises Damaged."""
+def read_checkpoint_rows(storage: Storage, path: str, size: int, columns: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Read columns of a Parquet file in the log, leaving out what is null. Raises Damaged."""
     import pyarrow as pa
     from pyarrow import parquet
 

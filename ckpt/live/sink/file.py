@@ -5,7 +5,7 @@ from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.storage import Storage
 
 
-def file_sink(uri: str, storage: Storage) -> SinkLog:
+def read_file_sink(uri: str, storage: Storage) -> SinkLog:
     """Read which batches a file sink has. Raises StorageError where its log cannot be listed."""
     log = compactible_log(storage.list_level(FILE_LOG).files)
     if log.latest is not None and log.interval <= 0:

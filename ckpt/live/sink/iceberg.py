@@ -1,43 +1,29 @@
-"""The batches of an Iceberg table, by the summaries of its snapshots: no JVM, no other package."""
+"""Rules for the batches of an Iceberg table, by the summaries of its snapshots; pure."""
 
-from collections.abc import Callable
-
-from ckpt.formats.iceberg import IcebergSnapshot
-from ckpt.formats.text import Damaged
-from ckpt.live.sink.iceberg_files import ASK_THE_CATALOG, ReadTable
+from ckpt.formats.iceberg import IcebergSnapshot, IcebergTable
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
-from ckpt.storage.base import one_line
 
 
-def iceberg_sink(uri: str, read: Callable[[], ReadTable]) -> SinkLog:
-    """Read which batches an Iceberg table has. Raises StorageError where it cannot be read."""
-    try:
-        found = read()
-    except Damaged as damage:
-        why = f"its metadata cannot be read: {damage.reason}; {ASK_THE_CATALOG}"
-        return SinkLog(uri, SinkKind.ICEBERG, unknown=one_line(why), unreached=True)
-    return SinkLog(uri, SinkKind.ICEBERG, writers=_writers(found), read_from=found.file, cut=_cut(found))
-
-
-def _writers(found: ReadTable) -> tuple[SinkWriter, ...]:
-    """Each query with its newest batch among the ancestors of the current snapshot (``findLastCommittedEpochId``)."""
+def find_iceberg_batches(uri: str, table: IcebergTable, file: str) -> SinkLog:
+    """Find each query's newest batch among the ancestors of the current snapshot (``findLastCommittedEpochId``)."""
+    ancestors = list(table.ancestors())
     batches: dict[str, list[tuple[int, IcebergSnapshot]]] = {}
-    for one in found.table.ancestors():
-        if one.query_id is not None and one.batch is not None:
-            batches.setdefault(one.query_id, []).append((one.batch, one))
-    there = found.table.snapshots
-    return tuple(
+    for snapshot in ancestors:
+        if snapshot.query_id is not None and snapshot.batch is not None:
+            batches.setdefault(snapshot.query_id, []).append((snapshot.batch, snapshot))
+    writers = tuple(
         SinkWriter(
-            query,
-            mine[0][0],
-            mine[0][1].written_ms,
+            query_id,
+            written[0][0],
+            written[0][1].written_ms,
             expired=False,
-            before={batch: one.parent for batch, one in mine if one.parent is not None and one.parent in there},
+            before={
+                batch: parent
+                for batch, each in written
+                if (parent := each.parent) is not None and parent in table.snapshots
+            },
         )
-        for query, mine in batches.items()
+        for query_id, written in batches.items()
     )
-
-
-def _cut(found: ReadTable) -> bool:
-    *_, oldest = (None, *found.table.ancestors())
-    return oldest is not None and oldest.parent is not None
+    cut = bool(ancestors) and ancestors[-1].parent is not None
+    return SinkLog(uri, SinkKind.ICEBERG, writers=writers, read_from=file, cut=cut)

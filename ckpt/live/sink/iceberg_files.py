@@ -1,18 +1,19 @@
-"""The metadata of an Iceberg table at a place: one listing, one file, and nothing that its paths name."""
+"""Reads the metadata of an Iceberg table: one listing, one file, and nothing that its paths name; no JVM."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from ckpt.errors import NotFound
-from ckpt.formats.iceberg import VERSION_HINT, IcebergTable, iceberg_table, is_metadata, newest_metadata
+from ckpt.formats.iceberg import VERSION_HINT, IcebergTable, choose_newest_metadata, is_metadata, parse_iceberg_table
 from ckpt.formats.limits import LARGEST_ACTION
 from ckpt.formats.text import Damaged
+from ckpt.live.sink.iceberg import find_iceberg_batches
+from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.storage import Storage, open_storage
+from ckpt.storage.base import one_line, retry_vanished
 from ckpt.storage.locations import local_path
 
 METADATA = "metadata"
 ASK_THE_CATALOG = "if its catalog names another metadata file, give that file instead of the table"
-_LOOKS = 3  # how often it is listed again, where the file was replaced meanwhile
 
 
 class ReadTable(NamedTuple):
@@ -22,38 +23,59 @@ class ReadTable(NamedTuple):
     file: str  # below the place of the table
 
 
-def of_metadata_file(uri: str) -> tuple[str, str] | None:
-    """Of the URI of a metadata file its folder, as a URI, and its name; None for every other place."""
-    place, question, options = (uri, "", "") if local_path(uri) is not None else uri.partition("?")
-    folder, slash, name = place.rpartition("/")
+def has_metadata(storage: Storage) -> bool:
+    """Tell whether a folder is an Iceberg table. Raises StorageError, NotFound where it has no folder ``metadata``."""
+    return any(map(is_metadata, storage.list_level(METADATA).files))
+
+
+def read_iceberg_sink(uri: str, storage: Storage) -> SinkLog:
+    """Read which batches an Iceberg table has. Raises StorageError where it cannot be read."""
+    return _read_sink(uri, lambda: read_table(storage))
+
+
+def read_iceberg_metadata_sink(uri: str, storage_options: Mapping[str, str]) -> SinkLog | None:
+    """Read which batches the table of a metadata file has; None where the URI is not one of such a file.
+
+    Raises NotFound, StorageError or UsageError where it cannot be read.
+    """
+    file = split_metadata_uri(uri)
+    return None if file is None else _read_sink(uri, lambda: read_metadata_file(*file, storage_options))
+
+
+def _read_sink(uri: str, read: Callable[[], ReadTable]) -> SinkLog:
+    try:
+        return find_iceberg_batches(uri, *read())
+    except Damaged as damage:
+        why = f"its metadata cannot be read: {damage.reason}; {ASK_THE_CATALOG}"
+        return SinkLog(uri, SinkKind.ICEBERG, unknown=one_line(why), unreached=True)
+
+
+def split_metadata_uri(uri: str) -> tuple[str, str] | None:
+    """Split the URI of a metadata file into its folder, as a URI, and its name; None for every other place."""
+    path, question, options = (uri, "", "") if local_path(uri) is not None else uri.partition("?")
+    folder, slash, name = path.rpartition("/")
     return (f"{folder or slash or '.'}{question}{options}", name) if is_metadata(name) else None
 
 
 def read_metadata_file(folder: str, name: str, storage_options: Mapping[str, str]) -> ReadTable:
-    """One metadata file. Raises NotFound, StorageError or UsageError where it cannot be read, Damaged where it is."""
-    return ReadTable(_read(open_storage(folder, storage_options), name), name)
+    """Read one metadata file. Raises NotFound, StorageError or UsageError, and Damaged where it is no metadata."""
+    return ReadTable(_parse(open_storage(folder, storage_options), name), name)
 
 
 def read_table(storage: Storage) -> ReadTable:
-    """The newest metadata in a table's folder. Raises StorageError, or Damaged where it cannot be told, or be read."""
-    for look in range(_LOOKS):
-        try:
-            return _newest(storage)
-        except NotFound:
-            if look == _LOOKS - 1:
-                raise
-    raise AssertionError("unreachable")
+    """Read the newest metadata in a table's folder. Raises StorageError, and Damaged where it cannot be told."""
+    return retry_vanished(lambda: _read_newest(storage))
 
 
-def _newest(storage: Storage) -> ReadTable:
+def _read_newest(storage: Storage) -> ReadTable:
     names = storage.list_level(METADATA).files
     hint = storage.read_range(f"{METADATA}/{VERSION_HINT}", 0, 32) if VERSION_HINT in names else None
-    path = f"{METADATA}/{newest_metadata(names, hint)}"
-    return ReadTable(_read(storage, path), path)
+    path = f"{METADATA}/{choose_newest_metadata(names, hint)}"
+    return ReadTable(_parse(storage, path), path)
 
 
-def _read(storage: Storage, path: str) -> IcebergTable:
+def _parse(storage: Storage, path: str) -> IcebergTable:
     try:
-        return iceberg_table(storage.read_range(path, 0, LARGEST_ACTION + 1))
+        return parse_iceberg_table(storage.read_range(path, 0, LARGEST_ACTION + 1))
     except Damaged as damage:
         raise Damaged(damage.fault, f"{path}: {damage.reason}") from None

@@ -1,15 +1,14 @@
 """Recognizes the sink at a location and reads its log."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ckpt.errors import NotFound, StorageError, UsageError
-from ckpt.formats.iceberg import is_metadata
-from ckpt.live.sink.delta import delta_table
-from ckpt.live.sink.delta_files import DELTA_LOG
-from ckpt.live.sink.file import file_sink
-from ckpt.live.sink.iceberg import iceberg_sink
-from ckpt.live.sink.iceberg_files import METADATA, of_metadata_file, read_metadata_file, read_table
+from ckpt.live.sink.delta_files import DELTA_LOG, read_delta_sink
+from ckpt.live.sink.file import read_file_sink
+from ckpt.live.sink.iceberg_files import METADATA, has_metadata, read_iceberg_metadata_sink, read_iceberg_sink
+from ckpt.live.sink.kafka import recognise_topic
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.plugins import ask_plugins
 from ckpt.storage import Folder, Storage, open_storage
@@ -17,22 +16,31 @@ from ckpt.storage.base import one_line
 from ckpt.storage.locations import is_same_kind
 from ckpt.texts import masked
 
-_TOPIC = (
-    "a Kafka topic keeps no batch ids, so what it has cannot be known; it accepts every row, so rows that are read "
-    "again are written again"
-)
 _SEVERAL = "it has {}: which of them the query writes to cannot be known from here"
 _NONE = (
     f"it has neither {DELTA_LOG} nor {FILE_LOG}, and no metadata of Iceberg: it is no table that ckpt reads and no "
     "output of a file sink, or its log is gone, so what it has cannot be known"
 )
 _HUDI = "a Hudi table, whose log ckpt does not read: what it has cannot be known from here"
-_READERS: Mapping[str, Callable[[str, Storage], SinkLog]] = {
-    DELTA_LOG: delta_table,
-    FILE_LOG: file_sink,
-    METADATA: lambda uri, storage: iceberg_sink(uri, lambda: read_table(storage)),
-}
-"""The reader of each kind of sink, by the folder of its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FolderKind:
+    """A kind of sink that is known by the folder of its log."""
+
+    folder: str
+    read: Callable[[str, Storage], SinkLog]
+    is_table: bool = True  # one that may have the log of another kind beside its own
+    has_log: Callable[[Storage], bool] = lambda storage: True  # the folder is the log of such a sink
+
+
+_BY_FOLDER = (
+    _FolderKind(DELTA_LOG, read_delta_sink),
+    _FolderKind(FILE_LOG, read_file_sink, is_table=False),
+    _FolderKind(METADATA, read_iceberg_sink, has_log=has_metadata),
+)
+_BY_URI: Sequence[Callable[[str, Mapping[str, str]], SinkLog | None]] = (recognise_topic, read_iceberg_metadata_sink)
+"""Readers that look at the URI, and return None where it is of another kind."""
 PLUGINS = "ckpt.sinks"
 """Entry points of functions ``(uri, storage_options) -> SinkLog | None``; None: the place is no sink of theirs."""
 
@@ -78,52 +86,46 @@ def _ask_plugins(uri: str, storage_options: Mapping[str, str]) -> SinkLog | None
 
 
 def _read_built_in(uri: str, storage_options: Mapping[str, str]) -> SinkLog:
-    if uri.lower().startswith(("kafka:", "kafka+")):
-        return SinkLog(uri, SinkKind.KAFKA, unknown=_TOPIC)
-    file = of_metadata_file(uri)
-    if file is not None:
-        return iceberg_sink(uri, lambda: read_metadata_file(*file, storage_options))
+    logs = (read(uri, storage_options) for read in _BY_URI)
+    log = next((log for log in logs if log is not None), None)
+    if log is not None:
+        return log
     storage = open_storage(uri, storage_options)
     try:
         top = storage.list_level()
     except NotFound as error:
         raise NotFound(f"{error}; a sink that was deleted has no rows of any batch") from error
-    return _found(uri, storage, top)
+    return _read_folder(uri, storage, top)
 
 
-def _found(uri: str, storage: Storage, top: Folder) -> SinkLog:
-    logs = [name for name in (DELTA_LOG, FILE_LOG) if name in top.folders]
-    try:
-        inside = storage.list_level(METADATA).files if METADATA in top.folders else {}
-    except StorageError as error:
-        if not logs:
-            return SinkLog(
-                uri, SinkKind.UNKNOWN, unknown=one_line(f"it has neither {DELTA_LOG} nor {FILE_LOG}, and {error}")
-            )
-        inside = {}
-    if any(is_metadata(name) for name in inside):
-        logs.append(METADATA)
-    match logs:
-        case ["_delta_log", "metadata"]:
-            return _of_both(delta_table(uri, storage), iceberg_sink(uri, lambda: read_table(storage)))
-        case [log]:
-            return _READERS[log](uri, storage)
-    why = _SEVERAL.format(" and ".join(logs)) if logs else _HUDI if ".hoodie" in top.folders else _NONE
-    return SinkLog(uri, SinkKind.UNKNOWN, unknown=why)
+def _read_folder(uri: str, storage: Storage, top: Folder) -> SinkLog:
+    kinds, unlisted = [], None
+    for kind in _BY_FOLDER:
+        try:
+            if kind.folder in top.folders and kind.has_log(storage):
+                kinds.append(kind)
+        except StorageError as error:
+            unlisted = f"it has neither {DELTA_LOG} nor {FILE_LOG}, and {error}"
+    if not kinds:
+        why = one_line(unlisted) if unlisted else _HUDI if ".hoodie" in top.folders else _NONE
+        return SinkLog(uri, SinkKind.UNKNOWN, unknown=why)
+    if len(kinds) == 1:
+        return kinds[0].read(uri, storage)
+    several = _SEVERAL.format(" and ".join(kind.folder for kind in kinds))
+    logs = [kind.read(uri, storage) for kind in kinds] if all(kind.is_table for kind in kinds) else []
+    return _choose_format(logs) or SinkLog(uri, SinkKind.UNKNOWN, unknown=several)
 
 
-def _of_both(delta: SinkLog, iceberg: SinkLog) -> SinkLog:
-    """A table of one kind that has metadata of the other too (UniForm): the one that a streaming query writes to."""
-    written = [one for one in (delta, iceberg) if any(writer.may_be_query for writer in one.writers)]
-    if len(written) > 1:
-        return SinkLog(delta.uri, SinkKind.UNKNOWN, unknown=_SEVERAL.format(f"{DELTA_LOG} and {METADATA}"))
-    return written[0] if written else delta
+def _choose_format(logs: Sequence[SinkLog]) -> SinkLog | None:
+    """Choose, of a table in several formats (UniForm), the one that a streaming query writes to, if it is one."""
+    written = [log for log in logs if any(writer.may_be_query for writer in log.writers)] or logs[:1]
+    return written[0] if len(written) == 1 else None
 
 
-def sink_of(
+def ask_sink(
     uri: str | None, checkpoint: str, storage_options: Mapping[str, str], *, partial: bool = False
 ) -> SinkLog | None:
-    """The sink that was named beside a checkpoint: the storage options of that hold where both are of one kind.
+    """Read the sink that was named beside a checkpoint, with the storage options of that where both are of one kind.
 
     With ``partial`` the record of a sink that cannot be reached or read says so; otherwise StorageError is raised.
     """

@@ -62,12 +62,16 @@ class SinkLog:
         """The row of this kind of sink in the table of rules; only where ``unknown`` is None."""
         return self.rules or next(sink for sink in SINKS if sink.kind == self.kind)
 
+    @property
+    def keeps_no_ids(self) -> bool:
+        """True if this kind of sink keeps no batch ids: what it has is not known, and it accepts every row."""
+        return any(sink.kind == self.kind and not sink.drops_same_query for sink in SINKS)
+
     def writer(self, app_id: str | None) -> SinkWriter | None:
         """The writer with this id."""
-        return next((one for one in self.writers if one.app_id == app_id), None)
+        return next((writer for writer in self.writers if writer.app_id == app_id), None)
 
     @property
     def only_query(self) -> SinkWriter | None:
         """The one streaming query that has written to the table; None where there are several writers, or none."""
-        (one, *others) = self.writers or (None,)
-        return one if one is not None and not others and one.may_be_query else None
+        return self.writers[0] if len(self.writers) == 1 and self.writers[0].may_be_query else None

@@ -5,9 +5,10 @@ from textwrap import wrap
 
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.starts import Begin
 from ckpt.migrate.generate.files_read import MOST_IN_CODE, format_of
 from ckpt.migrate.generate.text import explode, literal, plain
-from ckpt.migrate.handoff.starts import Begin, SourceStart
+from ckpt.migrate.handoff.starts import SourceStart
 
 _FROM_PATH = (SourceType.DELTA, SourceType.FILE)
 
@@ -72,7 +73,7 @@ def reader(start: SourceStart) -> Iterator[str]:
     """The function that reads one source."""
     index, kind = start.view.index, start.view.type
     path = f"SOURCE_{index}_PATH" if kind in _FROM_PATH else ""
-    named = f"SOURCE_{index}_FORMAT" if kind in (SourceType.FILE, SourceType.UNKNOWN) else literal(kind.value)
+    named = f"SOURCE_{index}_FORMAT" if kind in (SourceType.FILE, SourceType.UNKNOWN) else literal(str(kind))
     yield from ("", "", f"def source_{index}(spark: SparkSession) -> DataFrame:")
     yield f'    """{_begins(start)}"""'
     if start.options:

@@ -1,12 +1,13 @@
-"""What somebody has to know before a new query takes over, in words."""
+"""Doubts and warnings about a new query that takes over, in words."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
+from ckpt.checkpoint.sources.starts import Begin
 from ckpt.inspection.inspection import RatedFinding
-from ckpt.migrate.handoff.starts import Begin, SourceStart
+from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.model import QueryMetadata
 from ckpt.restart.diagnoses.others import OFFSETS_WENT_BACK
 from ckpt.restart.sinks import SINKS
@@ -14,25 +15,26 @@ from ckpt.restart.sinks import SINKS
 
 @dataclass(frozen=True, slots=True)
 class SinkMeaning:
-    """What a new checkpoint, whose batches count from 0 again, means to one kind of sink."""
+    """The meaning of a new checkpoint, whose batches count from 0 again, to one kind of sink."""
 
     kind: str
     meaning: str
 
 
-def sinks(checkpoint: Checkpoint, batch: int) -> tuple[SinkMeaning, ...]:
-    """Every kind there is: offsets and commits do not say which one the query had, but for commit log v3."""
+def describe_sinks(checkpoint: Checkpoint, batch: int) -> tuple[SinkMeaning, ...]:
+    """Describe every kind of sink: offsets and commits do not say which one the query had, but for commit log v3."""
     query = checkpoint.metadata.query_id if isinstance(checkpoint.metadata, QueryMetadata) else None
     old = query or "that is the id of the old query"
     last = max((batch, *checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:]))
-    meanings = ((one.kind, one.new_checkpoint.format(query=old, next=batch + 1, last=last)) for one in SINKS)
-    return tuple(SinkMeaning(kind, meaning) for kind, meaning in meanings)
+    return tuple(
+        SinkMeaning(sink.kind, sink.new_checkpoint.format(query=old, next=batch + 1, last=last)) for sink in SINKS
+    )
 
 
-def doubts(
+def list_doubts(
     checkpoint: Checkpoint, batch: int, starts: Sequence[SourceStart], *, newest_readable: bool
 ) -> Iterator[str]:
-    """Why a new query that continues after a batch may read some rows twice.
+    """Say why a new query that continues after a batch may read some rows twice.
 
     ``newest_readable`` says whether the state of the newest committed batch can be loaded in all partitions.
     """
@@ -72,8 +74,8 @@ def doubts(
             )
 
 
-def warnings(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Iterator[str]:
-    """Other warnings about continuing after a batch."""
+def warn(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Iterator[str]:
+    """Give other warnings about continuing after a batch."""
     yield "Stop the old query first, and give the new one its own checkpoint."
     if checkpoint.state is not None and not state_readable:
         yield f"The state of batch {batch} can no longer be loaded: this only helps if you exported it before."
@@ -88,9 +90,9 @@ def warnings(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Ite
         yield f"The commit log names this sink: {', '.join(names)}."
 
 
-def skipped(findings: Iterable[RatedFinding], batch: int) -> Iterator[str]:
-    """Where the old query had skipped rows before the chosen batch."""
-    for one in findings:
-        back = one.finding.diagnosis is OFFSETS_WENT_BACK and one.remedy
-        if back and int(one.finding.path.rpartition("/")[2]) <= batch:
-            yield f"The old query went back: {one.finding.detail}. {one.remedy}"
+def warn_of_lost_rows(findings: Iterable[RatedFinding], batch: int) -> Iterator[str]:
+    """Say where the old query had skipped rows before the chosen batch."""
+    for rated in findings:
+        back = rated.finding.diagnosis is OFFSETS_WENT_BACK and rated.remedy
+        if back and int(rated.finding.path.rpartition("/")[2]) <= batch:
+            yield f"The old query went back: {rated.finding.detail}. {rated.remedy}"

@@ -3,21 +3,21 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.history import rate_sources
+from ckpt.checkpoint.history import find_recreated_topics, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import source_folder
 from ckpt.checkpoint.sources.files import FileOffset
-from ckpt.checkpoint.sources.registry import advances, source_views
+from ckpt.checkpoint.sources.ranges import SourceRange, source_ranges
+from ckpt.checkpoint.sources.registry import source_views
+from ckpt.checkpoint.sources.starts import StartFacts
 from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.migrate.handoff.caveats import SinkMeaning, doubts, sinks, skipped, warnings
+from ckpt.migrate.handoff.caveats import SinkMeaning, describe_sinks, list_doubts, warn, warn_of_lost_rows
 from ckpt.migrate.handoff.files_read import files_read
-from ckpt.migrate.handoff.starts import SourceStart, in_doubt, source_start
+from ckpt.migrate.handoff.starts import SourceStart, start_source
 from ckpt.model import Kind, Unreadable
-from ckpt.restart.forecast import SourceRange, source_ranges
 from ckpt.storage import Storage, open_storage
 from ckpt.texts import ranges
 
@@ -49,12 +49,12 @@ class Handoff:
 
     @property
     def exact(self) -> bool:
-        """Whether the new query reads every row after the batch, and the old one read none of them."""
+        """True if the new query reads every row after the batch, and the old one read none of them."""
         return self.refused is None and not self.doubts
 
 
 def hand_off(uri: str, storage_options: Mapping[str, str] | None = None, *, batch: int | None = None) -> Handoff:
-    """All that ``ckpt handoff`` says.
+    """Say how a new query continues where the old one stopped, as ``ckpt handoff`` does.
 
     Args:
         uri: A local path, or any URI that ``open_checkpoint`` opens.
@@ -65,8 +65,8 @@ def hand_off(uri: str, storage_options: Mapping[str, str] | None = None, *, batc
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
-    >>> found = ckpt.hand_off("sample_checkpoints/kafka-4.2")
-    >>> found.batch, found.exact, dict(found.sources[0].options)
+    >>> handoff = ckpt.hand_off("sample_checkpoints/kafka-4.2")
+    >>> handoff.batch, handoff.exact, dict(handoff.sources[0].options)
     (5, True, {'startingOffsets': '{"orders":{"0":51,"1":49}}'})
 
     """
@@ -74,70 +74,70 @@ def hand_off(uri: str, storage_options: Mapping[str, str] | None = None, *, batc
 
 
 def plan_handoff(storage: Storage, batch: int | None = None) -> Handoff:
-    """The same with a storage that is open already; reads the complete offset and commit logs, and writes nothing."""
+    """Plan a handoff with an open storage; reads the complete offset and commit logs, and writes nothing."""
     checkpoint = read_checkpoint(storage, batches=0)
-    found = inspect(checkpoint)
-    possible = _possible(checkpoint)
-    chosen = _default(checkpoint, possible) if batch is None else batch
-    refused = _refusal(checkpoint, chosen, possible)
+    inspection = inspect(checkpoint)
+    possible = _find_possible(checkpoint)
+    chosen = _choose_batch(checkpoint, possible) if batch is None else batch
+    refused = _refuse(checkpoint, chosen, possible)
     log = checkpoint.offsets.readable(chosen)
     if chosen is None or log is None or refused is not None:
-        return Handoff(found, possible, chosen, refused=refused or "a new query can continue after no batch")
-    starts = tuple(_starts(storage, checkpoint, chosen))
-    if found.written_by.may_read_event_hubs:
-        starts = tuple(map(in_doubt, starts))
-    later = tuple(_later(checkpoint, chosen))
+        return Handoff(inspection, possible, chosen, refused=refused or "a new query can continue after no batch")
+    starts = tuple(_start_sources(storage, inspection, chosen))
+    later = tuple(_list_later(checkpoint, chosen))
     commit = checkpoint.commits.readable(chosen)
     return Handoff(
-        found,
+        inspection,
         possible,
         chosen,
         state_version=chosen + 1 if checkpoint.stateful else None,
         watermark_ms=commit.next_watermark_ms if commit else None,
         sources=starts,
         later=later,
-        sinks=sinks(checkpoint, chosen),
-        doubts=tuple(doubts(checkpoint, chosen, starts, newest_readable=_within(checkpoint.commits.ids[-1], possible))),
-        warnings=(
-            *warnings(checkpoint, chosen, state_readable=_within(chosen, possible)),
-            *skipped(found.findings, chosen),
+        sinks=describe_sinks(checkpoint, chosen),
+        doubts=tuple(
+            list_doubts(checkpoint, chosen, starts, newest_readable=_is_within(checkpoint.commits.ids[-1], possible))
         ),
-        refused=_refused_sources(starts),
+        warnings=(
+            *warn(checkpoint, chosen, state_readable=_is_within(chosen, possible)),
+            *warn_of_lost_rows(inspection.findings, chosen),
+        ),
+        refused=_refuse_sources(starts),
     )
 
 
-def _default(checkpoint: Checkpoint, possible: Ranges) -> int | None:
-    """The newest committed batch, whatever is wrong with its offsets; an older one only where its state is lost."""
+def _choose_batch(checkpoint: Checkpoint, possible: Ranges) -> int | None:
+    """Choose the newest committed batch, even without its offsets; an older one only where its state is lost."""
     newest = next(iter(checkpoint.commits.ids[-1:]), None)
     if checkpoint.offsets.readable(newest) is None:
         return newest
     return possible[-1][1] if possible else None
 
 
-def _possible(checkpoint: Checkpoint) -> Ranges:
-    """Committed batches whose offsets are there, as far as was seen readable, and whose state can be loaded."""
+def _find_possible(checkpoint: Checkpoint) -> Ranges:
+    """Find the committed batches that have offsets, none that was seen unreadable, and state that can be loaded."""
     offsets = checkpoint.offsets
     ids = [i for i in checkpoint.commits.ids if i in offsets and not isinstance(offsets.entries.get(i), Unreadable)]
-    found = ranges_of(ids)
+    possible = ranges_of(ids)
     for operator in checkpoint.state.operators if checkpoint.state else ():
         for store in operator.stores:
-            found = intersect(found, store.readable_batches)
-    return found
+            possible = intersect(possible, store.readable_batches)
+    return possible
 
 
-def _within(batch: int, ranges: Ranges) -> bool:
+def _is_within(batch: int, ranges: Ranges) -> bool:
     return any(first <= batch <= last for first, last in ranges)
 
 
-def _refusal(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str | None:
-    """Why no query can continue after a batch, before its sources are checked."""
+def _refuse(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str | None:
+    """Say why no query can continue after a batch, before its sources are checked."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     if checkpoint.kind is Kind.EMPTY:
         return "nothing was ever planned in this checkpoint: start the new query as if it were the first"
     if checkpoint.kind is Kind.CONTINUOUS:
         return "it was written by continuous processing, which ckpt handoff does not support"
     if batch is None:
-        return _nothing_possible(checkpoint)
+        return _refuse_all(checkpoint)
     unreadable = offsets.entries.get(batch)
     if batch not in offsets:
         why = f"there is no offsets/{batch}"
@@ -147,10 +147,10 @@ def _refusal(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> str
         why = f"batch {batch} is not committed, so it is unknown whether its rows are in the sink and in the state"
     else:
         return None
-    return f"{why}; {_can_be(possible)}"
+    return f"{why}; {_name_possible(possible)}"
 
 
-def _nothing_possible(checkpoint: Checkpoint) -> str:
+def _refuse_all(checkpoint: Checkpoint) -> str:
     if not checkpoint.commits.ids:
         began = [f"source {k} at {json.dumps(offset)}" for k, offset in sorted(checkpoint.initial_offsets.items())]
         if not began:
@@ -162,39 +162,29 @@ def _nothing_possible(checkpoint: Checkpoint) -> str:
     return "no committed batch has state that can be loaded in all partitions: see ckpt inspect"
 
 
-def _can_be(possible: Ranges) -> str:
+def _name_possible(possible: Ranges) -> str:
     spans = ranges(possible[-4:])
     return f"possible batches: {spans}" if spans else "a new query can continue after no batch"
 
 
-def _starts(storage: Storage, checkpoint: Checkpoint, batch: int) -> Iterator[SourceStart]:
+def _start_sources(storage: Storage, inspection: Inspection, batch: int) -> Iterator[SourceStart]:
+    checkpoint = inspection.checkpoint
     log = checkpoint.offsets.readable(batch)
-    for place, view in enumerate(source_views(log, rate_sources(checkpoint)) if log else ()):
-        offset = view.record
-        seen = None
-        if isinstance(offset, FileOffset):
+    for number, view in enumerate(source_views(log, rate_sources(checkpoint)) if log else ()):
+        files = None
+        if isinstance(view.record, FileOffset):
             folder = source_folder(checkpoint.listing, log, view.index)
-            seen = files_read(storage, checkpoint.listing, folder, offset.log_offset)
-        yield source_start(view, seen, recreated_topics(checkpoint, batch, place))
+            files = files_read(storage, checkpoint.listing, folder, view.record.log_offset)
+        recreated = find_recreated_topics(checkpoint, batch, number)
+        yield start_source(view, StartFacts(files, recreated, inspection.written_by.may_read_event_hubs))
 
 
-def recreated_topics(checkpoint: Checkpoint, batch: int, place: int) -> dict[str, tuple[int, ...]]:
-    """Topics of a source that were recreated after a batch, as later batches show, and their newest partitions."""
-    logs = [log for i in checkpoint.offsets.ids if i >= batch and (log := checkpoint.offsets.readable(i)) is not None]
-    found: dict[str, tuple[int, ...]] = {}
-    for before, after in pairwise(logs):
-        for index, moved in enumerate(advances(before, after)):
-            if index == place and moved is not None:
-                found |= moved.recreated
-    return found
-
-
-def _refused_sources(starts: tuple[SourceStart, ...]) -> str | None:
-    refusals = [f"source {one.view.index} ({one.view.type}): {one.refused}" for one in starts if one.refused]
+def _refuse_sources(starts: tuple[SourceStart, ...]) -> str | None:
+    refusals = [f"source {start.view.index} ({start.view.type}): {start.refused}" for start in starts if start.refused]
     return "; ".join(refusals) or None
 
 
-def _later(checkpoint: Checkpoint, batch: int) -> Iterator[Later]:
+def _list_later(checkpoint: Checkpoint, batch: int) -> Iterator[Later]:
     before: int | None = batch
     for later in (i for i in checkpoint.offsets.ids if i > batch):
         ends = checkpoint.offsets.readable(later)

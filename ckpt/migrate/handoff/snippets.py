@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from enum import StrEnum
 from textwrap import wrap
 
+from ckpt.checkpoint.sources.starts import Begin
 from ckpt.errors import CkptError
 from ckpt.migrate.handoff.plan import Handoff
-from ckpt.migrate.handoff.starts import Begin, SourceStart
+from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.texts import instant, masked
 
 MOST_FILES = 5_000
@@ -15,17 +16,17 @@ MOST_FILES = 5_000
 
 
 class Language(StrEnum):
-    """What a snippet is written in."""
+    """The language of a snippet."""
 
     PYTHON = "python"
     SCALA = "scala"
 
 
 def snippet(handoff: Handoff, language: Language) -> str:
-    """Code that starts the sources where the old query stopped, without a line end at its end.
+    """Write code that starts the sources where the old query stopped, without a line end at its end.
 
     Args:
-        handoff: What ``hand_off`` found; one that is not refused.
+        handoff: The answer of ``hand_off``; one that is not refused.
         language: Python or Scala.
 
     Raises:
@@ -50,10 +51,10 @@ def snippet(handoff: Handoff, language: Language) -> str:
     return "\n".join(_python(handoff) if language is Language.PYTHON else _scala(handoff)).rstrip()
 
 
-def _about(handoff: Handoff) -> Iterator[str]:
-    """What the code is, in lines of plain text."""
-    place = _plain(handoff.inspection.checkpoint.uri)
-    yield f"Continues where the query of {place} stopped: after batch {handoff.batch}."
+def _describe(handoff: Handoff) -> Iterator[str]:
+    """Describe the code, in lines of plain text."""
+    checkpoint = _plain(handoff.inspection.checkpoint.uri)
+    yield f"Continues where the query of {checkpoint} stopped: after batch {handoff.batch}."
     yield ""
     yield "Written by ckpt handoff. Give the new query its own checkpoint; `options` are those of the old reader."
     if handoff.watermark_ms:
@@ -61,8 +62,8 @@ def _about(handoff: Handoff) -> Iterator[str]:
         yield f"The old query would have dropped rows with an event time before {limit} as late."
 
 
-def _about_source(start: SourceStart) -> Iterator[str]:
-    """What has to be known of a source, in lines of plain text."""
+def _describe_source(start: SourceStart) -> Iterator[str]:
+    """Describe a source and its conditions, in lines of plain text."""
     index = str(start.view.index)
     name = f"{index} {start.view.name}" if start.view.name not in (None, "", index) else index
     yield f"Source {_plain(name)}: {start.view.type}."
@@ -71,7 +72,7 @@ def _about_source(start: SourceStart) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Text that ends no comment or string, whatever a checkpoint holds."""
+    """Return text that ends no comment or string, whatever a checkpoint holds."""
     shown = "".join(char if char.isprintable() else "?" for char in masked(text))
     return shown.replace("\\", "/").replace('"', "'").replace("*/", "* /").replace("/*", "/ *")
 
@@ -79,7 +80,7 @@ def _plain(text: str) -> str:
 def _python(handoff: Handoff) -> Iterator[str]:
     filters = any(_is_filter(start) for start in handoff.sources)
     readers = any(start.options for start in handoff.sources)
-    first, *rest = _about(handoff)
+    first, *rest = _describe(handoff)
     yield f'"""{first}'
     yield from rest
     yield '"""'
@@ -98,7 +99,7 @@ def _python(handoff: Handoff) -> Iterator[str]:
 
 def _python_source(start: SourceStart) -> Iterator[str]:
     index = start.view.index
-    yield from (f"# {line}" for line in _about_source(start))
+    yield from (f"# {line}" for line in _describe_source(start))
     if _is_filter(start):
         yield f"SEEN_{index} = ["
         yield from (f"    {_python_text(path)}," for path in start.seen)
@@ -124,14 +125,14 @@ def _is_filter(start: SourceStart) -> bool:
 
 
 def _python_text(text: str) -> str:
-    """A literal, in double quotes where that needs no escape."""
+    """Return a literal, in double quotes where that needs no escape."""
     literal = repr(text)
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal and "\\'" not in literal else literal
 
 
 def _scala(handoff: Handoff) -> Iterator[str]:
     yield "/*"
-    yield from (f" * {line}".rstrip() for line in _about(handoff))
+    yield from (f" * {line}".rstrip() for line in _describe(handoff))
     yield " */"
     yield "import org.apache.spark.sql.{DataFrame, SparkSession}"
     yield "import org.apache.spark.sql.functions.col"
@@ -145,7 +146,7 @@ def _scala(handoff: Handoff) -> Iterator[str]:
 
 def _scala_source(start: SourceStart) -> Iterator[str]:
     index = start.view.index
-    yield from (f"  // {line}" for line in _about_source(start))
+    yield from (f"  // {line}" for line in _describe_source(start))
     if _is_filter(start):
         yield f"  private val seen{index}: Seq[String] = Seq("
         yield ",\n".join(f"    {_scala_text(path)}" for path in start.seen)
@@ -168,5 +169,5 @@ def _scala_source(start: SourceStart) -> Iterator[str]:
 
 
 def _scala_text(text: str) -> str:
-    """A literal; JSON's escapes are Scala's."""
+    """Return a literal; JSON's escapes are Scala's."""
     return json.dumps(text)

@@ -16,14 +16,14 @@ LARGEST = 1 << 30
 
 
 def without_spark(
-    request: ExportRequest, storage_options: Mapping[str, str] | None = None, *, given: bool = False
+    request: ExportRequest, storage_options: Mapping[str, str] | None = None, *, session_given: bool = False
 ) -> StateExport | str:
     """Export state without Spark, or say why it is left to Spark; then nothing was written.
 
-    ``given`` says that something of a Spark session was. Raises what ``plan_export`` and ``state.native`` raise; of the
-    latter what only Spark reads, and packages that are missing, only where nobody else may read.
+    ``session_given`` says that something of a Spark session was. Raises what ``plan_export`` and ``state.native``
+    raise; of the latter what only Spark reads, and packages that are missing, only where nobody else may read.
     """
-    why = next(_reasons(request, given), None)
+    why = next(_reasons(request, session_given), None)
     if why is not None:
         return why
     plan = plan_export(request, storage_options, NEWEST)
@@ -58,9 +58,9 @@ def under_spark_submit() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def _reasons(request: ExportRequest, given: bool) -> Iterator[str]:
+def _reasons(request: ExportRequest, session_given: bool) -> Iterator[str]:
     """Why a request is left to Spark, whatever is in the checkpoint."""
-    if given:
+    if session_given:
         yield "`master`, `confs` or a session is given, which only Spark uses"
     if request.engine is Engine.AUTO:
         if under_spark_submit():

@@ -88,7 +88,9 @@ def manifest_of_all(exports: Sequence[tuple[Reading, int]], *, kind: Format, spa
         "query_id": first.moment.query_id,
         "batch": first.moment.batch,
         "format": kind,
-        "folders": [{"folder": one.unit.folder, "unit": one.unit.label, "rows": rows} for one, rows in exports],
+        "folders": [
+            {"folder": reading.unit.folder, "unit": reading.unit.label, "rows": rows} for reading, rows in exports
+        ],
         **_written_by(spark),
     }
 

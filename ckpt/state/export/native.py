@@ -18,11 +18,11 @@ from ckpt.state.export.parquet import why_not as parquet_why_not
 from ckpt.state.export.request import Action, ExportPart, ExportPlan, ExportRequest
 from ckpt.state.export.targets import MANIFEST, ExportTarget, check_what_is_there, local_target
 from ckpt.state.native import shapes
-from ckpt.state.native.batches import columns_of, raw_batches, shaped
-from ckpt.state.native.json_values import plain
+from ckpt.state.native.batches import columns_of, raw_batches, shape_batch
+from ckpt.state.native.json_values import make_plain
 from ckpt.state.native.layout import layout_of
 from ckpt.state.native.partitions import UnitPlace, count_rows, map_partitions
-from ckpt.state.native.store_files import fitting
+from ckpt.state.native.store_files import find_fitting_files
 from ckpt.state.reading.columns import Columns
 from ckpt.state.reading.reading import Chosen, Reading
 from ckpt.state.reading.units import StateUnit
@@ -49,7 +49,7 @@ def why_not(plan: ExportPlan, chosen: Chosen) -> str | None:
     for part in _parts(plan, chosen):
         if part.reading.schema is None:
             return f"{part.unit.label}: its state schema cannot be read"
-        for _ in fitting(chosen, part.unit.operator, layout_of(chosen, part.unit).store):
+        for _ in find_fitting_files(chosen, part.unit.operator, layout_of(chosen, part.unit).store):
             pass  # it raises
         why = parquet_why_not(part.schema) if plan.target.path is not None else None
         if why is not None:
@@ -87,9 +87,9 @@ def _shown(chosen: Chosen, part: _Part, number: int) -> ExportPart:
     rows: list[dict[str, Any]] = []
     with closing(raw_batches(chosen, part.unit)) as batches:
         for raw in batches:
-            some = shaped(part.columns, raw).slice(0, number - len(rows))
-            cells = [plain(some.column(place)) for place in range(some.num_columns)]
-            rows += [dict(zip(some.schema.names, row, strict=True)) for row in zip(*cells, strict=True)]
+            batch = shape_batch(part.columns, raw).slice(0, number - len(rows))
+            cells = [make_plain(batch.column(ordinal)) for ordinal in range(batch.num_columns)]
+            rows += [dict(zip(batch.schema.names, row, strict=True)) for row in zip(*cells, strict=True)]
             if len(rows) >= number:
                 break
     return ExportPart(part.reading, part.columns, shown=rows)
@@ -104,14 +104,14 @@ def _exported(plan: ExportPlan, chosen: Chosen, parts: list[_Part]) -> tuple[Exp
             own = folder / inside
             own.mkdir(exist_ok=True)
             rows = _written(chosen, part, own, request)
-            said = manifest(
+            description = manifest(
                 part.reading, request.shape, part.columns, schema=part.schema, rows=rows, kind=target.format, spark=None
             )
-            _write_json(own / MANIFEST, said)
+            _write_json(own / MANIFEST, description)
             (own / _SUCCESS).touch()
             done.append(ExportPart(part.reading, part.columns, rows, f"{target.name}/{inside}".rstrip("/")))
         if request.all_units:
-            listed = [(one.reading, one.rows or 0) for one in done]
+            listed = [(exported.reading, exported.rows or 0) for exported in done]
             _write_json(folder / MANIFEST, manifest_of_all(listed, kind=target.format, spark=None))
     return tuple(done)
 
@@ -133,8 +133,8 @@ def _written(chosen: Chosen, part: _Part, folder: Path, request: ExportRequest) 
 
 def write_partitions(shared: tuple[UnitPlace, Mapping[str, Any]]) -> Callable[[int], Iterator[int]]:
     """Write the rows of partitions and count them, in any process."""
-    place, what = shared
-    return lambda partition: iter([_write(place.chosen, place.unit, what, partition)])
+    source, what = shared
+    return lambda partition: iter([_write(source.chosen, source.unit, what, partition)])
 
 
 def _write(chosen: Chosen, unit: StateUnit, what: Mapping[str, Any], partition: int) -> int:
@@ -145,7 +145,7 @@ def _write(chosen: Chosen, unit: StateUnit, what: Mapping[str, Any], partition: 
         for raw in stack.enter_context(closing(raw_batches(chosen, unit, partition))):
             if raw.num_rows:
                 file = file or stack.enter_context(ParquetFile(_file(what, partition), what["schema"]))
-                file.add(shapes.flat(columns, raw))
+                file.add(shapes.flatten_batch(columns, raw))
                 total += raw.num_rows
     return total
 
@@ -154,8 +154,8 @@ def _file(what: Mapping[str, Any], partition: int) -> str:
     return f"{what['folder']}/part-{partition:05}-{what['own']}-c000.snappy.parquet"
 
 
-def _write_json(path: Path, said: Any) -> None:
-    path.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+def _write_json(path: Path, document: Any) -> None:
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
 @contextmanager
@@ -164,31 +164,31 @@ def _appearing(target: ExportTarget) -> Iterator[Path]:
 
     Existing data is replaced only if requested, and only when the new folder is complete.
     """
-    place = Path(os.path.realpath(local_target(target.name) or target.name))
-    hidden = place.with_name(f".{place.name}.ckpt-{uuid.uuid4().hex[:12]}")
+    folder = Path(os.path.realpath(local_target(target.name) or target.name))
+    hidden = folder.with_name(f".{folder.name}.ckpt-{uuid.uuid4().hex[:12]}")
     old = hidden.with_name(f"{hidden.name}-old")
     replaced = False
     try:
-        _look(place, target)
+        _look(folder, target)
         hidden.mkdir(parents=True)
         yield hidden
-        if _look(place, target):
-            os.rename(place, old)
-        os.rename(hidden, place)  # fails where something has appeared there
+        if _look(folder, target):
+            os.rename(folder, old)
+        os.rename(hidden, folder)  # fails where something has appeared there
         replaced = True
     except OSError as error:
         raise CkptError(f"{target.shown} could not be written, and is as it was: {error}") from error
     finally:
-        if old.exists() and not place.exists():
-            os.rename(old, place)
+        if old.exists() and not folder.exists():
+            os.rename(old, folder)
         shutil.rmtree(hidden, ignore_errors=True)
         if replaced:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _look(place: Path, target: ExportTarget) -> bool:
+def _look(folder: Path, target: ExportTarget) -> bool:
     """Tell whether there is something to be replaced. Raises UsageError where it must not be."""
-    if not place.exists():
+    if not folder.exists():
         return False
-    check_what_is_there(target, os.listdir(place) if place.is_dir() else None)
+    check_what_is_there(target, os.listdir(folder) if folder.is_dir() else None)
     return True

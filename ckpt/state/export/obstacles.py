@@ -74,10 +74,10 @@ def _look_here(path: Path, target: ExportTarget) -> None:
 def _look_there(target: ExportTarget, options: Mapping[str, str]) -> str | None:
     """Check a remote target through ckpt's own storage interface; why not, if that cannot open it."""
     try:
-        found = open_storage(target.shown, options).list_level()
+        level = open_storage(target.shown, options).list_level()
     except NotFound:
         return None
     except CkptError as error:
         return str(error)
-    check_what_is_there(target, {*found.files, *found.folders})
+    check_what_is_there(target, {*level.files, *level.folders})
     return None

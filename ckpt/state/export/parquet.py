@@ -26,22 +26,22 @@ _NOTHING: Json = {}
 
 def spark_schema(reading: Reading, columns: Columns) -> Json:
     """The StructType of the flat shape as Spark has it, in its JSON: what its frame declares."""
-    found: list[Json] = [
+    fields: list[Json] = [
         {"name": column.name, "type": column.type, "nullable": True, "metadata": _metadata(reading, column.places)}
         for column in columns.kept
     ]
-    return {"type": "struct", "fields": found}
+    return {"type": "struct", "fields": fields}
 
 
 def _metadata(reading: Reading, places: tuple[int, ...]) -> Json:
     """Return a field's metadata as a column keeps it: none unless it has to be told apart from others of its name."""
-    kind, found = reading.schema, _NOTHING
-    for place in places:
+    kind, metadata = reading.schema, _NOTHING
+    for ordinal in places:
         fields = [field for field in fields_of(kind) or () if isinstance(field, dict)]
         names = [str(field.get("name")).lower() for field in fields]
-        found = fields[place].get("metadata", _NOTHING) if len(set(names)) == len(names) else _NOTHING
-        kind = fields[place].get("type")
-    return found
+        metadata = fields[ordinal].get("metadata", _NOTHING) if len(set(names)) == len(names) else _NOTHING
+        kind = fields[ordinal].get("type")
+    return metadata
 
 
 def why_not(schema: Json) -> str | None:
@@ -84,10 +84,10 @@ class ParquetFile:
         """Write rows of these columns. Raises Undecodable where NULL stands and none may, OSError."""
         try:
             columns = [column.view(field.type) for column, field in zip(batch.columns, self._schema, strict=True)]
-            found = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+            rows = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         except pa.ArrowInvalid as error:
             raise Undecodable(f"its rows are not what the state schema says: {error}") from None
-        self._writer.write_batch(found)
+        self._writer.write_batch(rows)
 
 
 def _fields(schema: Json) -> Iterator[Any]:

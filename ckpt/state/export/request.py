@@ -84,8 +84,8 @@ class ExportPlan:
     def parts(self) -> tuple["ExportPart", ...]:
         """The facts that are known before Spark reads anything."""
         return tuple(
-            ExportPart(one) if isinstance(one, Reading) else ExportPart(one.together, one.columns)
-            for one in self.readings
+            ExportPart(reading) if isinstance(reading, Reading) else ExportPart(reading.together, reading.columns)
+            for reading in self.readings
         )
 
 
@@ -142,15 +142,15 @@ def plan_export(
     """
     to = target(request.to, request.table, request.format, request.mode, request.checkpoint)
     _check(request, to)
-    given = storage_options or {}
+    options = storage_options or {}
     readings: tuple[Reading | InitialPlan, ...]
     if request.shape is Shape.INITIAL_STATE:
-        readings = plan_initial_states(request.question, given, spark)
+        readings = plan_initial_states(request.question, options, spark)
     else:
-        readings = plan_readings(request.question, given, spark)
+        readings = plan_readings(request.question, options, spark)
     unseen = None
     if request.action in (Action.PLAN, Action.EXPORT):
-        unseen = check_export(request.checkpoint, _promised(readings, request), request.shape, to, given)
+        unseen = check_export(request.checkpoint, _promised(readings, request), request.shape, to, options)
     return ExportPlan(request, to, readings, unseen)
 
 
@@ -175,8 +175,8 @@ def _check(request: ExportRequest, to: ExportTarget) -> None:
 
 def _promised(readings: Sequence[Reading | InitialPlan], request: ExportRequest) -> Iterator[tuple[Column, ...]]:
     """The columns of each part that will be written, as far as the files tell."""
-    for one in readings:
-        if isinstance(one, InitialPlan):
-            yield one.columns.kept
+    for reading in readings:
+        if isinstance(reading, InitialPlan):
+            yield reading.columns.kept
         else:
-            yield promised(one, request.shape, partition_id=request.partition_id)
+            yield promised(reading, request.shape, partition_id=request.partition_id)

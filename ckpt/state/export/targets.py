@@ -78,10 +78,10 @@ def local_target(uri: str) -> str | None:
 
 def folder_and_name(path: str) -> tuple[str, str]:
     """The folder of a place, and its name there. Raises UsageError for the top of a file system or bucket."""
-    found = re.fullmatch(r"([\w+.-]+:(?://[^/]*)?+(?:/+[^/]+)*)/+([^/]+)", path.rstrip("/"))
-    if found is None:
+    match = re.fullmatch(r"([\w+.-]+:(?://[^/]*)?+(?:/+[^/]+)*)/+([^/]+)", path.rstrip("/"))
+    if match is None:
         raise UsageError(f"`to` {path}: write below a folder, because the export is first written next to its target")
-    return found[1], found[2]
+    return match[1], match[2]
 
 
 def check_what_is_there(target: ExportTarget, names: Collection[str] | None) -> None:
@@ -89,14 +89,14 @@ def check_what_is_there(target: ExportTarget, names: Collection[str] | None) -> 
 
     ``names`` are the names in the folder there; None if it is a file.
     """
-    place = target.shown
+    shown = target.shown
     if names is None or (names and not any(mark in names for mark in _MARKS)):
-        raise UsageError(f"{place} exists and is not an export, so it is not overwritten; name another target")
+        raise UsageError(f"{shown} exists and is not an export, so it is not overwritten; name another target")
     if target.mode is Mode.ERROR:
-        raise UsageError(f'{place} exists already: `mode="overwrite"` replaces it')
+        raise UsageError(f'{shown} exists already: `mode="overwrite"` replaces it')
     if "_delta_log" in names and target.format is not Format.DELTA:
         raise UsageError(
-            f'{place} is a Delta table, whose history would be lost: `format="delta"`, or name another target'
+            f'{shown} is a Delta table, whose history would be lost: `format="delta"`, or name another target'
         )
 
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 from ckpt.errors import UsageError
 from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of
-from ckpt.state.native.initial import initial_table
-from ckpt.state.native.partitions import batches_of
+from ckpt.state.native.initial import read_initial_table
+from ckpt.state.native.partitions import read_batches
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Shape
-from ckpt.state.reading.initial import check_question, initial_shape, which_one
+from ckpt.state.reading.initial import ask_which_operator, check_question, plan_initial_shape
 from ckpt.state.reading.reading import Question, choose
 
 
@@ -55,7 +55,7 @@ def read_state_arrow(
 
     """
     wanted = RequestedPart(**part)
-    with _reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options) as reader:
+    with _open_reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options) as reader:
         return reader.read_all()
 
 
@@ -92,31 +92,33 @@ def read_state_batches(
 
     """
     wanted = RequestedPart(**part)
-    return _reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options)
+    return _open_reader(Question(path, wanted, batch=batch), shape, partition_id, jobs, storage_options)
 
 
-def _reader(
+def _open_reader(
     question: Question, shape: str, partition_id: bool, jobs: int | None, storage_options: Mapping[str, str] | None
 ) -> Any:
     if shape not in list(Shape):
         raise UsageError(f"`shape={shape!r}`: one of {', '.join(Shape)}")
     if shape == Shape.INITIAL_STATE:
-        return _initial(question, partition_id, storage_options)
+        return _read_initial(question, partition_id, jobs, storage_options)
     chosen = choose(question, storage_options)
     (unit,) = chosen.units
     columns = None if shape == Shape.RAW else columns_of(unit, partition_id=partition_id)
     schema = shapes.raw_schema(unit) if columns is None else shapes.flat_schema(columns)
-    return pa.RecordBatchReader.from_batches(schema, batches_of(chosen, unit, columns, jobs))
+    return pa.RecordBatchReader.from_batches(schema, read_batches(chosen, unit, columns, jobs))
 
 
-def _initial(question: Question, partition_id: bool, storage_options: Mapping[str, str] | None) -> Any:
+def _read_initial(
+    question: Question, partition_id: bool, jobs: int | None, storage_options: Mapping[str, str] | None
+) -> Any:
     """One row for each grouping key of the one operator that there is, or that was asked for."""
     check_question(question)
     if partition_id:
         raise UsageError("`partition_id`: a grouping key has no partition once its query keeps its state elsewhere")
     chosen = choose(replace(question, all_units=True), storage_options)
     by_operator = groupby(chosen.units, lambda unit: unit.operator)
-    found = [initial_shape(list(units), question.checkpoint) for _, units in by_operator]
-    if len(found) > 1:
-        raise which_one(question, found)
-    return initial_table(chosen, found[0]).to_reader()
+    shapes = [plan_initial_shape(list(units), question.checkpoint) for _, units in by_operator]
+    if len(shapes) > 1:
+        raise ask_which_operator(question, shapes)
+    return read_initial_table(chosen, shapes[0], jobs).to_reader()

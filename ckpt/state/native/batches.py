@@ -25,9 +25,9 @@ def raw_batches(chosen: Chosen, unit: StateUnit, only: int | None = None) -> Gen
     """All rows of a unit, or of one partition, as Spark's reader gives them."""
     layout = layout_of(chosen, unit)
     for entries in entries_of(chosen, unit, layout, only):
-        yield shapes.raw(unit, entries)
+        yield shapes.make_raw(unit, entries)
 
 
-def shaped(columns: Columns | None, raw: Any) -> Any:
+def shape_batch(columns: Columns | None, raw: Any) -> Any:
     """A raw batch with these columns; as it is without."""
-    return raw if columns is None else shapes.flat(columns, raw)
+    return raw if columns is None else shapes.flatten_batch(columns, raw)

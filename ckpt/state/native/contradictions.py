@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ckpt.state.native.groups import groups_of
+from ckpt.state.native.groups import number_groups
 
 _SIDES = ("left", "right")
 _TIMERS = ("$procTimers", "$eventTimers")
@@ -26,78 +26,78 @@ class Held:
     last: Any  # the last column of the values: a count, or when they expire
 
 
-def missing_rows(found: Mapping[str, Held]) -> Iterator[str]:
+def find_missing_rows(stores: Mapping[str, Held]) -> Iterator[str]:
     """Rows of a join that are counted and not there: join state formats 1 to 3."""
     for side in _SIDES:
-        lost, _ = _counted_rows(found.get(f"{side}-keyToNumValues"), found.get(f"{side}-keyWithIndexToValue"))
+        lost, _ = _compare_row_counts(stores.get(f"{side}-keyToNumValues"), stores.get(f"{side}-keyWithIndexToValue"))
         if lost:
             yield f"rows of the {side} side that are counted and not there: {lost:,} (Spark fails when it needs one)"
 
 
-def contradictions(found: Mapping[str, Held]) -> Iterator[str]:
+def find_contradictions(stores: Mapping[str, Held]) -> Iterator[str]:
     """Find what else contradicts itself in one partition, by the names of its families, and what Spark makes of it."""
     for side in _SIDES:
-        _, extra = _counted_rows(found.get(f"{side}-keyToNumValues"), found.get(f"{side}-keyWithIndexToValue"))
+        _, extra = _compare_row_counts(stores.get(f"{side}-keyToNumValues"), stores.get(f"{side}-keyWithIndexToValue"))
         if extra:
             yield f"rows of the {side} side that are not counted: {extra:,} (Spark never finds them)"
-        yield from _timed_rows(side, found.get(f"{side}-keyWithTsToValues"), found.get(f"{side}-tsWithKey"))
+        yield from _check_rows_by_time(side, stores.get(f"{side}-keyWithTsToValues"), stores.get(f"{side}-tsWithKey"))
     for timers in _TIMERS:
-        yield from _timers(found.get(f"{timers}_keyToTimestamp"), found.get(f"{timers}_timestampToKey"))
-    for name, index in found.items():
+        yield from _check_timers(stores.get(f"{timers}_keyToTimestamp"), stores.get(f"{timers}_timestampToKey"))
+    for name, index in stores.items():
         if name.startswith(_TTL):
             variable = name.removeprefix(_TTL)
-            yield from _expiring(variable, found.get(_LEAST + variable, found.get(variable)), index)
-    for variable, elements in found.items():
-        counts = found.get(_COUNT + variable, found.get(_ROWS + variable))
-        yield from _counted_elements(variable, counts, elements)
+            yield from _check_expiring(variable, stores.get(_LEAST + variable, stores.get(variable)), index)
+    for variable, elements in stores.items():
+        counts = stores.get(_COUNT + variable, stores.get(_ROWS + variable))
+        yield from _check_element_counts(variable, counts, elements)
 
 
-def _counted_rows(counts: Held | None, rows: Held | None) -> tuple[int, int]:
+def _compare_row_counts(counts: Held | None, rows: Held | None) -> tuple[int, int]:
     """How many rows are counted and not there, and the reverse. Those of a key have the numbers from 0 on."""
     if counts is None or rows is None:
         return 0, 0
     *key, number = rows.keys.flatten()
-    groups = _together(counts.keys.flatten(), key)
+    groups = _group_together(counts.keys.flatten(), key)
     if groups is None:
         return 0, 0
     of_counts, of_rows = groups
     expected: Any = np.zeros(_size(groups), np.int64)
     expected[of_counts] = np.asarray(counts.last)
     numbers = np.asarray(number)
-    seen = (numbers >= 0) & (numbers < expected[of_rows])
-    missing = (expected - np.bincount(of_rows[seen], minlength=len(expected))).clip(min=0)
-    return int(missing.sum()), int((~seen).sum())
+    counted = (numbers >= 0) & (numbers < expected[of_rows])
+    missing = (expected - np.bincount(of_rows[counted], minlength=len(expected))).clip(min=0)
+    return int(missing.sum()), int((~counted).sum())
 
 
-def _timed_rows(side: str, rows: Held | None, index: Held | None) -> Iterator[str]:
+def _check_rows_by_time(side: str, rows: Held | None, index: Held | None) -> Iterator[str]:
     """Join state format 4: an entry by time for each key and time; none where nothing is ever evicted."""
     if rows is None or index is None or not len(index.keys):
         return
-    lost, stale = _differences(rows.keys.flatten(), index.keys.flatten())
+    lost, stale = _count_differences(rows.keys.flatten(), index.keys.flatten())
     if lost:
         yield f"keys of the {side} side without an entry by time: {lost:,} (Spark never removes their rows)"
     if stale:
         yield f"entries by time of the {side} side without rows: {stale:,}"
 
 
-def _timers(timers: Held | None, index: Held | None) -> Iterator[str]:
+def _check_timers(timers: Held | None, index: Held | None) -> Iterator[str]:
     if timers is None or index is None:
         return
     key, at = timers.keys.flatten()
     also_at, also_key = index.keys.flatten()
-    lost, stale = _differences([key, at], [also_key, also_at])
+    lost, stale = _count_differences([key, at], [also_key, also_at])
     if lost:
         yield f"timers without an entry by time: {lost:,} (they never fire)"
     if stale:
         yield f"entries by time without a timer: {stale:,} (once due, they fire in every batch)"
 
 
-def _expiring(variable: str, values: Held | None, index: Held) -> Iterator[str]:
+def _check_expiring(variable: str, values: Held | None, index: Held) -> Iterator[str]:
     """TTL: an entry for each key and the time when it expires; of a list, when its first element does."""
     if values is None or values.last is None:
         return
     at, key = index.keys.flatten()
-    lost, stale = _differences([*values.keys.flatten(), values.last], [*key.flatten(), at])
+    lost, stale = _count_differences([*values.keys.flatten(), values.last], [*key.flatten(), at])
     if lost:
         yield f"values of {variable} without an entry by expiry time: {lost:,} (Spark does not remove them)"
     if stale:
@@ -107,9 +107,9 @@ def _expiring(variable: str, values: Held | None, index: Held) -> Iterator[str]:
         )
 
 
-def _counted_elements(variable: str, counts: Held | None, elements: Held) -> Iterator[str]:
+def _check_element_counts(variable: str, counts: Held | None, elements: Held) -> Iterator[str]:
     """Of a list the number of its elements, where it is counted."""
-    groups = _together(counts.keys.flatten(), elements.keys.flatten()) if counts is not None else None
+    groups = _group_together(counts.keys.flatten(), elements.keys.flatten()) if counts is not None else None
     if counts is None or groups is None:
         return
     of_counts, of_elements = groups
@@ -119,22 +119,22 @@ def _counted_elements(variable: str, counts: Held | None, elements: Held) -> Ite
         yield f"lists of {variable} whose length is not the one counted: {wrong:,} (only Spark's metrics use the count)"
 
 
-def _differences(one: Sequence[Any], other: Sequence[Any]) -> tuple[int, int]:
+def _count_differences(left: Sequence[Any], right: Sequence[Any]) -> tuple[int, int]:
     """How many rows of the first are not in the second, and the reverse; equal ones are one."""
-    groups = _together(one, other)
+    groups = _group_together(left, right)
     if groups is None:
         return 0, 0
     first, second = groups
     return len(np.setdiff1d(first, second)), len(np.setdiff1d(second, first))
 
 
-def _together(one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, Any] | None:
+def _group_together(left: Sequence[Any], right: Sequence[Any]) -> tuple[Any, Any] | None:
     """Rows of two kinds by number, the same where they are equal; None where their types differ."""
-    pairs = list(zip(_leaves(one), _leaves(other), strict=False))
-    if len(list(_leaves(one))) != len(list(_leaves(other))) or any(a.type != b.type for a, b in pairs):
+    pairs = list(zip(_leaves(left), _leaves(right), strict=False))
+    if len(list(_leaves(left))) != len(list(_leaves(right))) or any(a.type != b.type for a, b in pairs):
         return None
-    rows = len(one[0])
-    groups = groups_of((pa.concat_arrays(pair) for pair in pairs), rows + len(other[0]))
+    rows = len(left[0])
+    groups = number_groups((pa.concat_arrays(pair) for pair in pairs), rows + len(right[0]))
     return groups[:rows], groups[rows:]
 
 

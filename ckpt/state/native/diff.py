@@ -1,8 +1,10 @@
 """Compare two states: of two batches, or of two checkpoints. Read without Spark."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
+from operator import attrgetter
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,10 +13,14 @@ import pyarrow as pa
 from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
 from ckpt.model import Json
+from ckpt.processes import Runner
 from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of, raw_batches
-from ckpt.state.native.groups import groups_of, occurrences
-from ckpt.state.native.json_values import plain
+from ckpt.state.native.groups import number_groups, number_occurrences
+from ckpt.state.native.json_values import make_plain
+from ckpt.state.native.layout import layout_of
+from ckpt.state.native.partitions import UnitPlace, map_partitions
+from ckpt.state.native.store_files import find_store_files
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Columns
 from ckpt.state.reading.moment import Moment
@@ -72,12 +78,14 @@ def diff_state(
     from_batch: int | None = None,
     to_batch: int | None = None,
     limit: int = 20,
+    jobs: int | None = None,
+    by: Runner | None = None,
     **part: Unpack[Part],
 ) -> StateDiff:
     """Compare the state after two batches of a checkpoint, or of two checkpoints; every unit that fits.
 
-    Works for every store and batch that can be read, also where no changelogs are kept. Both states of a unit are in
-    memory at once.
+    Works for every store and batch that can be read, also where no changelogs are kept. Both states of a partition are
+    in memory at once; of a unit, where the two have other partitions.
 
     Args:
         path: A local path, or any URI that ``open_checkpoint`` opens.
@@ -86,6 +94,8 @@ def diff_state(
         from_batch: The earlier batch, of ``path``; needed where there is no other checkpoint.
         to_batch: The later batch, of ``other``; by default the newest committed.
         limit: How many rows of each unit are given at most; all are counted.
+        jobs: How many processes read large state at a time; by default as many as there are cores.
+        by: Who compares: by default processes of this machine, ``on_spark`` the executors of Spark.
         part: Which part of the state.
 
     Raises:
@@ -103,11 +113,18 @@ def diff_state(
     wanted = RequestedPart(**part)
     before = choose(Question(path, wanted, all_units=True, batch=from_batch), storage_options)
     after = choose(Question(other or path, wanted, all_units=True, batch=to_batch), storage_options)
-    units = [_unit(before, one, after, two, limit) for one, two in _matched(before, after)]
+    units = []
+    for old, new in _match_units(before, after):
+        places = UnitPlace(before, old), UnitPlace(after, new)
+        if _list_partitions(places[0]) == _list_partitions(places[1]):
+            parts = [*map_partitions(before, old, diff_partitions, (places[1], limit), jobs, by)]
+        else:
+            parts = [_diff_partition(*places, None, limit)]
+        units.append(_join_diffs(old, parts, limit))
     return StateDiff(path, other or path, before.moment, after.moment, tuple(units))
 
 
-def _matched(before: Chosen, after: Chosen) -> list[tuple[StateUnit, StateUnit]]:
+def _match_units(before: Chosen, after: Chosen) -> list[tuple[StateUnit, StateUnit]]:
     """The units of both. Raises UsageError where one has a unit that the other lacks, or other columns."""
     there = {unit.label: unit for unit in after.units}
     missing = {unit.label for unit in before.units} ^ there.keys()
@@ -119,22 +136,41 @@ def _matched(before: Chosen, after: Chosen) -> list[tuple[StateUnit, StateUnit]]
     return [(unit, there[unit.label]) for unit in before.units]
 
 
-def _unit(before: Chosen, one: StateUnit, after: Chosen, two: StateUnit, limit: int) -> UnitDiff:
-    columns = columns_of(one)
-    tables = [_table(before, one, columns), _table(after, two, columns)]
+def _list_partitions(place: UnitPlace) -> list[int]:
+    store = layout_of(place.chosen, place.unit).store
+    return [files.place.partition for files in find_store_files(place.chosen, place.unit.operator, store)]
+
+
+def diff_partitions(shared: tuple[UnitPlace, tuple[UnitPlace, int]]) -> Callable[[int], Iterator[UnitDiff]]:
+    """Compare partitions of the earlier state with those of the later one, in any process."""
+    before, (after, limit) = shared
+    return lambda partition: iter([_diff_partition(before, after, partition, limit)])
+
+
+def _join_diffs(unit: StateUnit, parts: Sequence[UnitDiff], limit: int) -> UnitDiff:
+    """The changes in all partitions: rows by their kind, then by partition."""
+    added, removed, changed = (sum(map(attrgetter(change), parts)) for change in Change)
+    rows = (row for change in Change for part in parts for row in part.rows if row.change is change)
+    return UnitDiff(unit, added, removed, changed, tuple(islice(rows, limit)))
+
+
+def _diff_partition(before: UnitPlace, after: UnitPlace, partition: int | None, limit: int) -> UnitDiff:
+    """Compare one partition, or all at once."""
+    old_unit, columns = before.unit, columns_of(before.unit)
+    tables = [_read_table(place, columns, partition) for place in (before, after)]
     both = pa.concat_tables(tables).combine_chunks()
     arrays = [column.combine_chunks() if both.num_rows else None for column in both.columns]
     if not both.num_rows:
-        return UnitDiff(one, 0, 0, 0, ())
-    keyed = one.kind in _BY_KEY
+        return UnitDiff(old_unit, 0, 0, 0, ())
+    keyed = old_unit.kind in _BY_KEY
     is_key = [not keyed or column.path[0] in ("key", "user_map_key") for column in columns.kept]
     first = tables[0].num_rows
-    groups = groups_of([array for array, key in zip(arrays, is_key, strict=True) if key], both.num_rows)
+    groups = number_groups([array for array, key in zip(arrays, is_key, strict=True) if key], both.num_rows)
     if not keyed:  # equal rows are told apart by their number
-        number = np.concatenate([occurrences(groups[:first]), occurrences(groups[first:])])
+        number = np.concatenate([number_occurrences(groups[:first]), number_occurrences(groups[first:])])
         groups = np.unique(np.stack([groups, number]), axis=1, return_inverse=True)[1].reshape(-1)
-    values = groups_of([array for array, key in zip(arrays, is_key, strict=True) if not key], both.num_rows)
-    old, new = _places(groups, 0, first), _places(groups, first, both.num_rows)
+    values = number_groups([array for array, key in zip(arrays, is_key, strict=True) if not key], both.num_rows)
+    old, new = _place_groups(groups, 0, first), _place_groups(groups, first, both.num_rows)
     there = (old >= 0) & (new >= 0)
     kinds = {
         Change.ADDED: np.flatnonzero(old < 0),
@@ -142,42 +178,39 @@ def _unit(before: Chosen, one: StateUnit, after: Chosen, two: StateUnit, limit: 
         Change.CHANGED: np.flatnonzero(there)[values[old[there]] != values[new[there]]],
     }
     rows: list[ChangedRow] = []
-    for change, found in kinds.items():
-        some = found[: limit - len(rows)]
-        rows += _rows(change, both, is_key, old[some], new[some])
+    for change, numbers in kinds.items():
+        shown = numbers[:limit]
+        rows += _list_changed_rows(change, both, is_key, old[shown], new[shown])
     added, removed, changed = (len(kinds[change]) for change in Change)
-    return UnitDiff(one, added, removed, changed, tuple(rows))
+    return UnitDiff(old_unit, added, removed, changed, tuple(rows))
 
 
-def _table(chosen: Chosen, unit: StateUnit, columns: Columns) -> Any:
-    batches = [shapes.flat(columns, raw) for raw in raw_batches(chosen, unit)]
+def _read_table(place: UnitPlace, columns: Columns, partition: int | None) -> Any:
+    batches = [shapes.flatten_batch(columns, raw) for raw in raw_batches(place.chosen, place.unit, partition)]
     return pa.Table.from_batches(batches, shapes.flat_schema(columns))
 
 
-def _places(groups: Any, start: int, end: int) -> Any:
+def _place_groups(groups: Any, start: int, end: int) -> Any:
     """For each number the row that has it, among some rows; -1 for none."""
-    found: Any = np.full(int(groups.max(initial=-1)) + 1, -1)
-    found[groups[start:end]] = np.arange(start, end)
-    return found
+    places: Any = np.full(int(groups.max(initial=-1)) + 1, -1)
+    places[groups[start:end]] = np.arange(start, end)
+    return places
 
 
-def _rows(change: Change, both: Any, is_key: list[bool], old: Any, new: Any) -> list[ChangedRow]:
-    """The rows of some numbers, with what they were and what they are."""
-    found = []
-    for one, two in zip(_objects(both, old), _objects(both, new), strict=True):
-        row = two or one or {}
-        names = list(zip(row, is_key, strict=True))
-        keys = [name for name, key in names if key]
-        before, after = (
-            {name: value for name, value in some.items() if name not in keys} if some else None for some in (one, two)
-        )
-        found.append(ChangedRow(change, {name: row[name] for name in keys}, before, after))
-    return found
+def _list_changed_rows(change: Change, both: Any, is_key: list[bool], old: Any, new: Any) -> list[ChangedRow]:
+    """Changed rows at the given positions, with their values before and after."""
+    changed = []
+    for pair in zip(_make_objects(both, old), _make_objects(both, new), strict=True):
+        row = pair[1] or pair[0] or {}
+        keys = [name for name, key in zip(row, is_key, strict=True) if key]
+        before, after = (side and {name: value for name, value in side.items() if name not in keys} for side in pair)
+        changed.append(ChangedRow(change, {name: row[name] for name in keys}, before, after))
+    return changed
 
 
-def _objects(both: Any, places: Any) -> list[dict[str, Json] | None]:
+def _make_objects(both: Any, places: Any) -> list[dict[str, Json] | None]:
     """Rows as objects; None for a row that is not there."""
-    some = both.take(whole(pa.int64(), np.maximum(places, 0)))
-    cells = [plain(column.combine_chunks()) for column in some.columns]
+    present = both.take(whole(pa.int64(), np.maximum(places, 0)))
+    cells = [make_plain(column.combine_chunks()) for column in present.columns]
     rows = [dict(zip(both.column_names, row, strict=True)) for row in zip(*cells, strict=True)]
-    return [row if place >= 0 else None for row, place in zip(rows, places.tolist(), strict=True)]
+    return [row if index >= 0 else None for row, index in zip(rows, places.tolist(), strict=True)]

@@ -16,7 +16,7 @@ from ckpt.formats.rows.unsafe import structs_of
 from ckpt.model import Provider
 from ckpt.state.native import hdfs, rocksdb
 from ckpt.state.native.layout import UnitLayout
-from ckpt.state.native.store_files import StoreFiles, fitting
+from ckpt.state.native.store_files import StoreFiles, find_fitting_files
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
 
@@ -40,70 +40,70 @@ def entries_of(
     chosen: Chosen, unit: StateUnit, layout: UnitLayout, only: int | None = None
 ) -> Generator[Entries, None, None]:
     """Everything that is stored for a unit, or in one partition. Raises Undecodable, StateDamaged and StorageError."""
-    for files in fitting(chosen, unit.operator, layout.store, only):
+    for files in find_fitting_files(chosen, unit.operator, layout.store, only):
         yield from entries_in(files, unit, layout)
 
 
 def entries_in(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> Generator[Entries, None, None]:
     """Read a unit's entries from files of one partition. Raises Undecodable and StorageError."""
-    yield from _of_hdfs(files, layout) if unit.provider is Provider.HDFS else _of_rocksdb(files, layout)
+    yield from _read_hdfs(files, layout) if unit.provider is Provider.HDFS else _read_rocksdb(files, layout)
 
 
 def entry_of(chosen: Chosen, unit: StateUnit, layout: UnitLayout, only: int, key: bytes) -> Iterator[Entries]:
     """Read the entries of one key, in the one partition where it can be; ``key`` is the bytes of its row."""
-    for files in fitting(chosen, unit.operator, layout.store, only):
+    for files in find_fitting_files(chosen, unit.operator, layout.store, only):
         if unit.provider is Provider.HDFS:
-            found = hdfs.row_with(files, key)
-            if found is not None:
-                yield _from_rows(files, layout, *found)
+            row = hdfs.read_row(files, key)
+            if row is not None:
+                yield _decode_rows_of(files, layout, *row)
             continue
         with rocksdb.store(files, layout.delimiter) as store:
             stored = VERSION + key
             value = store.value(store.number(layout.family) + stored)
             if value is not None:
-                yield _from_bytes(files, layout, [stored], [value])
+                yield _decode_bytes_of(files, layout, [stored], [value])
 
 
-def _of_hdfs(files: StoreFiles, layout: UnitLayout) -> Iterator[Entries]:
-    for keys, values in hdfs.rows_in(files):
-        yield _from_rows(files, layout, keys, values)
+def _read_hdfs(files: StoreFiles, layout: UnitLayout) -> Iterator[Entries]:
+    for keys, values in hdfs.read_rows(files):
+        yield _decode_rows_of(files, layout, keys, values)
 
 
-def _from_rows(files: StoreFiles, layout: UnitLayout, keys: Rows, values: Rows) -> Entries:
+def _decode_rows_of(files: StoreFiles, layout: UnitLayout, keys: Rows, values: Rows) -> Entries:
     try:
-        return decoded_rows(files.place.partition, layout, keys, values)
+        return decode_rows(files.place.partition, layout, keys, values)
     except NOT_AS_WRITTEN as error:
         raise files.refused(files.place.folder, error) from None
 
 
-def decoded_rows(partition: int, layout: UnitLayout, keys: Rows, values: Rows) -> Entries:
+def decode_rows(partition: int, layout: UnitLayout, keys: Rows, values: Rows) -> Entries:
     """Rows of an HDFS-backed store. Raises what is in ``NOT_AS_WRITTEN``."""
-    found = structs_of(layout.key, keys, "key"), structs_of(layout.value, values, "value")
-    return Entries(partition, *found, values.size)
+    columns = structs_of(layout.key, keys, "key"), structs_of(layout.value, values, "value")
+    return Entries(partition, *columns, values.size)
 
 
-def _of_rocksdb(files: StoreFiles, layout: UnitLayout) -> Iterator[Entries]:
+def _read_rocksdb(files: StoreFiles, layout: UnitLayout) -> Iterator[Entries]:
     with rocksdb.store(files, layout.delimiter) as store:
         number = store.number(layout.family)
-        for some in store.batches(number):
-            keys = [key[len(number) :] for key, _ in some]
-            yield _from_bytes(files, layout, keys, [value for _, value in some])
+        for pairs in store.batches(number):
+            keys = [key[len(number) :] for key, _ in pairs]
+            yield _decode_bytes_of(files, layout, keys, [value for _, value in pairs])
 
 
-def _from_bytes(files: StoreFiles, layout: UnitLayout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
+def _decode_bytes_of(files: StoreFiles, layout: UnitLayout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
     try:
-        return decoded_bytes(files.place.partition, layout, keys, values)
+        return decode_bytes(files.place.partition, layout, keys, values)
     except NOT_AS_WRITTEN as error:
         raise files.refused(files.place.folder, error) from None
 
 
-def decoded_bytes(partition: int, layout: UnitLayout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
+def decode_bytes(partition: int, layout: UnitLayout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
     """Decode keys and values of a RocksDB family, without its number. Raises what is in ``NOT_AS_WRITTEN``."""
-    found = keys_of(layout.key, layout.encoder, keys, avro.key_columns if layout.avro else None)
+    key_structs = keys_of(layout.key, layout.encoder, keys, avro.key_columns if layout.avro else None)
     if layout.several:
-        parts = [avro.elements(value) if layout.avro else elements(value) for value in values]
+        parts = [avro.elements(value) if layout.avro else split_elements(value) for value in values]
         counts = np.fromiter(map(len, parts), np.int64, len(parts))
-        found = found.take(whole(pa.int64(), np.repeat(np.arange(len(keys)), counts)))
+        key_structs = key_structs.take(whole(pa.int64(), np.repeat(np.arange(len(keys)), counts)))
         values = [element for part in parts for element in part]
     own = (
         avro.structs_of(layout.value, values, "value")
@@ -111,23 +111,23 @@ def decoded_bytes(partition: int, layout: UnitLayout, keys: Sequence[bytes], val
         else structs_of(layout.value, rows_of(values), "value")
     )
     sizes = np.fromiter(map(len, values), np.int64, len(values))
-    return Entries(partition, found, own, sizes)
+    return Entries(partition, key_structs, own, sizes)
 
 
-def elements(value: bytes) -> list[bytes]:
+def split_elements(value: bytes) -> list[bytes]:
     """The elements of a list: each after its length, and a comma between them where a merge operator puts one.
 
     No length begins with the byte of a comma: an element is a version byte and a row, of a multiple of 8 bytes.
     """
-    found: list[bytes] = []
+    values: list[bytes] = []
     at = 0
     while at < len(value):
-        if found and value[at] == _COMMA:
+        if values and value[at] == _COMMA:
             at += 1
         length = int.from_bytes(value[at : at + _LENGTH], "little")
         at += _LENGTH
         if length % 8 != 1 or at + length > len(value):
             raise Unfit("a list has no element of the length that it names")
-        found.append(value[at : at + length])
+        values.append(value[at : at + length])
         at += length
-    return found
+    return values

@@ -7,23 +7,23 @@ import numpy as np
 import pyarrow as pa
 
 
-def groups_of(columns: Iterable[Any], rows: int) -> Any:
+def number_groups(columns: Iterable[Any], rows: int) -> Any:
     """For each row a number from 0 on, the same for rows that are equal in all columns."""
-    found: Any = np.zeros(rows, np.int64)
+    groups: Any = np.zeros(rows, np.int64)
     for column in columns:
         for codes in _codes(column):
-            _, found = np.unique(found * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
-    return found
+            _, groups = np.unique(groups * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
+    return groups
 
 
-def occurrences(groups: Any) -> Any:
+def number_occurrences(groups: Any) -> Any:
     """For each row how many before it have its number."""
     order = np.argsort(groups, kind="stable")
     begins: Any = np.flatnonzero(np.diff(groups[order], prepend=-1))
     sizes: Any = np.diff(np.append(begins, len(groups)))
-    found: Any = np.empty(len(groups), np.int64)
-    found[order] = np.arange(len(groups)) - np.repeat(begins, sizes)
-    return found
+    numbers: Any = np.empty(len(groups), np.int64)
+    numbers[order] = np.arange(len(groups)) - np.repeat(begins, sizes)
+    return numbers
 
 
 def _codes(array: Any) -> Iterator[Any]:

@@ -11,11 +11,12 @@ import pyarrow as pa
 from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
 from ckpt.model import Json
+from ckpt.processes import Runner
 from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of
 from ckpt.state.native.entries import Entries, entries_of
-from ckpt.state.native.groups import groups_of
-from ckpt.state.native.json_values import plain
+from ckpt.state.native.groups import number_groups
+from ckpt.state.native.json_values import make_plain
 from ckpt.state.native.layout import layout_of
 from ckpt.state.native.partitions import UnitPlace, map_partitions
 from ckpt.state.reading.choose import Part, RequestedPart
@@ -63,6 +64,8 @@ def measure_state(
     *,
     batch: int | None = None,
     limit: int = 20,
+    jobs: int | None = None,
+    by: Runner | None = None,
     **part: Unpack[Part],
 ) -> StateSizes:
     """Find the keys with the most bytes after a committed batch, and measure each partition, without Spark.
@@ -75,6 +78,8 @@ def measure_state(
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
         limit: How many keys at most.
+        jobs: How many processes read large state at a time; by default as many as there are cores.
+        by: Who measures: by default processes of this machine, ``on_spark`` the executors of Spark.
         part: Which part of the state.
 
     Raises:
@@ -92,7 +97,7 @@ def measure_state(
     own = Columns(tuple(column for column in columns_of(unit).kept if column.path[0] == "key"), ())
     keys: list[HeavyKey] = []
     partitions = []
-    with closing(map_partitions(chosen, unit, measure_partitions, (own, limit), None)) as measured:
+    with closing(map_partitions(chosen, unit, measure_partitions, (own, limit), jobs, by)) as measured:
         for size, heaviest in measured:
             partitions.append(size)
             keys = sorted([*keys, *heaviest], key=lambda key: (-key.bytes, -key.rows))[:limit]
@@ -103,31 +108,31 @@ def measure_partitions(
     shared: tuple[UnitPlace, tuple[Columns, int]],
 ) -> Callable[[int], Iterator[tuple[PartitionSize, list[HeavyKey]]]]:
     """Measure partitions that hold rows, in any process: the size and the heaviest keys of each."""
-    place, (own, limit) = shared
-    layout = layout_of(place.chosen, place.unit)
+    source, (own, limit) = shared
+    layout = layout_of(source.chosen, source.unit)
 
     def measure(partition: int) -> Iterator[tuple[PartitionSize, list[HeavyKey]]]:
-        with closing(entries_of(place.chosen, place.unit, layout, partition)) as entries:
-            table, sizes = _rows(place.unit, own, entries)
+        with closing(entries_of(source.chosen, source.unit, layout, partition)) as entries:
+            table, sizes = _read_keys_and_sizes(source.unit, own, entries)
         if len(sizes):
-            yield _measured(partition, table, sizes, limit)
+            yield _measure_partition(partition, table, sizes, limit)
 
     return measure
 
 
-def _rows(unit: StateUnit, own: Columns, entries: Iterator[Entries]) -> tuple[Any, Any]:
+def _read_keys_and_sizes(unit: StateUnit, own: Columns, entries: Iterator[Entries]) -> tuple[Any, Any]:
     """The key of each row of a partition, and the bytes of its value."""
     keys: list[Any] = []
     sizes: list[Any] = [np.zeros(0, np.int64)]
-    for one in entries:
-        keys.append(shapes.flat(own, shapes.raw(unit, one)))
-        sizes.append(one.sizes)
+    for batch in entries:
+        keys.append(shapes.flatten_batch(own, shapes.make_raw(unit, batch)))
+        sizes.append(batch.sizes)
     return pa.Table.from_batches(keys, shapes.flat_schema(own)), np.concatenate(sizes)
 
 
-def _measured(partition: int, table: Any, sizes: Any, limit: int) -> tuple[PartitionSize, list[HeavyKey]]:
+def _measure_partition(partition: int, table: Any, sizes: Any, limit: int) -> tuple[PartitionSize, list[HeavyKey]]:
     rows = len(sizes)
-    groups = groups_of((column.combine_chunks() for column in table.columns), rows)
+    groups = number_groups((column.combine_chunks() for column in table.columns), rows)
     counts = np.bincount(groups)
     totals: Any = np.zeros(len(counts), np.int64)
     np.add.at(totals, groups, sizes)
@@ -136,7 +141,7 @@ def _measured(partition: int, table: Any, sizes: Any, limit: int) -> tuple[Parti
     first: Any = np.empty(len(counts), np.int64)
     first[groups[::-1]] = np.arange(rows)[::-1]  # the last to be assigned stays
     places = whole(pa.int64(), first[heaviest])
-    cells = [plain(column.combine_chunks().take(places)) for column in table.columns]
+    cells = [make_plain(column.combine_chunks().take(places)) for column in table.columns]
     rows_of_keys = zip(*cells, strict=True) if cells else ((),) * len(heaviest)
     shown = [dict(zip(table.column_names, row, strict=True)) for row in rows_of_keys]
     return size, [

@@ -1,10 +1,11 @@
 """The frame of initial state without Spark: one row for each grouping key, with all state of that key.
 
 What the columns are is planned by ``reading.initial``; here the rows of every unit of an operator are brought
-together. All state of the operator is in memory while that is done.
+together, partition by partition.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +16,9 @@ from ckpt.formats.rows.arrow import fixed, lists, structs, whole
 from ckpt.formats.rows.errors import LeftToSpark
 from ckpt.formats.rows.types import arrow_type
 from ckpt.state.native.entries import Entries, entries_of
-from ckpt.state.native.groups import groups_of
+from ckpt.state.native.groups import number_groups
 from ckpt.state.native.layout import layout_of
+from ckpt.state.native.partitions import UnitPlace, map_partitions
 from ckpt.state.reading.columns import Holds
 from ckpt.state.reading.initial import InitialShape
 from ckpt.state.reading.initial_columns import InitialColumn
@@ -33,49 +35,63 @@ class _Part:
     order: dict[str, list[Any]] = field(default_factory=dict)
 
 
-def initial_table(chosen: Chosen, shape: InitialShape) -> Any:
-    """All state of one operator, whose units ``chosen`` has. Raises what reading raises."""
-    parts = [_part(chosen, unit, shape, place) for place, unit in enumerate(chosen.units)]
-    keys = pa.concat_arrays([key for part in parts for key in part.keys] or [_no_keys(shape)])
-    groups = groups_of(keys.flatten(), len(keys))
+def read_initial_table(chosen: Chosen, shape: InitialShape, jobs: int | None = None) -> Any:
+    """All state of one operator, whose units ``chosen`` has; all of a key is in one partition.
+
+    Raises what reading raises.
+    """
+    with closing(map_partitions(chosen, chosen.units[0], read_initial_partitions, shape, jobs)) as tables:
+        return pa.concat_tables([*tables] or [_read_partition(chosen, shape, None)])
+
+
+def read_initial_partitions(shared: tuple[UnitPlace, InitialShape]) -> Callable[[int], Iterator[Any]]:
+    """Read partitions of an operator, in any process."""
+    source, shape = shared
+    return lambda partition: iter([_read_partition(source.chosen, shape, partition)])
+
+
+def _read_partition(chosen: Chosen, shape: InitialShape, partition: int | None) -> Any:
+    parts = [_read_part(chosen, unit, shape, number, partition) for number, unit in enumerate(chosen.units)]
+    keys = pa.concat_arrays([key for part in parts for key in part.keys] or [_make_empty_table(shape)])
+    groups = number_groups(keys.flatten(), len(keys))
     first: Any = np.empty(int(groups.max(initial=-1)) + 1, np.int64)
     first[groups[::-1]] = np.arange(len(keys))[::-1]  # the last to be assigned stays
     columns = keys.take(whole(pa.int64(), first)).flatten()
     start = 0
-    found: dict[str, Any] = dict(zip((key.name for key in shape.keys), columns, strict=True))
+    filled: dict[str, Any] = dict(zip((key.name for key in shape.keys), columns, strict=True))
     for part in parts:
         rows = sum(map(len, part.keys))
         own, start = groups[start : start + rows], start + rows
         for column in shape.state:
             if part.held.get(column.name) or (column.name in part.held and pa.types.is_list(arrow_type(column.type))):
-                found[column.name] = _together(column, part, own, len(first))
+                filled[column.name] = _join_values(column, part, own, len(first))
     every = [*shape.keys, *shape.state]
     schema = pa.schema([pa.field(column.name, arrow_type(column.type)) for column in every])
     nothing = {column.name: pa.nulls(len(first), arrow_type(column.type)) for column in every}
-    return pa.Table.from_arrays([(nothing | found)[column.name] for column in every], schema=schema)
+    return pa.Table.from_arrays([(nothing | filled)[column.name] for column in every], schema=schema)
 
 
-def _no_keys(shape: InitialShape) -> Any:
+def _make_empty_table(shape: InitialShape) -> Any:
     return structs([key.name for key in shape.keys], [pa.nulls(0, arrow_type(key.type)) for key in shape.keys], 0)
 
 
-def _part(chosen: Chosen, unit: StateUnit, shape: InitialShape, place: int) -> _Part:
+def _read_part(chosen: Chosen, unit: StateUnit, shape: InitialShape, number: int, partition: int | None) -> _Part:
     part = _Part()
-    columns = [column for column in shape.state if column.reading == place]
+    columns = [column for column in shape.state if column.reading == number]
     for column in columns:
         part.held[column.name], part.order[column.name] = [], []
-    for entries in entries_of(chosen, unit, layout_of(chosen, unit)):
-        row, element = _row(unit, entries)
+    for entries in entries_of(chosen, unit, layout_of(chosen, unit), partition):
+        row, element = _split_row(unit, entries)
         names = [key.name for key in shape.keys]
-        part.keys.append(structs(names, [_picked(row, key.places) for key in shape.keys], len(entries.keys)))
+        part.keys.append(structs(names, [_pick_field(row, key.places) for key in shape.keys], len(entries.keys)))
         for column in columns:
-            held, order = _held(column, row, element, len(entries.keys))
+            held, order = _hold_values(column, row, element, len(entries.keys))
             part.held[column.name].append(held)
             part.order[column.name].append(order)
     return part
 
 
-def _row(unit: StateUnit, entries: Entries) -> tuple[list[Any], list[Any]]:
+def _split_row(unit: StateUnit, entries: Entries) -> tuple[list[Any], list[Any]]:
     """The columns of a row as Spark gives it, and those of an element of a list or map."""
     match unit.kind:
         case UnitKind.LIST:
@@ -88,68 +104,68 @@ def _row(unit: StateUnit, entries: Entries) -> tuple[list[Any], list[Any]]:
     return [entries.keys, entries.values], []
 
 
-def _picked(columns: Sequence[Any], places: Sequence[int]) -> Any:
+def _pick_field(columns: Sequence[Any], places: Sequence[int]) -> Any:
     """A field of a field ..., by position."""
     array = columns[places[0]]
-    for place in places[1:]:
-        array = array.flatten()[place]
+    for ordinal in places[1:]:
+        array = array.flatten()[ordinal]
     return array
 
 
-def _held(column: InitialColumn, row: list[Any], element: list[Any], count: int) -> tuple[Any, list[Any]]:
+def _hold_values(column: InitialColumn, row: list[Any], element: list[Any], count: int) -> tuple[Any, list[Any]]:
     """Return each row's value of a column, and its place among the rows of its key."""
     match column.holds:
         case Holds.LIST:
-            return _struct(column, element, count), []
+            return _make_struct(column, element, count), []
         case Holds.MAP:
-            return _struct(column, element, count), [element[0]]
+            return _make_struct(column, element, count), [element[0]]
         case Holds.TIMERS:
-            timers = _picked(row, column.places)
+            timers = _pick_field(row, column.places)
             return timers, [timers]
         case Holds.SESSIONS:
-            found = _struct(column, row, count)
-            return found, [found.flatten()[0]]
+            held = _make_struct(column, row, count)
+            return held, [held.flatten()[0]]
         case Holds.ROWS:
-            return _struct(column, row, count), [row[0].flatten()[-1]]  # an index, or the time
-    return _picked(row, column.places), []
+            return _make_struct(column, row, count), [row[0].flatten()[-1]]  # an index, or the time
+    return _pick_field(row, column.places), []
 
 
-def _struct(column: InitialColumn, columns: list[Any], count: int) -> Any:
-    parts = [_picked(columns, inner.places) for inner in column.inner]
+def _make_struct(column: InitialColumn, columns: list[Any], count: int) -> Any:
+    parts = [_pick_field(columns, inner.places) for inner in column.inner]
     return structs([inner.name for inner in column.inner], parts, count)
 
 
-def _together(column: InitialColumn, part: _Part, groups: Any, count: int) -> Any:
+def _join_values(column: InitialColumn, part: _Part, groups: Any, count: int) -> Any:
     """Return each key's value of a column, from all its rows."""
     kind = arrow_type(column.type)
     if not part.held[column.name]:
         return lists(pa.nulls(0, kind.value_type), np.zeros(count, np.int64))
     held = pa.concat_arrays(part.held[column.name])
     if column.holds not in (Holds.LIST, Holds.MAP, Holds.TIMERS, Holds.SESSIONS, Holds.ROWS):
-        return _first(held, groups, count)
+        return _pick_first(held, groups, count)
     orders = part.order[column.name]
-    sorted_by = [pa.concat_arrays([order[place] for order in orders]) for place in range(len(orders[0]))]
-    ranks = [rank for array in sorted_by for rank in _ranks(array, column.name)]
+    sorted_by = [pa.concat_arrays([order[number] for order in orders]) for number in range(len(orders[0]))]
+    ranks = [rank for array in sorted_by for rank in _rank_values(array, column.name)]
     order = np.lexsort((*reversed(ranks), groups))
     return lists(held.take(whole(pa.int64(), order)), np.bincount(groups, minlength=count))
 
 
-def _first(held: Any, groups: Any, count: int) -> Any:
+def _pick_first(held: Any, groups: Any, count: int) -> Any:
     """The first value of each key that is not NULL."""
     there = np.flatnonzero(np.asarray(held.is_valid()))
-    place: Any = np.full(count, -1)
-    place[groups[there[::-1]]] = there[::-1]
-    return held.take(fixed(pa.int64(), place, place < 0))
+    first: Any = np.full(count, -1)
+    first[groups[there[::-1]]] = there[::-1]
+    return held.take(fixed(pa.int64(), first, first < 0))
 
 
-def _ranks(array: Any, name: str) -> Iterator[Any]:
+def _rank_values(array: Any, name: str) -> Iterator[Any]:
     """Numbers that compare as values do, for all that is in a column; NULL comes first, as in Spark."""
     import pyarrow.compute as pc  # not at the top: a look at state needs none of it
 
     if pa.types.is_struct(array.type):
         yield np.asarray(array.is_valid()).astype(np.int64)
         for inner in array.flatten():
-            yield from _ranks(inner, name)
+            yield from _rank_values(inner, name)
     elif pa.types.is_null(array.type):
         return
     elif pa.types.is_nested(array.type):

@@ -14,7 +14,7 @@ from ckpt.model import Json
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def plain(array: Any) -> list[Json]:
+def make_plain(array: Any) -> list[Json]:
     """Each value: numbers, true and false, text, lists and objects; NULL is null.
 
     Times are ISO 8601 (UTC where they are instants), decimals and intervals text, binaries base64; a map is an object
@@ -23,17 +23,17 @@ def plain(array: Any) -> list[Json]:
     """
     kind = array.type
     if pa.types.is_struct(kind):
-        columns = [plain(inner) for inner in array.flatten()]
-        names = [kind.field(place).name for place in range(kind.num_fields)]
+        columns = [make_plain(inner) for inner in array.flatten()]
+        names = [kind.field(index).name for index in range(kind.num_fields)]
         rows = zip(*columns, strict=True) if columns else ((),) * len(array)
-        found: list[Json] = [dict(zip(names, row, strict=True)) for row in rows]
+        cells: list[Json] = [dict(zip(names, row, strict=True)) for row in rows]
     elif pa.types.is_map(kind):
-        found = _maps(array)
+        cells = _maps(array)
     elif pa.types.is_list(kind):
-        found = [list(part) for part in _parts(array, plain(array.values))]
+        cells = [list(part) for part in _parts(array, make_plain(array.values))]
     else:
         return _simple(array)
-    return [value if there else None for value, there in zip(found, _there(array), strict=True)]
+    return [value if there else None for value, there in zip(cells, _list_valid(array), strict=True)]
 
 
 def _simple(array: Any) -> list[Json]:
@@ -92,7 +92,7 @@ def _number(value: float) -> Json:
 
 
 def _maps(array: Any) -> list[Json]:
-    keys, values = plain(array.keys), plain(array.items)
+    keys, values = make_plain(array.keys), make_plain(array.items)
     pairs = list(zip(keys, values, strict=True))
     if pa.types.is_string(array.type.key_type):
         return [{str(key): value for key, value in part} for part in _parts(array, pairs)]
@@ -105,6 +105,6 @@ def _parts(array: Any, elements: list[Any]) -> list[list[Any]]:
     return [elements[first:end] for first, end in pairwise(bounds)]
 
 
-def _there(array: Any) -> list[bool]:
-    found: list[bool] = array.is_valid().to_pylist()
-    return found
+def _list_valid(array: Any) -> list[bool]:
+    valid: list[bool] = array.is_valid().to_pylist()
+    return valid

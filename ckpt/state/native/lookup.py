@@ -12,14 +12,16 @@ import pyarrow as pa
 
 from ckpt.errors import UsageError
 from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
-from ckpt.formats.rows.key_bytes import Field, encoded
-from ckpt.formats.rows.murmur3 import can_hash, partition_of
-from ckpt.formats.rows.types import arrow_type, unscaled
+from ckpt.formats.rows.arrow import structs
+from ckpt.formats.rows.errors import Undecodable
+from ckpt.formats.rows.partitions import partitions_of
+from ckpt.formats.rows.types import FIXED, arrow_type, unscaled
+from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.settings import STRICT_DISTRIBUTION
 from ckpt.state.native.store_files import context_of
-from ckpt.state.reading.columns import Column, Columns, leaves
+from ckpt.state.reading.columns import Column, Columns, walk_leaves
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind
 
@@ -29,25 +31,25 @@ _EVENT_TIME = "__event_time"
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """One column of a key, and the value that it shall have: dates in days, times in microseconds since 1970."""
+    """One column of a key, and the value that it shall have, as an Arrow array of one."""
 
     column: Column
     value: Any
 
 
-def key_parts(columns: Columns, given: Mapping[str, str]) -> tuple[KeyPart, ...]:
+def parse_key_parts(columns: Columns, texts: Mapping[str, str]) -> tuple[KeyPart, ...]:
     """Turn typed text into values of columns. Raises UsageError for a column that is not there, or a wrong value."""
     known = {column.name: column for column in columns.kept if column.path[0] in ("key", "user_map_key")}
-    found = []
-    for name, text in given.items():
+    parts = []
+    for name, text in texts.items():
         column = known.get(name) or known.get(_KEY + name)
         if column is None:
             raise UsageError(f"`key`: there is no {name} in the key; it has {', '.join(known)}")
-        found.append(KeyPart(column, typed(column.name, column.type, text)))
-    return tuple(found)
+        parts.append(KeyPart(column, _make_array(column.type, parse_typed(column.name, column.type, text))))
+    return tuple(parts)
 
 
-def typed(column: str, kind: Json, text: str, argument: str = "key") -> Any:
+def parse_typed(column: str, kind: Json, text: str, argument: str = "key") -> Any:
     """A value as it was typed, as one of a type: dates in days, times in microseconds since 1970. Raises UsageError."""
     name = str(kind).partition("(")[0]
     parse = _PARSERS.get(name)
@@ -69,6 +71,18 @@ def typed(column: str, kind: Json, text: str, argument: str = "key") -> Any:
         raise UsageError(f"`{argument}`: {text} is no {name} for {column}") from None
 
 
+def _make_array(kind: Json, value: Any) -> Any:
+    """An Arrow array of one value; ``pyarrow.array`` imports pandas, which takes longer than finding a key."""
+    data = value.encode() if isinstance(value, str) else value
+    if isinstance(data, bytes):
+        buffers = [struct.pack("<ii", 0, len(data)), data]
+    elif isinstance(data, Decimal):
+        buffers = [unscaled(str(kind), data).to_bytes(16, "little", signed=True)]
+    else:
+        buffers = [bytes([data]) if isinstance(data, bool) else FIXED[str(kind)][0].type(data).tobytes()]
+    return pa.Array.from_buffers(arrow_type(kind), 1, [None, *map(pa.py_buffer, buffers)], 0)
+
+
 def _boolean(text: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError(text)
@@ -76,16 +90,16 @@ def _boolean(text: str) -> bool:
 
 
 def _micros(text: str) -> int:
-    found = datetime.fromisoformat(text)
-    found = found if found.tzinfo else found.replace(tzinfo=UTC)
-    return (found - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    moment = datetime.fromisoformat(text)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 _INTEGERS = {"byte": 1, "short": 2, "integer": 4, "long": 8}  # and their bytes
 _PARSERS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("byte", "short", "integer", "long"), int),
     **dict.fromkeys(("timestamp", "timestamp_ntz"), _micros),
-    **dict.fromkeys(("float", "double"), float),
+    **dict.fromkeys(("float", "double"), lambda text: float(text) + 0.0),  # as a key, zero has one sign
     **dict.fromkeys(("string", "char", "varchar"), str),
     "boolean": _boolean,
     "date": lambda text: (date.fromisoformat(text) - date(1970, 1, 1)).days,
@@ -94,32 +108,30 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def matching(parts: Sequence[KeyPart], columns: Columns, batch: Any) -> Any:
+def filter_matching(parts: Sequence[KeyPart], columns: Columns, batch: Any) -> Any:
     """The rows of a flat batch whose key has these values."""
     import pyarrow.compute as pc  # not at the top: it takes as long as finding a key by its bytes
 
-    places = {column.name: place for place, column in enumerate(columns.kept)}
+    places = {column.name: index for index, column in enumerate(columns.kept)}
     for part in parts:
-        wanted = pa.scalar(part.value, arrow_type(part.column.type))
-        batch = batch.filter(pc.equal(batch.column(places[part.column.name]), wanted))
+        batch = batch.filter(pc.equal(batch.column(places[part.column.name]), part.value[0]))
     return batch
 
 
-def key_row(kind: Json, parts: Iterable[KeyPart]) -> bytes | None:
-    """The key as the row that Spark stores; None where not all of it is given, or ckpt does not write such a row."""
-    fields = _fields(kind, (0,), {part.column.places: part.value for part in parts})
-    return None if fields is None else encoded(fields)
+def encode_key_row(kind: Json, parts: Iterable[KeyPart]) -> bytes | None:
+    """The key as the row that Spark stores; None where not all of it is given."""
+    key = _make_struct(kind, (0,), {part.column.places: part.value for part in parts})
+    return None if key is None else rows_from(kind, key).to_list()[0]
 
 
-def _fields(kind: Json, at: tuple[int, ...], values: Mapping[tuple[int, ...], Any]) -> list[Field] | None:
-    found: list[Field] = []
-    for place, (_, own) in enumerate(named_fields(kind)):
-        here = (*at, place)
-        value = _fields(own, here, values) if fields_of(own) else values.get(here)
-        if value is None:
-            return None
-        found.append((own, value))
-    return found or None
+def _make_struct(kind: Json, at: tuple[int, ...], values: Mapping[tuple[int, ...], Any]) -> Any | None:
+    """A struct as an array of one, from the values of its leaves; None where one is not given."""
+    names, fields = [], []
+    for ordinal, (name, own) in enumerate(named_fields(kind)):
+        here = (*at, ordinal)
+        names.append(name)
+        fields.append(_make_struct(own, here, values) if fields_of(own) else values.get(here))
+    return structs(names, fields, 1) if fields and all(field is not None for field in fields) else None
 
 
 def spread_over(chosen: Chosen) -> int | None:
@@ -131,13 +143,20 @@ def spread_over(chosen: Chosen) -> int | None:
     return context_of(chosen).shuffle_partitions if strict else None
 
 
-def partition_for(unit: StateUnit, parts: Iterable[KeyPart], partitions: int | None) -> int | None:
-    """The one partition in which a key can be; None where that is not known, or not all of the key is given."""
+def find_partitions(unit: StateUnit, leaves: Mapping[tuple[int, ...], Any], partitions: int | None) -> list[int] | None:
+    """The partition of each key, from arrays of the leaves of its schema by their places.
+
+    None where that is not known, or a leaf is not given.
+    """
     spread = _spread_by(unit)
-    values = {part.column.places: part.value for part in parts}
-    if spread is None or not partitions or not all(places in values and can_hash(kind) for places, kind in spread):
+    if spread is None or not partitions or not all(places in leaves for places, _ in spread):
         return None
-    return partition_of([(kind, values[places]) for places, kind in spread], partitions)
+    columns = [(kind, leaves[places]) for places, kind in spread]
+    try:
+        numbers: list[int] = partitions_of(columns, len(columns[0][1]), partitions).tolist()
+    except Undecodable:
+        return None
+    return numbers
 
 
 def _spread_by(unit: StateUnit) -> list[tuple[tuple[int, ...], Json]] | None:
@@ -146,10 +165,10 @@ def _spread_by(unit: StateUnit) -> list[tuple[tuple[int, ...], Json]] | None:
     Measured on all samples with operator metadata (``tests/state/native``).
     """
     name = unit.operator_name
-    key = [(path, places, kind) for path, places, kind in leaves(unit.schema) if path[0] == "key"]
+    key = [(path, places, kind) for path, places, kind in walk_leaves(unit.schema) if path[0] == "key"]
     if name == OperatorName.JOIN:
         indexed = unit.kind is UnitKind.STORE and unit.stores[0].endswith("keyWithIndexToValue")
-        key = key[:-1] if indexed else [found for found in key if found[0][-1] != _EVENT_TIME]
+        key = key[:-1] if indexed else [part for part in key if part[0][-1] != _EVENT_TIME]
     elif name == OperatorName.SESSIONS:
         key = key[:-1]
     elif name not in BY_WHOLE_KEY | TRANSFORM_WITH_STATE:

@@ -11,11 +11,11 @@ from ckpt.checkpoint.state.folders import SSTS
 from ckpt.errors import UsageError
 from ckpt.formats.rows.codecs import MOST_BYTES
 from ckpt.model import Provider
-from ckpt.processes import Processes, Work, can_share
-from ckpt.state.native.batches import raw_batches, shaped
+from ckpt.processes import Processes, Runner, Work, can_share
+from ckpt.state.native.batches import raw_batches, shape_batch
 from ckpt.state.native.layout import layout_of
-from ckpt.state.native.store_files import StoreFiles, fitting
-from ckpt.state.native.temporary import temporary
+from ckpt.state.native.store_files import StoreFiles, find_fitting_files
+from ckpt.state.native.temporary import make_temporary_folder
 from ckpt.state.reading.columns import Columns
 from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.state.reading.units import StateUnit
@@ -55,7 +55,7 @@ def _read_batch(schema: Any, data: Any) -> _Batch:
     return _Batch(pa.ipc.read_record_batch(data, schema))
 
 
-def batches_of(
+def read_batches(
     chosen: Chosen, unit: StateUnit, columns: Columns | None, jobs: int | None = None
 ) -> Generator[Any, None, None]:
     """All rows of a unit, flat if columns are given, in the order of the partitions. Raises what reading raises."""
@@ -65,40 +65,44 @@ def batches_of(
 
 def read_rows(shared: tuple[UnitPlace, Columns | None]) -> Callable[[int], Iterator[_Batch]]:
     """Read the rows of partitions, in any process."""
-    place, columns = shared
-    return lambda partition: (_Batch(shaped(columns, raw)) for raw in raw_batches(place.chosen, place.unit, partition))
+    source, columns = shared
+    return lambda partition: (
+        _Batch(shape_batch(columns, raw)) for raw in raw_batches(source.chosen, source.unit, partition)
+    )
 
 
-def count_rows(chosen: Chosen, unit: StateUnit, jobs: int | None = None) -> int:
+def count_rows(chosen: Chosen, unit: StateUnit, jobs: int | None = None, by: Runner | None = None) -> int:
     """How many rows a unit has. Raises what reading raises."""
-    return sum(map_partitions(chosen, unit, count_batches, None, jobs))
+    return sum(map_partitions(chosen, unit, count_batches, None, jobs, by))
 
 
 def count_batches(shared: tuple[UnitPlace, None]) -> Callable[[int], Iterator[int]]:
     """Count the rows of partitions, in any process."""
-    place, _ = shared
-    return lambda partition: (raw.num_rows for raw in raw_batches(place.chosen, place.unit, partition))
+    source, _ = shared
+    return lambda partition: (raw.num_rows for raw in raw_batches(source.chosen, source.unit, partition))
 
 
 def map_partitions(
-    chosen: Chosen, unit: StateUnit, work: Work, what: Any, jobs: int | None
+    chosen: Chosen, unit: StateUnit, work: Work, what: Any, jobs: int | None, by: Runner | None = None
 ) -> Generator[Any, None, None]:
     """The results of each partition of a unit, in the order of partitions; ``work`` gets a ``UnitPlace`` and ``what``.
 
-    Work is done in this process where there is too little to share. Raises UsageError for an impossible ``jobs``.
+    ``by`` does the work; by default this process, and others where there is enough to share. Raises UsageError for an
+    impossible ``jobs``.
     """
-    files = list(fitting(chosen, unit.operator, layout_of(chosen, unit).store))
-    count = processes_for(chosen, files, jobs)
+    files = list(find_fitting_files(chosen, unit.operator, layout_of(chosen, unit).store))
+    count = count_processes(chosen, files, jobs)
     with ExitStack() as stack:
         environment: Mapping[str, str] = os.environ
-        if count > 1:  # nothing of the processes stays if they are killed
-            environment = {**os.environ, "TMPDIR": stack.enter_context(temporary())}
+        if by is None and count > 1:  # nothing of the processes stays if they are killed
+            environment = {**os.environ, "TMPDIR": stack.enter_context(make_temporary_folder())}
         partitions = [own.place.partition for own in files]
-        results = Processes(count, environment).run(work, (UnitPlace(chosen, unit), what), partitions, ordered=True)
+        runner = by or Processes(count, environment)
+        results = runner.run(work, (UnitPlace(chosen, unit), what), partitions, ordered=True)
         yield from (result for _, result in stack.enter_context(closing(results)))
 
 
-def processes_for(chosen: Chosen, found: Sequence[StoreFiles], jobs: int | None, worth: int | None = None) -> int:
+def count_processes(chosen: Chosen, stores: Sequence[StoreFiles], jobs: int | None, worth: int | None = None) -> int:
     """How many processes pay, if each is worth so many bytes.
 
     Of HDFS-backed state at most so many that their partitions fit into memory together.
@@ -106,10 +110,10 @@ def processes_for(chosen: Chosen, found: Sequence[StoreFiles], jobs: int | None,
     """
     if jobs is not None and jobs < 1:
         raise UsageError("`jobs` has to be 1 or more")
-    if not found or not can_share(chosen.question.checkpoint):
+    if not stores or not can_share(chosen.question.checkpoint):
         return 1
-    sizes = [_size(chosen, files) for files in found]
-    count = min(jobs or os.cpu_count() or 1, len(found), sum(sizes) // (worth or _WORTH_A_PROCESS))
+    sizes = [_size(chosen, files) for files in stores]
+    count = min(jobs or os.cpu_count() or 1, len(stores), sum(sizes) // (worth or _WORTH_A_PROCESS))
     if chosen.units[0].provider is Provider.HDFS:
         count = min(count, MOST_BYTES // (max(sizes) * _UNPACKED + 1))
     return max(count, 1)

@@ -12,13 +12,13 @@ from ckpt.formats.checksums import Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.rocksdb import parse_metadata
 from ckpt.formats.rows.changelog import Overlay, Pairs, changes_of
-from ckpt.formats.rows.codecs import decompressed
+from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.rows.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
-from ckpt.formats.rows.rocksdb import CURRENT, OpenSnapshot, opened
+from ckpt.formats.rows.rocksdb import CURRENT, OpenSnapshot, open_database
 from ckpt.formats.rows.row_checksums import plain_changes, plain_value
 from ckpt.model import RocksDBSnapshot, Unreadable
 from ckpt.state.native.store_files import MOST_ROWS, StoreFiles
-from ckpt.state.native.temporary import no_room, temporary
+from ckpt.state.native.temporary import make_temporary_folder, report_no_room
 from ckpt.storage.locations import local_path
 
 _IN_A_ZIP = re.compile(r"CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d+|\d+\.log")
@@ -33,26 +33,26 @@ def store(files: StoreFiles, delimiter: bytes) -> Iterator["RocksDBStore"]:
         recorded, snapshot = None, OpenSnapshot(None)
         if path is not None:
             try:
-                folder = Path(stack.enter_context(temporary()))
+                folder = Path(stack.enter_context(make_temporary_folder()))
                 recorded = _unpack(files, path, folder)
                 if recorded.ssts and not (folder / CURRENT).exists():
                     raise Undecodable(f"it has no entry {CURRENT}")
-                snapshot = stack.enter_context(opened(folder, delimiter))
+                snapshot = stack.enter_context(open_database(folder, delimiter))
             except Undecodable as error:
                 raise files.refused(path, error) from None
             except OSError as error:
-                raise no_room(str(error.strerror)) from None
+                raise report_no_room(str(error.strerror)) from None
         families = recorded.column_families if recorded else {}
         internal = recorded.internal_families if recorded else frozenset()
         yield RocksDBStore(files, delimiter, snapshot, families, internal)
 
 
-def recorded_in(files: StoreFiles) -> RocksDBSnapshot | None:
+def read_recorded(files: StoreFiles) -> RocksDBSnapshot | None:
     """Read what the zip of a snapshot records of itself; None where it has nothing. Raises Undecodable, LeftToSpark."""
     if files.snapshot is None:
         return None
     try:
-        return _recorded(files.snapshot, _entries(files, files.snapshot))
+        return _parse_recorded(files.snapshot, _entries(files, files.snapshot))
     except Undecodable as error:
         raise files.refused(files.snapshot, error) from None
 
@@ -91,7 +91,7 @@ class RocksDBStore:
         overlay = self._overlay()
         try:
             for pairs in overlay.over(self._snapshot.batches(MOST_ROWS, prefix), prefix):
-                yield self._plain(pairs)
+                yield self._strip_checksums(pairs)
         except Undecodable as error:
             raise self.files.refused(self.files.snapshot or self.files.place.folder, error) from None
 
@@ -99,12 +99,12 @@ class RocksDBStore:
         """The value of one key; None where it is not there."""
         overlay = self._overlay()
         try:
-            found = overlay.value(key, self._snapshot.value(key))
-            return None if found is None else self._plain([(key, found)])[0][1]
+            stored = overlay.value(key, self._snapshot.value(key))
+            return None if stored is None else self._strip_checksums([(key, stored)])[0][1]
         except Undecodable as error:
             raise self.files.refused(self.files.snapshot or self.files.place.folder, error) from None
 
-    def _plain(self, pairs: Pairs) -> Pairs:
+    def _strip_checksums(self, pairs: Pairs) -> Pairs:
         if not self.files.checksums:
             return pairs
         return [(key, plain_value(key, value, self.delimiter)) for key, value in pairs]
@@ -113,7 +113,7 @@ class RocksDBStore:
         overlay, total = Overlay(self.delimiter), 0
         for path in self.files.logs:
             try:
-                data = decompressed(self.files.pieces(path), self.files.codec, self.files.most)
+                data = decompress(self.files.pieces(path), self.files.codec, self.files.most)
                 total += len(data)
                 if total > self.files.most:
                     raise TooLarge(f"its changelogs unpack to more than {self.files.most:,} bytes: {WITH_SPARK}")
@@ -127,7 +127,7 @@ class RocksDBStore:
 def _unpack(files: StoreFiles, path: str, folder: Path) -> RocksDBSnapshot:
     """Put a database together: what the zip contains, and the SST files that it names."""
     entries = _entries(files, path)
-    recorded = _recorded(path, entries)
+    recorded = _parse_recorded(path, entries)
     if recorded.logs:
         raise LeftToSpark("it has archived write-ahead logs, which ckpt does not read")
     if set(recorded.local_names.values()) != {name for name, _ in recorded.ssts}:
@@ -149,7 +149,7 @@ def _unpack(files: StoreFiles, path: str, folder: Path) -> RocksDBSnapshot:
     return recorded
 
 
-def _recorded(path: str, entries: dict[str, bytes]) -> RocksDBSnapshot:
+def _parse_recorded(path: str, entries: dict[str, bytes]) -> RocksDBSnapshot:
     """Parse the entry ``metadata``, which is none of the database."""
     recorded = parse_metadata(path, entries.pop("metadata"))
     if isinstance(recorded, Unreadable):

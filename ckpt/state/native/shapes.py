@@ -21,7 +21,7 @@ def raw_schema(unit: StateUnit) -> Any:
     return pa.schema([*fields, pa.field(PARTITION, pa.int32())])
 
 
-def raw(unit: StateUnit, entries: Entries) -> Any:
+def make_raw(unit: StateUnit, entries: Entries) -> Any:
     """Entries as a batch of rows as Spark's reader gives them."""
     schema = raw_schema(unit)
     partition = whole(pa.int32(), np.full(len(entries.keys), entries.partition, np.int32))
@@ -54,12 +54,12 @@ def flat_schema(columns: Columns) -> Any:
     return pa.schema([pa.field(column.name, arrow_type(column.type)) for column in columns.kept])
 
 
-def flat(columns: Columns, batch: Any) -> Any:
+def flatten_batch(columns: Columns, batch: Any) -> Any:
     """A raw batch with one column for each leaf."""
-    found = []
+    arrays = []
     for column in columns.kept:
         array = batch.column(column.places[0])
-        for place in column.places[1:]:
-            array = array.flatten()[place]
-        found.append(array)
-    return pa.RecordBatch.from_arrays(found, schema=flat_schema(columns))
+        for ordinal in column.places[1:]:
+            array = array.flatten()[ordinal]
+        arrays.append(array)
+    return pa.RecordBatch.from_arrays(arrays, schema=flat_schema(columns))

@@ -7,12 +7,20 @@ from typing import Any, Unpack
 
 from ckpt.errors import UsageError
 from ckpt.model import Json
+from ckpt.processes import Runner
 from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of, raw_batches
 from ckpt.state.native.entries import entry_of
-from ckpt.state.native.json_values import plain
+from ckpt.state.native.json_values import make_plain
 from ckpt.state.native.layout import layout_of
-from ckpt.state.native.lookup import KeyPart, key_parts, key_row, matching, partition_for, spread_over
+from ckpt.state.native.lookup import (
+    KeyPart,
+    encode_key_row,
+    filter_matching,
+    find_partitions,
+    parse_key_parts,
+    spread_over,
+)
 from ckpt.state.native.partitions import count_rows
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Column, Columns
@@ -86,14 +94,14 @@ def show_state(
     chosen = choose(Question(path, RequestedPart(**part), batch=batch), storage_options)
     (unit,) = chosen.units
     columns = columns_of(unit)
-    parts = key_parts(columns, key or {})
-    only = _partition(chosen, unit, parts)
+    parts = parse_key_parts(columns, key or {})
+    only = _find_partition(chosen, unit, parts)
     rows: list[dict[str, Json]] = []
-    with closing(_batches(chosen, unit, columns, parts, only)) as batches:
-        for found in batches:
-            some = found.slice(0, limit + 1 - len(rows))
-            cells = [plain(some.column(place)) for place in range(some.num_columns)]
-            rows += [dict(zip(some.schema.names, row, strict=True)) for row in zip(*cells, strict=True)]
+    with closing(_read_matching_batches(chosen, unit, columns, parts, only)) as batches:
+        for table in batches:
+            shown = table.slice(0, limit + 1 - len(rows))
+            cells = [make_plain(shown.column(index)) for index in range(shown.num_columns)]
+            rows += [dict(zip(shown.schema.names, row, strict=True)) for row in zip(*cells, strict=True)]
             if len(rows) > limit:
                 break
     return StateRows(path, unit, chosen.moment, columns.kept, tuple(rows[:limit]), len(rows) > limit, only)
@@ -106,6 +114,7 @@ def count_state(
     batch: int | None = None,
     key: Mapping[str, str] | None = None,
     jobs: int | None = None,
+    by: Runner | None = None,
     **part: Unpack[Part],
 ) -> StateCounts:
     """How many rows each unit has that fits what is asked for, after a committed batch, counted without Spark.
@@ -116,35 +125,37 @@ def count_state(
         batch: The id of a committed batch, by default the newest.
         key: Count only rows of this key, as of ``show_state``; in this process.
         jobs: How many processes read large state at a time; by default as many as there are cores.
+        by: Who counts: by default processes of this machine, ``on_spark`` the executors of Spark.
         part: Which part of the state.
 
     Raises:
         StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
 
-    >>> [one.rows for one in ckpt.count_state("sample_checkpoints/join-rocksdb-4.0").units]
+    >>> [unit.rows for unit in ckpt.count_state("sample_checkpoints/join-rocksdb-4.0").units]
     [30, 15]
 
     """
     wanted = RequestedPart(**part)
     chosen = choose(Question(path, wanted, all_units=True, batch=batch), storage_options)
-    found = []
+    counts = []
     for unit in chosen.units:
         columns = columns_of(unit)
-        parts = key_parts(columns, key or {})
+        parts = parse_key_parts(columns, key or {})
         if parts:
-            only = _partition(chosen, unit, parts)
-            total = sum(one.num_rows for one in _batches(chosen, unit, columns, parts, only))
+            only = _find_partition(chosen, unit, parts)
+            total = sum(table.num_rows for table in _read_matching_batches(chosen, unit, columns, parts, only))
         else:
-            total = count_rows(chosen, unit, jobs)
-        found.append(StateCount(unit, total))
-    return StateCounts(path, chosen.moment, tuple(found))
+            total = count_rows(chosen, unit, jobs, by)
+        counts.append(StateCount(unit, total))
+    return StateCounts(path, chosen.moment, tuple(counts))
 
 
-def _partition(chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...]) -> int | None:
-    return partition_for(unit, parts, spread_over(chosen)) if parts else None
+def _find_partition(chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...]) -> int | None:
+    leaves = {part.column.places: part.value for part in parts}
+    return next(iter(find_partitions(unit, leaves, spread_over(chosen)) or ()), None)
 
 
-def _batches(
+def _read_matching_batches(
     chosen: Chosen, unit: StateUnit, columns: Columns, parts: tuple[KeyPart, ...], only: int | None
 ) -> Generator[Any, None, None]:
     """The rows of a unit, flat, that have a key.
@@ -152,11 +163,15 @@ def _batches(
     A key whose bytes are known is looked for as such first; if it is not found, all of its partition is searched.
     """
     layout = layout_of(chosen, unit)
-    row = key_row(layout.key, parts) if only is not None and layout.rows_are_keys else None
+    row = encode_key_row(layout.key, parts) if only is not None and layout.rows_are_keys else None
     if row is not None and only is not None:
-        found = [shapes.raw(unit, entries) for entries in entry_of(chosen, unit, layout, only, row)]
-        if found:
-            yield from (shapes.flat(columns, raw) for raw in found)
+        by_bytes = [shapes.make_raw(unit, entries) for entries in entry_of(chosen, unit, layout, only, row)]
+        if by_bytes:
+            yield from (shapes.flatten_batch(columns, raw) for raw in by_bytes)
             return
     for raw in raw_batches(chosen, unit, only):
-        yield matching(parts, columns, shapes.flat(columns, raw)) if parts else shapes.flat(columns, raw)
+        yield (
+            filter_matching(parts, columns, shapes.flatten_batch(columns, raw))
+            if parts
+            else shapes.flatten_batch(columns, raw)
+        )

@@ -74,40 +74,40 @@ class StoreFiles:
         return kind(f"{self.storage.uri}: {path} cannot be read without Spark: {why}")
 
 
-def files_of(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
+def find_store_files(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
     """The files of a store, partition by partition, or of one. Raises StateDamaged where some are missing."""
     context = context_of(chosen)
     provider = chosen.units[0].provider
     checksums = chosen.recorded.get(ROW_CHECKSUM, "false") == "true"
     folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, provider)}
-    for _, place in sorted(folders[operator].stores.get(store, {}).items()):
-        if context.shuffle_partitions is not None and place.partition >= context.shuffle_partitions:
+    for _, store_partition in sorted(folders[operator].stores.get(store, {}).items()):
+        if context.shuffle_partitions is not None and store_partition.partition >= context.shuffle_partitions:
             continue
-        if only is not None and place.partition != only:
+        if only is not None and store_partition.partition != only:
             continue
-        target = context.target(place)
+        target = context.target(store_partition)
         if target is None:
             raise StateDamaged(
-                f"{chosen.checkpoint.uri}: the logs do not say which version of {place.folder} belongs to batch "
-                f"{chosen.moment.batch}"
+                f"{chosen.checkpoint.uri}: the logs do not say which version of {store_partition.folder} belongs to "
+                f"batch {chosen.moment.batch}"
             )
         codec = context.codec or LZ4
-        chain = chain_to(place.names, target, _lineage(chosen.storage, place, target, codec))
+        chain = chain_to(store_partition.names, target, _read_lineage(chosen.storage, store_partition, target, codec))
         if not chain.complete:
             raise StateDamaged(
-                f"{chosen.checkpoint.uri}: files of version {target.version} are missing in {place.folder}"
+                f"{chosen.checkpoint.uri}: files of version {target.version} are missing in {store_partition.folder}"
             )
-        yield StoreFiles(place, chain, chosen.storage, codec, checksums)
+        yield StoreFiles(store_partition, chain, chosen.storage, codec, checksums)
 
 
-def fitting(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
+def find_fitting_files(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
     """Find files of which none is too large for memory. Raises TooLarge: of HDFS-backed stores before any is read."""
-    found: Iterable[StoreFiles] = files_of(chosen, operator, store, only)
+    stores: Iterable[StoreFiles] = find_store_files(chosen, operator, store, only)
     if chosen.units[0].provider is Provider.HDFS:
-        found = list(found)
-        for files in found:
+        stores = list(stores)
+        for files in stores:
             files.must_fit()
-    for files in found:
+    for files in stores:
         files.must_fit()
         yield files
 
@@ -124,12 +124,19 @@ def context_of(chosen: Chosen) -> Context:
     )
 
 
-def _lineage(storage: Storage, place: StorePartition, target: WantedVersion, codec: str) -> Lineage | None:
+def _read_lineage(
+    storage: Storage, store_partition: StorePartition, target: WantedVersion, codec: str
+) -> Lineage | None:
     """Format 2: which files lead to a version, as its changelog says. Raises Undecodable where that cannot be read."""
-    found = run(read_lineages({place: target}, codec), storage.read_many).get(place)
+    lineage = run(read_lineages({store_partition: target}, codec), storage.read_many).get(store_partition)
     this = (target.version, target.unique_id)
-    if found is None and this[1] is not None and this not in place.names.snapshots and this in place.names.logs:
-        files = StoreFiles(place, Chain(None, (this,)), storage, codec, checksums=False)
+    if (
+        lineage is None
+        and this[1] is not None
+        and this not in store_partition.names.snapshots
+        and this in store_partition.names.logs
+    ):
+        files = StoreFiles(store_partition, Chain(None, (this,)), storage, codec, checksums=False)
         why = LeftToSpark(f"ckpt cannot read in it which files lead to it (its codec is {codec})")
         raise files.refused(files.logs[0], why)
-    return found
+    return lineage

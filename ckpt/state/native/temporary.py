@@ -12,7 +12,7 @@ from ckpt.errors import CkptError
 _PREFIX = "ckpt-state-"
 
 
-def no_room(reason: str, folder: str | None = None) -> CkptError:
+def report_no_room(reason: str, folder: str | None = None) -> CkptError:
     """Files of a snapshot cannot be put there; ``folder`` where it was not this process that asked which it is."""
     folder = folder or tempfile.tempdir
     which = f"the temporary folder {folder} cannot" if folder else "no temporary folder can"
@@ -20,7 +20,7 @@ def no_room(reason: str, folder: str | None = None) -> CkptError:
 
 
 @contextmanager
-def temporary() -> Iterator[str]:
+def make_temporary_folder() -> Iterator[str]:
     """A folder that is removed afterwards; if this process is killed, by the next one, which finds no lock on it.
 
     Raises CkptError where there is no folder that it could be in, and OSError where it cannot be made.
@@ -28,11 +28,11 @@ def temporary() -> Iterator[str]:
     try:
         base = tempfile.gettempdir()
     except OSError as error:
-        raise no_room(str(error.strerror)) from None
+        raise report_no_room(str(error.strerror)) from None
     for name in os.listdir(base):
         if name.startswith(_PREFIX):
             _remove_if_left(f"{base}/{name}")
-    folder, lock = _locked()
+    folder, lock = _make_locked_folder()
     try:
         yield folder
     finally:
@@ -40,7 +40,7 @@ def temporary() -> Iterator[str]:
         os.close(lock)
 
 
-def _locked() -> tuple[str, int]:
+def _make_locked_folder() -> tuple[str, int]:
     """A new folder with a lock on it. Until it is locked, another process may take it for one that was left."""
     while True:
         folder = tempfile.mkdtemp(prefix=_PREFIX)

@@ -65,21 +65,23 @@ def choose_units(
             f"{checkpoint.uri}: there is no state to read: it has no state/, which is normal for a stateless query "
             "and a loss for any other; if it was lost, restore it from a copy of the checkpoint"
         )
-    found = tuple(unit for unit in units if wanted.fits(unit))
-    if not found:
-        raise UsageError(f"{checkpoint.uri}: {_no_such(wanted, units)}")
-    if len(found) > 1 and not all_of_them:
+    chosen = tuple(unit for unit in units if wanted.fits(unit))
+    if not chosen:
+        raise UsageError(f"{checkpoint.uri}: {_explain_no_such_part(wanted, units)}")
+    if len(chosen) > 1 and not all_of_them:
         or_all = "" if all_of_them is None else f"; or {argument('all_units', True)}"
-        raise UsageError(f"{checkpoint.uri}: which one? {_listed(found)}{or_all}")
-    return found
+        raise UsageError(f"{checkpoint.uri}: which one? {_list_units(chosen)}{or_all}")
+    return chosen
 
 
 def check_operators(checkpoint: Checkpoint) -> None:
     """Raise StateDamaged where the folder of an operator is lost, so that the others are not all."""
     damages = checkpoint.state.damages if checkpoint.state else ()
-    lost = next((one for one in damages if one.kind is DamageKind.MISSING_STATE and one.operator is not None), None)
+    lost = next(
+        (damage for damage in damages if damage.kind is DamageKind.MISSING_STATE and damage.operator is not None), None
+    )
     if lost is not None:
-        left = ", ".join(argument("operator", one) for one in _operators(checkpoint))
+        left = ", ".join(argument("operator", damage) for damage in _operators(checkpoint))
         raise StateDamaged(
             f"{checkpoint.uri}: {lost.path}: {lost.detail}, so this is not all of the state; what is left: {left}"
         )
@@ -89,21 +91,21 @@ def _operators(checkpoint: Checkpoint) -> list[int]:
     return sorted({unit.operator for unit in state_units(checkpoint)})
 
 
-def _no_such(wanted: RequestedPart, units: Sequence[StateUnit]) -> str:
+def _explain_no_such_part(wanted: RequestedPart, units: Sequence[StateUnit]) -> str:
     """Name the part of the request that does not exist, and what exists instead."""
     within = [unit for unit in units if wanted.operator in (None, unit.operator)]
     stores = [store for unit in within if unit.kind is not UnitKind.SIDE for store in unit.stores]
-    for name, asked, there in (
+    for name, value, there in (
         ("operator", wanted.operator, [unit.operator for unit in units]),
         ("store", wanted.store, stores),
         ("side", wanted.side, [unit.side for unit in within]),
         ("variable", wanted.variable, [unit.variable for unit in within]),
     ):
-        known = list(dict.fromkeys(one for one in there if one is not None))
-        if asked is not None and asked not in known and known:
-            others = ", ".join(argument(name, one) for one in known)
-            return f"there is no {argument(name, asked)}; available: {others}"
-    return f"it has no such state; available: {_listed(within)}"
+        known = list(dict.fromkeys(known_value for known_value in there if known_value is not None))
+        if value is not None and value not in known and known:
+            others = ", ".join(argument(name, known_value) for known_value in known)
+            return f"there is no {argument(name, value)}; available: {others}"
+    return f"it has no such state; available: {_list_units(within)}"
 
 
 def arguments_for(unit: StateUnit) -> str:
@@ -121,7 +123,7 @@ def arguments_for(unit: StateUnit) -> str:
     return " ".join(words)
 
 
-def _listed(units: Iterable[StateUnit]) -> str:
+def _list_units(units: Iterable[StateUnit]) -> str:
     return ", ".join(arguments_for(unit) for unit in units if not unit.shown_elsewhere)
 
 
@@ -136,17 +138,18 @@ def choose_batch(checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int 
     chosen = newest if batch is None else batch
     for unit in units:
         if not unit.described:
-            raise StateDamaged(_no_schema(checkpoint, unit))
+            raise StateDamaged(_explain_no_schema(checkpoint, unit))
         broken = _is_broken(checkpoint, unit, chosen)
-        if not broken and _within(chosen, unit.readable_batches):
+        if not broken and _is_within(chosen, unit.readable_batches):
             continue
-        readable = _without(chosen, unit.readable_batches) if broken else unit.readable_batches
+        readable = _cut_before(chosen, unit.readable_batches) if broken else unit.readable_batches
         if batch is not None and not broken:
             instead = f": {argument('batch', readable[-1][1])}" if readable else ""
             raise UsageError(f"{checkpoint.uri}: there is no batch {chosen} to read; {_offer(unit, readable)}{instead}")
         raise StateDamaged(
-            f"{checkpoint.uri}: the state of batch {chosen} cannot be read: {_finding(checkpoint, unit, chosen)}; "
-            f"{_offer(unit, readable)}" + (f": {argument('batch', readable[-1][1])}" if readable else "")
+            f"{checkpoint.uri}: the state of batch {chosen} cannot be read: "
+            f"{_describe_finding(checkpoint, unit, chosen)}; {_offer(unit, readable)}"
+            + (f": {argument('batch', readable[-1][1])}" if readable else "")
         )
     return chosen
 
@@ -163,11 +166,11 @@ def _is_broken(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> bool:
 _HARMLESS = (DamageKind.ODD_END, DamageKind.BLOCKED, DamageKind.VERSION_1)  # a load gets round them
 
 
-def _within(batch: int, ranges: Ranges) -> bool:
+def _is_within(batch: int, ranges: Ranges) -> bool:
     return any(first <= batch <= last for first, last in ranges)
 
 
-def _without(batch: int, ranges: Ranges) -> Ranges:
+def _cut_before(batch: int, ranges: Ranges) -> Ranges:
     """The parts of the ranges before a batch."""
     return tuple((first, min(last, batch - 1)) for first, last in ranges if first < batch)
 
@@ -179,21 +182,21 @@ def _offer(unit: StateUnit, readable: Ranges) -> str:
     return f"{unit.label}: batches {ranges(readable, len(readable))} can be read"
 
 
-def _finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> str:
+def _describe_finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> str:
     """Return inspect's worst finding about the files of a unit, or else the damage itself."""
     paths = {*(damage.path for damage in unit.damages), f"commits/{batch}"}
     folder = f"state/{unit.operator}/"
     troubles = sorted(inspect(checkpoint).troubles, key=lambda j: (j.finding.path not in paths, -j.severity.rank))
     for judged in troubles:
         if judged.finding.path in paths or judged.finding.path.startswith(folder) or judged.finding.path == "state":
-            found = judged.finding
-            return f"{found.diagnosis.code} {found.diagnosis.name}, {found.path}: {found.detail}"
+            evidence = judged.finding
+            return f"{evidence.diagnosis.code} {evidence.diagnosis.name}, {evidence.path}: {evidence.detail}"
     for damage in unit.damages:
         return f"{damage.path}: {damage.detail}"
     return "files of it are missing"
 
 
-def _no_schema(checkpoint: Checkpoint, unit: StateUnit) -> str:
+def _explain_no_schema(checkpoint: Checkpoint, unit: StateUnit) -> str:
     """Why a unit without a state schema is refused."""
     for file in checkpoint.state.unreadable if checkpoint.state else ():
         if file.path.startswith(f"state/{unit.operator}/"):

@@ -80,42 +80,43 @@ def flat_columns(schema: Json, *, partition_id: bool = False, only_keys: bool = 
     kept: list[Column] = []
     dropped: list[Dropped] = []
     names = Names()
-    for path, places, kind in leaves(schema):
+    for path, places, kind in walk_leaves(schema):
         if path == (PARTITION,) and not partition_id:
             continue
-        why = why_not(path, kind, only_keys)
+        why = explain_left_out(path, kind, only_keys)
         if why is not None:
             dropped.append(Dropped(path, why))
         else:
             kept.append(Column(names.free(path), path, places, kind))
-    dropped += (Dropped(path, BLURRED) for path, _ in blurred(schema) if not (only_keys and path[0] == "value"))
+    dropped += (Dropped(path, BLURRED) for path, _ in find_blurred(schema) if not (only_keys and path[0] == "value"))
     return Columns(tuple(kept), tuple(dropped))
 
 
 def top_columns(schema: Json) -> tuple[Column, ...]:
     """The columns of a StructType (Spark's JSON) as they are."""
-    found = [field for field in fields_of(schema) or () if isinstance(field, dict)]
+    fields = [field for field in fields_of(schema) or () if isinstance(field, dict)]
     return tuple(
-        Column(str(field["name"]), (str(field["name"]),), (place,), field["type"]) for place, field in enumerate(found)
+        Column(str(field["name"]), (str(field["name"]),), (ordinal,), field["type"])
+        for ordinal, field in enumerate(fields)
     )
 
 
-def leaves(
+def walk_leaves(
     schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], Json]]:
     """Every field that is not a struct, of a StructType and of all structs in it: path, positions, type."""
-    for place, field in enumerate(fields_of(schema) or ()):
+    for ordinal, field in enumerate(fields_of(schema) or ()):
         if not isinstance(field, dict):
             continue
         kind = field.get("type")
-        here, at = (*path, str(field.get("name"))), (*places, place)
+        here, at = (*path, str(field.get("name"))), (*places, ordinal)
         if fields_of(kind):
-            yield from leaves(kind, here, at)
+            yield from walk_leaves(kind, here, at)
         else:
             yield here, at, kind
 
 
-def blurred(
+def find_blurred(
     schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], tuple[int, ...]]]:
     """Path and positions of structs below key and value of which the leaves do not tell NULL from a struct of NULLs.
@@ -124,13 +125,13 @@ def blurred(
     """
     fields = [field for field in fields_of(schema) or () if isinstance(field, dict)]
     names = [str(field.get("name")) for field in fields]
-    for place, (field, name) in enumerate(zip(fields, names, strict=True)):
-        kind, here, at = field.get("type"), (*path, name), (*places, place)
+    for ordinal, (field, name) in enumerate(zip(fields, names, strict=True)):
+        kind, here, at = field.get("type"), (*path, name), (*places, ordinal)
         inner = [inner for inner, _ in named_fields(kind)]
         never = (name, inner) in _NEVER_NULL or TTL in names
         if path and not never and all_may_be_null(field):
             yield here, at
-        yield from blurred(kind, here, at)
+        yield from find_blurred(kind, here, at)
 
 
 def all_may_be_null(field: Json) -> bool:
@@ -145,7 +146,7 @@ def all_may_be_null(field: Json) -> bool:
     )
 
 
-def why_not(path: tuple[str, ...], kind: Json, only_keys: bool = False) -> str | None:
+def explain_left_out(path: tuple[str, ...], kind: Json, only_keys: bool = False) -> str | None:
     """Why a leaf is not exported."""
     if only_keys and path[0] == "value":
         return "Spark before 3.5 recorded columns here that its rows do not have"
@@ -177,7 +178,7 @@ class Names:
 
 def holds_void(kind: Json) -> bool:
     """Tell whether a type is void, has void inside, or is a struct without fields."""
-    return any(one in ("void", "null", _NO_FIELDS) for one in type_names(kind))
+    return any(name in ("void", "null", _NO_FIELDS) for name in type_names(kind))
 
 
 _NO_FIELDS = "struct<>"
@@ -195,5 +196,5 @@ def type_names(kind: Json) -> Iterator[str]:
     yield _NO_FIELDS if name == "struct" and not fields else name
     inner = [kind.get(key) for key in ("elementType", "keyType", "valueType", "sqlType") if key in kind]
     inner += [field.get("type") for field in (fields if isinstance(fields, list) else ()) if isinstance(field, dict)]
-    for one in inner:
-        yield from type_names(one)
+    for part in inner:
+        yield from type_names(part)

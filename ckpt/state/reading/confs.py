@@ -96,5 +96,5 @@ RULES = (
 
 def confs_for(situation: Situation) -> tuple[Conf, ...]:
     """The settings that one reading needs, in the order of the table."""
-    found = ((rule, rule.value(situation)) for rule in RULES)
-    return tuple(Conf(rule.name, value, rule.why) for rule, value in found if value is not None)
+    values = ((rule, rule.value(situation)) for rule in RULES)
+    return tuple(Conf(rule.name, value, rule.why) for rule, value in values if value is not None)

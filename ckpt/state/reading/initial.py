@@ -49,7 +49,7 @@ class InitialPlan:
     @property
     def columns(self) -> Columns:
         """The columns as exports describe them."""
-        kept = tuple(found.column for found in (*self.shape.keys, *self.shape.state))
+        kept = tuple(initial.column for initial in (*self.shape.keys, *self.shape.state))
         return Columns(kept, self.shape.dropped)
 
     @property
@@ -98,7 +98,7 @@ def plan_initial_state(
     """Plan the frame of the one operator that there is or that was asked for; raises as ``plan_readings`` does."""
     plans = plan_initial_states(replace(question, all_units=True), storage_options, spark)
     if len(plans) > 1:
-        raise which_one(question, [plan.shape for plan in plans])
+        raise ask_which_operator(question, [plan.shape for plan in plans])
     return plans[0]
 
 
@@ -110,9 +110,9 @@ def plan_initial_states(
     """Plan initial state, for every operator if ``question.all_units`` is set; ``wanted`` may only name one."""
     check_question(question)
     readings = plan_readings(replace(question, all_units=True), storage_options, spark)
-    plans = tuple(_plan(tuple(found)) for _, found in groupby(readings, lambda reading: reading.unit.operator))
+    plans = tuple(_plan(tuple(group)) for _, group in groupby(readings, lambda reading: reading.unit.operator))
     if len(plans) > 1 and not question.all_units:
-        raise which_one(question, [plan.shape for plan in plans], f"; or {argument('all_units', True)}")
+        raise ask_which_operator(question, [plan.shape for plan in plans], f"; or {argument('all_units', True)}")
     return plans
 
 
@@ -126,7 +126,7 @@ def check_question(question: Question) -> None:
         )
 
 
-def which_one(question: Question, shapes: Sequence[InitialShape], otherwise: str = "") -> UsageError:
+def ask_which_operator(question: Question, shapes: Sequence[InitialShape], otherwise: str = "") -> UsageError:
     """The refusal of a question about more than one operator."""
     names = [f" ({shape.operator_name})" if shape.operator_name else "" for shape in shapes]
     listed = ", ".join(argument("operator", shape.operator) + name for shape, name in zip(shapes, names, strict=True))
@@ -134,33 +134,33 @@ def which_one(question: Question, shapes: Sequence[InitialShape], otherwise: str
 
 
 def _plan(readings: tuple[Reading, ...]) -> InitialPlan:
-    shape = initial_shape([reading.unit for reading in readings], readings[0].checkpoint)
-    return InitialPlan(tuple(map(_whole, readings)), shape)
+    shape = plan_initial_shape([reading.unit for reading in readings], readings[0].checkpoint)
+    return InitialPlan(tuple(map(_read_whole, readings)), shape)
 
 
-def initial_shape(units: Sequence[StateUnit], checkpoint: str) -> InitialShape:
+def plan_initial_shape(units: Sequence[StateUnit], checkpoint: str) -> InitialShape:
     """The columns of the frame of one operator, which has these units."""
     first, names = units[0], Names()
     keys = list(keys_of(first, names))
     state: list[InitialColumn | Dropped] = []
-    for place, unit in enumerate(units):
+    for number, unit in enumerate(units):
         if unit.schema is None:
             raise CkptError(f"{checkpoint}: no state schema describes the rows of {unit.label}")
-        state += (_placed(found, place) for found in state_of(unit, names))
+        state += (_number_column(column, number) for column in state_of(unit, names))
     return InitialShape(
         first.operator,
         first.operator_name,
-        tuple(found for found in keys if isinstance(found, InitialColumn)),
-        tuple(found for found in state if isinstance(found, InitialColumn)),
-        tuple(found for found in (*keys, *state) if isinstance(found, Dropped)),
+        tuple(column for column in keys if isinstance(column, InitialColumn)),
+        tuple(column for column in state if isinstance(column, InitialColumn)),
+        tuple(column for column in (*keys, *state) if isinstance(column, Dropped)),
     )
 
 
-def _placed(found: InitialColumn | Dropped, place: int) -> InitialColumn | Dropped:
-    return replace(found, reading=place) if isinstance(found, InitialColumn) else found
+def _number_column(column: InitialColumn | Dropped, number: int) -> InitialColumn | Dropped:
+    return replace(column, reading=number) if isinstance(column, InitialColumn) else column
 
 
-def _whole(reading: Reading) -> Reading:
+def _read_whole(reading: Reading) -> Reading:
     """The reading that gives a list or a map as one row, and a row of a join side with all that is stored of it."""
     unit, options = reading.unit, dict(reading.options)
     if unit.kind is UnitKind.SIDE and unit.buffer is not None:
@@ -169,7 +169,7 @@ def _whole(reading: Reading) -> Reading:
         return replace(reading, unit=replace(unit, schema=unit.buffer.schema), options=options)
     if unit.kind not in (UnitKind.LIST, UnitKind.MAP):
         return reading
-    key, *inner = (type_at(unit.schema, (place,)) for place in range(len(fields_of(unit.schema) or ())))
+    key, *inner = (type_at(unit.schema, (ordinal,)) for ordinal in range(len(fields_of(unit.schema) or ())))
     held = ("list_value", array_of(inner[0])) if unit.kind is UnitKind.LIST else ("map_value", map_of(*inner))
     schema = struct_of([("key", key), held])
     return replace(reading, unit=replace(unit, schema=schema), options=options | {"flattenCollectionTypes": "false"})

@@ -6,7 +6,17 @@ from dataclasses import dataclass, replace
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import array_of, fields_of, name_and_type, struct_of, type_at, type_named
 from ckpt.model import Json
-from ckpt.state.reading.columns import BLURRED, TTL, Column, Dropped, Holds, Names, blurred, leaves, why_not
+from ckpt.state.reading.columns import (
+    BLURRED,
+    TTL,
+    Column,
+    Dropped,
+    Holds,
+    Names,
+    explain_left_out,
+    find_blurred,
+    walk_leaves,
+)
 from ckpt.state.reading.units import StateUnit, UnitKind
 
 EXPIRES = "expires_at_ms"
@@ -46,13 +56,13 @@ def keys_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
     """The leaves of the grouping key; of session windows without the session."""
     key = type_at(unit.schema, (0,))
     without = len(fields_of(key) or ()) - 1 if _session_place(unit) is not None else None
-    for path, places, kind in leaves(key, ("key",), (0,)):
-        why = why_not(path, kind)
+    for path, places, kind in walk_leaves(key, ("key",), (0,)):
+        why = explain_left_out(path, kind)
         if why is not None:
             yield Dropped(path, why)
         elif places[1] != without:
             yield InitialColumn(names.free(path[1:]), Holds.KEY, kind, path, places)
-    yield from (Dropped(path, BLURRED) for path, _ in blurred(key, ("key",), (0,)))
+    yield from (Dropped(path, BLURRED) for path, _ in find_blurred(key, ("key",), (0,)))
 
 
 def state_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
@@ -68,8 +78,8 @@ def state_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]
         case _ if (session := _session_place(unit)) is not None:
             yield from _sessions(unit, session, names)
         case _:
-            for path, places, kind in leaves(type_at(unit.schema, (1,)), ("value",), (1,)):
-                why = why_not(path, kind, only_keys=unit.kind is UnitKind.DEDUPLICATION)
+            for path, places, kind in walk_leaves(type_at(unit.schema, (1,)), ("value",), (1,)):
+                why = explain_left_out(path, kind, only_keys=unit.kind is UnitKind.DEDUPLICATION)
                 holds = _holds(unit, path)
                 start = 2 if holds is Holds.STATE and path[1] == _GROUP_STATE and len(path) > 2 else 1
                 yield (
@@ -78,7 +88,9 @@ def state_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]
                     else Dropped(path, why)
                 )
             if unit.kind is not UnitKind.DEDUPLICATION:
-                yield from (Dropped(path, BLURRED) for path, _ in blurred(type_at(unit.schema, (1,)), ("value",), (1,)))
+                yield from (
+                    Dropped(path, BLURRED) for path, _ in find_blurred(type_at(unit.schema, (1,)), ("value",), (1,))
+                )
 
 
 def _holds(unit: StateUnit, path: tuple[str, ...]) -> Holds:
@@ -124,7 +136,7 @@ def _rows(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
     value = type_at(unit.buffer.schema if unit.buffer else unit.schema, (1,))
     own, inner = Names(), []
     for column in _fields(value, ("value",), (1,)):
-        why = why_not(column.path, column.type)
+        why = explain_left_out(column.path, column.type)
         if why is None:
             inner.append(replace(column, name=own.free(column.path[1:])))
         else:
@@ -141,10 +153,10 @@ def _session_place(unit: StateUnit) -> int | None:
     keys, values = _names(type_at(unit.schema, (0,))), _names(value)
     if not keys or keys[-1] != _SESSION_START:
         return None
-    for place in range(len(keys)):
-        others = values[:place] + values[place + 1 : len(keys)]
-        if others == keys[:-1] and _names(type_at(value, (place,))) == ["start", "end"]:
-            return place
+    for ordinal in range(len(keys)):
+        others = values[:ordinal] + values[ordinal + 1 : len(keys)]
+        if others == keys[:-1] and _names(type_at(value, (ordinal,))) == ["start", "end"]:
+            return ordinal
     return None
 
 
@@ -152,15 +164,15 @@ def _sessions(unit: StateUnit, session: int, names: Names) -> Iterator[InitialCo
     """All sessions of a key: start, end, buffers."""
     value, grouping = type_at(unit.schema, (1,)), len(fields_of(type_at(unit.schema, (0,))) or ())
     own, inner = Names(), []
-    for path, places, kind in leaves(value, ("value",), (1,)):
-        why = why_not(path, kind)
+    for path, places, kind in walk_leaves(value, ("value",), (1,)):
+        why = explain_left_out(path, kind)
         if places[1] < grouping and places[1] != session:
             continue
         if why is not None:
             yield Dropped(path, why)
         else:
             inner.append(Column(own.free(path[2:] if places[1] == session else path[1:]), path, places, kind))
-    yield from (Dropped(path, BLURRED) for path, at in blurred(value, ("value",), (1,)) if at[1] >= grouping)
+    yield from (Dropped(path, BLURRED) for path, at in find_blurred(value, ("value",), (1,)) if at[1] >= grouping)
     inner.sort(key=lambda column: column.places[1] != session)
     yield InitialColumn(names.free(("sessions",)), Holds.SESSIONS, _array(inner), ("value",), (1,), inner=tuple(inner))
 
@@ -171,11 +183,11 @@ def _names(kind: Json) -> list[str]:
 
 def _fields(kind: Json, path: tuple[str, ...], places: tuple[int, ...]) -> list[Column]:
     """The fields of a struct, each as it is."""
-    found = []
-    for place, field in enumerate(fields_of(kind) or ()):
+    columns = []
+    for ordinal, field in enumerate(fields_of(kind) or ()):
         name = name_and_type(field)[0]
-        found.append(Column(name, (*path, name), (*places, place), type_at(kind, (place,))))
-    return found
+        columns.append(Column(name, (*path, name), (*places, ordinal), type_at(kind, (ordinal,))))
+    return columns
 
 
 def _array(inner: list[Column]) -> Json:

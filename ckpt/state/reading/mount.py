@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE, Checkpoint
 from ckpt.errors import StorageError
-from ckpt.formats.limits import too_large
+from ckpt.formats.limits import refuse_too_large
 from ckpt.formats.operators import OperatorName
 from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit
@@ -48,7 +48,7 @@ def is_plain(uri: str) -> bool:
 
 def mount_for(checkpoint: Checkpoint, unit: StateUnit, read: Callable[[str], bytes]) -> Mount | None:
     """The mount that reading a unit needs, if any; ``read`` reads a file of the checkpoint. Raises StorageError."""
-    reasons, replaced = [], {path: with_root(read(path), unit.operator) for path in _misled(checkpoint, unit)}
+    reasons, replaced = [], {path: rewrite_root(read(path), unit.operator) for path in _find_misled(checkpoint, unit)}
     if replaced:
         reasons.append("operator metadata names schema files by paths that are not in this checkpoint")
     elif unit.prefix_columns is not None:
@@ -82,7 +82,7 @@ def _entries(checkpoint: Checkpoint) -> Iterator[str]:
         yield from (f"{STATE}/{operator}/{name}" for name in listing.subfolders(f"{STATE}/{operator}"))
 
 
-def _misled(checkpoint: Checkpoint, unit: StateUnit) -> Iterator[str]:
+def _find_misled(checkpoint: Checkpoint, unit: StateUnit) -> Iterator[str]:
     """Files of operator metadata whose schema paths lead out of the checkpoint."""
     state = checkpoint.state
     for operator in state.operators if state else ():
@@ -92,12 +92,12 @@ def _misled(checkpoint: Checkpoint, unit: StateUnit) -> Iterator[str]:
                 if not name.isdecimal():
                     continue
                 path = f"{folder}/{name}"
-                if (large := too_large(path, info.size)) is not None:
+                if (large := refuse_too_large(path, info.size)) is not None:
                     raise StorageError(f"{path} is operator metadata that cannot be read: {large.reason}")
                 yield path
 
 
-def with_root(data: bytes, operator: int) -> str:
+def rewrite_root(data: bytes, operator: int) -> str:
     """Operator metadata v2 with schema paths that begin at the root of the view. Raises StorageError."""
     version, _, body = data.decode(errors="replace").partition("\n")
     inside = f"/{STATE}/{operator}/_stateSchema/"
@@ -120,7 +120,7 @@ def _metadata_with_prefix(checkpoint: Checkpoint, unit: StateUnit) -> str:
         {
             "storeName": name,
             "numColsPrefixKey": unit.prefix_columns,
-            "numPartitions": max(len(store.partitions) for place in places for store in place.stores),
+            "numPartitions": max(len(store.partitions) for folder in places for store in folder.stores),
         }
         for name in unit.stores
     ]

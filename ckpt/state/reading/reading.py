@@ -133,10 +133,10 @@ def choose(
 
 def _open_at(uri: str, options: Mapping[str, str], batch: int | None) -> Checkpoint:
     """Open a checkpoint so that the log files of a batch are read, however old it is."""
-    found = open_checkpoint(uri, options)
-    ids = found.offsets.ids
-    if batch is None or batch in found.offsets.entries or batch not in found.offsets:
-        return found
+    checkpoint = open_checkpoint(uri, options)
+    ids = checkpoint.offsets.ids
+    if batch is None or batch in checkpoint.offsets.entries or batch not in checkpoint.offsets:
+        return checkpoint
     return open_checkpoint(uri, options, batches=len(ids) - bisect_left(ids, batch))
 
 
@@ -164,25 +164,25 @@ def _plan(
 
 def _options(unit: StateUnit, batch: int, changes_from: int | None) -> dict[str, str]:
     """The options of ``statestore`` (Spark class ``StateSourceOptions``)."""
-    found = {"operatorId": str(unit.operator)}
+    options = {"operatorId": str(unit.operator)}
     if changes_from is None:
-        found["batchId"] = str(batch)
+        options["batchId"] = str(batch)
     else:
-        found |= {
+        options |= {
             "readChangeFeed": "true",
             "changeStartBatchId": str(changes_from),
             "changeEndBatchId": str(batch),
         }
     if unit.row_store is not None:  # also of a join side: Spark's own way (joinSide) writes to HDFS-backed stores
-        return found | {"storeName": unit.row_store}
+        return options | {"storeName": unit.row_store}
     match unit.kind:
         case UnitKind.SIDE if unit.side is not None:
-            found["joinSide"] = unit.side
+            options["joinSide"] = unit.side
         case UnitKind.TIMERS:
-            found["readRegisteredTimers"] = "true"
+            options["readRegisteredTimers"] = "true"
         case _ if unit.variable is not None:
-            found["stateVarName"] = unit.variable
-    return found
+            options["stateVarName"] = unit.variable
+    return options
 
 
 def _check_changes(uri: str, unit: StateUnit, first: int, last: int) -> None:
@@ -193,7 +193,7 @@ def _check_changes(uri: str, unit: StateUnit, first: int, last: int) -> None:
         return
     if unit.kind is UnitKind.SIDE:
         why = "Spark reads changes of a join store by store: " + " or ".join(
-            argument("store", store) for store in _with_rows(unit.stores)
+            argument("store", store) for store in _list_stores_with_rows(unit.stores)
         )
     elif unit.kind is UnitKind.TIMERS:
         why = "Spark reads no changes of timers"
@@ -205,5 +205,5 @@ def _check_changes(uri: str, unit: StateUnit, first: int, last: int) -> None:
     raise UsageError(f"{uri}: {unit.label}: the changes of batches {first} to {last} cannot be read: {why}")
 
 
-def _with_rows(stores: Sequence[str]) -> list[str]:
+def _list_stores_with_rows(stores: Sequence[str]) -> list[str]:
     return [store for store in stores if not store.endswith("keyToNumValues")] or list(stores)

@@ -200,12 +200,12 @@ class _Building:
         together = DEFAULT_STORE in stores  # join state formats 3 and 4: column families of one store
         for side in SIDES:
             named = [store for name, store in stores.items() if together or name.startswith(f"{side}-")]
-            found = self._side(side, stores, families)
-            schema = found.schema if found else None
+            half = self._side(side, stores, families)
+            schema = half.schema if half else None
             unit = self._unit(UnitKind.SIDE, named, schema, all(map(_is_described, named)))
             if together:
                 unit = replace(unit, oldest_spark=_JOIN_FORMAT_4 if f"{side}-{_TIMED}" in families else _JOIN_FORMAT_3)
-            yield replace(unit, side=side, change_batches=(), buffer=found.buffer if found else None)
+            yield replace(unit, side=side, change_batches=(), buffer=half.buffer if half else None)
         if not together:
             for store in self.operator.stores:
                 schema = _entry(store.key_schema, store.value_schema)
@@ -294,8 +294,8 @@ class _Building:
     def _change_batches(self, stores: Collection[str]) -> Ranges:
         """Committed batches of which every partition has the delta or changelog: that of batch B is version B + 1."""
         ranges = ranges_of(self.checkpoint.commits.ids)
-        places = [place for name in stores for place in self.folder.stores.get(name, {}).values()]
-        for names in {place.names for place in places}:
+        places = [partition for name in stores for partition in self.folder.stores.get(name, {}).values()]
+        for names in {partition.names for partition in places}:
             ranges = intersect(ranges, shift_ranges(ranges_of(sorted({version for version, _ in names.logs})), -1))
         return ranges if places else ()
 

@@ -18,10 +18,10 @@ from ckpt.formats.rows.errors import TooLarge, Unfit
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
-from ckpt.state.native.contradictions import Held, contradictions, missing_rows
+from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
 from ckpt.state.native.entries import entries_in
 from ckpt.state.native.layout import UnitLayout, layout_of, layouts_of
-from ckpt.state.native.store_files import StoreFiles, files_of
+from ckpt.state.native.store_files import StoreFiles, find_store_files
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 
@@ -42,7 +42,7 @@ class Contents:
     partitions: int
 
 
-def contents_of(chosen: Chosen) -> Contents:
+def check_contents(chosen: Chosen) -> Contents:
     """Find what is wrong with rows. Never raises for what is in them."""
     state = chosen.checkpoint.state
     damages: list[FileDamage] = []
@@ -51,15 +51,15 @@ def contents_of(chosen: Chosen) -> Contents:
     for operator in state.operators if state else ():
         sizes: Counter[int] = Counter()
         for store in operator.stores:
-            sizes.update({one.partition: one.bytes for one in store.partitions})
+            sizes.update({partition_size.partition: partition_size.bytes for partition_size in store.partitions})
         partitions += len(sizes)
-        some = _Operator(chosen, operator)
+        contents = _Operator(chosen, operator)
         for partition, size in sorted(sizes.items()):
             if size > left:
                 continue
             left -= size
             try:
-                damages += some.damages(partition)
+                damages += contents.damages(partition)
                 compared += 1
             except TooLarge:
                 continue
@@ -78,14 +78,14 @@ class _Operator:
 
     def damages(self, partition: int) -> list[FileDamage]:
         """Find what is wrong with the rows of a partition. Raises TooLarge where they do not fit into memory."""
-        found: dict[str, Held] = {}
+        stores: dict[str, Held] = {}
         damages = []
         for name, layout in self._layouts.items():
             files = self._files[layout.store].get(partition)
             if files is None:
                 continue
             try:
-                found[name] = self._held(files, layout)
+                stores[name] = self._hold_rows(files, layout)
             except Unfit as error:
                 detail = f"rows of {name} do not fit their schema: {str(error).rpartition(': ')[2]}"
                 damages.append(FileDamage(files.place.folder, DamageKind.BAD_ROW, detail))
@@ -93,13 +93,13 @@ class _Operator:
                 raise
             except CkptError:
                 continue
-        missing, others = list(missing_rows(found)), list(contradictions(found))
+        missing, others = list(find_missing_rows(stores)), list(find_contradictions(stores))
         if missing or others:
             kind = DamageKind.MISSING_ROWS if missing else DamageKind.CONTRADICTION
             damages.append(FileDamage(f"{self._folder}/{partition}", kind, "; ".join(missing + others)))
         return damages
 
-    def _held(self, files: StoreFiles, layout: UnitLayout) -> Held:
+    def _hold_rows(self, files: StoreFiles, layout: UnitLayout) -> Held:
         """All rows of one partition; none where nothing is to be compared with them.
 
         Raises Unfit, TooLarge, and CkptError for what is not decoded.
@@ -107,7 +107,7 @@ class _Operator:
         files = replace(files, most=_MOST_UNPACKED)
         together = len(self._layouts) > 1
         if files.place.names.log_kind is StateFileKind.DELTA:
-            for part in _one_by_one(files):
+            for part in _split_files(files):
                 self._decode(part, layout)
         elif not together:
             self._decode(files, layout)
@@ -126,7 +126,7 @@ class _Operator:
             pass
 
 
-def _one_by_one(files: StoreFiles) -> Iterator[StoreFiles]:
+def _split_files(files: StoreFiles) -> Iterator[StoreFiles]:
     """The files of an HDFS-backed store, each as if it were alone: Spark also loads rows that later ones replace."""
     if files.chain.snapshot is not None:
         yield replace(files, chain=Chain(files.chain.snapshot, ()))
@@ -151,13 +151,13 @@ def _layouts(chosen: Chosen, operator: Operator, units: list[StateUnit]) -> Iter
 
 def _files(chosen: Chosen, operator: Operator, store: str) -> Mapping[int, StoreFiles]:
     """The files of a store by partition, as far as they are there."""
-    found: dict[int, StoreFiles] = {}
+    files_by_partition: dict[int, StoreFiles] = {}
     try:
-        for files in files_of(chosen, operator.id, store):
-            found[files.place.partition] = files
+        for files in find_store_files(chosen, operator.id, store):
+            files_by_partition[files.place.partition] = files
     except CkptError:
         pass
-    return found
+    return files_by_partition
 
 
 def _all(kind: Json, arrays: list[Any]) -> Any:

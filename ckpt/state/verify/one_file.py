@@ -12,7 +12,7 @@ from ckpt.formats.checksums import Corrupt, crc32c
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.logrecords import last_bytes, records_end
 from ckpt.formats.pieces import Pieces
-from ckpt.formats.rows.combined_crc import folded
+from ckpt.formats.rows.combined_crc import fold_checksums
 from ckpt.formats.sidecars import (
     BYTES_PER_CHECKSUM,
     HadoopChecksums,
@@ -60,7 +60,7 @@ class _File:
         self._file = file
         self._read = 0
         self._crc32c = 0
-        self._hidden = self._hidden_checksums()
+        self._hidden = self._read_hidden_checksums()
         self._hidden_wrong: int | None = None  # the first byte of the first piece that is not of its checksum
         self._compared_by_hadoop = 0  # how many bytes Hadoop compares where Spark reads the file: not those of streams
 
@@ -71,17 +71,17 @@ class _File:
             return FileOutcome(Verdict(DamageKind.EMPTY, "the file is empty"))
         itself = FileOutcome(unknown=None if kind is None else _NO_CHECKSUM)
         if kind is StateFileKind.SST:
-            itself = self._sst()
+            itself = self._check_sst_file()
         elif kind is StateFileKind.ZIP:
             itself = self._zip()
         elif kind is not None and self._file.codec == LZ4:
             itself = self._stream()
         else:
-            self._to_the_end(self._pieces())
-        return itself if itself.verdict else self._by_checksums(itself)
+            self._read_to_end(self._pieces())
+        return itself if itself.verdict else self._judge_by_checksums(itself)
 
-    def _by_checksums(self, itself: FileOutcome) -> FileOutcome:
-        recorded = self._spark_checksum()
+    def _judge_by_checksums(self, itself: FileOutcome) -> FileOutcome:
+        recorded = self._read_spark_checksum()
         if isinstance(recorded, Verdict):
             return FileOutcome(recorded)
         known = recorded is not None or self._hidden is not None
@@ -94,38 +94,38 @@ class _File:
         of_state = self._file.kind is not None
         return FileOutcome(Verdict(DamageKind.CHECKSUM_DIFFERS if of_state else DamageKind.CHANGED, detail))
 
-    def _sst(self) -> FileOutcome:
+    def _check_sst_file(self) -> FileOutcome:
         self._compared_by_hadoop = self._file.size
         end = self._storage.read_range(self._file.path, max(self._file.size - FOOTER, 0), FOOTER)
         try:
             check_footer(end)  # what does not end as an SST file is not held in memory
         except Corrupt as error:
-            self._to_the_end(self._pieces())
-            return FileOutcome(Verdict(DamageKind.UNREADABLE, str(error), self._by_hadoop()))
+            self._read_to_end(self._pieces())
+            return FileOutcome(Verdict(DamageKind.UNREADABLE, str(error), self._judge_as_hadoop()))
         except UnknownTable as error:
-            self._to_the_end(self._pieces())
+            self._read_to_end(self._pieces())
             return FileOutcome(unknown=str(error))
-        return self._whole(check_sst)
+        return self._check_whole_file(check_sst)
 
     def _zip(self) -> FileOutcome:
         if self._file.size > LARGEST_ZIP:
-            self._to_the_end(self._pieces())
+            self._read_to_end(self._pieces())
             return FileOutcome(unknown=f"a zip of more than {LARGEST_ZIP:,} bytes")
 
         def check(data: bytes) -> None:
             self._compared_by_hadoop = read_zip(data)[1]
 
-        return self._whole(check)
+        return self._check_whole_file(check)
 
-    def _whole(self, check: Callable[[bytes], None]) -> FileOutcome:
+    def _check_whole_file(self, check: Callable[[bytes], None]) -> FileOutcome:
         """A file that is looked at as a whole."""
         if self._file.size > _LARGEST_WHOLE:
-            self._to_the_end(self._pieces())
+            self._read_to_end(self._pieces())
             return FileOutcome(unknown=f"an SST file of more than {_LARGEST_WHOLE:,} bytes")
         data = self._storage.read(self._file.path)
         for at in range(0, len(data), _PIECE):
             self._note(memoryview(data)[at : at + _PIECE])
-        by_hadoop = self._by_hadoop()
+        by_hadoop = self._judge_as_hadoop()
         try:
             check(data)
         except (UnknownTable, ZipTooLarge) as error:
@@ -138,7 +138,7 @@ class _File:
             return FileOutcome(Verdict(DamageKind.UNREADABLE, str(error), by_hadoop))
         return FileOutcome()
 
-    def _by_hadoop(self) -> str | None:
+    def _judge_as_hadoop(self) -> str | None:
         """The error of a file whose hidden checksums Hadoop has compared before anything else."""
         return _BY_HADOOP if self._hidden_wrong is not None else None
 
@@ -153,7 +153,7 @@ class _File:
             return FileOutcome(Verdict(DamageKind.LEADS_OUTSIDE, str(error)))
         except Corrupt as error:
             return FileOutcome(Verdict(DamageKind.UNREADABLE, str(error)))
-        self._to_the_end(pieces)
+        self._read_to_end(pieces)
         complete = bool(head) and stream.tail.endswith(last_bytes(head))
         if stream.wrong is None and stream.marked and complete:
             return FileOutcome()
@@ -193,7 +193,7 @@ class _File:
             self._compare_hidden(piece, self._hidden)
         self._read += len(piece)
 
-    def _to_the_end(self, pieces: Iterator[bytes]) -> None:
+    def _read_to_end(self, pieces: Iterator[bytes]) -> None:
         for _ in pieces:
             pass
 
@@ -202,37 +202,37 @@ class _File:
         size = recorded.bytes_per_checksum
         first, whole = self._read // size, len(piece) // size
         of_whole, rest = recorded.values[first : first + whole], piece[whole * size :]
-        if len(of_whole) == whole and crc32(piece[: whole * size]) == folded(of_whole, size):
+        if len(of_whole) == whole and crc32(piece[: whole * size]) == fold_checksums(of_whole, size):
             piece, first = rest, first + whole
         for number, at in enumerate(range(0, len(piece), size), first):
             if number >= len(recorded.values) or crc32(piece[at : at + size]) != recorded.values[number]:
                 self._hidden_wrong = number * size
                 return
 
-    def _hidden_checksums(self) -> HadoopChecksums | None:
+    def _read_hidden_checksums(self) -> HadoopChecksums | None:
         """Hadoop's checksum file; None where Hadoop ignores it, and on remote storage, where there is none."""
         if not (self._file.hidden_checksum and self._storage.local):
             return None
         folder, _, name = self._file.path.rpartition("/")
         path = f"{folder}/{hadoop_sidecar_name(name)}"
         most = 8 + 4 * (self._file.size // BYTES_PER_CHECKSUM + 1)
-        found = parse_hadoop_sidecar(path, self._storage.read_range(path, 0, most + 4))
-        usable = isinstance(found, HadoopChecksums) and _PIECE % found.bytes_per_checksum == 0
-        return found if isinstance(found, HadoopChecksums) and usable else None
+        checksums = parse_hadoop_sidecar(path, self._storage.read_range(path, 0, most + 4))
+        usable = isinstance(checksums, HadoopChecksums) and _PIECE % checksums.bytes_per_checksum == 0
+        return checksums if isinstance(checksums, HadoopChecksums) and usable else None
 
-    def _spark_checksum(self) -> SparkChecksum | Verdict | None:
+    def _read_spark_checksum(self) -> SparkChecksum | Verdict | None:
         """Spark's checksum file: what is wrong with it, or with the file by it."""
         if not self._file.checksum:
             return None
         path = self._file.path + CHECKSUM
-        found = parse_spark(path, self._storage.read_range(path, 0, _LARGEST_CHECKSUM))
+        recorded = parse_spark(path, self._storage.read_range(path, 0, _LARGEST_CHECKSUM))
         name = path.rpartition("/")[2]
-        if not isinstance(found, SparkChecksum) or found.algorithm != "CRC32C":
+        if not isinstance(recorded, SparkChecksum) or recorded.algorithm != "CRC32C":
             return Verdict(DamageKind.ODD_END, f"the checksum file {name} cannot be read")
-        if found.size != self._read:
-            detail = f"{self._read:,} bytes, where its checksum file {name} records {found.size:,}"
-        elif found.value & 0xFFFFFFFF != self._crc32c:
+        if recorded.size != self._read:
+            detail = f"{self._read:,} bytes, where its checksum file {name} records {recorded.size:,}"
+        elif recorded.value & 0xFFFFFFFF != self._crc32c:
             detail = f"its checksum is not the one that {name} records"
         else:
-            return found
+            return recorded
         return Verdict(DamageKind.ODD_END if self._file.codec == LZ4 else DamageKind.UNREADABLE, detail)

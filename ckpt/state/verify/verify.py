@@ -13,6 +13,7 @@ from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError, UsageError
 from ckpt.model import DamageKind, FileDamage, StateDamage
+from ckpt.processes import Runner
 from ckpt.state.reading.reading import Question, choose
 from ckpt.state.reading.units import state_units
 from ckpt.storage import open_storage
@@ -49,6 +50,7 @@ def verify_state(
     storage_options: Mapping[str, str] | None = None,
     *,
     jobs: int | None = None,
+    by: Runner | None = None,
     told: Callable[[Estimate], None] | None = None,
     watcher: Watcher | None = None,
 ) -> StateVerification:
@@ -58,6 +60,7 @@ def verify_state(
         uri: A local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For its file system, where it is remote.
         jobs: How many processes work at a time; by default as many as there are cores.
+        by: Who reads: by default processes of this machine, ``on_spark`` the executors of Spark.
         told: Called once, before anything is read, with how much that will be.
         watcher: Called with the bytes read so far, and with those of all files.
 
@@ -65,28 +68,35 @@ def verify_state(
         NotACheckpoint, NotFound, StorageError, UsageError: It cannot be read.
         CkptError: The checkpoint has no state, or the packages of the extra ``native`` are missing.
 
-    >>> found = ckpt.verify_state("sample_checkpoints/aggregation-hdfs-4.2")
-    >>> found.files, found.damages, found.loadable
+    >>> verification = ckpt.verify_state("sample_checkpoints/aggregation-hdfs-4.2")
+    >>> verification.files, verification.damages, verification.loadable
     (26, (), ((0, 9),))
 
     """
-    checkpoint = deep_checkpoint(uri, storage_options, jobs=jobs, told=told, watcher=watcher)
-    found = checkpoint.state.every_byte if checkpoint.state else None
-    if found is None:
+    checkpoint = read_every_byte(uri, storage_options, jobs=jobs, by=by, told=told, watcher=watcher)
+    verification = checkpoint.state.every_byte if checkpoint.state else None
+    if verification is None:
         raise CkptError(f"{checkpoint.uri}: there is no state to verify")
     units = [unit.readable_batches for unit in state_units(checkpoint)]
     loadable = reduce(intersect, units) if units else ()
     return StateVerification(
-        checkpoint, found.files, found.bytes, found.damages, found.unknown, loadable, found.reasons
+        checkpoint,
+        verification.files,
+        verification.bytes,
+        verification.damages,
+        verification.unknown,
+        loadable,
+        verification.reasons,
     )
 
 
-def deep_checkpoint(
+def read_every_byte(
     uri: str,
     storage_options: Mapping[str, str] | None = None,
     *,
     batches: int = 10,
     jobs: int | None = None,
+    by: Runner | None = None,
     told: Callable[[Estimate], None] | None = None,
     watcher: Watcher | None = None,
 ) -> Checkpoint:
@@ -102,8 +112,8 @@ def deep_checkpoint(
     needed = run(find_needed_files(checkpoint.listing, checkpoint.offsets, checkpoint.commits), storage.read_many)
     if told is not None:
         told(Estimate(len(needed.files), needed.bytes))
-    seen = _verified(uri, options, needed, jobs or os.cpu_count() or 1, watcher)
-    return _with_rows(read_checkpoint(storage, batches=batches, fully_read=seen), uri, options)
+    verified = _verify_files(uri, options, needed, jobs or os.cpu_count() or 1, by, watcher)
+    return _add_contents(read_checkpoint(storage, batches=batches, fully_read=verified), uri, options)
 
 
 def _load_packages() -> None:
@@ -111,44 +121,49 @@ def _load_packages() -> None:
     from ckpt.state.verify import contents, misplaced_keys, workers  # noqa: F401
 
 
-def _with_rows(found: Checkpoint, uri: str, options: Mapping[str, str]) -> Checkpoint:
+def _add_contents(checkpoint: Checkpoint, uri: str, options: Mapping[str, str]) -> Checkpoint:
     """Add what a look at rows finds. What cannot be read without Spark is left out."""
-    from ckpt.state.verify.contents import contents_of
-    from ckpt.state.verify.misplaced_keys import misplaced_keys
+    from ckpt.state.verify.contents import check_contents
+    from ckpt.state.verify.misplaced_keys import find_misplaced_keys
 
-    state = found.state
+    state = checkpoint.state
     if state is None or state.every_byte is None:
-        return found
+        return checkpoint
     try:
         chosen = choose(Question(uri, all_units=True), options, what_is_left=True)
     except CkptError:
-        return found
-    contents = contents_of(chosen)
-    damages = {one.path: one for one in (*contents.damages, *misplaced_keys(chosen), *state.every_byte.damages)}
+        return checkpoint
+    contents = check_contents(chosen)
+    damages = {
+        file_damage.path: file_damage
+        for file_damage in (*contents.damages, *find_misplaced_keys(chosen), *state.every_byte.damages)
+    }
     bad = () if chosen.moment.state_version != state.needed_version else contents.damages
-    loaded = [_of_load(damage, chosen.moment.state_version) for damage in bad if damage.kind in _OF_LOAD]
+    loaded = [_make_state_damage(damage, chosen.moment.state_version) for damage in bad if damage.kind in _OF_LOAD]
     every_byte = replace(
         state.every_byte,
         damages=tuple(damages[path] for path in sorted(damages)),
         partitions=contents.partitions,
         compared=contents.compared,
     )
-    return replace(found, state=replace(state, every_byte=every_byte, damages=(*state.damages, *loaded)))
+    return replace(checkpoint, state=replace(state, every_byte=every_byte, damages=(*state.damages, *loaded)))
 
 
-def _of_load(damage: FileDamage, version: int) -> StateDamage:
+def _make_state_damage(damage: FileDamage, version: int) -> StateDamage:
     """Bad or missing rows, as damage to the version that the next start loads."""
     operator, partition = (int(part) for part in damage.path.split("/")[1:3])
     return StateDamage(damage.kind, operator, None, partition, version, damage.path, None, damage.detail)
 
 
-def _verified(uri: str, options: Mapping[str, str], needed: Needed, jobs: int, watcher: Watcher | None) -> Verified:
+def _verify_files(
+    uri: str, options: Mapping[str, str], needed: Needed, jobs: int, by: Runner | None, watcher: Watcher | None
+) -> Verified:
     from ckpt.state.verify.workers import check_files
 
     wrong: dict[str, Verdict] = {}
     unknown: dict[str, str] = {}
     done, total = 0, needed.bytes
-    for file, outcome in check_files(uri, options, needed.files, jobs):
+    for file, outcome in check_files(uri, options, needed.files, jobs, by):
         if outcome.verdict is not None:
             wrong[file.path] = outcome.verdict
         if outcome.unknown is not None:
@@ -156,5 +171,5 @@ def _verified(uri: str, options: Mapping[str, str], needed: Needed, jobs: int, w
         done += file.size
         if watcher is not None:
             watcher(done, total)
-    seen = Verified(wrong, frozenset(unknown), {}, frozenset(file.path for file in needed.files), unknown)
-    return needed.ends.with_all(seen)
+    verified = Verified(wrong, frozenset(unknown), {}, frozenset(file.path for file in needed.files), unknown)
+    return needed.ends.with_all(verified)

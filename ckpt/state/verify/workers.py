@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ckpt.checkpoint.state.needed_files import NeededFile
-from ckpt.processes import Processes, can_share
+from ckpt.processes import Processes, Runner, can_share
 from ckpt.state.verify.one_file import FileOutcome, check_file
 from ckpt.storage import open_storage
 
@@ -11,7 +11,7 @@ _WORTH_A_PROCESS = 48 << 20  # bytes: what takes as long to verify as a process 
 
 
 def check_files(
-    uri: str, options: Mapping[str, str], files: Sequence[NeededFile], jobs: int
+    uri: str, options: Mapping[str, str], files: Sequence[NeededFile], jobs: int, by: Runner | None = None
 ) -> Iterator[tuple[NeededFile, FileOutcome]]:
     """Check each file; outcomes come as files are done.
 
@@ -20,10 +20,11 @@ def check_files(
     count = sum(file.size for file in files) // _WORTH_A_PROCESS + 1 if can_share(uri) else 1
     if min(count, jobs) > 1:
         files = sorted(files, key=lambda file: file.size, reverse=True)  # shares of about the same size
-    return Processes(min(count, jobs)).run(checker, (uri, dict(options)), files)
+    runner = by or Processes(min(count, jobs))
+    return runner.run(open_checker, (uri, dict(options)), files)
 
 
-def checker(shared: tuple[str, Mapping[str, str]]) -> Callable[[NeededFile], Iterator[FileOutcome]]:
+def open_checker(shared: tuple[str, Mapping[str, str]]) -> Callable[[NeededFile], Iterator[FileOutcome]]:
     """Check the files of a checkpoint, in any process."""
     storage = open_storage(*shared)
     return lambda file: iter([check_file(storage, file)])

@@ -12,14 +12,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.restart.oracle.record import Worker
+from tests.record.worker import Session, Worker
 from tests.support.places import ROOT
 from tests.support.services.kafka import connector_jars, kafka_broker
-
-if TYPE_CHECKING:
-    from tests.support.spark.live import Here
 
 MODULE = "tests.changes.async_gap.kafka_query"
 TOPIC = "orders"  # that the sample read
@@ -36,7 +33,7 @@ def generate() -> ModuleType:
     return module
 
 
-def starting(driver: Worker | Here) -> Callable[[Path], str]:
+def starting(driver: Session) -> Callable[[Path], str]:
     """What starts the query of the runbook, to which the topic holds the rest of the records."""
 
     def start(checkpoint: Path) -> str:

@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 
 from tests.changes.async_gap import kafka_query
 from tests.changes.async_gap.runbook import MODULE, RECORDS, TOPIC, generate, starting
-from tests.restart.oracle.record import Worker
+from tests.record.worker import Worker
 from tests.support.services.kafka import SPARK
 from tests.support.spark import topics
 from tests.support.spark.live import Here

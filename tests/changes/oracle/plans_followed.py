@@ -5,20 +5,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ckpt.changes.plan import ChangePlan
-from ckpt.changes.relocate.relocate import relocate
+from ckpt.changes.relocate.relocate import relocate_checkpoint
 from ckpt.changes.rewind.plan import Replayed, rewind
 from ckpt.changes.skip.plan import skip
 from ckpt.versions import Progress
 from tests.changes.oracle import worker
 from tests.changes.oracle.cases import LAST, Case, History
 from tests.changes.oracle.worker import digest
-
-if TYPE_CHECKING:
-    from tests.restart.oracle.record import Worker
-    from tests.support.spark.live import Here
+from tests.record.worker import Session
 
 STARTS = 3
 Answer = dict[str, Any]
@@ -37,14 +34,14 @@ def job(history: History, folder: Path, do: str, /, **more: Any) -> dict[str, An
     }
 
 
-def asked(session: Worker | Here, what: dict[str, Any]) -> dict[str, Any]:
+def asked(session: Session, what: dict[str, Any]) -> dict[str, Any]:
     """The answer to a job that went well."""
     answer = session.ask(what)
     assert "error" not in answer, answer["error"]
     return answer
 
 
-def tell(session: Worker | Here, history: History, folder: Path) -> None:
+def tell(session: Session, history: History, folder: Path) -> None:
     """Let a history happen below `folder`."""
     asked(session, job(history, folder, "history", folder=str(folder)))
 
@@ -53,11 +50,11 @@ def copy(history: History, folder: Path, batch: int, to: Path) -> Path:
     """The checkpoint as it was after a batch, at a path that no query has used."""
     worker.copy(folder / str(batch), to)
     if history.absolute:
-        assert relocate(str(to), apply=True, backup=f"{to}.relocated", grace_s=0)[1].applied
+        assert relocate_checkpoint(str(to), apply=True, backup=f"{to}.relocated", grace_s=0)[1].applied
     return to
 
 
-def ask(session: Worker | Here, case: Case, folder: Path) -> Answer:
+def ask(session: Session, case: Case, folder: Path) -> Answer:
     """What came of a plan, and of the query that it is to equal."""
     place = folder / case.name.replace("/", "-")
     shutil.rmtree(place, ignore_errors=True)
@@ -67,7 +64,7 @@ def ask(session: Worker | Here, case: Case, folder: Path) -> Answer:
     return answer
 
 
-def _rewound(session: Worker | Here, case: Case, folder: Path, place: Path) -> Answer:
+def _rewound(session: Session, case: Case, folder: Path, place: Path) -> Answer:
     known = copy(case.history, folder, case.batch, place / "known")
     top = copy(case.history, folder, LAST, place / "rewound")
     state = {path: path.read_bytes() for path in top.glob("state/*/[0-9]*/**/*") if path.is_file()}
@@ -91,7 +88,7 @@ def _rewound(session: Worker | Here, case: Case, folder: Path, place: Path) -> A
     return {"promised": promised(plan), "expected": told(expected), "found": told(found)}
 
 
-def _skipped(session: Worker | Here, case: Case, folder: Path, place: Path) -> Answer:
+def _skipped(session: Session, case: Case, folder: Path, place: Path) -> Answer:
     """The batch after `case.batch` is poison; the known answer is the same query that does not see its rows."""
     known = copy(case.history, folder, case.batch, place / "known")
     poisoned = copy(case.history, folder, case.batch, place / str(LAST + 1))

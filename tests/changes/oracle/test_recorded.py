@@ -7,18 +7,16 @@ from typing import Any
 import pytest
 
 from tests.changes.oracle.cases import EXPIRES_LATER, by_name
-from tests.changes.oracle.record import ANSWERS
+from tests.changes.oracle.record import SUITE
 from tests.restart.oracle import answers as oracle
 
 RECORDED = [
-    pytest.param(minor, name, id=f"{minor}-{name}")
-    for minor in oracle.VERSIONS
-    for name in oracle.read(minor, ANSWERS)["answers"]
+    pytest.param(minor, name, id=f"{minor}-{name}") for minor in oracle.VERSIONS for name in SUITE.recorded(minor)
 ]
 
 
 def answer(minor: str, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = oracle.read(minor, ANSWERS)["answers"][name]
+    found: dict[str, Any] = SUITE.recorded(minor)[name]
     return found
 
 
@@ -49,7 +47,7 @@ def test_the_next_start_was_the_one_that_was_promised(minor: str, name: str) -> 
 
 
 def test_enough_is_recorded_and_every_answer_shows_something() -> None:
-    of_4_2 = oracle.read("4.2", ANSWERS)["answers"]
+    of_4_2 = SUITE.recorded("4.2")
     assert len(of_4_2) >= 25
     assert {by_name()[name].way for name in of_4_2} >= {"same", "new", "skip-after", "skip-before", "left"}
     for minor, name in (one.values for one in RECORDED):

@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from ckpt.formats.names import batch_names
+from ckpt.formats.names import sort_batch_names
 from tests.support.places import SAMPLE_NAMES, SAMPLES
 
 STATEFUL = [name for name in SAMPLE_NAMES if (SAMPLES / name / "state").is_dir() and not name.startswith("damaged-")]
@@ -20,7 +20,7 @@ def aged(sample: str, to: Path, keep: int) -> Path:
 def purge(to: Path, keep: int) -> Path:
     """Leave the logs of the newest ``keep`` batches, as Spark does after each batch."""
     for log in ("offsets", "commits"):
-        ids = batch_names(os.listdir(to / log)).ids
+        ids = sort_batch_names(os.listdir(to / log)).ids
         for batch in ids[:-keep]:
             for name in (f"{log}/{batch}", f"{log}/.{batch}.crc"):
                 (to / name).unlink(missing_ok=True)

@@ -10,7 +10,7 @@ import pytest
 import ckpt
 from ckpt.changes.prune.plan import PrunePlan, plan_prune
 from ckpt.changes.prune.unneeded import PruneReason
-from ckpt.changes.rewind.targets import Replayed, possible
+from ckpt.changes.rewind.targets import Replayed, list_possible_targets
 from ckpt.changes.steps import sidecar
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.context import oldest_needed
@@ -32,7 +32,7 @@ def outcomes(checkpoint: Path) -> list[Any]:
 
 def targets(checkpoint: Path) -> list[Any]:
     found = read_checkpoint(open_storage(str(checkpoint)), batches=0)
-    return [possible(found, way) for way in Replayed]
+    return [list_possible_targets(found, way) for way in Replayed]
 
 
 def kinds(plan: PrunePlan) -> dict[PruneReason, set[str]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ckpt.changes.relocate.spark_root import default_root
+from ckpt.changes.relocate.spark_root import guess_spark_root
 from ckpt.errors import UsageError
 from tests.conftest import Ckpt
 from tests.support.places import SAMPLES
@@ -46,10 +46,10 @@ def test_a_remote_checkpoint_is_relocated_and_put_back(
     ],
 )
 def test_by_default_it_is_opened_where_it_lies(uri: str, recorded: str, root: str) -> None:
-    assert default_root(uri, [recorded]) == root
+    assert guess_spark_root(uri, [recorded]) == root
 
 
 @pytest.mark.parametrize("uri", ["s3://bucket/ck", "memory://ck", "abfs://box/ck", "az://box/ck"])
 def test_where_spark_would_spell_it_otherwise_it_has_to_be_named(uri: str) -> None:
     with pytest.raises(UsageError, match="`to`"):
-        default_root(uri, ["file:/old"])
+        guess_spark_root(uri, ["file:/old"])

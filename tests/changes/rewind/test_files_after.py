@@ -9,8 +9,8 @@ from typing import ClassVar
 import pytest
 
 from ckpt.changes.plan import ChangePlan, inspect_changed
-from ckpt.changes.rewind.files_after import beyond
-from ckpt.changes.steps import Changed, FileContent, unread_removals
+from ckpt.changes.rewind.files_after import find_files_after
+from ckpt.changes.steps import Changed, FileContent, plan_unread_removals
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.files import FileOffset
@@ -50,7 +50,7 @@ def opened(top: Path) -> Checkpoint:
 
 def removal(top: Path, batch: int, *, keep_planned: bool = False) -> Removal:
     found = opened(top)
-    steps = tuple(unread_removals(found.listing, beyond(found, batch, keep_planned=keep_planned)))
+    steps = tuple(plan_unread_removals(found.listing, find_files_after(found, batch, keep_planned=keep_planned)))
     before = inspect(found)
     after = inspect_changed(open_storage(str(top)), before, steps)
     return Removal(inspection=before, needed=bool(steps), steps=steps, inspection_after=after)
@@ -66,14 +66,16 @@ def targets(name: str) -> list[int]:
 def test_every_file_of_later_batches_goes_and_no_other(name: str) -> None:
     found = opened(SAMPLES / name)
     for batch in targets(name):
-        gone = {step.path for step in unread_removals(found.listing, beyond(found, batch))}
+        gone = {step.path for step in plan_unread_removals(found.listing, find_files_after(found, batch))}
         expected = set()
         for path, _ in found.listing.walk():
             state, log = STATE_FILE.fullmatch(path), LOG_FILE.fullmatch(path)
             if (state and int(state[1]) > batch + 1) or (log and int(log[1]) > batch):
                 expected.add(path)
         assert {path for path in gone if not path.startswith("sources/")} == expected
-        kept = {step.path for step in unread_removals(found.listing, beyond(found, batch, keep_planned=True))}
+        kept = {
+            step.path for step in plan_unread_removals(found.listing, find_files_after(found, batch, keep_planned=True))
+        }
         planned = {f"offsets/{batch + 1}", f"offsets/.{batch + 1}.crc"}
         assert {path for path in gone - kept if not path.startswith("sources/")} == planned & expected
 
@@ -86,7 +88,7 @@ def test_an_interrupted_removal_starts_as_before_or_as_planned_or_not_at_all(nam
     latest = found.offsets.latest
     assert latest is not None
     for batch in [i for i in targets(name) if latest - 3 <= i < latest]:
-        steps = tuple(unread_removals(found.listing, beyond(found, batch, keep_planned=keep_planned)))
+        steps = tuple(plan_unread_removals(found.listing, find_files_after(found, batch, keep_planned=keep_planned)))
         state = [i for i, step in enumerate(steps) if step.path.startswith("state/")]
         moments = [i for i in range(1, len(steps)) if i not in state[3:-3] or i % 17 == 0]
         for count in moments:
@@ -115,14 +117,14 @@ def test_a_file_source_log_is_cut_only_where_the_rest_is_complete(left: int, cop
         assert isinstance(end, FileOffset)
         ends[i] = end.log_offset
     batch = next(i for i, end in ends.items() if end >= min(left, max(ends.values()) - 1))
-    gone = {path for path in beyond(found, batch) if path.startswith("sources/")}
+    gone = {path for path in find_files_after(found, batch) if path.startswith("sources/")}
     above = {f"sources/0/{path.name}" for path in log.iterdir() if path.name[0] != "."}
     above = {path for path in above if int(path.split("/")[2].removesuffix(".compact")) > ends[batch]}
     assert gone in (set(), above)
     for entry in range(ends[batch]):
         (log / str(entry)).unlink(missing_ok=True)
     if not any((log / f"{entry}.compact").exists() for entry in range(ends[batch] + 1)) and ends[batch]:
-        assert not {path for path in beyond(opened(top), batch) if path.startswith("sources/")}
+        assert not {path for path in find_files_after(opened(top), batch) if path.startswith("sources/")}
 
 
 def test_checksum_files_alone_and_names_that_spark_takes_for_batches_go_too(copy_of: CopyOf) -> None:
@@ -133,7 +135,7 @@ def test_checksum_files_alone_and_names_that_spark_takes_for_batches_go_too(copy
     for path in orphans:
         (top / path).write_bytes(b"x")
     found = opened(top)
-    assert {step.path for step in unread_removals(found.listing, beyond(found, last))} == orphans
+    assert {step.path for step in plan_unread_removals(found.listing, find_files_after(found, last))} == orphans
 
 
 MANY, SIZE = 12, 4 << 20

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ckpt.changes.skip.plan import SkipPlan, plan_skip
-from ckpt.formats.lz4 import first_block, stored, xxhash32
+from ckpt.formats.lz4 import decompress_first_block, store_block, xxhash32
 from ckpt.formats.sidecars import build_spark_sidecar, parse_spark_sidecar
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
@@ -90,7 +90,7 @@ def test_a_changelog_without_records_is_the_one_that_spark_writes() -> None:
     """A store of this join had no row in some batches: what Spark wrote then is what ckpt would write."""
     folder = SAMPLES / "join-format2-4.3" / "state" / "0" / "0" / "right-keyWithIndexToValue"
     (written,) = folder.glob("4_*.changelog")
-    block = first_block(written.read_bytes())
+    block = decompress_first_block(written.read_bytes())
     ids = [next(folder.glob(f"{version}_*.changelog")).name[2:].split(".")[0] for version in (1, 2, 3)]
     lineage = [{"version": i + 1, "checkpointUniqueId": one} for i, one in enumerate(ids)]
     text = json.dumps(lineage, separators=(",", ":")).encode()
@@ -102,13 +102,13 @@ def test_blocks_have_the_checksums_that_spark_writes() -> None:
     for path in (*SAMPLES.glob("*/state/**/*.delta"), *SAMPLES.glob("join*/state/**/*.changelog")):
         data = path.read_bytes()
         if data.startswith(b"LZ4Block") and len(data) > 21:
-            assert xxhash32(first_block(data)) & 0x0FFFFFFF == int.from_bytes(data[17:21], "little"), path
+            assert xxhash32(decompress_first_block(data)) & 0x0FFFFFFF == int.from_bytes(data[17:21], "little"), path
             seen += 1
     assert seen > 100
     long = bytes(range(256)) * 300
-    blocks = stored(long)
+    blocks = store_block(long)
     assert blocks.count(b"LZ4Block") == 4
-    assert first_block(blocks) == long[: 1 << 15]
+    assert decompress_first_block(blocks) == long[: 1 << 15]
 
 
 def test_checksum_files_of_spark_are_written_as_spark_writes_them() -> None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ckpt.checkpoint.sources import registry
 from ckpt.checkpoint.sources.delta import DeltaOffset
 from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
@@ -11,9 +12,14 @@ from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.kind import Advance, SourceType, Unit
 from ckpt.checkpoint.sources.numbers import NumberOffset
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
-from ckpt.checkpoint.sources.registry import advance, advances, decode, source_type, source_views
+from ckpt.checkpoint.sources.registry import advances, decode, source_type, source_views
+from ckpt.checkpoint.sources.unknown import UnknownOffset
 from ckpt.formats.offsets import parse_offset_log
 from ckpt.model import Json, OffsetLog
+
+
+def advance(old: Json, new: Json) -> Advance | None:
+    return registry.advance(decode(old), decode(new))
 
 
 def kafka(**topics: Json) -> Json:
@@ -81,8 +87,9 @@ def test_known_shapes(text, offset, kind):
     ],
 )  # fmt: skip
 def test_anything_else_is_unknown(text):
-    assert decode(json.loads(text)) is None
-    assert source_type(decode(json.loads(text))) is SourceType.UNKNOWN
+    offset = decode(json.loads(text))
+    assert offset == (None if text == "null" else UnknownOffset(json.loads(text)))
+    assert source_type(offset) is SourceType.UNKNOWN
 
 
 def test_a_bare_number_is_a_rate_source_where_that_source_left_its_start():

@@ -11,7 +11,7 @@ from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Log
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import read_state
 from ckpt.errors import NotFound, StorageError
-from ckpt.formats.names import batch_names
+from ckpt.formats.names import sort_batch_names
 from ckpt.formats.statefiles import END_MARK
 from ckpt.model import CommitLog, OffsetLog, OffsetMetadata, StateInventory
 from ckpt.storage.base import FileInfo, Listing, ReadRequest
@@ -123,7 +123,7 @@ class Place:
 
 def _log(folder: str, latest: int | None, entry: Any) -> Log[Any]:
     ids = range(latest + 1) if latest is not None else ()
-    return Log(folder, batch_names(map(str, ids)), dict.fromkeys(ids, entry))
+    return Log(folder, sort_batch_names(map(str, ids)), dict.fromkeys(ids, entry))
 
 
 def hdfs_store(versions: Iterable[int], snapshots: Iterable[int] = (), folder: str = "state/0/0") -> dict[str, bytes]:

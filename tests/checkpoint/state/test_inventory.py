@@ -12,7 +12,7 @@ from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Log
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import read_state
 from ckpt.formats.commits import parse_commit_log
-from ckpt.formats.names import batch_names
+from ckpt.formats.names import sort_batch_names
 from ckpt.formats.offsets import parse_offset_log
 from ckpt.model import DamageKind, Provider, StateInventory
 from ckpt.storage.local import LocalStorage
@@ -29,7 +29,7 @@ def inventory_of(folder: Path) -> StateInventory | None:
     listing = storage.list_tree()
 
     def log(name: str, parse: Any) -> Log[Any]:
-        names = batch_names(listing.in_folder(name))
+        names = sort_batch_names(listing.in_folder(name))
         return Log(name, names, {i: parse(f"{name}/{i}", storage.read(f"{name}/{i}")) for i in names.ids})
 
     offsets, commits = log(OFFSETS, parse_offset_log), log(COMMITS, parse_commit_log)

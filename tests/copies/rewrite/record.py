@@ -1,6 +1,4 @@
-"""Record how queries continue on rewritten checkpoints.
-
-`python -m tests.copies.rewrite.record --spark 4.1=/path/python`.
+"""How queries continue on rewritten checkpoints: the suite `rewrite` of `python -m tests.record`.
 
 Each interpreter, which needs pyspark alone, makes a checkpoint for every case. The ckpt of this one writes it in
 another form, or exports and imports it, and copies it; state that is made by hand is for another one, which has seen no
@@ -10,13 +8,9 @@ killed ten batches later; the rows of every batch and the state in the end are k
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,9 +19,11 @@ from typing import Any
 import ckpt
 from tests.copies.fill.states_by_hand import BY_HAND, by_hand
 from tests.copies.rewrite.continuing import frames, state
+from tests.record.answers import Document, Folder
+from tests.record.suite import Suite, say
+from tests.record.worker import Installed
 from tests.support.spark.plans import WITHOUT
 
-ROOT = Path(__file__).parents[3]
 FOLDER = Path(__file__).with_name("recorded")
 STARTS = 3
 AT_ONCE = 12
@@ -107,22 +103,6 @@ MORE = (
 MAIN = "4.2"
 
 
-def path(minor: str) -> Path:
-    """Where the answers of a version are."""
-    return FOLDER / f"{minor}.json"
-
-
-def recorded() -> list[str]:
-    """The versions of which there are answers."""
-    return sorted(file.stem for file in FOLDER.glob("*.json"))
-
-
-def read(minor: str) -> dict[str, Any]:
-    """What one Spark answered, by case."""
-    found: dict[str, Any] = json.loads(path(minor).read_text())
-    return found
-
-
 def cases(minor: str) -> list[Case]:
     """Those that a version can be asked."""
     fits = [case for case in (*CASES, *(MORE if minor == MAIN else ())) if case.since <= minor]
@@ -134,12 +114,12 @@ def killed(minor: str, case: Case) -> tuple[int, int]:
     return KILLED if case.shape is None or minor == MAIN else KILLED_EARLIER
 
 
-def ask(minor: str, python: str, some: Iterable[Case], folder: Path) -> dict[str, Any]:
+def ask(spark: Installed, some: Iterable[Case], folder: Path) -> dict[str, Any]:
     """What became of each case on both checkpoints."""
     chosen, newest = [*some], {}
     told: dict[str, Any] = {}
     for number in range(STARTS):
-        ran = _run(python, folder, [*_making(chosen, folder, number)])
+        _run(spark, folder, [*_making(chosen, folder, number)])
     for case in chosen:
         made = _renewed(case, folder / case.name)
         assert made.written, (case.name, made.refused)
@@ -147,12 +127,12 @@ def ask(minor: str, python: str, some: Iterable[Case], folder: Path) -> dict[str
     both = [(case, which) for case in chosen for which in ("old", "new")]
     rows: list[dict[str, Any]] = [{} for _ in both]
     for time in range(len(KILLED)):
-        after = [killed(minor, case)[time] for case, _ in both]
+        after = [killed(spark.minor, case)[time] for case, _ in both]
         runs = [
             _of(case, case.store if which == "old" else case.after, folder / case.name / which, newest[case] + batches)
             for (case, which), batches in zip(both, after, strict=True)
         ]
-        ran = _run(python, folder, runs)
+        ran = _run(spark, folder, runs)
         for kept, one, batches in zip(rows, ran["runs"], after, strict=True):
             assert one["error"] is None, one["error"]
             kept[f"to the kill {batches} batches later"] = one["rows"]
@@ -162,8 +142,7 @@ def ask(minor: str, python: str, some: Iterable[Case], folder: Path) -> dict[str
             "rows": {run: {batch: _digest(found) for batch, found in of.items()} for run, of in kept.items()},
             "state": {unit: _digest(found) for unit, found in there.items()},
         }
-    assert ran["spark"].startswith(f"{minor}."), ran["spark"]
-    return {"spark": ran["spark"], "cases": told}
+    return told
 
 
 def _making(chosen: Iterable[Case], folder: Path, number: int) -> Iterator[dict[str, Any]]:
@@ -199,16 +178,10 @@ def _of(case: Case, store: str, checkpoint: Path, until: int | None) -> dict[str
     return {"query": case.query, "store": store, "conf": case.settings, "checkpoint": str(checkpoint), "until": until}
 
 
-def _run(python: str, folder: Path, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    command = [python, "-m", "tests.copies.rewrite.queries_side_by_side", str(folder / "inputs")]
-    environment = os.environ | {"PYSPARK_PYTHON": python}
-    ran = subprocess.run(
-        command, cwd=ROOT, input=json.dumps(runs), capture_output=True, text=True, env=environment, timeout=3000
-    )
-    if not ran.stdout.strip():
-        raise SystemExit(ran.stderr[-3000:])
-    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    return found
+def _run(spark: Installed, folder: Path, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    module = "tests.copies.rewrite.queries_side_by_side"
+    ran: dict[str, Any] = spark.run(module, folder / "inputs", given=json.dumps(runs))[-1]
+    return ran
 
 
 def _digest(rows: list[str]) -> list[Any]:
@@ -216,39 +189,26 @@ def _digest(rows: list[str]) -> list[Any]:
     return [len(rows), hashlib.sha256("\n".join(rows).encode()).hexdigest()[:12]]
 
 
-def write(minor: str, answers: Mapping[str, Any], *, keep: bool) -> None:
-    """Write the answers, a case in a line; ``keep`` those to other cases, of the same Spark."""
-    before = read(minor) if keep else answers
-    assert before["spark"] == answers["spark"]
-    told_of = sorted({**before["cases"], **answers["cases"]}.items())
-    lines = (f"{json.dumps(name)}: {json.dumps(told)}" for name, told in told_of)
-    FOLDER.mkdir(exist_ok=True)
-    path(minor).write_text(f'{{"spark": {json.dumps(answers["spark"])}, "cases": {{\n' + ",\n".join(lines) + "\n}}\n")
+class Rewritten(Suite):
+    """Queries that continue on both checkpoints, some of them side by side."""
 
+    answers = Folder(FOLDER, key="cases")
 
-def main() -> None:
-    """Read the command line and record one version after the other."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spark", action="append", required=True, metavar="MINOR=PYTHON")
-    parser.add_argument("--only", help="cases whose names contain this, and print instead of keeping them")
-    parser.add_argument("--missing", action="store_true", help="cases that nobody has asked yet; the others are kept")
-    options = parser.parse_args()
-    for pair in options.spark:
-        minor, _, python = pair.partition("=")
-        some = [case for case in cases(minor) if (options.only or "") in case.name]
-        keep = options.missing and path(minor).is_file()
-        if keep:
-            some = [case for case in some if case.name not in read(minor)["cases"]]
-        answers: dict[str, Any] = {}
+    def wanted(self, minor: str) -> list[str]:
+        return [case.name for case in cases(minor)]
+
+    def recorded(self, minor: str) -> Document:
+        answers: Document = self.answers.read(minor)["cases"]
+        return answers
+
+    def record(self, spark: Installed, only: str, *, fresh: bool) -> None:
+        missing = self.missing(spark.minor, only, fresh=fresh)
+        some, answers = [case for case in cases(spark.minor) if case.name in missing], self.recorded(spark.minor)
         for at in range(0, len(some), AT_ONCE):
             with TemporaryDirectory(prefix="ckpt-rewrite-") as folder:
-                found = ask(minor, python, some[at : at + AT_ONCE], Path(folder))
-            answers = {**found, "cases": {**answers.get("cases", {}), **found["cases"]}}
-            if not options.only:
-                write(minor, answers, keep=keep)
-        if options.only:
-            sys.stdout.write(json.dumps(answers, indent=1) + "\n")
+                answers |= ask(spark, some[at : at + AT_ONCE], Path(folder))
+            self.answers.write(spark.minor, {"spark": spark.version, "cases": answers})
+            say(f"{spark.version} {max(0, len(some) - at - AT_ONCE):4} left")
 
 
-if __name__ == "__main__":
-    main()
+SUITE = Rewritten()

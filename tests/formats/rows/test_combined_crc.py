@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckpt.formats.rows.combined_crc import folded
+from ckpt.formats.rows.combined_crc import fold_checksums
 
 
 @given(st.binary(max_size=3000), st.sampled_from([1, 4, 16, 512]))
 def test_pieces_have_the_checksum_of_the_whole(data: bytes, size: int) -> None:
     data = data[: len(data) // size * size]
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
-    assert folded(array("I", map(crc32, pieces)), size) == crc32(data)
+    assert fold_checksums(array("I", map(crc32, pieces)), size) == crc32(data)
 
 
 @pytest.mark.parametrize("bad", [(0,), (2999,), (1000, 1001), range(3000)])
@@ -23,4 +23,4 @@ def test_another_checksum_is_noticed(bad: tuple[int, ...]) -> None:
     values = array("I", (crc32(data[at : at + 512]) for at in range(0, len(data), 512)))
     for place in bad:
         values[place] ^= 1 << place % 32
-    assert folded(values, 512) != crc32(data)
+    assert fold_checksums(values, 512) != crc32(data)

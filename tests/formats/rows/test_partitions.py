@@ -16,12 +16,12 @@ from ckpt.copies.rewrite.stored_rows import stored
 from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import CkptError
 from ckpt.formats.rows import cells
-from ckpt.formats.rows.codecs import compressed, decompressed
-from ckpt.formats.rows.key_bytes import encoded
-from ckpt.formats.rows.murmur3 import partition_of
+from ckpt.formats.rows.codecs import compress, decompress
 from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.rows.types import arrow_type
-from ckpt.state.native.temporary import no_room
+from ckpt.formats.rows.unsafe_writer import rows_from
+from ckpt.formats.types import struct_of
+from ckpt.state.native.temporary import report_no_room
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "boolean": st.booleans(),
@@ -42,11 +42,20 @@ COLUMNS = st.sampled_from(sorted(VALUES)).flatmap(
 
 @given(COLUMNS, st.integers(1, 300))
 def test_many_keys_are_where_each_of_them_is(column: tuple[str, list[Any]], partitions: int) -> None:
-    """`tests/state/native/test_partitions.py` compares those of one key with what Spark answered."""
+    """`test_hashes.py` compares them with what Spark answers."""
     kind, values = column
     array = pa.array(values, arrow_type(kind))
     found = partitions_of([(kind, array.slice(1))], len(values) - 1, partitions)
-    assert found.tolist() == [partition_of([(kind, value)], partitions) for value in values[1:]]
+    each = [partitions_of([(kind, pa.array([value], array.type))], 1, partitions) for value in values[1:]]
+    assert found.tolist() == [numbers[0] for numbers in each]
+
+
+def encode(fields: list[tuple[str, Any]]) -> bytes:
+    """One row of Spark."""
+    names = [str(number) for number in range(len(fields))]
+    arrays = [pa.array([value], arrow_type(kind)) for kind, value in fields]
+    kind = struct_of(list(zip(names, (kind for kind, _ in fields), strict=True)))
+    return rows_from(kind, pa.StructArray.from_arrays(arrays, names)).to_list()[0]
 
 
 FIELDS = st.lists(
@@ -60,19 +69,16 @@ FIELDS = st.lists(
 
 @given(FIELDS, st.data())
 def test_a_row_of_two_parts_is_what_spark_makes_of_both(fields: list[tuple[str, Any]], data: st.DataObject) -> None:
-    """`tests/state/native` compares `encoded` with bytes of Spark."""
+    """`test_unsafe_writer.py` compares `rows_from` with bytes of Spark."""
     count, kinds = data.draw(st.integers(1, len(fields) - 1)), [kind for kind, _ in fields]
-    row, first, rest = encoded(fields), encoded(fields[:count]), encoded(fields[count:])
-    assert row is not None
-    assert first is not None
-    assert rest is not None
+    row, first, rest = encode(fields), encode(fields[:count]), encode(fields[count:])
     assert cells.split(row, kinds, count) == (first, rest)
-    assert cells.joined(first, rest, kinds, count) == row
+    assert cells.join_rows(first, rest, kinds, count) == row
 
 
 @given(st.binary(max_size=100_000) | st.integers(0, 100_000).map(bytes))
 def test_what_is_compressed_is_read_again(data: bytes) -> None:
-    assert decompressed(iter([compressed(data)]), "lz4") == data
+    assert decompress(iter([compress(data)]), "lz4") == data
 
 
 def test_a_full_temporary_folder_has_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,5 +97,5 @@ def test_a_full_temporary_folder_has_one_line(tmp_path: Path, monkeypatch: pytes
 def test_the_full_folder_is_named_by_a_process_that_asks_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python would choose another one by now, or find none."""
     monkeypatch.setattr(tempfile, "tempdir", None)
-    assert str(no_room("it is full", "/used")).startswith("the temporary folder /used cannot take the files")
-    assert str(no_room("it is full")).startswith("no temporary folder can take the files")
+    assert str(report_no_room("it is full", "/used")).startswith("the temporary folder /used cannot take the files")
+    assert str(report_no_room("it is full")).startswith("no temporary folder can take the files")

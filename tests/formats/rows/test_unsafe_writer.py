@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 import ckpt
 from ckpt.formats.rows.keys import keys_of
-from ckpt.formats.rows.keys_writer import key_blobs, versioned
+from ckpt.formats.rows.keys_writer import key_blobs, write_versioned_rows
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.rows.unsafe import structs_of
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import struct_of
 from ckpt.state.native import entries
 from ckpt.state.reading.columns import type_names
-from tests.state.native.record import recorded
+from tests.formats.rows.record import recorded
+from tests.formats.rows.test_rows import decoded
 from tests.state.native.states import VERSIONS
 from tests.state.native.states import recorded as states_of
-from tests.state.native.test_rows import decoded
 
 
 def test_rows_of_every_type_are_written_as_spark_does() -> None:
@@ -76,7 +76,7 @@ def test_keys_are_read_as_they_were_written(times: list[int | None], names: list
     blobs = key_blobs(KEY, encoder, keys)
     assert keys_of(KEY, encoder, blobs).to_pylist() == rows
     if how == "No":
-        assert blobs == versioned(KEY, keys)
+        assert blobs == write_versioned_rows(KEY, keys)
     if how == "Range":
         places: dict[Any, bytes] = {row["at"]: blob for row, blob in zip(rows, blobs, strict=True)}
         places.pop(None, None)

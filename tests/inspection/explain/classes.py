@@ -1,9 +1,8 @@
-"""Which error classes exist where.
+"""Which error classes exist where: the suite `error-classes` of `python -m tests.record`.
 
-`python -m tests.inspection.explain.classes 4.2=JAR ... 'Delta 4.4.0=JAR'` records it.
-
-Each JAR holds a list of error classes as JSON: spark-common-utils of a version, its Kafka connector, Delta. Recorded is
-what the catalog names, with the text of the newest version, into `ckpt/inspection/explain/classes.json`.
+Lists of error classes are JSON in jars: of spark-common-utils of a version, and of its Kafka connector; that of Delta
+is read by `python -m tests.inspection.explain.classes 'Delta 4.4.0' JAR`. Recorded is what the catalog names, with the
+text of the newest version, into `ckpt/inspection/explain/classes.json`.
 """
 
 from __future__ import annotations
@@ -11,10 +10,14 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ckpt.inspection.explain.catalog import catalog
+from tests.record.suite import Whole
+from tests.record.worker import Installed
+from tests.support.services.kafka import connector_jars
 
 RECORDED = Path(__file__).parents[3] / "ckpt" / "inspection" / "explain" / "classes.json"
 _LISTS = ("error-conditions.json", "error-classes.json")
@@ -38,19 +41,40 @@ def _texts(main: str, entry: dict[str, Any]) -> dict[str, str]:
     return {main: text} | subs
 
 
-def main(pairs: list[str]) -> None:
-    """Read the jars, oldest version first."""
-    recorded: dict[str, dict[str, Any]] = {
-        name: {"versions": [], "text": ""} for error in catalog() for name in error.classes
-    }
-    for pair in pairs:
-        version, _, jar = pair.partition("=")
-        for name, text in classes_in(Path(jar)).items():
+def read() -> dict[str, dict[str, Any]]:
+    """What is recorded of each error class that the catalog names: the versions that have it, and its text."""
+    recorded = json.loads(RECORDED.read_text())
+    return {name: recorded.get(name, {"versions": [], "text": ""}) for error in catalog() for name in error.classes}
+
+
+def record(version: str, jars: Iterable[Path]) -> None:
+    """Record the classes of a version."""
+    recorded = read()
+    newest = max(
+        (known for entry in recorded.values() for known in entry["versions"] if known[0] == version[0]), default=""
+    )
+    for jar in jars:
+        for name, text in classes_in(jar).items():
             if name in recorded:
                 versions = recorded[name]["versions"]
-                recorded[name] = {"versions": [*versions, *({version} - {*versions})], "text": text}
+                kept = recorded[name]["text"] if version < newest else text
+                recorded[name] = {"versions": [*versions, *({version} - {*versions})], "text": kept}
     RECORDED.write_text(json.dumps(recorded, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
 
+class Classes(Whole):
+    """The error classes of a version; its connector may be of another release."""
+
+    def wanted(self, minor: str) -> list[str]:
+        return ["error classes"]
+
+    def recorded(self, minor: str) -> list[str]:
+        return ["error classes"] if any(minor in entry["versions"] for entry in read().values()) else []
+
+    def ask_all(self, spark: Installed) -> None:
+        record(spark.minor, [*spark.jars.glob("spark-common-utils_*.jar"), *connector_jars(spark.minor)])
+
+
+SUITE = Classes()
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    record(sys.argv[1], map(Path, sys.argv[2:]))

@@ -1,6 +1,4 @@
-"""Driver logs of real failing queries.
-
-`python -m tests.inspection.explain.drivers --spark 4.2=/path/to/python ...` records them.
+"""Driver logs of real failing queries: the suite `driver-logs` of `python -m tests.record`.
 
 Each is the whole log, at the level INFO, of one query that is started on a checkpoint of `tests/restart/oracle/cases`
 in a session of its own, with the traceback that Python prints for it. Paths and names of the machine are replaced.
@@ -8,16 +6,17 @@ in a session of its own, with the traceback that Python prints for it. Paths and
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import re
 import socket
-import sys
 import time
 import traceback
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from tests.record.suite import Whole
+from tests.record.worker import Installed, Worker
 
 LOGS = Path(__file__).parent / "logs"
 WAIT_S = 60
@@ -112,26 +111,29 @@ def drive(spark: Any, job: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {"failed": ended, "folder": str(folder)}
 
 
-def record(minor: str, python: str) -> None:
-    """Record the logs of one version."""
-    from tests.restart.oracle.record import Worker
+class Drivers(Whole):
+    """Logs of queries that fail, and of one that does not; a version without a list of its own has the newest one's."""
 
-    with TemporaryDirectory(prefix="ckpt-drivers-") as scratch:
-        log = Path(scratch) / "log"
-        with Worker(python, log, "tests.inspection.explain.drivers") as worker:
-            for name in (*CASES[minor], HEALTHY[minor]):
-                before = log.stat().st_size
-                fails = name != HEALTHY[minor]
-                answer = worker.ask({"case": name, "fails": fails})
-                with log.open("rb") as file:
-                    file.seek(before)
-                    text = file.read().decode(errors="replace")
-                if answer["failed"] != fails:
-                    raise SystemExit(f"{name} on {minor}: failed is {answer['failed']}")
-                path = LOGS / f"{minor}-{name}.log.gz"
-                path.write_bytes(gzip.compress(neutral(text, answer["folder"]).encode(), 9, mtime=0))
-                sys.stdout.write(f"{path.name} {len(text):,} characters\n")
-                sys.stdout.flush()
+    def wanted(self, minor: str) -> list[str]:
+        return [*CASES.get(minor, CASES[max(CASES)]), HEALTHY.get(minor, HEALTHY[max(HEALTHY)])]
+
+    def recorded(self, minor: str) -> list[str]:
+        return [path.name[len(f"{minor}-") : -len(".log.gz")] for path in LOGS.glob(f"{minor}-*.log.gz")]
+
+    def ask_all(self, spark: Installed) -> None:
+        *_, healthy = names = self.wanted(spark.minor)
+        with TemporaryDirectory(prefix="ckpt-drivers-") as scratch:
+            log = Path(scratch) / "log"
+            with Worker(spark.python, log, "tests.inspection.explain.drivers") as worker:
+                for name in names:
+                    before, fails = log.stat().st_size, name != healthy
+                    answer = worker.ask({"case": name, "fails": fails})
+                    assert answer["failed"] == fails, name
+                    with log.open("rb") as file:
+                        file.seek(before)
+                        text = file.read().decode(errors="replace")
+                    path = LOGS / f"{spark.minor}-{name}.log.gz"
+                    path.write_bytes(gzip.compress(neutral(text, answer["folder"]).encode(), 9, mtime=0))
 
 
 def neutral(text: str, folder: str) -> str:
@@ -152,20 +154,8 @@ def read() -> dict[str, str]:
     }
 
 
-def main() -> None:
-    """Record, or answer jobs where no version is named."""
-    if len(sys.argv) == 1:
-        from tests.restart.oracle import worker
-
-        worker.serve(drive)
-        return
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spark", action="append", required=True, metavar="MINOR=PYTHON")
-    LOGS.mkdir(exist_ok=True)
-    for pair in parser.parse_args().spark:
-        minor, _, python = pair.partition("=")
-        record(minor, python)
-
-
+SUITE = Drivers()
 if __name__ == "__main__":
-    main()
+    from tests.restart.oracle import worker
+
+    worker.serve(drive)

@@ -1,21 +1,20 @@
 """Every error message that a real Spark answered in the tests of ckpt, as a short sign of what it is.
 
-    python -m tests.inspection.explain.messages
-
-adds to `declared.json` the messages that are new, with the entry that explains them now: look at each, and change
-what is wrong; null says that it is unknown.
+The suite `messages` of `python -m tests.record`, the last, adds to `declared.json` the messages that are new, with
+the entry that explains them now: look at each, and change what is wrong; null says that it is unknown.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ckpt.inspection.explain.explain import explain_error
+from tests.record.suite import Suite, say
+from tests.record.worker import Installed
 
 TESTS = Path(__file__).parents[2]
 DECLARED = Path(__file__).parent / "declared.json"
@@ -26,6 +25,10 @@ RECORDED = (
     "changes/async_gap/oracle/answers",
     "changes/oracle/answers",
     "live",
+    "live/delta",
+    "live/files",
+    "live/iceberg",
+    "live/kafka",
     "live/sink",
 )
 _UUID = "5d1ed5a6-0c0e-4b6a-9e0f-3e1f5d2a7b11"  # where a recorder has left one out
@@ -72,16 +75,22 @@ def _chains(value: Any) -> Iterator[list[str]]:
                 yield from _chains(inner)
 
 
-def main() -> None:
-    """Declare what is new."""
-    declared = json.loads(DECLARED.read_text())
-    for name, text in messages():
-        if name not in declared:
-            found = explain_error(text).matches
-            declared[name] = found[0].error.id if found else None
-            sys.stdout.write(f"{declared[name]}: {text[:500]}\n\n")
-    DECLARED.write_text(json.dumps(declared, indent=1, sort_keys=True) + "\n")
+class Messages(Suite):
+    """Declares what is new in the answers of the other suites."""
+
+    def wanted(self, minor: str) -> list[str]:
+        return []
+
+    recorded = wanted
+
+    def record(self, spark: Installed, only: str, *, fresh: bool) -> None:
+        declared = json.loads(DECLARED.read_text())
+        for name, text in messages():
+            if name not in declared:
+                matches = explain_error(text).matches
+                declared[name] = matches[0].error.id if matches else None
+                say(f"{declared[name]}: {text[:500]}\n")
+        DECLARED.write_text(json.dumps(declared, indent=1, sort_keys=True) + "\n")
 
 
-if __name__ == "__main__":
-    main()
+SUITE = Messages()

@@ -15,7 +15,7 @@ def test_every_recorded_message_is_explained_as_declared() -> None:
         found = explain_error(text).matches
         first = found[0].error.id if found else None
         if sign not in declared:
-            wrong.append(f"new, run python -m tests.inspection.explain.messages: {sign}")
+            wrong.append(f"new, look at it, and run python -m tests.record: {sign}")
         elif first != declared[sign]:
             wrong.append(f"{first} and not {declared[sign]}: {text[:300]}")
 

@@ -1,38 +1,26 @@
-"""Record what Spark does with changed queries.
-
-`python -m tests.inspection.preflight.record --spark 4.2=/path/to/python ...`.
+"""What Spark does with changed queries: the suites `preflight` and `preflight-across` of `python -m tests.record`.
 
 For each version: its checkpoints (a zip), and for each change what `ckpt.preflight` said, the description of the query,
-and what the start then did. With `--across` each version starts the checkpoints of the others that are recorded.
+and what the start then did. Across, each version starts the checkpoints of the others that are recorded.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import shutil
-import subprocess
 import zipfile
 from pathlib import Path
-from typing import Any
 
+from tests.inspection.preflight import changes
+from tests.record.answers import Document, Folder
+from tests.record.suite import Suite
+from tests.record.worker import Installed
 from tests.support.places import ROOT
 
 FOLDER = Path(__file__).parent / "recorded"
+_MADE_BY = ", made by "
 PLACE = Path("/tmp/ckpt-preflight")
 """Where the checkpoints are made: paths inside them begin so."""
-
-
-def answers(minor: str) -> dict[str, Any]:
-    """What was recorded for one version, by change."""
-    found: dict[str, Any] = json.loads((FOLDER / f"{minor}.json").read_text())["answers"]
-    return found
-
-
-def recorded() -> list[str]:
-    """The versions that were asked."""
-    return sorted(one.stem for one in FOLDER.glob("*.json"))
 
 
 def unpack(minor: str, to: Path) -> Path:
@@ -42,15 +30,6 @@ def unpack(minor: str, to: Path) -> Path:
     for path in (to / minor).glob("*/state/*/_metadata/v2/*"):  # which name schema files by their absolute paths
         path.write_text(path.read_text().replace(f"{PLACE}/bases/", f"{to / minor}/"))
     return to / minor
-
-
-def _run(python: str, *words: str) -> list[dict[str, Any]]:
-    environment = os.environ | {"PYSPARK_PYTHON": python, "PYTHONPATH": str(ROOT)}
-    command = [python, "-m", "tests.inspection.preflight.worker", *words]
-    ran = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
-    if ran.returncode:
-        raise SystemExit(f"{python} ended with {ran.returncode}")
-    return [json.loads(line) for line in ran.stdout.splitlines()]
 
 
 def _pack(bases: Path, minor: str) -> None:
@@ -64,37 +43,49 @@ def _pack(bases: Path, minor: str) -> None:
                 packed.writestr(info, path.read_bytes())
 
 
-def _write(minor: str, spark: str, found: dict[str, Any]) -> None:
-    text = json.dumps(found).replace(str(ROOT), "/project")
-    lines = [f"{json.dumps(name)}: {json.dumps(told)}" for name, told in sorted(json.loads(text).items())]
-    whole = f'{{"spark": {json.dumps(spark)}, "answers": {{\n' + ",\n".join(lines) + "\n}}\n"
-    (FOLDER / f"{minor}.json").write_text(whole)
+class Changes(Suite):
+    """Changed queries on checkpoints that the version itself made."""
+
+    answers = Folder(FOLDER)
+
+    def wanted(self, minor: str) -> list[str]:
+        return [change.id for change in changes.changes(minor)]
+
+    def recorded(self, minor: str) -> Document:
+        answers: Document = self.answers.read(minor)["answers"]
+        return {name: answer for name, answer in answers.items() if (_MADE_BY in name) == self._of_others}
+
+    def record(self, spark: Installed, only: str, *, fresh: bool) -> None:
+        if self.missing(spark.minor, only, fresh=fresh):
+            shutil.rmtree(PLACE, ignore_errors=True)
+            self._ask(spark, only)
+            if only == "*":
+                _pack(PLACE / "bases", spark.minor)
+
+    _of_others = False
+
+    def _ask(self, spark: Installed, only: str, *others: Path) -> None:
+        """Have the worker answer, and keep its answers beside those that it was not asked for."""
+        _, *told = spark.run("tests.inspection.preflight.worker", PLACE, only, *others)
+        text = json.dumps({answer.pop("id"): answer for answer in told}).replace(str(ROOT), "/project")
+        kept = self.answers.read(spark.minor)["answers"]
+        self.answers.write(spark.minor, {"spark": spark.version, "answers": {**kept, **json.loads(text)}})
 
 
-def main() -> None:
-    """Read the command line and record one version after the other."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spark", action="append", required=True, metavar="MINOR=PYTHON")
-    parser.add_argument("--only", metavar="PATTERN", help="changes, with * and ?; other answers are kept")
-    parser.add_argument("--across", action="store_true", help="start the checkpoints that other versions made")
-    options = parser.parse_args()
-    FOLDER.mkdir(exist_ok=True)
-    for pair in options.spark:
-        minor, _, python = pair.partition("=")
-        shutil.rmtree(PLACE, ignore_errors=True)
-        kept = {} if not options.only else answers(minor)
-        if options.across:
-            others = [str(unpack(one, PLACE)) for one in recorded() if one != minor]
-            kept = {name: told for name, told in answers(minor).items() if ", made by " not in name}
-            first, *told = _run(python, str(PLACE), "", *others)
-        else:
-            first, *told = _run(python, str(PLACE), options.only or "*")
-            if not options.only:
-                _pack(PLACE / "bases", minor)
-        assert first["spark"].startswith(f"{minor}."), first
-        _write(minor, first["spark"], {**kept, **{one.pop("id"): one for one in told}})
-        shutil.rmtree(PLACE, ignore_errors=True)
+class Across(Changes):
+    """Unchanged queries on checkpoints that the other versions made, as far as these are recorded."""
+
+    _of_others = True
+    partly = True  # 3.5 and 4.1 were not asked
+
+    def wanted(self, minor: str) -> list[str]:
+        made = [(other, base) for other in self.answers.minors if other != minor for base in changes.bases(other)]
+        return [f"{base.name}: nothing{_MADE_BY}{other}" for other, base in made if base.since <= minor]
+
+    def record(self, spark: Installed, only: str, *, fresh: bool) -> None:
+        if self.missing(spark.minor, only, fresh=fresh):
+            shutil.rmtree(PLACE, ignore_errors=True)
+            self._ask(spark, "", *(unpack(other, PLACE) for other in self.answers.minors if other != spark.minor))
 
 
-if __name__ == "__main__":
-    main()
+SUITE, ACROSS = Changes(), Across()

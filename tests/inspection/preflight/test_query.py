@@ -8,11 +8,11 @@ import pytest
 
 import ckpt
 from ckpt import settings
-from ckpt.inspection.checks.query import fits
-from ckpt.inspection.preflight import PlannedStart, Readiness, readiness
+from ckpt.inspection.checks.query import fits_schema
+from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
 from ckpt.inspection.query import DescribedSource, QueryDescription
 from tests.conftest import Ckpt, CopyOf
-from tests.live.delta_cases import remove
+from tests.live.delta.cases import remove
 from tests.support.places import ROOT
 
 ORDERS = DescribedSource("kafka", ("orders",))
@@ -20,7 +20,7 @@ KAFKA = QueryDescription(ckpt.Spark.V4_2, "append", (ORDERS,), (), None, None, {
 
 
 def judged(checkpoint: Path | str, query: QueryDescription, spark: ckpt.Spark | None = None) -> Readiness:
-    return readiness(ckpt.open_checkpoint(str(checkpoint)), PlannedStart(spark, query=query))
+    return judge_start(ckpt.open_checkpoint(str(checkpoint)), PlannedStart(spark, query=query))
 
 
 def codes(found: Readiness) -> list[str]:
@@ -176,4 +176,4 @@ def mapped(value: object, *, nulls: bool) -> dict[str, object]:
 )
 def test_types_fit_as_spark_compares_them(new: object, old: object, compatible: bool) -> None:
     """As `DataType.equalsIgnoreNameAndCompatibleNullability` has it: names do not count."""
-    assert fits(new, old) is compatible  # type: ignore[arg-type]
+    assert fits_schema(new, old) is compatible  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from ckpt import ask_sources, open_checkpoint, scan
 from ckpt.live.records import KafkaNow
 from tests.conftest import Ckpt
 from tests.inspection.scan.test_scan import alone
-from tests.live.cases import SILENT, Broker, Case
+from tests.live.kafka.cases import SILENT, Broker, Case
 from tests.support.places import SAMPLES
 
 pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")

@@ -5,7 +5,7 @@ import json
 import pytest
 from py4j.protocol import Py4JError
 
-from ckpt.changes.relocate.spark_root import root_of
+from ckpt.changes.relocate.spark_root import read_spark_root
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.text import quoted
 from ckpt.migrate.generate.text import plain
@@ -148,7 +148,7 @@ def test_a_refusal_does_not_repeat_a_secret(words: list[str], ckpt: Ckpt) -> Non
 def test_no_secret_is_written_into_operator_metadata() -> None:
     for uri in (text for text in HOLD_ONE if "://" in text and " " not in text):
         with pytest.raises(UsageError, match="holds a secret"):
-            root_of(uri)
+            read_spark_root(uri)
 
 
 def test_no_code_is_written_with_the_secret_in_the_path_of_a_file(copy_of: CopyOf) -> None:

@@ -1,8 +1,8 @@
 """What a sink does when the batch number of a query goes back, and when offsets do.
 
-`python dropping.py FOLDER [DELTA]`: the sink is one of files, or a Delta table, which the package DELTA brings. Prints,
-for each case, how often every row is in the sink, as JSON; it needs pyspark of any version and nothing of ckpt. A query
-has read 60 rows in batches 0 to 5, a file each; 20 rows are new when it is started again.
+`python -m tests.live.sink.dropped_batches FOLDER [DELTA]`: the sink is one of files, or a Delta table that the package
+DELTA brings. Prints, for each case, how often every row is in the sink, as JSON; it needs pyspark of any version and
+nothing of ckpt. A query has read 60 rows in batches 0 to 5, a file each; 20 rows are new when it is started again.
 """
 
 from __future__ import annotations

@@ -1,33 +1,32 @@
 """What was said of checkpoints and Iceberg tables that no longer fit, what was done about it, and what came of that.
 
-    python -m tests.live.sink.iceberg --spark 4.0=/path/to/python=/path/to/iceberg-spark-runtime-4.0_2.13-1.11.0.jar
-
-The answers are kept in `iceberg.json`, by Spark version. Of the last version also what ckpt was asked about each time,
-checkpoints and the metadata of tables, in `iceberg.tar.xz`: so a recorded case asks the ckpt of today.
+The suite `iceberg-sink` of `python -m tests.record` keeps the answers in `iceberg.json`, by Spark version, and of the
+last version also what ckpt was asked about each time, checkpoints and the metadata of tables, in `iceberg.tar.xz`: so a
+recorded case asks the ckpt of today.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
-import os
 import re
 import shlex
 import shutil
 import tarfile
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ckpt.changes.fixes.repair import repair_checkpoint
 from ckpt.changes.rewind.plan import Replayed, rewind
-from tests.live.iceberg_remedies_followed import ckpt
-from tests.live.iceberg_worker import JARS
+from tests.live.iceberg.remedies_followed import ckpt
 from tests.live.sink.iceberg_worker import BATCHES
-from tests.restart.oracle.record import Worker
+from tests.record.answers import OneFile
+from tests.record.packages import ICEBERG, PACKAGE, jar
+from tests.record.suite import Whole
+from tests.record.worker import Installed, Worker
 from tests.support.remedies import NOW, remove
 
 RECORDED = Path(__file__).with_name("iceberg.json")
@@ -55,7 +54,7 @@ class Query:
         return self._session.ask({"do": do, "folder": str(self.folder), "kind": self.kind, **self.how, **more})
 
     def table(self, *steps: list[Any]) -> None:
-        """Methods of `tests.live.iceberg_cases.Table`, with what they are given."""
+        """Methods of `tests.live.iceberg.cases.Table`, with what they are given."""
         self._do("table", steps=steps)
 
     def start(self, **more: Any) -> str:
@@ -233,26 +232,38 @@ CURED: Mapping[str, Scenario] = {
 SCENARIOS: Mapping[str, Scenario] = {**STARTED, **CURED}
 
 
-def record(minor: str, python: str, jar: str) -> None:
-    """Record all scenarios for one Spark version, and keep what ckpt was asked."""
-    found = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
-    answers: dict[str, Answer] = {}
-    with (
-        TemporaryDirectory() as scratch,
-        Worker(python, Path(os.devnull), "tests.live.sink.iceberg_worker", {JARS: jar}) as session,
-        tarfile.open(fileobj=(packed := io.BytesIO()), mode="w:xz") as archive,
-    ):
-        query = Query(session, Path(scratch))
-        for name, scenario in SCENARIOS.items():
-            answers[name] = scenario(query)
-            for number, kept in enumerate(query.kept):
-                for path, data in kept.items():
-                    entry = tarfile.TarInfo(f"{name}/{number}/{path}")
-                    entry.size = len(data)
-                    archive.addfile(entry, io.BytesIO(data))
-        found[minor] = {"spark": session.spark, "jar": Path(jar).stem, "answers": answers}
-    KEPT.write_bytes(packed.getvalue())
-    RECORDED.write_text(json.dumps(dict(sorted(found.items()))).replace('"before"', '\n"before"') + "\n")
+class Scenarios(Whole):
+    """All scenarios of a version; what ckpt was asked is kept of the version that was recorded last."""
+
+    answers = OneFile(RECORDED, lambda found: json.dumps(found).replace('"before"', '\n"before"'))
+
+    def wanted(self, minor: str) -> Iterable[str]:
+        return SCENARIOS if minor in ICEBERG else ()
+
+    def recorded(self, minor: str) -> Answer:
+        answers: Answer = self.answers.read(minor)["answers"]
+        return answers
+
+    def ask_all(self, spark: Installed) -> None:
+        package, answers = ICEBERG[spark.minor], {}
+        with (
+            TemporaryDirectory() as scratch,
+            Worker(spark.python, spark.log, "tests.live.sink.iceberg_worker", {PACKAGE: package}) as session,
+            tarfile.open(fileobj=(packed := io.BytesIO()), mode="w:xz") as archive,
+        ):
+            query = Query(session, Path(scratch))
+            for name, scenario in SCENARIOS.items():
+                answers[name] = scenario(query)
+                for number, kept in enumerate(query.kept):
+                    for path, data in kept.items():
+                        entry = tarfile.TarInfo(f"{name}/{number}/{path}")
+                        entry.size = len(data)
+                        archive.addfile(entry, io.BytesIO(data))
+        KEPT.write_bytes(packed.getvalue())
+        self.answers.write(spark.minor, {"spark": spark.version, "jar": jar(package), "answers": answers})
+
+
+SUITE = Scenarios()
 
 
 def asked_again(folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -264,10 +275,3 @@ def asked_again(folder: Path) -> dict[str, list[dict[str, Any]]]:
         (place / CHECKPOINT).mkdir(parents=True, exist_ok=True)  # an archive has no empty folders
         said.setdefault(place.parent.name, []).append(inspected(place))
     return said
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spark", action="append", required=True, metavar="VERSION=PYTHON=JAR")
-    for word in parser.parse_args().spark:
-        record(*word.split("=", 2))

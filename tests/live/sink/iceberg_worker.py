@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.live.iceberg_cases import TABLE, Table, settings
-from tests.live.iceberg_worker import session
+from tests.live.iceberg.cases import TABLE, Table, settings
+from tests.live.iceberg.worker import session
 from tests.restart.oracle import worker
 
 BATCHES, ROWS, NEW, OLDER = 6, 10, 20, 3  # as in tests/live/sink/remedies_followed.py and asked.py, which need ckpt

@@ -1,69 +1,39 @@
-"""Record what sinks that remember batches do.
+"""What sinks that remember batches do: the suites `sink-batches` and `sink-state` of `python -m tests.record`."""
 
-`python -m tests.live.sink.record --spark 4.2=/path`.
+from __future__ import annotations
 
-`dropping` asks which rows are lost, by the sink of files and, where there is a Delta for that Spark, a Delta table.
-`stateful` asks how the state of a batch that was taken back is computed again, with the sink of files.
-"""
-
-import argparse
 import json
-import os
-import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-ROOT = Path(__file__).parents[3]
-ANSWERS = {"dropping": Path(__file__).with_name("answers.json"), "stateful": Path(__file__).with_name("stateful.json")}
-DELTA = {
-    "3.5": "io.delta:delta-spark_2.12:3.3.3",
-    "4.0": "io.delta:delta-spark_4.0_2.13:4.4.0",
-    "4.1": "io.delta:delta-spark_4.1_2.13:4.4.0",
-    "4.2": "io.delta:delta-spark_4.2_2.13:4.4.0",
-}
-"""The package that brings Delta to a Spark version; there is none for 4.3 yet."""
+from tests.record.answers import Document, OneFile
+from tests.record.packages import DELTA
+from tests.record.suite import Whole
+from tests.record.worker import Installed
 
 
-def read(name: str = "dropping") -> dict[str, Any]:
-    """The answers to one question, by minor version and sink."""
-    found: dict[str, Any] = json.loads(ANSWERS[name].read_text()) if ANSWERS[name].exists() else {}
-    return found
+class Sinks(Whole):
+    """What a module prints of the sink of files and, if it knows it and there is a Delta for that Spark, of Delta."""
+
+    def __init__(self, module: str, file: str, *, knows_delta: bool) -> None:
+        self._module, self._knows_delta = module, knows_delta
+        self.answers = OneFile(Path(__file__).with_name(file), json.dumps)
+
+    def wanted(self, minor: str) -> list[str]:
+        return ["files", "delta"] if self._knows_delta and minor in DELTA else ["files"]
+
+    def recorded(self, minor: str) -> Document:
+        answers: Document = self.answers.read_all().get(minor, {})
+        return answers
+
+    def ask_all(self, spark: Installed) -> None:
+        answers = {}
+        for sink in self.wanted(spark.minor):
+            with TemporaryDirectory(prefix="ckpt-sinks-") as folder:
+                package = [DELTA[spark.minor]] if sink == "delta" else []
+                answers[sink] = spark.run(self._module, folder, *package)[-1]
+        self.answers.write(spark.minor, answers)
 
 
-def record(name: str, minor: str, python: str) -> None:
-    """Ask one Spark version, and keep its answers."""
-    answers = {"files": ask(name, minor, python)}
-    if minor in DELTA and name == "dropping":
-        answers["delta"] = ask(name, minor, python, DELTA[minor])
-    ANSWERS[name].write_text(json.dumps(dict(sorted({**read(name), minor: answers}.items()))) + "\n")
-
-
-def ask(name: str, minor: str, python: str, *delta: str) -> dict[str, Any]:
-    """The version of Spark, and what the module of that name prints."""
-    with TemporaryDirectory(prefix="ckpt-sinks-") as folder:
-        command = [python, "-m", f"tests.live.sink.{name}", folder, *delta]
-        environment = os.environ | {"PYSPARK_PYTHON": python}
-        ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=900)
-    if ran.returncode:
-        raise SystemExit(ran.stderr[-3000:])
-    answer: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    if not answer["spark"].startswith(f"{minor}."):
-        raise SystemExit(f"{python} has Spark {answer['spark']}, not {minor}")
-    return answer
-
-
-def main() -> None:
-    """Read the command line and record one version after the other."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spark", action="append", required=True, metavar="MINOR=PYTHON")
-    parser.add_argument("--only", choices=ANSWERS, help="one question only")
-    options = parser.parse_args()
-    for pair in options.spark:
-        minor, _, python = pair.partition("=")
-        for name in ANSWERS if options.only is None else (options.only,):
-            record(name, minor, python)
-
-
-if __name__ == "__main__":
-    main()
+DROPPED = Sinks("tests.live.sink.dropped_batches", "answers.json", knows_delta=True)
+STATEFUL = Sinks("tests.live.sink.stateful", "stateful.json", knows_delta=False)

@@ -4,7 +4,7 @@ import pytest
 
 from ckpt.restart.sinks import SINKS
 from tests.live.sink.dropped_batches import CASES
-from tests.live.sink.record import read
+from tests.live.sink.record import DROPPED
 
 OLD, NEW, NOTHING = range(60), range(60, 80), range(0)
 WAS: dict[str, tuple[range, range]] = {
@@ -20,20 +20,14 @@ WAS: dict[str, tuple[range, range]] = {
 }
 """Rows that are missing in the sink, and rows that are there twice."""
 IN_DELTA = WAS | {"logs-and-id-deleted": (NOTHING, OLD)}  # which does not know the new id
-SINK_AND_SPARK = [(sink, minor) for minor, answers in sorted(read().items()) for sink in sorted(answers)]
-
-
-def test_five_versions_answered() -> None:
-    assert [
-        *((sink, minor) for minor in ("3.5", "4.0", "4.1", "4.2") for sink in ("delta", "files")),
-        ("files", "4.3"),
-    ] == SINK_AND_SPARK
+ANSWERS = DROPPED.answers.read_all()
+SINK_AND_SPARK = [(sink, minor) for minor, answers in sorted(ANSWERS.items()) for sink in sorted(answers)]
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(("sink", "minor"), SINK_AND_SPARK)
 def test_a_lower_batch_number_loses_rows_and_lower_offsets_do_not(sink: str, minor: str, case: str) -> None:
-    answer = read()[minor][sink]["sink"][case]
+    answer = ANSWERS[minor][sink]["sink"][case]
     missing, twice = (IN_DELTA if sink == "delta" else WAS)[case]
     assert (answer["missing"], answer["twice"]) == (list(missing), list(twice))
 

@@ -1,6 +1,6 @@
 """`ckpt inspect --sink` of real Iceberg tables: what it says before a start is what the start does, and its cures cure.
 
-The starts are recorded (`python -m tests.live.sink.iceberg`); there is no Iceberg for the Spark that the tests run.
+The starts are recorded (`iceberg.py`); there is no Iceberg for the Spark that the tests run.
 """
 
 from __future__ import annotations

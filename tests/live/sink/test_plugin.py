@@ -1,68 +1,26 @@
 """A distribution of somebody else teaches ckpt a sink; a faulty one is one line on standard error."""
 
 import json
-import os
 import subprocess
-import sys
-import tomllib
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import CopyOf
+from tests.support.plugins import install, run_with
 
 SOURCE = Path(__file__).parent / "plugin"
 Inspect = Callable[..., subprocess.CompletedProcess[str]]
-
-
-def install(folder: Path, code: str) -> Path:
-    """Install the distribution, with this code as its module, into a folder, as pip installs any wheel."""
-    project = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]
-    name = f"{project['name'].replace('-', '_')}-{project['version']}"
-    metadata = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-    entries = [line for group, points in project["entry-points"].items() for line in (f"[{group}]", *_lines(points))]
-    files = {
-        "ckpt_ledger.py": code,
-        f"{name}.dist-info/METADATA": metadata,
-        f"{name}.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{name}.dist-info/entry_points.txt": "\n".join(entries),
-    }
-    wheel = folder / f"{name}-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        for path, text in files.items():
-            archive.writestr(path, text)
-        archive.writestr(f"{name}.dist-info/RECORD", "".join(f"{path},,\n" for path in files))
-    site = folder / "site"
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        str(site),
-        str(wheel),
-    ]
-    subprocess.run(pip, check=True, capture_output=True)
-    return site
-
-
-def _lines(points: dict[str, str]) -> list[str]:
-    return [f"{name} = {function}" for name, function in points.items()]
 
 
 @pytest.fixture
 def inspect(copy_of: CopyOf, tmp_path: Path) -> Inspect:
     """Install a module and run `ckpt inspect` with a sink."""
 
-    def run(sink: str, code: str = (SOURCE / "ckpt_ledger.py").read_text()) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "ckpt", "inspect", str(copy_of("kafka-4.2")), "--sink", sink, "-o", "json"]
-        environment = {**os.environ, "PYTHONPATH": str(install(tmp_path, code))}
-        return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    def run(sink: str, code: str | None = None) -> subprocess.CompletedProcess[str]:
+        site = install(SOURCE, tmp_path, code)
+        return run_with([site], "inspect", copy_of("kafka-4.2"), "--sink", sink, "-o", "json")
 
     return run
 

@@ -11,9 +11,9 @@ import pytest
 from pyarrow import parquet
 
 from ckpt import NotFound, SinkKind, StorageError, UsageError, read_sink
-from ckpt.formats.deltalog import retention_ms, segment
+from ckpt.formats.deltalog import choose_segment, parse_retention_ms
 from ckpt.formats.text import Damaged
-from ckpt.live.sink.reader import sink_of
+from ckpt.live.sink.reader import ask_sink
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.support.remedies import remove
@@ -109,7 +109,7 @@ def test_batches_that_a_restore_took_back(checkpointed: bool, tmp_path: Path) ->
     ],
 )
 def test_how_long_transactions_count(text: str, ms: float | None) -> None:
-    assert retention_ms(text) == ms
+    assert parse_retention_ms(text) == ms
 
 
 def test_how_long_they_count_is_unknown(tmp_path: Path) -> None:
@@ -128,17 +128,17 @@ def test_the_newest_complete_checkpoint_is_used() -> None:
     names = [_name(version) for version in range(3, 9)]
     whole = [_name(4, f"checkpoint.{part:010}.{2:010}.parquet") for part in (1, 2)]
     half = [_name(6, f"checkpoint.{1:010}.{2:010}.parquet")]
-    found = segment([*names, *whole, *half, "_last_checkpoint", _name(4, "crc")])
+    found = choose_segment([*names, *whole, *half, "_last_checkpoint", _name(4, "crc")])
     assert found.checkpoint == tuple(whole)
     assert found.commits == tuple(_name(version) for version in range(5, 9))
     v2 = _name(7, f"checkpoint.{QUERY}.json")
-    assert segment([*names, *whole, v2]).checkpoint == (v2,)
+    assert choose_segment([*names, *whole, v2]).checkpoint == (v2,)
 
 
 @pytest.mark.parametrize("names", [[], ["_last_checkpoint"], [_name(1)], [_name(0), _name(2)]])
 def test_a_log_with_a_gap_is_not_read(names: list[str]) -> None:
     with pytest.raises(Damaged):
-        segment(names)
+        choose_segment(names)
 
 
 def test_a_checkpoint_of_version_2_in_json(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_of_a_damaged_table_nothing_is_said(damage: Any, tmp_path: Path, ckpt: C
         return
     assert (run.json()["sink"]["outcome"], run.exit_code) == ("unreached", 3)
     with pytest.raises(StorageError, match="cannot be read"):
-        sink_of(str(place), str(checkpoint), {})
+        ask_sink(str(place), str(checkpoint), {})
 
 
 def test_the_log_of_a_file_sink(tmp_path: Path) -> None:
@@ -375,9 +375,9 @@ def test_sinks_on_remote_storage(where: str, request: pytest.FixtureRequest, tmp
 def test_storage_options_are_those_of_the_checkpoint_where_both_are_of_one_kind(tmp_path: Path) -> None:
     local = str(sink_at(tmp_path / "sink", "file", "", 2))
     options = {"no-such-option": "x"}
-    log = sink_of(local, "s3://bucket/checkpoint", options)
+    log = ask_sink(local, "s3://bucket/checkpoint", options)
     assert log is not None
     assert log.last_batch == 2
     with pytest.raises(UsageError):
-        sink_of("s3://bucket/table", "s3a://bucket/checkpoint", options)
-    assert sink_of(None, "s3://bucket/checkpoint", options) is None
+        ask_sink("s3://bucket/table", "s3a://bucket/checkpoint", options)
+    assert ask_sink(None, "s3://bucket/checkpoint", options) is None

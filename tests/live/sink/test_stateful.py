@@ -15,7 +15,7 @@ from ckpt.changes.plan import First
 from ckpt.changes.rewind.plan import rewind
 from ckpt.copies.copy.copy import copy_checkpoint
 from tests.conftest import Ckpt
-from tests.live.sink.record import read
+from tests.live.sink.record import STATEFUL
 from tests.live.sink.stateful import BATCHES, NEWEST, NUMBERS, Numbers, followed, gone_back
 from tests.restart.oracle.answers import VERSIONS
 from tests.support.remedies import NOW, remove
@@ -24,7 +24,7 @@ from tests.support.spark.live import EVERY_CASE
 
 @pytest.mark.parametrize("minor", VERSIONS)
 def test_one_start_into_noop_brought_the_state_back(minor: str) -> None:
-    answer = read("stateful")[minor]["files"]
+    answer = STATEFUL.recorded(minor)["files"]
     assert answer["at once"] == "state/0/0/", "the state of the batch that was passed over is not there"
     assert answer["noop"] == answer["then"] == ""
     assert answer["times"] == [1] * NUMBERS

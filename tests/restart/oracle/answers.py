@@ -7,35 +7,13 @@ import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from tests.record.answers import Folder
 from tests.restart.oracle import cases
 
-FOLDER = Path(__file__).parent / "answers"
-VERSIONS = ("3.5", "4.0", "4.1", "4.2", "4.3")
-
-
-def read(minor: str, folder: Path = FOLDER) -> dict[str, Any]:
-    """Return {"spark", "recorded", "script", "answers": {"<case>/<mode>": answer}}, empty if unrecorded."""
-    path = folder / f"{minor}.json"
-    if not path.is_file():
-        return {"spark": None, "recorded": None, "script": None, "answers": {}}
-    document: dict[str, Any] = json.loads(path.read_text())
-    return document
-
-
-def write(minor: str, document: dict[str, Any], folder: Path = FOLDER) -> None:
-    """Write a file of answers, sorted, one record a line."""
-    head = {key: value for key, value in document.items() if key != "answers"}
-    lines = (
-        f"{json.dumps(name)}: {json.dumps(answer, sort_keys=True, ensure_ascii=False, separators=(',', ':'))}"
-        for name, answer in sorted(document["answers"].items())
-    )
-    text = json.dumps(head, sort_keys=True)[:-1] + ', "answers": {\n' + ",\n".join(lines) + "\n}}\n"
-    folder.mkdir(exist_ok=True)
-    scratch = folder / f".{minor}.json.part"
-    scratch.write_text(text)
-    scratch.replace(folder / f"{minor}.json")
+ANSWERS = Folder(Path(__file__).parent / "answers", compact=True)
+VERSIONS = ANSWERS.minors
+read = ANSWERS.read
 
 
 def fingerprint(case: cases.Case) -> str:

@@ -15,7 +15,7 @@ from ckpt.checkpoint.sources.registry import decode
 from ckpt.model import DamageKind
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.restart.rules import forecast
-from ckpt.state.verify.verify import deep_checkpoint
+from ckpt.state.verify.verify import read_every_byte
 from ckpt.versions import Progress, Spark
 from tests.restart.oracle import answers, cases
 from tests.support.spark import mutations
@@ -83,7 +83,7 @@ def test_the_forecast_is_what_spark_did(case: cases.Case, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("case", list(_asked(deep=True)))
 def test_the_forecast_of_who_reads_every_byte_is_what_spark_did(case: cases.Case, tmp_path: Path) -> None:
-    assert _wrong(case, deep_checkpoint, tmp_path) == {}
+    assert _wrong(case, read_every_byte, tmp_path) == {}
 
 
 def _wrong(case: cases.Case, reading: Callable[[str], Checkpoint], tmp_path: Path) -> dict[str, list[str]]:
@@ -101,7 +101,7 @@ def _wrong(case: cases.Case, reading: Callable[[str], Checkpoint], tmp_path: Pat
 def _against(case: cases.Case, minor: str, mode: str, checkpoint: Checkpoint) -> Iterator[str]:
     answer = RECORDED[minor].get(f"{case.name}/{mode}")
     if answer is None:
-        yield "not recorded: run python -m tests.restart.oracle.record"
+        yield "not recorded: run python -m tests.record"
         return
     if answer["of"] != answers.fingerprint(case):
         yield "recorded of another case: record it again"

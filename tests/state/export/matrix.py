@@ -1,28 +1,26 @@
 """Which Spark reads which checkpoint through ckpt: every stateful sample, exported under several versions.
 
-    python -m tests.state.export.matrix --spark 4.0=/path/to/python --spark 4.2=/path/to/python ...
-
-starts each interpreter in turn, which need not have ckpt installed, and records in ``matrix.json`` what came of each
-unit, and of the frame of initial state of each operator: ``equal`` (its rows are those of
-``answers.json``) or Spark's words. Nothing in it is written by hand.
+The suite `export` of `python -m tests.record` keeps in ``matrix.json`` what came of each unit, and of the frame of
+initial state of each operator: ``equal`` (its rows are those of ``answers.json``) or Spark's words.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ckpt.versions import Spark
+from tests.record.answers import OneFile
+from tests.record.suite import Whole
+from tests.record.worker import Installed
+
 if TYPE_CHECKING:
     from ckpt.state.reading.units import StateUnit
-
-RECORD = Path(__file__).with_name("matrix.json")
-ROOT = Path(__file__).parents[3]
 
 
 def read_all() -> dict[str, Any]:
@@ -84,24 +82,21 @@ def _fields(schema: Any) -> Any:
     return schema["fields"]
 
 
-def main(interpreters: dict[str, str]) -> None:
-    """Ask each interpreter, and record what it says."""
-    record: dict[str, Any] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    for version, python in interpreters.items():
-        done = subprocess.run(
-            [python, "-m", "tests.state.export.matrix", "--here"],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        record[version] = json.loads(done.stdout.splitlines()[-1])
-    RECORD.write_text(json.dumps(dict(sorted(record.items())), indent=1) + "\n")
+class Exports(Whole):
+    """Units and initial state of all samples together; 3.5 has no reader of state."""
+
+    answers = OneFile(Path(__file__).with_name("matrix.json"), partial(json.dumps, indent=1))
+
+    def wanted(self, minor: str) -> list[str]:
+        return ["units", "initial"] if Spark(minor).rules.state_reader else []
+
+    def recorded(self, minor: str) -> list[str]:
+        return [part for part in ("units", "initial") if part in self.answers.read(minor)]
+
+    def ask_all(self, spark: Installed) -> None:
+        self.answers.write(spark.minor, spark.run("tests.state.export.matrix")[-1])
 
 
+SUITE = Exports()
 if __name__ == "__main__":
-    words = sys.argv[1:]
-    if words == ["--here"]:
-        sys.stdout.write(json.dumps(read_all()) + "\n")
-    else:
-        main(dict(word.split("=", 1) for word in words if word != "--spark"))
+    sys.stdout.write(json.dumps(read_all()) + "\n")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 
 import ckpt
@@ -13,7 +10,7 @@ from ckpt.versions import Spark, newest
 from tests.state.export import matrix, rows
 from tests.support.places import SAMPLES
 
-RECORD: dict[str, Any] = json.loads(matrix.RECORD.read_text())
+RECORD = matrix.SUITE.answers.read_all()
 
 
 @pytest.mark.parametrize("version", RECORD)

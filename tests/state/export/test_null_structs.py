@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ckpt.model import Json
-from ckpt.state.reading.columns import BLURRED, blurred, flat_columns
+from ckpt.state.reading.columns import BLURRED, find_blurred, flat_columns
 from tests.conftest import Ckpt
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def test_what_is_never_null_and_what_shows_that_it_is_not_is_not_spoken_of() -> 
         _struct(("pair", window), nullable=False),
         _struct(("pair", _struct(("a", "long"), nullable=False))),
     ):
-        assert list(blurred(_struct(("value", value)))) == []
+        assert list(find_blurred(_struct(("value", value)))) == []
     deep = _struct(("value", _struct(("outer", _struct(("inner", window), ("a", "long"))))))
-    assert [path for path, _ in blurred(deep)] == [("value", "outer"), ("value", "outer", "inner")]
+    assert [path for path, _ in find_blurred(deep)] == [("value", "outer"), ("value", "outer", "inner")]
     assert flat_columns(deep, only_keys=True).kept == ()

@@ -1,17 +1,11 @@
-"""Records random state as each version of Spark writes it, and the values that Spark reads from it.
+"""Random state as each version of Spark writes it, and the values that Spark reads from it.
 
-    python -m tests.state.native.states --spark 3.5=/path/to/python --spark 4.0=/path/to/python ...
-
-starts each interpreter in turn, which need not have ckpt installed, and writes ``recorded/states-<version>.tar.xz``:
-for each case its checkpoint, and its keys and values in Arrow. State of Spark 3.5, which has no reader of state, is
-read by the pyspark of this interpreter. Takes about two minutes for a version.
+The suite `states` of `python -m tests.record` writes ``recorded/states-<version>.tar.xz``: for each case its
+checkpoint, and its keys and values in Arrow.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import subprocess
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
@@ -21,11 +15,12 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.state.native.schemas import Types, cast, kind_of, readable
+from ckpt.versions import Spark
+from tests.formats.rows.schemas import Types, cast, kind_of, readable
+from tests.record.suite import Whole
+from tests.record.worker import Installed
 
 FOLDER = Path(__file__).with_name("recorded")
-ROOT = Path(__file__).parents[3]
-VERSIONS = ("3.5", "4.0", "4.1", "4.2", "4.3")
 STORES = ("hdfs", "rocksdb", "changelog")
 SCHEMAS = 15
 ROWS = 8
@@ -109,26 +104,34 @@ def recorded(version: str, into: Path) -> Iterator[tuple[State, Path, Any]]:
     """The cases of a version, each with its checkpoint, unpacked, and what Spark read from it."""
     import pyarrow as pa
 
-    with tarfile.open(FOLDER / f"states-{version}.tar.xz") as archive:
+    with tarfile.open(_archive(version)) as archive:
         archive.extractall(into, filter="data")
     for state in states(version):
         yield state, into / state.name, pa.ipc.open_file(into / f"{state.name}.arrow").read_all()
 
 
-def _record(version: str, python: str) -> None:
-    """Have the Sparks that are needed do their work, and pack what they leave."""
-    with TemporaryDirectory() as folder:
-        reader = python if version != "3.5" else sys.executable
-        for interpreter, step in ((python, "write"), (reader, "read")):
-            environment = os.environ | {"PYSPARK_PYTHON": interpreter, "PYTHONPATH": str(ROOT)}
-            command = [interpreter, "-m", __name__ if __name__ != "__main__" else "tests.state.native.states", version]
-            subprocess.run([*command, "--step", step, "--folder", folder], cwd=ROOT, env=environment, check=True)
-        target = FOLDER / f"states-{version}.tar.xz"
-        with tarfile.open(target, "w:xz", preset=9) as archive:
-            for path in sorted(Path(folder).rglob("*")):
-                if path.is_file() and not path.name.startswith("."):
-                    archive.add(path, str(path.relative_to(folder)), filter=_anonymous)
-        sys.stdout.write(f"{version}: {SCHEMAS} cases, {target.stat().st_size:,} bytes\n")
+class States(Whole):
+    """A version writes its state and reads it; that of 3.5, which has no reader, this interpreter does."""
+
+    def wanted(self, minor: str) -> list[str]:
+        return [state.name for state in states(minor)]
+
+    def recorded(self, minor: str) -> list[str]:
+        return self.wanted(minor) if _archive(minor).is_file() else []
+
+    def ask_all(self, spark: Installed) -> None:
+        reader = spark if spark.minor != "3.5" else Installed(spark.minor, sys.executable, spark.log)
+        with TemporaryDirectory() as folder:
+            for interpreter, step in ((spark, "write"), (reader, "read")):
+                interpreter.run("tests.state.native.states", spark.minor, step, folder)
+            with tarfile.open(_archive(spark.minor), "w:xz", preset=9) as archive:
+                for path in sorted(Path(folder).rglob("*")):
+                    if path.is_file() and not path.name.startswith("."):
+                        archive.add(path, str(path.relative_to(folder)), filter=_anonymous)
+
+
+def _archive(minor: str) -> Path:
+    return FOLDER / f"states-{minor}.tar.xz"
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -156,19 +159,7 @@ def _step(version: str, step: str, folder: Path) -> None:
     spark.stop()
 
 
-def main() -> None:
-    """Record what the command line asks for."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("version", nargs="?", choices=VERSIONS)
-    parser.add_argument("--spark", action="append", default=[], metavar="VERSION=PYTHON")
-    parser.add_argument("--step", choices=["write", "read"])
-    parser.add_argument("--folder", type=Path)
-    asked = parser.parse_args()
-    if asked.step:
-        _step(asked.version, asked.step, asked.folder)
-    for pair in asked.spark:
-        _record(*pair.split("=", 1))
-
-
+SUITE = States()
+VERSIONS = [minor for minor in Spark if SUITE.recorded(minor)]
 if __name__ == "__main__":
-    main()
+    _step(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

@@ -15,7 +15,7 @@ import pytest
 import ckpt
 from ckpt.errors import CkptError
 from ckpt.formats.rows.errors import LeftToSpark, Undecodable
-from ckpt.formats.rows.rocksdb import opened
+from ckpt.formats.rows.rocksdb import open_database
 from tests.conftest import CopyOf
 from tests.support.places import SAMPLES
 
@@ -42,7 +42,7 @@ def database(folder: Path, change: Callable[[str], str] = str) -> Path:
 
 
 def content(folder: Path) -> list[tuple[bytes, bytes]]:
-    with opened(folder, b",") as snapshot:
+    with open_database(folder, b",") as snapshot:
         return [pair for some in snapshot.batches(100) for pair in some]
 
 
@@ -126,7 +126,7 @@ def test_elements_of_several_files_are_put_together_as_spark_does(tmp_path: Path
     """The options say nothing of what the merge operator puts between two values; RocksDB would take a comma."""
     with zipfile.ZipFile(MERGED) as archive:
         archive.extractall(tmp_path)
-    with opened(tmp_path, b"") as snapshot:
+    with open_database(tmp_path, b"") as snapshot:
         (found,) = [
             value
             for some in snapshot.batches(100)

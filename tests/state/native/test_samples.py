@@ -14,7 +14,7 @@ import pytest
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
-from ckpt.formats.rows.codecs import decompressed
+from ckpt.formats.rows.codecs import decompress
 from ckpt.state.native.batches import columns_of
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from tests.conftest import CopyOf
@@ -140,7 +140,7 @@ def in_another_codec(checkpoint: Path, codec: str, named: str) -> Path:
     import pyarrow as pa
 
     for path in checkpoint.rglob("*.changelog"):
-        data = decompressed(iter([path.read_bytes()]), "lz4")
+        data = decompress(iter([path.read_bytes()]), "lz4")
         packed = pa.compress(data, codec, asbytes=True)
         header = b"\x82SNAPPY\0\0\0\0\1\0\0\0\1" + len(packed).to_bytes(4, "big")
         path.write_bytes(header + packed if codec == "snappy" else packed)

@@ -12,8 +12,8 @@ import pytest
 
 import ckpt as library
 from ckpt.errors import UsageError
-from ckpt.state.native.json_values import plain
-from ckpt.state.native.lookup import key_parts, typed
+from ckpt.state.native.json_values import make_plain
+from ckpt.state.native.lookup import parse_key_parts, parse_typed
 from ckpt.state.native.show import count_state, show_state
 from ckpt.state.reading.columns import Column, Columns
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
@@ -93,11 +93,11 @@ def test_another_batch_has_other_rows(ckpt: Ckpt) -> None:
 def test_a_binary_key_is_typed_as_it_is_shown() -> None:
     columns = Columns((Column("key_x", ("key", "x"), (0, 0), "binary"),), ())
     for value in (b"", b"\0\xff\xfe", bytes(range(256))):
-        (shown,) = plain(pa.array([value], pa.binary()))
-        (part,) = key_parts(columns, {"x": str(shown)})
-        assert part.value == value
+        (shown,) = make_plain(pa.array([value], pa.binary()))
+        (part,) = parse_key_parts(columns, {"x": str(shown)})
+        assert part.value.to_pylist() == [value]
     with pytest.raises(UsageError, match="ab! is no binary for key_x"):
-        key_parts(columns, {"x": "ab!"})
+        parse_key_parts(columns, {"x": "ab!"})
 
 
 def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:
@@ -159,9 +159,9 @@ def test_units_of_a_document_are_spelled_alike(ckpt: Ckpt) -> None:
 def test_a_decimal_is_not_written_out(text: str, value: str | None) -> None:
     if value is None:
         with pytest.raises(UsageError, match="is no decimal for k"):
-            typed("k", "decimal(38,2)", text)
+            parse_typed("k", "decimal(38,2)", text)
     else:
-        assert typed("k", "decimal(38,2)", text).as_tuple() == Decimal(text if value != "0" else "0").as_tuple()
+        assert parse_typed("k", "decimal(38,2)", text).as_tuple() == Decimal(text if value != "0" else "0").as_tuple()
 
 
 def test_an_operator_that_is_called_a_join_has_no_sides(copy_of: CopyOf, ckpt: Ckpt) -> None:

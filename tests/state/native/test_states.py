@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import ckpt
-from tests.state.native.schemas import LATER, SIMPLE, SPECIAL, Types
+from tests.formats.rows.schemas import LATER, SIMPLE, SPECIAL, Types
+from tests.formats.rows.test_rows import same
 from tests.state.native.states import STORES, VERSIONS, recorded, states
-from tests.state.native.test_rows import same
 
 
 def rows_of(table: Any) -> list[str]:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from ckpt.model import DamageKind
-from ckpt.state.native.contradictions import Held, contradictions, missing_rows
+from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
 from ckpt.state.verify import contents
 from ckpt.state.verify.verify import verify_state
 from tests.conftest import Ckpt, CopyOf
@@ -109,7 +109,7 @@ PLAIN_LIST = {"p": held([KEYS[0], KEYS[0], KEYS[1]]), "$rowCounter_p": held(KEYS
     "found", [JOIN, WITH_NULLS, TIMED, TIMERS, TTL, LIST, PLAIN_LIST, JOIN | TIMED | TIMERS | TTL | LIST]
 )
 def test_what_fits_together_is_no_damage(found: dict[str, Held]) -> None:
-    assert [*missing_rows(found), *contradictions(found)] == []
+    assert [*find_missing_rows(found), *find_contradictions(found)] == []
 
 
 @pytest.mark.parametrize(
@@ -149,13 +149,13 @@ def test_what_fits_together_is_no_damage(found: dict[str, Held]) -> None:
     ],
 )
 def test_what_does_not_fit_together_is_said(found: dict[str, Held], said: str) -> None:
-    assert any(text.startswith(said) for text in [*missing_rows(found), *contradictions(found)])
+    assert any(text.startswith(said) for text in [*find_missing_rows(found), *find_contradictions(found)])
 
 
 def test_an_index_that_a_join_does_not_keep_is_not_missed() -> None:
-    assert list(contradictions(TIMED | {"right-tsWithKey": held(KEYS[:0])})) == []
+    assert list(find_contradictions(TIMED | {"right-tsWithKey": held(KEYS[:0])})) == []
 
 
 def test_keys_of_other_types_are_not_compared() -> None:
     other = held([{"k": 1, "index": 0}])
-    assert list(missing_rows(JOIN | {"left-keyWithIndexToValue": other})) == []
+    assert list(find_missing_rows(JOIN | {"left-keyWithIndexToValue": other})) == []

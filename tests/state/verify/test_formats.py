@@ -102,7 +102,7 @@ def test_records_lead_to_their_end(data: bytes, end: int | None) -> None:
 )
 def test_a_damaged_end_mark_is_no_missing_data(data: bytes, at: int, ending: Ending) -> None:
     """As Spark did: cases `flipped-end-of-` of the oracle."""
-    content = bytearray(lz4.stored(data))
+    content = bytearray(lz4.store_block(data))
     content[at] ^= 4
     assert judge_stream(bytes(content)) is ending
 
@@ -110,12 +110,12 @@ def test_a_damaged_end_mark_is_no_missing_data(data: bytes, at: int, ending: End
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
-        (lz4.stored(RECORD + END), None),
-        (lz4.stored(RECORD), DamageKind.TRUNCATED),
-        (lz4.stored(RECORD + END)[:-21], DamageKind.ODD_END),
-        (lz4.stored(RECORD + END) + b"more", DamageKind.ODD_END),
-        (lz4.stored(RECORD * 3000 + END)[:-60], DamageKind.TRUNCATED),
-        (lz4.stored(b""), DamageKind.TRUNCATED),
+        (lz4.store_block(RECORD + END), None),
+        (lz4.store_block(RECORD), DamageKind.TRUNCATED),
+        (lz4.store_block(RECORD + END)[:-21], DamageKind.ODD_END),
+        (lz4.store_block(RECORD + END) + b"more", DamageKind.ODD_END),
+        (lz4.store_block(RECORD * 3000 + END)[:-60], DamageKind.TRUNCATED),
+        (lz4.store_block(b""), DamageKind.TRUNCATED),
         (b"garbage", DamageKind.TRUNCATED),
         (b"garbage" * 9, DamageKind.UNREADABLE),
         (b"", DamageKind.EMPTY),

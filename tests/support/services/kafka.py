@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.record import packages
 from tests.support.services.maven import jars
 from tests.support.services.process import free_port, listening, run, running
 
@@ -40,17 +41,9 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 USER, PASSWORD = "me", "not-for-others"
 
 
-_CONNECTORS = {
-    "3.5": {"spark": "3.5.0", "scala": "2.12", "token": "3.5.0"},
-    "4.0": {"spark": "4.0.0"},
-    "4.1": {"spark": "4.1.3"},
-}
-"""What differs from the POM for other minor versions: a release of each that the registry has."""
-
-
 def connector_jars(minor: str = SPARK) -> list[Path]:
     """The jars for `spark.jars`, downloaded once; those of 4.2 for later versions. Raises Unavailable."""
-    return sorted(jars("kafka-connector", **_CONNECTORS.get(minor, {})).glob("*.jar"))
+    return sorted(jars("kafka-connector", **packages.KAFKA.get(minor, {})).glob("*.jar"))
 
 
 @contextmanager

@@ -64,10 +64,10 @@ def test_spark_starts_a_repaired_checkpoint_as_promised(here: Here, name: str, t
         pytest.skip(f"no answers are recorded for Spark {minor}")
     plan = repairing.planned(repairing.damaged(question.case, tmp_path / "planned"), question.strategy)
 
-    answer = record.ask(here, question, tmp_path / "repaired")
+    answer = record.SUITE.ask(here, question, tmp_path / "repaired")
 
     assert broken_promises(question, minor, plan, answer) == []
-    recorded = oracle.read(minor, record.ANSWERS)["answers"][name]
+    recorded = record.SUITE.recorded(minor)[name]
     assert essence(answer["first"]) == essence(recorded["first"])
     later = inspect(open_checkpoint(str(tmp_path / "repaired" / "ck")))
     assert later.sound, [one.finding for one in later.findings]

@@ -25,7 +25,7 @@ from tests.restart.oracle.test_forecast import disagreements
 from tests.restart.oracle.test_live import essence
 from tests.support.spark.live import Here
 
-RECORDED = {minor: oracle.read(minor, record.ANSWERS)["answers"] for minor in oracle.VERSIONS}
+RECORDED = {minor: record.SUITE.recorded(minor) for minor in oracle.VERSIONS}
 LIVE = (
     "stateless-3.5/back",
     "aggregation-hdfs-3.5/uncommitted-ahead",
@@ -38,8 +38,8 @@ LIVE = (
 
 def _recorded() -> Iterator[Any]:
     for minor, answers in RECORDED.items():
-        for question in record.for_version(minor):
-            yield pytest.param(question, minor, answers.get(question.name), id=f"{question.name}-{minor}")
+        for question in record.SUITE.cases(minor):
+            yield pytest.param(question, minor, answers[question.name], id=f"{question.name}-{minor}")
 
 
 def promised(question: Question, minor: str, folder: Path) -> Forecast:
@@ -63,10 +63,8 @@ def begins_wrong(question: Question, answer: dict[str, Any]) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("question", "minor", "answer"), list(_recorded()))
 def test_the_first_batch_is_the_one_that_was_set(
-    question: Question, minor: str, answer: dict[str, Any] | None, tmp_path: Path
+    question: Question, minor: str, answer: dict[str, Any], tmp_path: Path
 ) -> None:
-    assert answer is not None, "run python -m tests.changes.offsets.oracle.record"
-    assert answer["of"] == question.of, "recorded of something else"
     assert disagreements(promised(question, minor, tmp_path / "made"), answer["first"]) == []
     if answer["first"]["outcome"] == "resumes":
         assert begins_wrong(question, answer) == []
@@ -86,6 +84,6 @@ def test_some_are_asked_again(name: str, spark: Any, tmp_path: Path) -> None:
     if minor not in oracle.VERSIONS:
         pytest.skip(f"no answers are recorded for Spark {minor}")
     (question,) = (one for one in questions() if one.name == name)
-    answer = record.ask(here, question, tmp_path / "made")
+    answer = record.SUITE.ask(here, question, tmp_path / "made")
     assert essence(answer["first"]) == essence(RECORDED[minor][name]["first"])
     assert answer["then"]["outcome"] == "resumes"

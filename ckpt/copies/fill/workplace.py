@@ -1,0 +1,188 @@
+"""State made of rows that were given, file by file and partition by partition: for executors that each have some.
+
+A source is a file of the export, a table, or some rows of a DataFrame: which of its rows belong to which partition? A
+target is an operator in one partition: all of its rows are checked, and their state is written.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from ckpt.copies.copy.selection import select
+from ckpt.copies.exchange import Exchange, FrameSource
+from ckpt.copies.fill.export_folder import Export, open_export
+from ckpt.copies.fill.filling import Filling
+from ckpt.copies.fill.rows import Given, Piece, table_of, taken_from
+from ckpt.copies.fill.scatter import gather, parcels
+from ckpt.copies.rewrite.plan import Rewrite, planned, stores_of
+from ckpt.copies.rewrite.spreading import places_of
+from ckpt.copies.rewrite.stores import Families
+from ckpt.copies.rewrite.writing import NewState, list_state_files, write_files
+from ckpt.errors import CkptError
+from ckpt.model import Operator, Store
+from ckpt.state.reading.choose import RequestedPart
+from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.units import StateUnit
+
+
+class Share(NamedTuple):
+    """One operator in one partition: a target."""
+
+    operator: int
+    partition: int
+
+
+class FileSource(NamedTuple):
+    """A file of the export, or a Delta table: a source. Its rows are at ``order`` among those of their unit."""
+
+    label: str
+    order: int
+    name: str | None
+
+
+class TableSource(NamedTuple):
+    """Rows of a unit in memory: a source; ``first`` is the number of the first of them in their part of a frame."""
+
+    label: str
+    order: int
+    first: int
+    piece: Piece
+
+
+@dataclass
+class Workplace:
+    """The new checkpoint and where its rows come from. One that is pickled opens both anew."""
+
+    chosen: Chosen
+    rewrite: Rewrite
+    source_name: str
+    export: Export | None
+    options: Mapping[str, str]  # for the new checkpoint
+    state: NewState | None  # None: rows are only checked
+
+    def __post_init__(self) -> None:
+        self.units: dict[str, StateUnit] = {unit.label: unit for unit in self.chosen.units if not unit.shown_elsewhere}
+        self._numbers: dict[tuple[int, str], Families] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        chosen, new, export = self.chosen, self.rewrite.new, self.export
+        question = Question(chosen.question.checkpoint, RequestedPart(), all_units=True, batch=chosen.moment.batch)
+        form = (self.rewrite.into, new.provider, new.partitions, new.version)
+        opening = (export.place, dict(export.options)) if export is not None else None
+        return _reopen, (
+            question,
+            dict(chosen.options),
+            form,
+            self.source_name,
+            opening,
+            dict(self.options),
+            self.state,
+        )
+
+    @cached_property
+    def operators(self) -> dict[int, list[tuple[Operator, Store]]]:
+        """The stores of each operator."""
+        return {number: [*stores] for number, stores in groupby(stores_of(self.chosen), lambda store: store[0].id)}
+
+    @cached_property
+    def targets(self) -> dict[Share, int]:
+        """Every operator in every partition, by number."""
+        shares = (
+            Share(operator, partition)
+            for operator, stores in self.operators.items()
+            for partition in range(places_of(*stores[0], self.rewrite.new.partitions))
+        )
+        return {share: number for number, share in enumerate(shares)}
+
+    def divide(self, source: FileSource | TableSource) -> Iterator[tuple[int, bytes]]:
+        """Rows of a source by the operators and partitions that they belong to. Raises CkptError."""
+        if isinstance(source, TableSource):
+            yield from self._divided(source, None)
+            return
+        assert self.export is not None
+        first = 0
+        with closing(self.export.pieces(source.label, source.name)) as pieces:
+            for piece in pieces:
+                yield from self._divided(
+                    TableSource(source.label, source.order, first, piece), self.export.exported(source.label)
+                )
+                first += piece.table.num_rows
+
+    def make(self, share: Share, pieces: Iterable[Any]) -> Iterator[tuple[Mapping[str, int], Mapping[str, int]]]:
+        """All stores of an operator in one partition: bytes of files, and rows of units. Raises CkptError."""
+        rows = gather(self.units, self.source_name, pieces)
+        filling = Filling(
+            self.chosen, self.rewrite, lambda unit: rows[unit.label], share.partition, numbers=self._numbers
+        )
+        files: dict[str, bytes] = {}
+        for operator, store in self.operators[share.operator]:
+            files |= filling.files_of(operator, store, self.state)
+        yield write_files(self.rewrite.into, self.options, files) if self.state else {}, filling.counts
+
+    def _divided(self, source: TableSource, exported: Collection[str] | None) -> Iterator[tuple[int, bytes]]:
+        rows = taken_from(self.source_name, self.units[source.label], exported, source.piece)
+        operator, store = self.operators[rows.unit.operator][0]
+        order = (source.order, source.first)
+        for partition, data in parcels(operator, store, rows, self.rewrite.new.partitions, order):
+            yield self.targets[Share(operator.id, partition)], data
+
+
+def _reopen(
+    question: Question,
+    question_options: Mapping[str, str],
+    form: tuple[str, str, int, int],
+    source_name: str,
+    export: tuple[str, Mapping[str, str]] | None,
+    options: Mapping[str, str],
+    state: NewState | None,
+) -> Workplace:
+    chosen = choose(question, question_options)
+    selection = select(chosen.storage, form[0], chosen.moment.batch)
+    rewrite = planned(chosen, selection, *form, new_id=False, of_values=True)
+    return Workplace(chosen, rewrite, source_name, open_export(*export) if export else None, options, state)
+
+
+def fill_by(
+    by: Exchange, source: Given, filling: Filling, options: Mapping[str, str], state: NewState | None
+) -> Iterator[Mapping[str, int]]:
+    """Have ``by`` check all rows and, unless ``state`` is None, write them: the bytes of their files.
+
+    ``filling`` says what is to be filled, and gets the counts. Raises CkptError, after yielding what tasks had written.
+    """
+    export = source if isinstance(source, Export) else None
+    work = Workplace(filling.chosen, filling.found, source.place, export, options, state)
+    sources: list[FileSource | TableSource] = []
+    frames = []
+    for label in work.units:
+        if export is not None:
+            sources += (FileSource(label, order, name) for order, name in enumerate(export.files(label)))
+            continue
+        for piece in source.pieces(label):
+            if hasattr(piece.table, "mapInArrow"):
+                frames.append(FrameSource(piece.table, partial(_rows_of_frame, label)))
+            else:
+                sources.append(TableSource(label, 0, 0, Piece(None, table_of(piece.table))))
+    counts = Counter(dict.fromkeys(work.units, 0))
+    try:
+        for _, (sizes, rows) in by.exchange(work, sources, [*work.targets], frames):
+            counts.update(rows)
+            yield sizes
+    except GeneratorExit:
+        raise
+    except BaseException:
+        if state is not None:
+            with suppress(CkptError):
+                yield list_state_files(filling.found.into, options)
+        raise
+    filling.counts.update(counts)
+
+
+def _rows_of_frame(label: str, partition: int, first: int, batch: Any) -> TableSource:
+    piece = Piece(f"partition {partition} of the DataFrame", pa.Table.from_batches([batch]))
+    return TableSource(label, partition, first, piece)

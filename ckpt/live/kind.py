@@ -1,0 +1,77 @@
+"""A kind of source that ckpt can ask: one object for each, from functions that ask (I/O) and functions that judge."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.ranges import SourceRange
+from ckpt.checkpoint.sources.registry import SourceView
+from ckpt.errors import UsageError
+from ckpt.live.options import lower_options
+from ckpt.live.outlook import SourceOutlook
+from ckpt.live.records import LiveSource, NotAsked
+from ckpt.restart.forecast import Forecast
+from ckpt.storage.locations import is_same_kind
+
+Now = TypeVar("Now")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRequest:
+    """One source of a checkpoint that is to be asked, and the options of its reader."""
+
+    checkpoint: Checkpoint
+    view: SourceView
+    options: Mapping[str, str]  # as Spark calls them
+    storage_options: Mapping[str, str]  # for the file system of the checkpoint
+
+    @property
+    def index(self) -> int:
+        """Number of the source."""
+        return self.view.index
+
+    @property
+    def path(self) -> str:
+        """Value of the option ``path``, once ``with_path`` has looked for it."""
+        return self.options["path"]
+
+    @property
+    def path_storage_options(self) -> Mapping[str, str]:
+        """Storage options for the path: those of the checkpoint, if both are of the same kind."""
+        return self.storage_options if is_same_kind(self.path, self.checkpoint.uri) else {}
+
+    @property
+    def advice(self) -> str:
+        """Advice for a path where no source of this kind is, without a capital and a full stop."""
+        return f"check the option `path` of source {self.index}"
+
+    def with_path(self) -> "SourceRequest":
+        """Return the request to a source that is found by its path, with options in lower case. Raises UsageError."""
+        options = lower_options(self.options)
+        if not options.get("path"):
+            raise UsageError(f"`source_options`: source {self.index} needs path=URI")
+        return replace(self, options=options)
+
+
+@dataclass(frozen=True, slots=True)
+class NextRead:
+    """The next start, and one source that it reads."""
+
+    forecast: Forecast  # as it is without an answer of the source
+    source: LiveSource
+    range: SourceRange
+    passed: bool = False  # the sink has the planned batch, and no task reads it
+
+
+@dataclass(frozen=True, slots=True)
+class LiveKind(Generic[Now]):
+    """One kind of source: asks what it has now, and says what the next start makes of the answer."""
+
+    source_type: SourceType
+    answer: type[Now]
+    place: str  # of which the checkpoint says nothing, in words
+    option: str  # that names the place
+    ask: Callable[[SourceRequest], Now | NotAsked]  # raises UsageError, SourceError and StorageError
+    foresee: Callable[[NextRead, Now], SourceOutlook]  # pure

@@ -1,0 +1,93 @@
+"""Rules for every table that is read as a stream, by versions (Delta) or by snapshots (Iceberg); pure."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+from ckpt.checkpoint.sources.registry import Offset, offset_of
+from ckpt.errors import SourceError
+from ckpt.live.kind import NextRead, SourceRequest
+from ckpt.live.outlook import SourceOutlook, Trouble, judge_source
+from ckpt.model import OffsetLog
+from ckpt.storage.base import one_line
+from ckpt.texts import masked, plural
+
+TableNow = TypeVar("TableNow")
+Counts = tuple[int | None, int | None]
+"""Files, and the rows in them; None where that is not recorded."""
+UNKNOWN: Counts = (None, None)
+
+
+def build_error(request: SourceRequest, table: str, reason: str) -> SourceError:
+    """Build the error of a table that cannot be read: ``Delta``, and a reason without a full stop."""
+    return SourceError(f"the {table} table at {one_line(masked(request.path))}: {reason}")
+
+
+class BatchEnds:
+    """Where the batches of one source ended, by the offset log."""
+
+    def __init__(self, request: SourceRequest) -> None:
+        entries = request.checkpoint.offsets.entries.items()
+        self._index, self._logs = request.index, {batch: log for batch, log in entries if isinstance(log, OffsetLog)}
+        latest = max(self._logs)
+        self.latest, self.before = self.find(latest), self.find(latest - 1)
+        metadata = self._logs[latest].metadata
+        self.planned_ms = metadata.timestamp_ms if metadata is not None else None  # of the latest
+
+    def find(self, batch: int) -> Offset | None:
+        """Find the end of a batch; None where there is none."""
+        return offset_of(self._logs.get(batch), self._index)
+
+    def __iter__(self) -> Iterator[tuple[int, Offset | None]]:
+        return ((batch, self.find(batch)) for batch in self._logs)
+
+
+class TableJudge(ABC, Generic[TableNow]):
+    """One table and the next start: what waits in the table, and which troubles the start comes to."""
+
+    def __init__(self, start: NextRead, now: TableNow) -> None:
+        self._start, self._now, self._index = start, now, start.range.index
+        self._batch, self._planned = start.forecast.batch_id, start.range.end is not None
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say in one sentence, without a full stop, what the table has."""
+
+    @abstractmethod
+    def count_unread(self) -> Sequence[Counts]:
+        """Count what is still to be read, part by part; one is ``UNKNOWN`` where that cannot be told."""
+
+    def count_lost(self) -> int | None:
+        """Count files that are to be read and are gone; None where nobody looked for them."""
+        return None
+
+    @abstractmethod
+    def find_troubles(self) -> Iterator[Trouble]:
+        """Find what a start comes to, in its order."""
+
+    def judge(self) -> SourceOutlook:
+        """Foresee the next start."""
+        outlook = judge_source(self._start.source, list(self.find_troubles()), self.describe())
+        files, rows = sum_counts(self.count_unread())
+        return replace(outlook, waiting=files, rows=rows, lost=self.count_lost())
+
+    def _add_waiting(self, has: str) -> str:
+        """Add to what the table has how much of it waits to be read."""
+        unread = files, _ = sum_counts(self.count_unread())
+        if files is None:
+            return f"{has}; what waits to be read was not counted"
+        return f"{has}; {describe_counts([unread])} {'waits' if files == 1 else 'wait'} to be read"
+
+
+def sum_counts(counts: Iterable[Counts]) -> Counts:
+    """Add up files and rows; None where one number is not known."""
+    columns = zip((0, 0), *counts, strict=True)
+    files, rows = (None if None in numbers else sum(filter(None, numbers)) for numbers in columns)
+    return files, rows
+
+
+def describe_counts(counts: Iterable[Counts]) -> str:
+    """Say how many files these are, and how many rows they have if that is known."""
+    files, rows = sum_counts(counts)
+    return plural(files or 0, "file") + (f" with {plural(rows, 'row')}" if rows is not None else "")

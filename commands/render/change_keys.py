@@ -1,0 +1,93 @@
+"""The keys of every document about a change.
+
+They are ``ChangeHead``, those of the request, ``ChangeBody``, those of the result, ``ChangeTail``: a dataclass has the
+fields of its last base first.
+"""
+
+from typing import Annotated
+
+from ckpt.changes.steps import FileAction, FileContent, Step
+
+from .document import CheckpointKeys, DocumentKeys, ReadRangeKeys, RestartKeys
+from .keys import Keys, of
+
+
+class OldFileKeys(Keys):
+    """A file as it was."""
+
+    bytes: Annotated[int, of("size")]
+    sha256: Annotated[
+        str | None, "of its content, in hexadecimal; null if it is only removed: a plan does not read that"
+    ]
+
+
+class FileKeys(OldFileKeys):
+    """A file that was read or is written."""
+
+    sha256: Annotated[str, "of its content, in hexadecimal"]
+
+
+def _count_bytes(step: Step) -> int:
+    content = FileContent.of(step.after) or FileContent.of(step.before)
+    return content.size if content else 0
+
+
+class StepKeys(Keys):
+    """One step of a plan."""
+
+    action: FileAction
+    path: Annotated[str, "relative to the checkpoint"]
+    bytes: Annotated[int, "of what is written, or removed", _count_bytes]
+    from_: Annotated[str | None, "the file of this checkpoint whose content is written", of("source")]
+    before: Annotated[
+        OldFileKeys | None, "the file before; null if there is none", lambda step: FileContent.of(step.before)
+    ]
+    after: Annotated[FileKeys | None, "the file after; null if it is removed", lambda step: FileContent.of(step.after)]
+
+
+class WritingStepKeys(StepKeys):
+    """A step of a plan that has read each file which it changes."""
+
+    before: Annotated[
+        FileKeys | None, "the file before; null if there is none", lambda step: FileContent.of(step.before)
+    ]
+
+
+class RemovalKeys(StepKeys):
+    """A step of a plan that copies no file."""
+
+    from_: Annotated[None, of("source")]
+
+
+class ReplayKeys(Keys):
+    """Rows that are read again."""
+
+    batch: Annotated[int, "the batch that reads them, or starts to"]
+    sources: tuple[ReadRangeKeys, ...]
+    finished: Annotated[bool, "they include rows of batches that are or may be finished: `--accept-replay`"]
+
+
+class ChangeHead(DocumentKeys):
+    """The first keys."""
+
+    checkpoint: Annotated[CheckpointKeys, "before anything was changed", of("inspection")]
+    applied: bool
+    backup: Annotated[str | None, "the folder with the original files"]
+
+
+class ChangeBody(Keys):
+    """The keys between those of the request and those of the result."""
+
+    why: Annotated[str | None, "for people; its words are not fixed"]
+    steps: Annotated[tuple[StepKeys, ...], "in order"]
+    before: Annotated[tuple[RestartKeys, ...], "forecasts without the steps"]
+    after: Annotated[tuple[RestartKeys, ...], "forecasts with them"]
+    replay: Annotated[tuple[ReplayKeys, ...], "rows that the log knows of and the query reads again"]
+
+
+class ChangeTail(Keys):
+    """The last keys."""
+
+    warnings: tuple[Annotated[str, "for people; their words are not fixed"], ...]
+    refused: Annotated[str | None, "why there is no plan, or why it was not carried out"]
+    undone: Annotated[bool, "everything is restored"]

@@ -1,0 +1,63 @@
+"""A plugin of ckpt for the source ``feed``, whose offset names a feed and its next message."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, move_along
+from ckpt.checkpoint.sources.kind import Advance, SourceKind, advance_number, whole_number
+from ckpt.checkpoint.sources.requested import RequestedEnd
+from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.errors import UsageError
+from ckpt.model import Json
+
+
+@dataclass(frozen=True, slots=True)
+class FeedOffset:
+    """``{"feed": name, "next": number}``."""
+
+    feed: str
+    next: int
+
+
+class FeedKind(SourceKind[FeedOffset]):
+    """Message feeds."""
+
+    name = "feed"
+    record = FeedOffset
+    settable = True
+
+    def decode(self, value: Json) -> FeedOffset | None:
+        if not isinstance(value, dict) or value.keys() != {"feed", "next"}:
+            return None
+        feed, number = value["feed"], whole_number(value["next"])
+        return FeedOffset(feed, number) if isinstance(feed, str) and number is not None else None
+
+    def advance(self, old: FeedOffset, new: FeedOffset) -> Advance:
+        if old.feed != new.feed:
+            return Advance(None, "messages", replaced=True)
+        return advance_number(old.next, new.next, "messages")
+
+    def count_rows(self, old: FeedOffset | None, new: FeedOffset) -> int | None:
+        return None if old is None or old.feed != new.feed else new.next - old.next
+
+    def to_json(self, offset: FeedOffset) -> dict[str, Json]:
+        return {"feed": offset.feed, "next": offset.next}
+
+    def to_text(self, offset: FeedOffset) -> str:
+        return f"message {offset.next} of {offset.feed}"
+
+    def start_after(self, offset: FeedOffset, facts: StartFacts) -> ReaderStart:
+        options = {"startingMessage": str(offset.next)}
+        return ReaderStart(Begin.EXACT, options, conditions=(f"the reader must name the feed {offset.feed}",))
+
+    def shift_end(self, offset: FeedOffset, shifts: Sequence[str]) -> RequestedEnd:
+        try:
+            return RequestedEnd({"feed": offset.feed, "next": offset.next + sum(map(int, shifts))})
+        except ValueError:
+            raise UsageError("`shift` of a feed is a number of messages, such as +5") from None
+
+    def move_end(self, latest: LatestEnd[FeedOffset], new: RequestedEnd) -> MovedEnd:
+        to = self.decode(new.value)
+        if to is None or to.feed != latest.offset.feed:
+            raise CannotEndThere(f"the query reads the feed {latest.offset.feed}")
+        return move_along(latest, new, latest.offset.next, to.next)

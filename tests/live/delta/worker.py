@@ -1,0 +1,101 @@
+"""Makes Delta tables, lets something happen to them and starts queries on them: JSON jobs and answers, a line each."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.live.delta.cases import HISTORIES, INCIDENTS, Table, remove
+from tests.record.packages import PACKAGE
+from tests.restart.oracle import worker
+from tests.support.spark import queries
+
+
+def session(scratch: Path) -> Any:
+    """A session with Delta, which the package named in the environment brings."""
+    return queries.session(
+        app="ckpt-delta",
+        master="local[1]",
+        spark__jars__packages=os.environ[PACKAGE],
+        spark__jars__ivy=str(scratch / "ivy"),
+        spark__sql__extensions="io.delta.sql.DeltaSparkSessionExtension",
+        spark__sql__catalog__spark_catalog="org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        spark__databricks__delta__snapshotPartitions="1",
+        spark__sql__shuffle__partitions="1",
+        spark__ui__showConsoleProgress="false",
+        spark__sql__warehouse__dir=str(scratch / "warehouse"),
+    )
+
+
+def answer(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
+    place = Path(job["place"])
+    do: dict[str, Callable[..., dict[str, Any]]] = {"make": make, "happen": happen, "start": start}
+    return do[job["do"]](spark, place, job)
+
+
+def make(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """A table and the checkpoint of a query that has read some of it."""
+    history, table = HISTORIES[job["history"]], Table(spark, place)
+    for version, (rows, files) in enumerate(history.versions):
+        table.append(version, rows, files)
+        if version in history.starts:
+            start(spark, place, {"options": {"maxFilesPerTrigger": "1"}, "most": history.batches})
+    for number in range(history.batches, 50):
+        for folder in ("offsets", "commits"):
+            remove(place / "checkpoint" / folder / str(number))
+    return {}
+
+
+def happen(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """A copy of what was made, to which something happens."""
+    shutil.copytree(job["of"], place)
+    history = HISTORIES[job["history"]]
+    if not job["committed"]:
+        remove(place / "checkpoint" / "commits" / str(history.batches - 1))
+    INCIDENTS[job["incident"]](Table(spark, place))
+    return {}
+
+
+def start(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """The batches that ran with their rows, Spark's error, and the newest offsets file that is there afterwards."""
+    checkpoint, own = place / job.get("checkpoint", "checkpoint"), spark.newSession()
+    for key, value in job.get("conf", {}).items():
+        own.conf.set(key, value)
+    Table(spark, place).forget()
+    ran: list[list[int]] = []
+    error = None
+    rows = own.readStream.format("delta").options(**job.get("options", {})).load(str(place / "table"))
+    handle = (
+        rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    )
+    try:
+        handle.awaitTermination(60)
+    except Exception as problem:
+        error = _short(str(problem))
+    finally:
+        with contextlib.suppress(Exception):
+            handle.stop()
+    for one in handle.recentProgress:
+        found = json.loads(one.json) if hasattr(one, "json") else one
+        if found["numInputRows"] or found["batchId"] not in [batch for batch, _ in ran]:
+            ran.append([found["batchId"], found["numInputRows"]])
+    newest = max((int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*")), default=None)
+    return {"error": error, "batches": ran, "newest": newest}
+
+
+def _short(text: str) -> str:
+    """Without the query, ids and places."""
+    text = re.sub(
+        r"\s+", " ", re.sub(r".*terminated with exception: ", "", text.partition("\n=== Streaming")[0], flags=re.S)
+    )
+    return re.sub(r"(file:)?/[^ ,]*/", "", re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", text))[:400]
+
+
+if __name__ == "__main__":
+    worker.serve(lambda spark, job, _: answer(spark, job), session)

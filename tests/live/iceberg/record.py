@@ -1,0 +1,108 @@
+"""What Spark does at Iceberg tables: the suite `iceberg` of `python -m tests.record`.
+
+What ckpt read of the table before the start stands beside Spark's
+answer, so that the forecast can be compared without a JVM.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ckpt import ask_sources, open_checkpoint
+from ckpt.checkpoint.sources.iceberg import IcebergOffset
+from ckpt.checkpoint.sources.registry import decode
+from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
+from tests.live.delta.record import ends
+from tests.live.iceberg.cases import CASES, Case
+from tests.record.answers import Document, OneFile, break_before
+from tests.record.packages import ICEBERG, PACKAGE, jar
+from tests.record.suite import Cases
+from tests.record.worker import Installed, Session
+
+_OF_READER = {"options", "most_files", "most_rows"}
+
+
+def happened(session: Session, case: Case, folder: Path) -> Path:
+    """The place of the table and the checkpoint, as a case leaves them before the start."""
+    place, made = folder / "now", folder / f"made {case.history}"
+    if not made.exists():
+        session.ask({"do": "make", "place": str(place), "copy": str(made), "history": case.history})
+    session.ask({"do": "happen", "place": str(place), "of": str(made), **dataclasses.asdict(case)})
+    return place
+
+
+def ask(session: Session, case: Case, folder: Path) -> tuple[list[Any], IcebergNow, dict[str, Any]]:
+    """The newest offsets, what the table tells ckpt, and what Spark then does."""
+    place = happened(session, case, folder)
+    now, offsets = asked(place, case), ends(place / "checkpoint")
+    how = {"options": case.reader, "available_now": case.available_now}
+    return offsets, now, session.ask({"do": "start", "place": str(place), **how})
+
+
+def asked(place: Path, case: Case) -> IcebergNow:
+    options = {0: {"path": str(place / "db" / "t"), **case.reader}}
+    (source,) = ask_sources(open_checkpoint(str(place / "checkpoint")), options)
+    assert isinstance(source.answer, IcebergNow)
+    return source.answer
+
+
+def to_json(now: IcebergNow) -> dict[str, Any]:
+    """As it is recorded."""
+    told = dataclasses.asdict(now)
+    told["branched"] = list(now.branched.items())
+    told |= {"before": write_offset(now.before), "first": write_offset(now.first)}
+    return {key: value for key, value in told.items() if key not in _OF_READER}
+
+
+def write_offset(offset: IcebergOffset | None) -> dict[str, Any] | None:
+    """As the log has it."""
+    if offset is None:
+        return None
+    snapshot = -1 if offset.snapshot is None else offset.snapshot
+    return {
+        "version": 1,
+        "snapshot_id": snapshot,
+        "position": offset.position,
+        "scan_all_files": offset.all_files,
+    }
+
+
+def from_json(told: dict[str, Any], case: Case) -> IcebergNow:
+    """The same read back."""
+    chain = tuple(SnapshotNow(**one) for one in told["chain"])
+    options = frozenset(one for one in IcebergOption if one.value in case.reader)
+    most = {
+        key: int(case.reader[f"streaming-max-{name}-per-micro-batch"])
+        for key, name in {"most_files": "files", "most_rows": "rows"}.items()
+        if f"streaming-max-{name}-per-micro-batch" in case.reader
+    }
+    told = told | {name: decode(told[name]) for name in ("before", "first")}
+    return IcebergNow(**{**told, "chain": chain, "branched": dict(told["branched"]), "options": options, **most})
+
+
+class Tables(Cases[Case]):
+    """Starts at tables, which are all at one place: their metadata has absolute paths."""
+
+    answers = OneFile(Path(__file__).parents[1] / "iceberg.json", break_before("now", sort_keys=True))
+    worker = "tests.live.iceberg.worker"
+
+    def cases(self, minor: str) -> Sequence[Case]:
+        return CASES if minor in ICEBERG else ()
+
+    def ask(self, session: Session, case: Case, folder: Path) -> Document:
+        offsets, now, said = ask(session, case, folder.parent)
+        return {"offsets": offsets, "now": to_json(now), "spark": said}
+
+    def head(self, spark: Installed) -> Document:
+        return {**super().head(spark), "jar": jar(ICEBERG[spark.minor])}
+
+    @contextmanager
+    def settings(self, spark: Installed, case: Case) -> Iterator[dict[str, str]]:
+        yield {PACKAGE: ICEBERG[spark.minor]}
+
+
+SUITE = Tables()  # the catalogue of errors names the file of its answers

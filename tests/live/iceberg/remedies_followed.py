@@ -1,0 +1,134 @@
+"""Remedies for Iceberg tables, obeyed: the suite `iceberg-remedies` of `python -m tests.record`.
+
+Beside the rows stands what ckpt was told, so that the remedy of today can be compared with the one that was obeyed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from tests.live.delta.record import ends
+from tests.live.iceberg.cases import Case
+from tests.live.iceberg.record import Tables, asked, happened, to_json
+from tests.record.answers import Document, OneVersion, break_before
+from tests.record.worker import Session
+from tests.support.remedies import remove
+
+READ_LAST, WAITS = range(1020, 1030), range(1030, 1040)
+"""The rows of snapshot 2, which batch 2 read or was to read, and those of snapshot 3."""
+
+
+def of(number: int) -> range:
+    """The rows of a snapshot that came in the incident."""
+    return range(number * 10, number * 10 + 10)
+
+
+@dataclass(frozen=True)
+class Obeyed:
+    """What is read once the remedy was obeyed."""
+
+    rows: tuple[range, ...]
+    options: dict[str, str] = field(default_factory=dict)  # that the remedy says the start needs
+    new_checkpoint: bool = False
+    deletes: str = ""  # a file of the checkpoint that the remedy lets somebody delete
+    kept: bool = False  # the options are needed for good
+
+    @property
+    def ids(self) -> list[int]:
+        return sorted(row for some in self.rows for row in some)
+
+
+_OVERWRITES = {"streaming-skip-overwrite-snapshots": "true"}
+_DELETES = {"streaming-skip-delete-snapshots": "true"}
+_FIRST = "sources/0/offsets/0"
+
+
+def _case(incident: str, committed: bool = True, available_now: bool = False) -> Case:
+    return Case("snapshots", incident, committed, available_now=available_now)
+
+
+OBEYED: dict[Case, Obeyed] = {
+    _case("expired-last"): Obeyed((WAITS,)),
+    _case("expired-last", False): Obeyed((WAITS,)),
+    _case("expired-before", False): Obeyed((READ_LAST, WAITS)),
+    _case("expired-unread"): Obeyed((of(4), of(5))),
+    _case("expired-unread", False): Obeyed((of(4), of(5))),
+    _case("deleted-expired"): Obeyed((of(5),)),
+    _case("compacted-expired"): Obeyed((of(5),)),
+    _case("rolled-back"): Obeyed(()),
+    _case("rolled-back", False): Obeyed(()),
+    _case("rolled-back-goes-on"): Obeyed((of(6), of(7))),
+    _case("rolled-back-goes-on", False): Obeyed((of(6), of(7))),
+    _case("rolled-back-expired"): Obeyed((of(6),)),
+    _case("created-again"): Obeyed((of(10), of(11))),
+    _case("created-again", False): Obeyed((of(10), of(11))),
+    _case("created-again-empty", False): Obeyed((), new_checkpoint=True),
+    _case("replaced-then-more"): Obeyed((of(5),)),
+    _case("overwritten-then-more"): Obeyed((WAITS, of(5)), _OVERWRITES),
+    _case("updated"): Obeyed((WAITS, of(5)), _OVERWRITES),
+    _case("deleted-files"): Obeyed((WAITS, of(5)), _DELETES),
+    _case("deleted-last"): Obeyed((WAITS,), _DELETES),
+    _case("deleted-last", False): Obeyed((READ_LAST, WAITS), _DELETES),
+    _case("expired-first", available_now=True): Obeyed((WAITS,), deletes=_FIRST),
+    _case("expired-before", available_now=True): Obeyed((WAITS,), deletes=_FIRST),
+    _case("deleted-files", available_now=True): Obeyed((WAITS, of(5)), _DELETES, kept=True),
+}
+"""Every kind of remedy, by what it is printed for."""
+
+
+def ckpt(*words: object) -> Any:
+    (script,) = entry_points(group="console_scripts", name="ckpt")
+    return CliRunner().invoke(script.load(), [*map(str, words)], catch_exceptions=False)
+
+
+def obeyed(session: Session, case: Case, folder: Path) -> dict[str, Any]:
+    """What was said, what the start after it read, and what the start after that one read of 10 new rows."""
+    place, wanted = happened(session, case, folder), OBEYED[case]
+    checkpoint = place / "checkpoint"
+    answer: dict[str, Any] = {"offsets": ends(checkpoint), "now": to_json(asked(place, case))}
+    words = ["inspect", checkpoint, "--sources", "--source-option", f"0.path={place / 'db' / 't'}"]
+    document = json.loads(ckpt(*words, "-o", "json").stdout)
+    remedies = [one["remedy"] for one in document["findings"] if one["code"].startswith("CKPT47")]
+    answer["remedies"] = [one.replace(str(checkpoint), "CHECKPOINT") for one in remedies]
+    for number, command in enumerate(re.findall("`ckpt ([^`]+)`", remedies[0])):
+        accepted = [] if command.startswith("skip") else ["--accept-replay", "--accept-skip"]
+        backup = ["--backup", str(place / f"backup-{number}")]
+        run = ckpt(*shlex.split(command), *accepted, "--apply", "--grace", "0", *backup)
+        assert run.exit_code == 0, run.output
+    if wanted.deletes:
+        assert wanted.deletes in remedies[-1]
+        remove(checkpoint / wanted.deletes)
+    assert all(f"{key}={value}" in remedies[0] for key, value in wanted.options.items())
+    how: dict[str, Any] = {"do": "start", "place": str(place), "out": True, "available_now": case.available_now}
+    if wanted.new_checkpoint:
+        assert "new checkpoint" in remedies[0]
+        how["checkpoint"] = "new"
+    answer["read"] = session.ask({**how, "options": wanted.options})
+    for number, options in ((50, wanted.options), (51, wanted.options if wanted.kept else {})):
+        session.ask({"do": "append", "place": str(place), "number": number})
+        answer[f"then {number}"] = session.ask({**how, "options": options})
+    return answer
+
+
+class Remedies(Tables):
+    """Remedies obeyed on one version."""
+
+    answers = OneVersion(Path(__file__).with_name("remedies_followed.json"), break_before("now", sort_keys=True))
+
+    def cases(self, minor: str) -> Sequence[Case]:
+        return [*OBEYED] if minor == "4.0" else ()
+
+    def ask(self, session: Session, case: Case, folder: Path) -> Document:
+        return obeyed(session, case, folder.parent)
+
+
+SUITE = Remedies()

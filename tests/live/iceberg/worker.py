@@ -1,0 +1,119 @@
+"""Makes Iceberg tables, lets something happen to them and starts queries on them: JSON jobs and answers, a line each.
+
+An Iceberg table names its files by absolute paths, so every table is made, and put back, at one place: `now` beside
+the copies of what was made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.live.iceberg.cases import HISTORIES, INCIDENTS, TABLE, Table, settings
+from tests.record.packages import PACKAGE
+from tests.restart.oracle import worker
+from tests.support.remedies import remove
+from tests.support.spark import queries
+
+
+def session(scratch: Path) -> Any:
+    """A session with Iceberg, whose package is named in the environment."""
+    return queries.session(
+        app="ckpt-iceberg",
+        master="local[1]",
+        spark__jars__packages=os.environ[PACKAGE],
+        spark__sql__shuffle__partitions="1",
+        spark__ui__showConsoleProgress="false",
+        spark__sql__warehouse__dir=str(scratch / "warehouse"),
+    )
+
+
+def answer(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
+    """What came of a job, in a session of its own whose catalog is in the folder `place`."""
+    place, own = Path(job["place"]), spark.newSession()
+    for key, value in settings(place).items():
+        own.conf.set(key, value)
+    sessions = spark._jvm.org.apache.spark.sql.SparkSession
+    sessions.setActiveSession(own._jsparkSession)
+    do: dict[str, Callable[..., dict[str, Any]]] = {"make": make, "happen": happen, "start": start, "append": append}
+    try:
+        return do[job["do"]](own, place, job)
+    finally:
+        sessions.setActiveSession(spark._jsparkSession)
+
+
+def make(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """A table and the checkpoint of a query that has read some of it, copied to the folder `copy`."""
+    shutil.rmtree(place, ignore_errors=True)
+    history, table = HISTORIES[job["history"]], Table(spark)
+    table.create()
+    for number, (rows, files) in enumerate(history.snapshots):
+        table.append(number if number < 2 else 100 + number, rows, files)  # whose ids nothing deletes
+        if number in history.starts:
+            start(spark, place, {"options": {"streaming-max-files-per-micro-batch": "1"}})
+    for batch in range(history.batches, 50):
+        for folder in ("offsets", "commits"):
+            remove(place / "checkpoint" / folder / str(batch))
+    shutil.copytree(place, job["copy"])
+    return {}
+
+
+def happen(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """What was made is put back, and something happens to it."""
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(job["of"], place)
+    if not job["committed"]:
+        remove(place / "checkpoint" / "commits" / str(HISTORIES[job["history"]].batches - 1))
+    INCIDENTS[job["incident"]](Table(spark))
+    return {}
+
+
+def append(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """Rows that come later."""
+    Table(spark).append(job["number"])
+    return {}
+
+
+def start(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """The batches that ran with their rows, Spark's error, and the newest offsets file that is there afterwards."""
+    checkpoint, now = place / job.get("checkpoint", "checkpoint"), job.get("available_now", False)
+    rows = spark.readStream.format("iceberg").options(**job.get("options", {})).load(TABLE)
+    out = place / "out"
+    writer = rows.writeStream.format("json" if "out" in job else "noop").option("path", str(out))
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    handle = writer.trigger(**({"availableNow": True} if now else {"processingTime": "0 seconds"})).start()
+    ran: list[list[int]] = []
+    error = None
+    try:
+        if now:
+            handle.awaitTermination(60)
+        else:
+            handle.processAllAvailable()
+    except Exception as problem:
+        error = _short(str(problem))
+    finally:
+        with contextlib.suppress(Exception):
+            handle.stop()
+    for one in handle.recentProgress:
+        found = json.loads(one.json) if hasattr(one, "json") else one
+        if found["numInputRows"]:
+            ran.append([found["batchId"], found["numInputRows"]])
+    newest = max((int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*")), default=None)
+    ids = sorted(json.loads(line)["id"] for file in out.glob("*.json") for line in file.read_text().splitlines())
+    return {"error": error, "batches": ran, "newest": newest} | ({"ids": ids} if "out" in job else {})
+
+
+def _short(text: str) -> str:
+    """Without the query and ids."""
+    text = re.sub(r".*terminated with exception: ", "", text.partition("\n=== Streaming")[0], flags=re.S)
+    return re.sub(r"\s+", " ", re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", text))[:300]
+
+
+if __name__ == "__main__":
+    worker.serve(lambda spark, job, _: answer(spark, job), session)

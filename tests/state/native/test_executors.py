@@ -1,0 +1,22 @@
+"""Spark's executors answer about state as processes of this machine do."""
+
+from typing import Any
+
+import pytest
+
+import ckpt
+from tests.support.places import ROOT
+
+SAMPLES = ROOT / "sample_checkpoints"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["aggregation-hdfs-4.2", "join-rocksdb-4.0"])
+def test_executors_answer_as_processes_do(name: str, spark: Any) -> None:
+    path = str(SAMPLES / name)
+    with ckpt.on_spark(ckpt.Session(spark)) as by:
+        assert ckpt.count_state(path, by=by) == ckpt.count_state(path)
+        if "join" not in name:
+            assert ckpt.measure_state(path, by=by) == ckpt.measure_state(path)
+        assert ckpt.verify_state(path, by=by) == ckpt.verify_state(path)
+        assert ckpt.diff_state(path, from_batch=1, by=by) == ckpt.diff_state(path, from_batch=1)
