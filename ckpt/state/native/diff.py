@@ -13,7 +13,7 @@ import pyarrow as pa
 from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
 from ckpt.model import Json
-from ckpt.processes import Runner
+from ckpt.processes import Processes, Runner
 from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of, raw_batches
 from ckpt.state.native.groups import number_groups, number_occurrences
@@ -119,7 +119,8 @@ def diff_state(
         if _list_partitions(places[0]) == _list_partitions(places[1]):
             parts = [*map_partitions(before, old, diff_partitions, (places[1], limit), jobs, by)]
         else:
-            parts = [_diff_partition(*places, None, limit)]
+            run = (by or Processes(1)).run(diff_partitions, (places[0], (places[1], limit)), [None])
+            parts = [diff for _, diff in run]
         units.append(_join_diffs(old, parts, limit))
     return StateDiff(path, other or path, before.moment, after.moment, tuple(units))
 
@@ -141,8 +142,8 @@ def _list_partitions(place: UnitPlace) -> list[int]:
     return [files.place.partition for files in find_store_files(place.chosen, place.unit.operator, store)]
 
 
-def diff_partitions(shared: tuple[UnitPlace, tuple[UnitPlace, int]]) -> Callable[[int], Iterator[UnitDiff]]:
-    """Compare partitions of the earlier state with those of the later one, in any process."""
+def diff_partitions(shared: tuple[UnitPlace, tuple[UnitPlace, int]]) -> Callable[[int | None], Iterator[UnitDiff]]:
+    """Compare partitions of the earlier state with those of the later one, or all at once, in any process."""
     before, (after, limit) = shared
     return lambda partition: iter([_diff_partition(before, after, partition, limit)])
 

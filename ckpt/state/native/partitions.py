@@ -83,14 +83,20 @@ def count_batches(shared: tuple[UnitPlace, None]) -> Callable[[int], Iterator[in
 
 
 def map_partitions(
-    chosen: Chosen, unit: StateUnit, work: Work, what: Any, jobs: int | None, by: Runner | None = None
+    chosen: Chosen,
+    unit: StateUnit,
+    work: Work,
+    what: Any,
+    jobs: int | None,
+    by: Runner | None = None,
+    only: int | None = None,
 ) -> Generator[Any, None, None]:
-    """The results of each partition of a unit, in the order of partitions; ``work`` gets a ``UnitPlace`` and ``what``.
+    """The results of each partition of a unit, or of one, in order; ``work`` gets a ``UnitPlace`` and ``what``.
 
     ``by`` does the work; by default this process, and others where there is enough to share. Raises UsageError for an
     impossible ``jobs``.
     """
-    files = list(find_fitting_files(chosen, unit.operator, layout_of(chosen, unit).store))
+    files = list(find_fitting_files(chosen, unit.operator, layout_of(chosen, unit).store, only))
     count = count_processes(chosen, files, jobs)
     with ExitStack() as stack:
         environment: Mapping[str, str] = os.environ

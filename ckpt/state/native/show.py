@@ -1,8 +1,9 @@
 """A look at state without Spark: some rows, the rows of a key, how many there are."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Unpack
 
 from ckpt.errors import UsageError
@@ -21,7 +22,7 @@ from ckpt.state.native.lookup import (
     parse_key_parts,
     spread_over,
 )
-from ckpt.state.native.partitions import count_rows
+from ckpt.state.native.partitions import UnitPlace, count_rows, map_partitions
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Column, Columns
 from ckpt.state.reading.moment import Moment
@@ -97,7 +98,8 @@ def show_state(
     parts = parse_key_parts(columns, key or {})
     only = _find_partition(chosen, unit, parts)
     rows: list[dict[str, Json]] = []
-    with closing(_read_matching_batches(chosen, unit, columns, parts, only)) as batches:
+    matching = _read_matching_batches(chosen, unit, columns, parts, only, by_bytes=only is not None)
+    with closing(matching) as batches:
         for table in batches:
             shown = table.slice(0, limit + 1 - len(rows))
             cells = [make_plain(shown.column(index)) for index in range(shown.num_columns)]
@@ -123,7 +125,7 @@ def count_state(
         path: A local path, or any URI that ``open_checkpoint`` opens.
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
-        key: Count only rows of this key, as of ``show_state``; in this process.
+        key: Count only rows of this key, as of ``show_state``.
         jobs: How many processes read large state at a time; by default as many as there are cores.
         by: Who counts: by default processes of this machine, ``on_spark`` the executors of Spark.
         part: Which part of the state.
@@ -139,15 +141,22 @@ def count_state(
     chosen = choose(Question(path, wanted, all_units=True, batch=batch), storage_options)
     counts = []
     for unit in chosen.units:
-        columns = columns_of(unit)
-        parts = parse_key_parts(columns, key or {})
+        parts = parse_key_parts(columns_of(unit), key or {})
         if parts:
             only = _find_partition(chosen, unit, parts)
-            total = sum(table.num_rows for table in _read_matching_batches(chosen, unit, columns, parts, only))
+            total = sum(map_partitions(chosen, unit, count_matches, (parts, only is not None), jobs, by, only))
         else:
             total = count_rows(chosen, unit, jobs, by)
         counts.append(StateCount(unit, total))
     return StateCounts(path, chosen.moment, tuple(counts))
+
+
+def count_matches(shared: tuple[UnitPlace, tuple[tuple[KeyPart, ...], bool]]) -> Callable[[int], Iterator[int]]:
+    """Count the rows of a key in partitions, in any process."""
+    source, (parts, by_bytes) = shared
+    columns = columns_of(source.unit)
+    read = partial(_read_matching_batches, source.chosen, source.unit, columns, parts, by_bytes=by_bytes)
+    return lambda partition: (table.num_rows for table in read(partition))
 
 
 def _find_partition(chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...]) -> int | None:
@@ -156,18 +165,18 @@ def _find_partition(chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...])
 
 
 def _read_matching_batches(
-    chosen: Chosen, unit: StateUnit, columns: Columns, parts: tuple[KeyPart, ...], only: int | None
+    chosen: Chosen, unit: StateUnit, columns: Columns, parts: tuple[KeyPart, ...], only: int | None, *, by_bytes: bool
 ) -> Generator[Any, None, None]:
     """The rows of a unit, flat, that have a key.
 
     A key whose bytes are known is looked for as such first; if it is not found, all of its partition is searched.
     """
     layout = layout_of(chosen, unit)
-    row = encode_key_row(layout.key, parts) if only is not None and layout.rows_are_keys else None
+    row = encode_key_row(layout.key, parts) if by_bytes and layout.rows_are_keys else None
     if row is not None and only is not None:
-        by_bytes = [shapes.make_raw(unit, entries) for entries in entry_of(chosen, unit, layout, only, row)]
-        if by_bytes:
-            yield from (shapes.flatten_batch(columns, raw) for raw in by_bytes)
+        rows = [shapes.make_raw(unit, entries) for entries in entry_of(chosen, unit, layout, only, row)]
+        if rows:
+            yield from (shapes.flatten_batch(columns, raw) for raw in rows)
             return
     for raw in raw_batches(chosen, unit, only):
         yield (
