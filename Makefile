@@ -33,6 +33,6 @@ docs: setup  ## regenerate the documentation that needs no JVM
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m tests.changes.relocate.runbook
 runbooks: docs  ## regenerate what the runbooks show of Spark (needs Java and Maven, which brings Kafka; takes minutes)
-	$(BIN)/python -m tests.changes.async_gap.runbook
+	$(BIN)/python -m tests.changes.fixes.async_gap.runbook
 	$(BIN)/python -m tests.migrate.runbook
 	$(BIN)/python -m tests.migrate.transform_runbook

@@ -121,7 +121,6 @@ class IcebergNow:
     branched: Mapping[int, int | None]
     """Snapshots of the checkpoint that are there and not in the chain: which of the chain they descend from."""
     cut_after: int | None = None  # the parent of the oldest in the chain, which has expired; None: there was none
-    before: IcebergOffset | None = None  # the end of the batch before the latest
     first: IcebergOffset | None = None  # where the query began: a start with trigger availableNow goes back there
     younger: bool = False  # all of the chain is younger than the plan of the latest batch
     options: frozenset[IcebergOption] = frozenset()

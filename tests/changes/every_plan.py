@@ -16,7 +16,7 @@ from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.plan import Replayed, plan_rewind
 from ckpt.changes.skip.plan import plan_skip
 from ckpt.storage import Storage, open_storage
-from tests.changes.async_gap.gaps import Gap
+from tests.changes.fixes.async_gap.gaps import Gap
 from tests.changes.prune.aged import aged
 from tests.support.places import SAMPLES
 

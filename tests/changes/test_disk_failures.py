@@ -17,7 +17,7 @@ from ckpt.changes.apply import Receipt
 from ckpt.changes.fixes.repair_async import Strategy, plan_repair, repair_async
 from ckpt.storage import open_storage
 from tests.changes.applying import GAP, NOW, apply, facts, refused, undo
-from tests.changes.async_gap.gaps import Gap
+from tests.changes.fixes.async_gap.gaps import Gap
 from tests.changes.killing import failing
 from tests.conftest import Ckpt, CopyOf
 from tests.support.services.copying import copy_tree

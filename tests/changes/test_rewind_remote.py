@@ -11,7 +11,7 @@ from ckpt.changes.fixes.repair import repair_checkpoint
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.rewind.plan import rewind
 from ckpt.changes.skip.plan import skip
-from tests.changes.async_gap.test_remote import tree
+from tests.changes.fixes.async_gap.test_remote import tree
 from tests.conftest import CopyOf
 from tests.support.services.fixtures import Upload
 from tests.support.spark.live import EVERY_CASE

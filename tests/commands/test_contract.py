@@ -23,7 +23,7 @@ from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Outcome
 from ckpt.versions import Progress
 from commands.exits import Exit
-from tests.changes.async_gap.runbook import generate
+from tests.changes.fixes.async_gap.runbook import generate
 from tests.commands import contract
 from tests.conftest import Ckpt, commands_of
 from tests.inspection import golden

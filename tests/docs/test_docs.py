@@ -14,7 +14,7 @@ from ckpt.restart.findings import Diagnosis
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.rules import RULES
 from ckpt.versions import Spark
-from tests.changes.async_gap.runbook import generate
+from tests.changes.fixes.async_gap.runbook import generate
 from tests.conftest import Ckpt, commands_of
 from tests.support.places import ROOT
 
@@ -33,7 +33,7 @@ def test_findings_md_is_what_the_declarations_say() -> None:
 
 @pytest.mark.slow
 def test_the_runbook_shows_what_ckpt_prints() -> None:
-    """What it shows of Spark is compared where there is a Kafka: tests/changes/async_gap/test_kafka_incident.py."""
+    """What it shows of Spark is compared with a Kafka, by tests/changes/fixes/async_gap/test_kafka_incident.py."""
     assert read(DOCS / "runbooks" / "async-gap.md") == generate().runbook(), "run make docs"
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.changes.async_gap.test_command import after_next
+from tests.changes.fixes.async_gap.test_command import after_next
 from tests.conftest import Ckpt, CopyOf
 from tests.support.places import ROOT
 

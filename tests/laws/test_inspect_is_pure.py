@@ -114,7 +114,7 @@ def test_the_audit_hook_sees_no_write_and_no_process(sample: str) -> None:
 
 
 HEAVY = {"pyspark", "py4j", "delta", "pyarrow", "fsspec", "pandas", "numpy", "hdfs_native", "multiprocessing", "http"}
-CHANGES = ("ckpt.changes", "ckpt.changes.async_gap", "ckpt.relocat", "ckpt.storage.writer", "ckpt.storage.local_writer")
+CHANGES = ("ckpt.changes", "ckpt.relocat", "ckpt.storage.writer", "ckpt.storage.local_writer")
 
 
 @pytest.mark.parametrize("output", OUTPUTS)

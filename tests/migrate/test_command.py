@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.changes.async_gap.test_command import everything
+from tests.changes.fixes.async_gap.test_command import everything
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.migrate.runbook import as_switched

@@ -25,7 +25,7 @@ from ckpt.migrate.handoff.starts import start_source
 from ckpt.migrate.transform import Api, TransformPlan, plan_transform, warnings_of
 from ckpt.state.export.targets import Format
 from ckpt.versions import Spark
-from tests.changes.async_gap.test_command import everything
+from tests.changes.fixes.async_gap.test_command import everything
 from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.migrate.aggregating import BUFFERS, plan_of

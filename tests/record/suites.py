@@ -8,7 +8,7 @@ from tests.record.suite import Suite
 
 MODULES = {
     "restart": "tests.restart.oracle.record:SUITE",
-    "repair-async": "tests.changes.async_gap.oracle.record:SUITE",
+    "repair-async": "tests.changes.fixes.async_gap.oracle.record:SUITE",
     "changes": "tests.changes.oracle.record:SUITE",
     "offsets": "tests.changes.offsets.oracle.record:SUITE",
     "kafka": "tests.live.kafka.record:SUITE",

@@ -10,8 +10,8 @@ from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.restart.forecast import Outcome
 from ckpt.restart.rules import forecast
 from ckpt.versions import Progress, Spark
-from tests.changes.async_gap import kafka_query
-from tests.changes.async_gap.test_kafka_incident import pytestmark as of_the_connector
+from tests.changes.fixes.async_gap import kafka_query
+from tests.changes.fixes.async_gap.test_kafka_incident import pytestmark as of_the_connector
 from tests.restart.oracle.cases.model import Mutation, delete_logs, write
 from tests.support.places import SAMPLES
 from tests.support.services.kafka import SPARK

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ckpt.changes.async_gap.drafts import draft_fill
 from ckpt.changes.check_fix import MORE_STARTS, NO_LOST_BATCH, Rule
 from ckpt.changes.draft import Drafter
+from ckpt.changes.fixes.async_gap import draft_fill
 from ckpt.changes.fixes.read_again import draft_read_again
 from ckpt.changes.fixes.run_again import draft_plan_again, draft_run_again
 from ckpt.changes.fixes.write_commit import draft_commit

@@ -6,9 +6,9 @@ from enum import StrEnum
 from typing import ClassVar, Unpack
 
 from ckpt.changes.apply import Receipt
-from ckpt.changes.async_gap.drafts import draft_fill, draft_rewinds, has_gap
 from ckpt.changes.check_fix import NO_LOST_BATCH, find_starts
 from ckpt.changes.draft import Drafter, plan_first
+from ckpt.changes.fixes.async_gap import draft_fill, draft_rewinds, has_gap
 from ckpt.changes.plan import ChangePlan, NoWay
 from ckpt.changes.run import How, run_change
 from ckpt.changes.sink import adapt_to_sink

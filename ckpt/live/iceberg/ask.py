@@ -102,7 +102,6 @@ def _answer(read: ReadTable, request: SourceRequest, first: IcebergOffset | None
         tuple(SnapshotNow(each.id, each.operation, each.added_files, each.added_rows) for each in ancestors),
         _find_branches(table, named - {each.id for each in ancestors}),
         oldest.parent if oldest is not None else None,
-        _only_iceberg(ends.before),
         first,
         younger=oldest is None or (ends.planned_ms is not None and oldest.written_ms > ends.planned_ms),
         options=frozenset(option for option in IcebergOption if read_flag(options, option.value, False)),

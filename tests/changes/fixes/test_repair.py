@@ -16,7 +16,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.inspection.inspection import inspect
 from ckpt.storage import open_storage
 from tests.changes.applying import facts
-from tests.changes.async_gap.test_command import after_next
+from tests.changes.fixes.async_gap.test_command import after_next
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.support.places import SAMPLE_NAMES, SAMPLES, some_quick

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ckpt.changes.offsets.exchange import document_of, export_offsets, import_offsets
-from tests.changes.async_gap import kafka_query
+from tests.changes.fixes.async_gap import kafka_query
 from tests.changes.offsets.running import copied, moved, run
 from tests.support.spark import topics
 

@@ -10,7 +10,7 @@ import pytest
 from ckpt import UsageError
 from ckpt.changes.offsets.set_offsets import set_offsets
 from tests.changes.applying import facts, undo
-from tests.changes.async_gap.test_command import after_next
+from tests.changes.fixes.async_gap.test_command import after_next
 from tests.changes.offsets.running import moved
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf

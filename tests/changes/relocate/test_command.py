@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ckpt.formats.sidecars import build_hadoop_sidecar
-from tests.changes.async_gap.test_command import after_next, everything
+from tests.changes.fixes.async_gap.test_command import after_next, everything
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.support.places import EACH_SAMPLE, SAMPLE_NAMES

@@ -13,8 +13,8 @@ from ckpt.restart.findings import Severity
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
 from tests.changes.applying import apply, facts, undo
-from tests.changes.async_gap.test_command import after_next
-from tests.changes.async_gap.test_laws import told
+from tests.changes.fixes.async_gap.test_command import after_next
+from tests.changes.fixes.async_gap.test_laws import told
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.support.places import SAMPLE_NAMES, SAMPLES

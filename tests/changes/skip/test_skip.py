@@ -12,8 +12,8 @@ from ckpt.formats.sidecars import build_spark_sidecar, parse_spark_sidecar
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
 from tests.changes.applying import apply, facts, undo
-from tests.changes.async_gap.test_command import after_next
-from tests.changes.async_gap.test_laws import told
+from tests.changes.fixes.async_gap.test_command import after_next
+from tests.changes.fixes.async_gap.test_laws import told
 from tests.changes.rewind.test_rewind import WHOLE, inspected, troubles
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf

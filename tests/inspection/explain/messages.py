@@ -22,7 +22,7 @@ DECLARED = Path(__file__).parent / "declared.json"
 RECORDED = (
     "restart/oracle/answers",
     "changes/offsets/oracle/answers",
-    "changes/async_gap/oracle/answers",
+    "changes/fixes/async_gap/oracle/answers",
     "changes/oracle/answers",
     "live",
     "live/delta",

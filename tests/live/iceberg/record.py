@@ -54,7 +54,7 @@ def to_json(now: IcebergNow) -> dict[str, Any]:
     """As it is recorded."""
     told = dataclasses.asdict(now)
     told["branched"] = list(now.branched.items())
-    told |= {"before": write_offset(now.before), "first": write_offset(now.first)}
+    told["first"] = write_offset(now.first)
     return {key: value for key, value in told.items() if key not in _OF_READER}
 
 
@@ -80,14 +80,14 @@ def from_json(told: dict[str, Any], case: Case) -> IcebergNow:
         for key, name in {"most_files": "files", "most_rows": "rows"}.items()
         if f"streaming-max-{name}-per-micro-batch" in case.reader
     }
-    told = told | {name: decode(told[name]) for name in ("before", "first")}
+    told = told | {"first": decode(told["first"])}
     return IcebergNow(**{**told, "chain": chain, "branched": dict(told["branched"]), "options": options, **most})
 
 
 class Tables(Cases[Case]):
     """Starts at tables, which are all at one place: their metadata has absolute paths."""
 
-    answers = OneFile(Path(__file__).parents[1] / "iceberg.json", break_before("now", sort_keys=True))
+    answers = OneFile(Path(__file__).with_name("recorded.json"), break_before("now", sort_keys=True))
     worker = "tests.live.iceberg.worker"
 
     def cases(self, minor: str) -> Sequence[Case]:
@@ -105,4 +105,4 @@ class Tables(Cases[Case]):
         yield {PACKAGE: ICEBERG[spark.minor]}
 
 
-SUITE = Tables()  # the catalogue of errors names the file of its answers
+SUITE = Tables()

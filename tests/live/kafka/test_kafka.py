@@ -11,7 +11,7 @@ import pytest
 
 from ckpt import ask_sources, open_checkpoint
 from ckpt.live.records import KafkaNow
-from tests.changes.async_gap.test_kafka_incident import pytestmark as of_the_connector
+from tests.changes.fixes.async_gap.test_kafka_incident import pytestmark as of_the_connector
 from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.live.kafka import worker

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.changes.async_gap.test_kafka_incident import pytestmark as of_the_connector
+from tests.changes.fixes.async_gap.test_kafka_incident import pytestmark as of_the_connector
 from tests.conftest import Ckpt
 from tests.live.kafka import worker
 from tests.live.kafka.cases import Broker, Case

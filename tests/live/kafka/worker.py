@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.changes.async_gap.kafka_query import session
+from tests.changes.fixes.async_gap.kafka_query import session
 from tests.restart.oracle import worker
 
 WAITS = {

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ckpt.migrate.handoff.files_read import file_path
-from tests.changes.async_gap.test_command import everything
+from tests.changes.fixes.async_gap.test_command import everything
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.support.places import EACH_SAMPLE, ROOT, SAMPLES

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from tests.changes.async_gap.runbook import generate
+from tests.changes.fixes.async_gap.runbook import generate
 from tests.support.places import ROOT
 
 FUNCTIONS = [name for name in ckpt.__all__ if isinstance(getattr(ckpt, name), FunctionType)]

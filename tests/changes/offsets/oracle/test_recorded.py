@@ -16,7 +16,7 @@ from ckpt.inspection.inspection import inspect
 from ckpt.restart.forecast import Forecast
 from ckpt.storage import open_storage
 from ckpt.versions import Progress, Spark
-from tests.changes.async_gap.oracle import worker
+from tests.changes.fixes.async_gap.oracle import worker
 from tests.changes.offsets.oracle import record
 from tests.changes.offsets.oracle.cases import COPY, Question, logged, questions
 from tests.restart.oracle import answers as oracle

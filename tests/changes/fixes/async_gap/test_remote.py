@@ -10,7 +10,7 @@ from ckpt.changes.fixes.repair_async import RepairPlan, Strategy, plan_repair, r
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
-from tests.changes.async_gap.gaps import Gap
+from tests.changes.fixes.async_gap.gaps import Gap
 from tests.support.services.fixtures import REMOTE, Upload
 
 PATTERNS = {

@@ -16,7 +16,7 @@ import pytest
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
 from ckpt.restart.forecast import Forecast
 from ckpt.versions import Progress, Spark
-from tests.changes.async_gap.oracle import cases, record, repairing
+from tests.changes.fixes.async_gap.oracle import cases, record, repairing
 from tests.restart.oracle import answers as oracle
 from tests.restart.oracle.cases import SAMPLES, Case
 from tests.restart.oracle.test_forecast import disagreements

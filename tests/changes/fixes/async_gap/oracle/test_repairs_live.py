@@ -9,8 +9,8 @@ import pytest
 
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.inspection.inspection import inspect
-from tests.changes.async_gap.oracle import record, repairing, worker
-from tests.changes.async_gap.oracle.test_repairs import broken_promises, named
+from tests.changes.fixes.async_gap.oracle import record, repairing, worker
+from tests.changes.fixes.async_gap.oracle.test_repairs import broken_promises, named
 from tests.restart.oracle import answers as oracle
 from tests.restart.oracle.test_live import essence
 from tests.support.spark.live import EVERY_CASE, Here

@@ -1,6 +1,6 @@
 """What the runbook shows of Spark.
 
-`python -m tests.changes.async_gap.runbook` writes it anew, from a real Kafka query.
+`python -m tests.changes.fixes.async_gap.runbook` writes it anew, from a real Kafka query.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.record.worker import Session, Worker
 from tests.support.places import ROOT
 from tests.support.services.kafka import connector_jars, kafka_broker
 
-MODULE = "tests.changes.async_gap.kafka_query"
+MODULE = "tests.changes.fixes.async_gap.kafka_query"
 TOPIC = "orders"  # that the sample read
 RECORDS = 6000
 

@@ -19,7 +19,7 @@ from ckpt.restart.findings import Severity
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.storage import open_storage
 from tests.changes.applying import Facts, apply, facts, undo
-from tests.changes.async_gap.gaps import Gap, gaps
+from tests.changes.fixes.async_gap.gaps import Gap, gaps
 
 EXAMPLES = os.environ.get("CKPT_EXAMPLES")  # to look longer, and elsewhere each time
 MANY = settings(

@@ -26,8 +26,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tests.changes.async_gap import kafka_query
-from tests.changes.async_gap.runbook import MODULE, RECORDS, TOPIC, generate, starting
+from tests.changes.fixes.async_gap import kafka_query
+from tests.changes.fixes.async_gap.runbook import MODULE, RECORDS, TOPIC, generate, starting
 from tests.record.worker import Worker
 from tests.support.services.kafka import SPARK
 from tests.support.spark import topics
@@ -372,7 +372,7 @@ def test_ckpt_finds_nothing_wrong_any_more(stories: list[Story]) -> None:
 
 def test_the_runbook_shows_what_spark_did(told: Told) -> None:
     page = generate().RUNBOOK.read_text(encoding="utf-8")
-    assert _timeless(told.runbook) == _timeless(page), "run python -m tests.changes.async_gap.runbook"
+    assert _timeless(told.runbook) == _timeless(page), "run python -m tests.changes.fixes.async_gap.runbook"
 
 
 def _timeless(page: str) -> str:

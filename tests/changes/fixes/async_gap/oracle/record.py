@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from ckpt.changes.fixes.repair_async import Strategy
-from tests.changes.async_gap.oracle import cases, repairing
-from tests.changes.async_gap.oracle import worker as repaired_worker
+from tests.changes.fixes.async_gap.oracle import cases, repairing
+from tests.changes.fixes.async_gap.oracle import worker as repaired_worker
 from tests.record.answers import Document, Folder
 from tests.record.suite import Cases, dated
 from tests.record.worker import Installed, Session
@@ -53,7 +53,7 @@ class Repaired(Cases[Question]):
     """An answer belongs to a damage and to the bytes that the repair wrote."""
 
     answers = Folder(Path(__file__).parent / "answers", compact=True)
-    worker = "tests.changes.async_gap.oracle.worker"
+    worker = "tests.changes.fixes.async_gap.oracle.worker"
 
     def cases(self, minor: str) -> list[Question]:
         return [question for question in questions() if question.case.modes(minor)]
