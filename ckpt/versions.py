@@ -49,7 +49,7 @@ class Progress(StrEnum):
 
 
 class ChecksumCheck(StrEnum):
-    """Which oddly ending state files are checked against their checksum file when they are loaded."""
+    """The oddly ending state files that are checked against their checksum file when they are loaded."""
 
     NONE = "none"
     ALL_BUT_ZIPS = "all but zips"

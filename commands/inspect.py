@@ -82,4 +82,4 @@ def _open_deep(uri: str, storage_options: dict[str, str], batches: int, jobs: in
     from .watching import interruptible, reading
 
     with interruptible(), reading(quiet=quiet) as (tell, watcher):
-        return read_every_byte(uri, storage_options, batches=batches, jobs=jobs, told=tell, watcher=watcher)
+        return read_every_byte(uri, storage_options, batches=batches, jobs=jobs, announce=tell, watcher=watcher)

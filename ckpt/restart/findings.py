@@ -37,9 +37,9 @@ class Diagnosis:
     remedy: str | None  # a ckpt command, a Spark setting, or exact manual steps; None where nothing has to be done
     when_asked: tuple[tuple[Asked, Severity], ...] = ()  # where the severity depends on the progress mode
 
-    def severity_for(self, asked: Asked) -> Severity:
-        """How much it matters to somebody who asked about this progress mode."""
-        return dict(self.when_asked).get(asked, self.severity)
+    def severity_for(self, progress: Asked) -> Severity:
+        """How severe a finding is to somebody who asked about this progress mode."""
+        return dict(self.when_asked).get(progress, self.severity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,8 @@ class _Pruned(Keys):
 
 
 def _derive_pruned(plan: PrunePlan) -> list[_Pruned]:
-    found = [(pruned.kind, _find_steps(plan, pruned)) for pruned in plan.pruned]
-    return [_Pruned(kind=kind, files=len(steps), bytes=sum(map(_size_of, steps))) for kind, steps in found]
+    steps_by_kind = [(pruned.kind, _find_steps(plan, pruned)) for pruned in plan.pruned]
+    return [_Pruned(kind=kind, files=len(steps), bytes=sum(map(_size_of, steps))) for kind, steps in steps_by_kind]
 
 
 class _Result(Keys):

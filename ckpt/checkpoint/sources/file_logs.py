@@ -20,7 +20,7 @@ _WHOLE = 1 << 16  # up to this many bytes a file is read completely; of a larger
 
 @dataclass(frozen=True, slots=True)
 class FileSourceLog:
-    """One of them, judging by its names."""
+    """The log of one file source, judging by the names of its files."""
 
     source: int
     folder: str
@@ -36,27 +36,27 @@ class FileSourceLog:
 
 
 def file_source_logs(listing: Listing, offsets: OffsetLog | None) -> list[FileSourceLog]:
-    """Those of file sources: where the offsets say so, or else where a folder holds several entries."""
+    """The logs of file sources: where the offsets say so, or else where a folder holds several entries."""
     ends = offsets_of(offsets) if offsets else ()
-    found: list[FileSourceLog] = []
+    logs: list[FileSourceLog] = []
     wanted = {k for k, end in enumerate(ends) if isinstance(end, FileOffset)}
     for name in listing.subfolders(SOURCES):
         if name.isascii() and name.isdecimal() and not (offsets and int(name) < len(ends)):
-            ids = [one for one in listing.in_folder(f"{SOURCES}/{name}") if compactible_id(one) is not None]
-            wanted |= {int(name)} if len(ids) > 1 else set()
+            entries = [file for file in listing.in_folder(f"{SOURCES}/{name}") if compactible_id(file) is not None]
+            wanted |= {int(name)} if len(entries) > 1 else set()
     for k in sorted(wanted):
         folder = source_folder(listing, offsets, k)
-        if folder in {one.folder for one in found}:
+        if folder in {log.folder for log in logs}:
             continue
         names = listing.in_folder(folder)
         log = compactible_log(names)
-        entries = {i for one in names if (i := compactible_id(one)) is not None}
-        there = frozenset(i for i in entries if log.interval > 0 and log.name_of(i) in names)
-        found.append(FileSourceLog(k, folder, log, there))
-    return found
+        ids = {entry for name in names if (entry := compactible_id(name)) is not None}
+        there = frozenset(entry for entry in ids if log.interval > 0 and log.name_of(entry) in names)
+        logs.append(FileSourceLog(k, folder, log, there))
+    return logs
 
 
-def refused(files: Iterable[str], path: str) -> str | None:
+def find_refused_file(files: Iterable[str], path: str) -> str | None:
     """The first of the files of a batch that a reader of ``path`` refuses; None where it takes them all.
 
     ``PartitioningAwareFileIndex.basePaths``. A pattern has no base path, and takes all.
@@ -68,7 +68,7 @@ def refused(files: Iterable[str], path: str) -> str | None:
     """
     if any(sign in path for sign in "{}[]*?\\"):
         return None
-    return next((one for one in files if not begins_with(unquote(one), path)), None)
+    return next((file for file in files if not begins_with(unquote(file), path)), None)
 
 
 def source_folder(listing: Listing, offsets: OffsetLog | None, source: int) -> str:
@@ -83,7 +83,7 @@ def source_folder(listing: Listing, offsets: OffsetLog | None, source: int) -> s
 
 
 def request_for(listing: Listing, path: str) -> ReadRequest:
-    """What is read of a log file to see whether it is complete."""
+    """The bytes to read of a log file to see whether it is complete: all, or of a large file its end."""
     info = listing.info(path)
     size = info.size if info else 0
     return ReadRequest(path) if size <= _WHOLE else ReadRequest(path, size - _WHOLE, _WHOLE)
@@ -110,13 +110,15 @@ def files_between(storage: Storage, folder: str, after: int, last: int) -> tuple
 
     """
     names = storage.list_level(folder).files
-    wanted = [name for one in range(after + 1, last + 1) for name in (f"{one}.compact", str(one)) if name in names]
+    wanted = [
+        name for entry in range(after + 1, last + 1) for name in (f"{entry}.compact", str(entry)) if name in names
+    ]
     if len({compactible_id(name) for name in wanted}) < last - after:
         return None
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for answer in storage.read_many([ReadRequest(f"{folder}/{name}") for name in wanted]):
-        entry = answer if isinstance(answer, StorageError) else parse_source_log(folder, answer)
-        if isinstance(entry, StorageError | Unreadable):
+        files = answer if isinstance(answer, StorageError) else parse_source_log(folder, answer)
+        if isinstance(files, StorageError | Unreadable):
             return None
-        found |= dict.fromkeys(one.path for one in entry if after < one.log_offset <= last)
-    return tuple(found)
+        paths |= dict.fromkeys(file.path for file in files if after < file.log_offset <= last)
+    return tuple(paths)

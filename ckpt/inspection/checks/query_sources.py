@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.sources.file_logs import refused
+from ckpt.checkpoint.sources.file_logs import find_refused_file
 from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
@@ -70,7 +70,7 @@ def _compare_source(wants: DescribedSource, has: SourceView, checkpoint: Checkpo
 
 def _compare_folder(wants: DescribedSource, folder: str, has: SourceView, checkpoint: Checkpoint) -> Iterator[Finding]:
     path, read = f"sources/{has.index}", _list_files(has)
-    outside = None if wants.recursive else refused(history.batch_files(checkpoint, has.index), folder)
+    outside = None if wants.recursive else find_refused_file(history.batch_files(checkpoint, has.index), folder)
     planned = checkpoint.offsets.latest not in checkpoint.commits
     if outside is not None and (planned or not wants.partitions):
         detail = f"it reads {one_line(folder)}, and the latest batch has read {one_line(outside)}"

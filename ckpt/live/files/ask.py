@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import batch_entries
-from ckpt.checkpoint.sources.file_logs import refused, source_folder
+from ckpt.checkpoint.sources.file_logs import find_refused_file, source_folder
 from ckpt.errors import NotFound, SourceError, StorageError, UsageError
 from ckpt.formats.compaction import compactible_log
 from ckpt.formats.names import compactible_id
@@ -85,7 +85,7 @@ def ask_files(request: SourceRequest) -> FilesNow | NotAsked:
         planned=len(batch),
         gone=tuple(sorted(file.path for name, file in batch if name is not None and name not in there)),
         apart=sum(name is None for name, _ in batch),
-        refused=None if recursive else refused((file.path for _, file in batch), _strip_options(path)),
+        refused=None if recursive else find_refused_file((file.path for _, file in batch), _strip_options(path)),
         partitions=any("=" in name.rpartition("/")[0] for name in there),
         place=_strip_options(path),
         changed=sum(_has_changed(name, file, there) for name, file in named if file.log_offset <= read),

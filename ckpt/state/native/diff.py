@@ -137,9 +137,9 @@ def _match_units(before: Chosen, after: Chosen) -> list[tuple[StateUnit, StateUn
     return [(unit, there[unit.label]) for unit in before.units]
 
 
-def _list_partitions(place: UnitPlace) -> list[int]:
-    store = layout_of(place.chosen, place.unit).store
-    return [files.place.partition for files in find_store_files(place.chosen, place.unit.operator, store)]
+def _list_partitions(unit_place: UnitPlace) -> list[int]:
+    store = layout_of(unit_place.chosen, unit_place.unit).store
+    return [files.place.partition for files in find_store_files(unit_place.chosen, unit_place.unit.operator, store)]
 
 
 def diff_partitions(shared: tuple[UnitPlace, tuple[UnitPlace, int]]) -> Callable[[int | None], Iterator[UnitDiff]]:
@@ -158,7 +158,7 @@ def _join_diffs(unit: StateUnit, parts: Sequence[UnitDiff], limit: int) -> UnitD
 def _diff_partition(before: UnitPlace, after: UnitPlace, partition: int | None, limit: int) -> UnitDiff:
     """Compare one partition, or all at once."""
     old_unit, columns = before.unit, columns_of(before.unit)
-    tables = [_read_table(place, columns, partition) for place in (before, after)]
+    tables = [_read_table(unit_place, columns, partition) for unit_place in (before, after)]
     both = pa.concat_tables(tables).combine_chunks()
     arrays = [column.combine_chunks() if both.num_rows else None for column in both.columns]
     if not both.num_rows:
@@ -186,8 +186,8 @@ def _diff_partition(before: UnitPlace, after: UnitPlace, partition: int | None, 
     return UnitDiff(old_unit, added, removed, changed, tuple(rows))
 
 
-def _read_table(place: UnitPlace, columns: Columns, partition: int | None) -> Any:
-    batches = [shapes.flatten_batch(columns, raw) for raw in raw_batches(place.chosen, place.unit, partition)]
+def _read_table(unit_place: UnitPlace, columns: Columns, partition: int | None) -> Any:
+    batches = [shapes.flatten_batch(columns, raw) for raw in raw_batches(unit_place.chosen, unit_place.unit, partition)]
     return pa.Table.from_batches(batches, shapes.flat_schema(columns))
 
 

@@ -73,7 +73,7 @@ def verify_state(
     (26, (), ((0, 9),))
 
     """
-    checkpoint = read_every_byte(uri, storage_options, jobs=jobs, by=by, told=told, watcher=watcher)
+    checkpoint = read_every_byte(uri, storage_options, jobs=jobs, by=by, announce=told, watcher=watcher)
     verification = checkpoint.state.every_byte if checkpoint.state else None
     if verification is None:
         raise CkptError(f"{checkpoint.uri}: there is no state to verify")
@@ -97,7 +97,7 @@ def read_every_byte(
     batches: int = 10,
     jobs: int | None = None,
     by: Runner | None = None,
-    told: Callable[[Estimate], None] | None = None,
+    announce: Callable[[Estimate], None] | None = None,
     watcher: Watcher | None = None,
 ) -> Checkpoint:
     """The checkpoint as ``open_checkpoint`` reads it, and besides every byte of its state."""
@@ -110,8 +110,8 @@ def read_every_byte(
         return checkpoint
     _load_packages()
     needed = run(find_needed_files(checkpoint.listing, checkpoint.offsets, checkpoint.commits), storage.read_many)
-    if told is not None:
-        told(Estimate(len(needed.files), needed.bytes))
+    if announce is not None:
+        announce(Estimate(len(needed.files), needed.bytes))
     verified = _verify_files(uri, options, needed, jobs or os.cpu_count() or 1, by, watcher)
     return _add_contents(read_checkpoint(storage, batches=batches, fully_read=verified), uri, options)
 
