@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from ckpt.copies.fill.delta import LOG, delta_files
+from ckpt.copies.fill.delta import LOG, list_delta_files, read_delta_files
 from ckpt.copies.fill.rows import Piece
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats.types import fields_of, named_fields
@@ -46,15 +46,15 @@ class Export:
         """Return the columns that the manifest in a folder names."""
         return self.columns.get(self.folders[label])
 
-    def files(self, label: str) -> Sequence[str | None]:
-        """List the Parquet files, in the order of their names; a Delta table is read at once.
+    def files(self, label: str) -> Sequence[str]:
+        """List the Parquet files, in the order of their names; those that a Delta table consists of now.
 
         Raises CkptError for a folder that holds anything else.
         """
         folder = self.folders[label]
         where = f"{self.place}/{folder}".rstrip("/")
         if self._is_delta(folder):
-            return [None]
+            return list_delta_files(self.place, folder, self.storage, self.listing)
         if folder in self.delta:
             raise CkptError(one_line(f"{where} has no {LOG}, and its {MANIFEST} calls it a Delta table"))
         names = sorted(name for name in self.listing.in_folder(folder) if name[0] not in "_.")
@@ -69,11 +69,11 @@ class Export:
         """The rows of each file, or of one. Raises CkptError."""
         folder = self.folders[label]
         if self._is_delta(folder):
-            for name, table in delta_files(self.place, folder, self.storage, self.listing):
-                yield Piece(f"{folder}/{name}".lstrip("/"), table)
+            for path, table in read_delta_files(self.place, folder, self.storage, self.listing, only):
+                yield Piece(path, table)
             return
         for path in self.files(label) if only is None else (only,):
-            yield Piece(path, _table(f"{self.place}/{path}", self.storage.read(str(path))))
+            yield Piece(path, _table(f"{self.place}/{path}", self.storage.read(path)))
 
     def _is_delta(self, folder: str) -> bool:
         return f"{folder}/{LOG}".lstrip("/") in self.listing.folders

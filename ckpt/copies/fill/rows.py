@@ -39,12 +39,8 @@ class Given(Protocol):
         """The units of which there are rows."""
         ...
 
-    def pieces(self, label: str, only: str | None = None) -> Generator[Piece, None, None]:
-        """The rows of a unit, or those in one of its ``files``. Raises CkptError."""
-        ...
-
-    def files(self, label: str) -> Sequence[str | None]:
-        """In which files they are, each of which can be read alone; None for what is read at once. Raises CkptError."""
+    def pieces(self, label: str) -> Generator[Piece, None, None]:
+        """The rows of a unit. Raises CkptError."""
         ...
 
     def exported(self, label: str) -> Collection[str] | None:
@@ -161,13 +157,9 @@ class Frames:
         """The units of which there are rows."""
         return self.tables.keys()
 
-    def pieces(self, label: str, only: str | None = None) -> Generator[Piece, None, None]:
+    def pieces(self, label: str) -> Generator[Piece, None, None]:
         """The one table."""
-        yield Piece(only, self.tables[label])
-
-    def files(self, _: str) -> Sequence[str | None]:
-        """None."""
-        return [None]
+        yield Piece(None, self.tables[label])
 
     def exported(self, label: str) -> None:
         """Nothing says what they were made of."""

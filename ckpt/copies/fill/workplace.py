@@ -26,8 +26,7 @@ from ckpt.copies.rewrite.stores import Families
 from ckpt.copies.rewrite.writing import NewState, list_state_files, write_files
 from ckpt.errors import CkptError
 from ckpt.model import Operator, Store
-from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
 
 
@@ -39,11 +38,11 @@ class Share(NamedTuple):
 
 
 class FileSource(NamedTuple):
-    """A file of the export, or a Delta table: a source. Its rows are at ``order`` among those of their unit."""
+    """A file of the export: a source. Its rows are at ``order`` among those of their unit."""
 
     label: str
     order: int
-    name: str | None
+    name: str
 
 
 class TableSource(NamedTuple):
@@ -72,12 +71,10 @@ class Workplace:
 
     def __reduce__(self) -> tuple[Any, ...]:
         chosen, new, export = self.chosen, self.rewrite.new, self.export
-        question = Question(chosen.question.checkpoint, RequestedPart(), all_units=True, batch=chosen.moment.batch)
         form = (self.rewrite.into, new.provider, new.partitions, new.version)
         opening = (export.place, dict(export.options)) if export is not None else None
         return _reopen, (
-            question,
-            dict(chosen.options),
+            chosen,
             form,
             self.source_name,
             opening,
@@ -106,13 +103,10 @@ class Workplace:
             yield from self._divided(source, None)
             return
         assert self.export is not None
-        first = 0
         with closing(self.export.pieces(source.label, source.name)) as pieces:
             for piece in pieces:
-                yield from self._divided(
-                    TableSource(source.label, source.order, first, piece), self.export.exported(source.label)
-                )
-                first += piece.table.num_rows
+                table = TableSource(source.label, source.order, 0, piece)
+                yield from self._divided(table, self.export.exported(source.label))
 
     def make(self, share: Share, pieces: Iterable[Any]) -> Iterator[tuple[Mapping[str, int], Mapping[str, int]]]:
         """All stores of an operator in one partition: bytes of files, and rows of units. Raises CkptError."""
@@ -134,15 +128,13 @@ class Workplace:
 
 
 def _reopen(
-    question: Question,
-    question_options: Mapping[str, str],
+    chosen: Chosen,
     form: tuple[str, str, int, int],
     source_name: str,
     export: tuple[str, Mapping[str, str]] | None,
     options: Mapping[str, str],
     state: NewState | None,
 ) -> Workplace:
-    chosen = choose(question, question_options)
     selection = select(chosen.storage, form[0], chosen.moment.batch)
     rewrite = planned(chosen, selection, *form, new_id=False, of_values=True)
     return Workplace(chosen, rewrite, source_name, open_export(*export) if export else None, options, state)

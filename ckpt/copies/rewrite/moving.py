@@ -30,8 +30,7 @@ from ckpt.processes import Processes
 from ckpt.state.native.layout import delimiter_of
 from ckpt.state.native.partitions import count_processes
 from ckpt.state.native.store_files import StoreFiles, find_store_files
-from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.reading import Chosen
 
 _WORTH_A_PROCESS = 2 << 20  # bytes of files: what takes twice as long to write anew as a process to start
 
@@ -70,14 +69,13 @@ class Move:
     _files: dict[tuple[int, str], dict[int, StoreFiles]] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        question = Question(self.chosen.question.checkpoint, RequestedPart(), all_units=True, batch=self.state.batch)
         families = {
             (operator.id, store.name): self._families(Task(operator.id, store.name, 0))
             for operator, store in stores_of(self.chosen)
         }
         form = (self.old, self.state, self.keys, self.where)
         new = (self.into, dict(self.options), self.writes)
-        return _reopen, (question, dict(self.chosen.options), form, new, families)
+        return _reopen, (self.chosen, form, new, families)
 
     @cached_property
     def targets(self) -> dict[Task, int]:
@@ -172,13 +170,11 @@ class Move:
 
 
 def _reopen(
-    question: Question,
-    question_options: Mapping[str, str],
+    chosen: Chosen,
     form: tuple[Form, NewState, tuple[Key, ...], str | None],
     new: tuple[str, Mapping[str, str], bool],
     families: dict[tuple[int, str], Families],
 ) -> Move:
-    chosen = choose(question, question_options)
     return Move(chosen, *form, leaving_for(chosen, form[2], form[3]), *new, _numbered=families)
 
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -17,28 +17,18 @@ from ckpt.state.native.layout import layout_of
 from ckpt.state.native.store_files import StoreFiles, find_fitting_files
 from ckpt.state.native.temporary import make_temporary_folder
 from ckpt.state.reading.columns import Columns
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
 
 _WORTH_A_PROCESS = 16 << 20  # bytes of files: what takes twice as long to decode as a process to start
 _UNPACKED = 10  # times the bytes of its files: what HDFS-backed state takes as rows
 
 
-class UnitPlace:
-    """A unit of a checkpoint; a process that gets it pickled opens it anew."""
+class UnitPlace(NamedTuple):
+    """A unit of a checkpoint."""
 
-    def __init__(self, chosen: Chosen, unit: StateUnit) -> None:
-        self.chosen, self.unit = chosen, unit
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        question, batch = self.chosen.question, self.chosen.moment.batch
-        whole = Question(question.checkpoint, question.wanted, all_units=True, batch=batch)
-        return _reopen, (whole, dict(self.chosen.options), self.unit.label)
-
-
-def _reopen(question: Question, options: Mapping[str, str], label: str) -> UnitPlace:
-    chosen = choose(question, options)
-    return UnitPlace(chosen, next(unit for unit in chosen.units if unit.label == label))
+    chosen: Chosen
+    unit: StateUnit
 
 
 class _Batch:

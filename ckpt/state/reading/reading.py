@@ -2,7 +2,9 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
@@ -95,7 +97,10 @@ def plan_readings(
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The answer to what a question asks for, found in its checkpoint; independent of who reads it."""
+    """The answer to what a question asks for, found in its checkpoint; independent of who reads it.
+
+    A process that gets it pickled opens the checkpoint anew.
+    """
 
     question: Question
     options: Mapping[str, str]  # for the file system
@@ -104,6 +109,10 @@ class Chosen:
     units: tuple[StateUnit, ...]
     moment: Moment
     recorded: Mapping[str, str]  # the settings in the offsets of that batch
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        question = replace(self.question, batch=self.moment.batch)
+        return partial(choose, what_is_left=True), (question, dict(self.options))
 
 
 def choose(

@@ -5,8 +5,11 @@ than comparing bytes. What ckpt cannot decode is left out.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +21,7 @@ from ckpt.formats.rows.errors import TooLarge, Unfit
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
+from ckpt.processes import Runner
 from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
 from ckpt.state.native.entries import entries_in
 from ckpt.state.native.layout import UnitLayout, layout_of, layouts_of
@@ -42,28 +46,37 @@ class Contents:
     partitions: int
 
 
-def check_contents(chosen: Chosen) -> Contents:
+def check_contents(chosen: Chosen, runner: Runner) -> Contents:
     """Find what is wrong with rows. Never raises for what is in them."""
     state = chosen.checkpoint.state
-    damages: list[FileDamage] = []
-    compared = partitions = 0
+    tasks: list[tuple[int, int]] = []
+    partitions = 0
     left = MOST_BYTES
     for operator in state.operators if state else ():
         sizes: Counter[int] = Counter()
         for store in operator.stores:
             sizes.update({partition_size.partition: partition_size.bytes for partition_size in store.partitions})
         partitions += len(sizes)
-        contents = _Operator(chosen, operator)
         for partition, size in sorted(sizes.items()):
-            if size > left:
-                continue
-            left -= size
-            try:
-                damages += contents.damages(partition)
-                compared += 1
-            except TooLarge:
-                continue
-    return Contents(tuple(damages), compared, partitions)
+            if size <= left:
+                left -= size
+                tasks.append((operator.id, partition))
+    damages = [damages for _, damages in runner.run(open_contents, chosen, tasks, ordered=True)]
+    return Contents(tuple(chain.from_iterable(damages)), len(damages), partitions)
+
+
+def open_contents(chosen: Chosen) -> Callable[[tuple[int, int]], Iterator[list[FileDamage]]]:
+    """Check partitions of operators that fit into memory, in any process: what is wrong with the rows of each."""
+    state = chosen.checkpoint.state
+    operators = {operator.id: operator for operator in (state.operators if state else ())}
+    contents = lru_cache(maxsize=1)(lambda operator: _Operator(chosen, operators[operator]))
+
+    def check(task: tuple[int, int]) -> Iterator[list[FileDamage]]:
+        operator, partition = task
+        with suppress(TooLarge):
+            yield contents(operator).damages(partition)
+
+    return check
 
 
 class _Operator:

@@ -4,14 +4,15 @@ Files in the folder of another partition are as they were written, and Spark loa
 not find their keys.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any
 
 from ckpt.checkpoint.state.chains import Chain
 from ckpt.errors import CkptError
 from ckpt.model import DamageKind, FileDamage, StateFileKind
+from ckpt.processes import Runner
 from ckpt.state.native import shapes
 from ckpt.state.native.batches import columns_of
 from ckpt.state.native.entries import entries_in
@@ -27,13 +28,19 @@ _LOGS = 5  # how many of the newest deltas or changelogs are opened to find a ke
 _LARGEST = 64 << 20  # bytes of a file that is decompressed for that, and of what comes of it
 
 
-def find_misplaced_keys(chosen: Chosen) -> Iterator[FileDamage]:
+def find_misplaced_keys(chosen: Chosen, runner: Runner) -> Iterator[FileDamage]:
     """The folders of partitions whose keys belong to others. What cannot be read without Spark is left out."""
-    for unit in chosen.units:
-        try:
+    return (damage for _, damage in runner.run(open_units, chosen, chosen.units, ordered=True))
+
+
+def open_units(chosen: Chosen) -> Callable[[StateUnit], Iterator[FileDamage]]:
+    """Look for misplaced keys of units, in any process."""
+
+    def find(unit: StateUnit) -> Iterator[FileDamage]:
+        with suppress(CkptError):
             yield from _find_in_unit(chosen, unit)
-        except CkptError:
-            continue
+
+    return find
 
 
 def _find_in_unit(chosen: Chosen, unit: StateUnit) -> Iterator[FileDamage]:

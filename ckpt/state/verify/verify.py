@@ -13,7 +13,7 @@ from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError, UsageError
 from ckpt.model import DamageKind, FileDamage, StateDamage
-from ckpt.processes import Runner
+from ckpt.processes import Processes, Runner
 from ckpt.state.reading.reading import Question, choose
 from ckpt.state.reading.units import state_units
 from ckpt.storage import open_storage
@@ -113,7 +113,9 @@ def read_every_byte(
     if announce is not None:
         announce(Estimate(len(needed.files), needed.bytes))
     verified = _verify_files(uri, options, needed, jobs or os.cpu_count() or 1, by, watcher)
-    return _add_contents(read_checkpoint(storage, batches=batches, fully_read=verified), uri, options)
+    return _add_contents(
+        read_checkpoint(storage, batches=batches, fully_read=verified), uri, options, by or Processes(1)
+    )
 
 
 def _load_packages() -> None:
@@ -121,7 +123,7 @@ def _load_packages() -> None:
     from ckpt.state.verify import contents, misplaced_keys, workers  # noqa: F401
 
 
-def _add_contents(checkpoint: Checkpoint, uri: str, options: Mapping[str, str]) -> Checkpoint:
+def _add_contents(checkpoint: Checkpoint, uri: str, options: Mapping[str, str], runner: Runner) -> Checkpoint:
     """Add what a look at rows finds. What cannot be read without Spark is left out."""
     from ckpt.state.verify.contents import check_contents
     from ckpt.state.verify.misplaced_keys import find_misplaced_keys
@@ -133,10 +135,10 @@ def _add_contents(checkpoint: Checkpoint, uri: str, options: Mapping[str, str]) 
         chosen = choose(Question(uri, all_units=True), options, what_is_left=True)
     except CkptError:
         return checkpoint
-    contents = check_contents(chosen)
+    contents = check_contents(chosen, runner)
     damages = {
         file_damage.path: file_damage
-        for file_damage in (*contents.damages, *find_misplaced_keys(chosen), *state.every_byte.damages)
+        for file_damage in (*contents.damages, *find_misplaced_keys(chosen, runner), *state.every_byte.damages)
     }
     bad = () if chosen.moment.state_version != state.needed_version else contents.damages
     loaded = [_make_state_damage(damage, chosen.moment.state_version) for damage in bad if damage.kind in _OF_LOAD]

@@ -147,3 +147,21 @@ def test_what_spark_wrote_and_edited(spark: Any, tmp_path: Path) -> None:
         if row["key_key"] != 2
     ]
     assert sorted(map(str, after.to_pylist())) == sorted(map(str, edited))
+
+
+@pytest.mark.spark
+def test_executors_divide_it_file_by_file(by: Any, export: Path, tmp_path: Path) -> None:
+    """A row that is there twice is named as one machine names it: by its place in its own file."""
+    folder, old = export / "operator-0", str(AGGREGATION)
+    library.import_state(str(export), old, str(tmp_path / "new"), partitions=3, by=by)
+    assert state(tmp_path / "new") == state(AGGREGATION)
+    first = sorted(deltalake.DeltaTable(folder).file_uris())[0]
+    again = parquet.read_table(first).slice(1, 1)
+    deltalake.write_deltalake(folder, again, mode="append")
+    refusals = set()
+    for executors in (None, by):
+        with pytest.raises(library.CkptError) as refusal:
+            library.import_state(str(export), old, str(tmp_path / "refused"), partitions=3, by=executors)
+        refusals.add(str(refusal.value))
+    (text,) = refusals
+    assert "its key is that of row " in text

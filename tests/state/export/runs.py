@@ -45,7 +45,7 @@ def _main(asked: dict[str, Any]) -> dict[str, Any]:
     app, told = script.load(), []
     with _session(asked["session"]):
         for words in asked["runs"]:
-            command = [] if words[0] in ("import-state", "rewrite") else ["export-state"]
+            command = [] if words[0] in ("import-state", "rewrite", "state") else ["export-state"]
             result = CliRunner().invoke(app, [*command, *words, "--engine", "spark"], catch_exceptions=False)
             told.append([result.exit_code, result.stdout, result.stderr])
     imported = {name.partition(".")[0] for name in sys.modules}
