@@ -9,7 +9,7 @@ from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import SourceError, StorageError, UsageError
 from ckpt.live.kind import SourceRequest
 from ckpt.live.records import Answer, LiveSource, NotAsked, Unreached
-from ckpt.live.registry import KIND_OF_TYPE
+from ckpt.live.registry import live_kind_of
 from ckpt.model import Json
 
 
@@ -41,12 +41,12 @@ def ask_sources(
     for index in sorted(options):
         if index >= len(views):
             raise UsageError(f"`source_options`: the checkpoint has no source {index}; the first one is source 0")
-        if views[index].type not in KIND_OF_TYPE:
+        if live_kind_of(views[index]) is None:
             raise UsageError(f"`source_options`: source {index}: {_refuse(views[index])}")
-    first = next((view for view in views if view.type in KIND_OF_TYPE), None)
+    first = next(((kind, view.index) for view in views if (kind := live_kind_of(view)) is not None), None)
     if first is not None and not options:
-        kind = KIND_OF_TYPE[first.type]
-        raise UsageError(f"`source_options`: name {kind.place} of source {first.index}: {first.index}.{kind.option}")
+        kind, index = first
+        raise UsageError(f"`source_options`: name {kind.place} of source {index}: {kind.describe_option(index)}")
     answers = []
     for view in views:
         try:
@@ -62,13 +62,12 @@ def ask_sources(
 def _ask_source(
     checkpoint: Checkpoint, view: SourceView, options: Mapping[str, str] | None, storage_options: Mapping[str, str]
 ) -> Answer:
-    kind = KIND_OF_TYPE.get(view.type)
+    kind = live_kind_of(view)
     if kind is None:
         return NotAsked(_refuse(view))
     if options is None:
-        return NotAsked(f"name {kind.place}: {view.index}.{kind.option}")
-    answer: Answer = kind.ask(SourceRequest(checkpoint, view, options, storage_options))
-    return answer
+        return NotAsked(f"name {kind.place}: {kind.describe_option(view.index)}")
+    return kind.ask(SourceRequest(checkpoint, view, options, storage_options))
 
 
 def _refuse(view: SourceView) -> str:

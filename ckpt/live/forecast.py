@@ -6,7 +6,7 @@ from dataclasses import replace
 from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutcome, SourceOutlook
 from ckpt.live.records import LiveSource, NotAsked, Unreached
-from ckpt.live.registry import KIND_OF_ANSWER
+from ckpt.live.registry import foresee
 from ckpt.restart.forecast import Forecast, Outcome
 from ckpt.versions import Progress
 
@@ -53,4 +53,4 @@ def _foresee(start: Forecast | None, source: LiveSource, in_sink: int | None) ->
     if reading is None:
         return SourceOutlook(source, said=NOT_IN_LOG)
     passed = bool(start.reexecutes) and start.progress is Progress.SYNC and start.batch_id == in_sink
-    return KIND_OF_ANSWER[type(source.answer)].foresee(NextRead(start, source, reading, passed), source.answer)
+    return foresee(NextRead(start, source, reading, passed), source.answer)

@@ -1,21 +1,16 @@
-"""A kind of source that ckpt can ask: one object for each, from functions that ask (I/O) and functions that judge."""
+"""A kind of source that ckpt can ask, what it is asked with, and what is judged with its answer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.ranges import SourceRange
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import UsageError
 from ckpt.live.options import lower_options
-from ckpt.live.outlook import SourceOutlook
-from ckpt.live.records import LiveSource, NotAsked
+from ckpt.live.records import Answer, LiveSource
 from ckpt.restart.forecast import Forecast
 from ckpt.storage.locations import is_same_kind
-
-Now = TypeVar("Now")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +61,15 @@ class NextRead:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveKind(Generic[Now]):
-    """One kind of source: asks what it has now, and says what the next start makes of the answer."""
+class LiveKind:
+    """One kind of source that ckpt can ask what it has now."""
 
-    source_type: SourceType
-    answer: type[Now]
     place: str  # of which the checkpoint says nothing, in words
-    option: str  # that names the place
-    ask: Callable[[SourceRequest], Now | NotAsked]  # raises UsageError, SourceError and StorageError
-    foresee: Callable[[NextRead, Now], SourceOutlook]  # pure
+    option: str  # of the reader, that names the place
+    example: str  # of its value
+    ask: Callable[[SourceRequest], Answer]  # raises UsageError, SourceError and StorageError
+    asked_for_query: bool = False  # with the reader's options of a query that is not started, too
+
+    def describe_option(self, index: int) -> str:
+        """Write the option of a source as it is typed."""
+        return f"{index}.{self.option}={self.example}"

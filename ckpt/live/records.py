@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from ckpt.checkpoint.sources.delta import DeltaOffset
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
+from ckpt.checkpoint.sources.kind import Unit
+from ckpt.checkpoint.sources.plugins import PluginOffset
 
 Part = tuple[str, int]
 """A topic, and the number of one of its partitions."""
@@ -40,6 +43,7 @@ class PartitionNow:
 class KafkaNow:
     """The topics of a source, as the Kafka cluster has them."""
 
+    unit: ClassVar = Unit.OFFSETS  # of what waits to be read, or is lost
     topics: Mapping[str, TopicNow]  # of the checkpoint, and those subscribed to, as far as they were named
     partitions: Mapping[Part, PartitionNow]
     subscribed: frozenset[str] | None = None  # None: not given
@@ -77,6 +81,7 @@ class DeltaOption(StrEnum):
 class DeltaNow:
     """A Delta table, as a streaming query sees it."""
 
+    unit: ClassVar = Unit.FILES
     table_id: str
     first: int  # the first version that is there as changes; the log may know older ones by their outcome only
     latest: int
@@ -115,6 +120,7 @@ class SnapshotNow:
 class IcebergNow:
     """An Iceberg table, as a streaming query sees it."""
 
+    unit: ClassVar = Unit.FILES
     table_id: str
     read_from: str  # the metadata file
     chain: tuple[SnapshotNow, ...]  # the current snapshot and its ancestors, the oldest first
@@ -133,6 +139,7 @@ class IcebergNow:
 class FilesNow:
     """The folder of a file source, compared with the log of the source."""
 
+    unit: ClassVar = Unit.FILES
     files: int  # that Spark lists
     seen: int  # that the log of the source names
     unseen: int  # that the next batch, or a later one, reads
@@ -150,6 +157,15 @@ class FilesNow:
 
 
 @dataclass(frozen=True, slots=True)
+class PluginNow:
+    """A source of a plugin: it has the rows from one offset up to, and without, another."""
+
+    earliest: PluginOffset
+    latest: PluginOffset
+    unit: str  # in which the plugin counts
+
+
+@dataclass(frozen=True, slots=True)
 class NotAsked:
     """No answer, because ckpt did not ask the source."""
 
@@ -163,7 +179,9 @@ class Unreached:
     reason: str  # without a full stop
 
 
-Answer = KafkaNow | DeltaNow | IcebergNow | FilesNow | NotAsked | Unreached
+Now = KafkaNow | DeltaNow | IcebergNow | FilesNow | PluginNow
+"""What a source has now."""
+Answer = Now | NotAsked | Unreached
 """What a source has now, or why that is not known."""
 
 

@@ -1,8 +1,10 @@
-"""The kinds of source that ckpt can ask, a line for each."""
+"""The kinds of source that ckpt can ask, a line for each, and the rules for what each may answer."""
 
-from typing import Any
+from typing import assert_never
 
 from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.plugins import PluginOffset
+from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.live.delta.ask import ask_delta
 from ckpt.live.delta.outlook import foresee_delta
 from ckpt.live.files.ask import ask_files
@@ -12,15 +14,38 @@ from ckpt.live.iceberg.outlook import foresee_iceberg
 from ckpt.live.kafka.ask import ask_kafka
 from ckpt.live.kafka.options import SERVERS
 from ckpt.live.kafka.outlook import foresee_kafka
-from ckpt.live.kind import LiveKind
-from ckpt.live.records import DeltaNow, FilesNow, IcebergNow, KafkaNow
+from ckpt.live.kind import LiveKind, NextRead
+from ckpt.live.outlook import SourceOutlook
+from ckpt.live.plugins import find_live_kind, foresee_plugin
+from ckpt.live.records import DeltaNow, FilesNow, IcebergNow, KafkaNow, Now, PluginNow
 
-_PATH = "path=URI"
-_KINDS: tuple[LiveKind[Any], ...] = (
-    LiveKind(SourceType.KAFKA, KafkaNow, "the brokers", f"{SERVERS}=HOST:PORT", ask_kafka, foresee_kafka),
-    LiveKind(SourceType.DELTA, DeltaNow, "the table", _PATH, ask_delta, foresee_delta),
-    LiveKind(SourceType.ICEBERG, IcebergNow, "the table", _PATH, ask_iceberg, foresee_iceberg),
-    LiveKind(SourceType.FILE, FilesNow, "the folder", _PATH, ask_files, foresee_files),
-)
-KIND_OF_TYPE: dict[str, LiveKind[Any]] = {kind.source_type: kind for kind in _KINDS}
-KIND_OF_ANSWER = {kind.answer: kind for kind in _KINDS}
+_KIND_OF: dict[str, LiveKind] = {
+    SourceType.KAFKA: LiveKind("the brokers", SERVERS, "HOST:PORT", ask_kafka, asked_for_query=True),
+    SourceType.DELTA: LiveKind("the table", "path", "URI", ask_delta),
+    SourceType.ICEBERG: LiveKind("the table", "path", "URI", ask_iceberg),
+    SourceType.FILE: LiveKind("the folder", "path", "URI", ask_files),
+}
+
+
+def live_kind_of(view: SourceView) -> LiveKind | None:
+    """Return the kind that asks a source; None where ckpt cannot ask it."""
+    if isinstance(view.record, PluginOffset):
+        return find_live_kind(view.record.kind)
+    return _KIND_OF.get(view.type)
+
+
+def foresee(start: NextRead, now: Now) -> SourceOutlook:
+    """Foresee what the next start makes of a source that answered; pure."""
+    match now:
+        case KafkaNow():
+            return foresee_kafka(start, now)
+        case DeltaNow():
+            return foresee_delta(start, now)
+        case IcebergNow():
+            return foresee_iceberg(start, now)
+        case FilesNow():
+            return foresee_files(start, now)
+        case PluginNow():
+            return foresee_plugin(start, now)
+        case _:
+            assert_never(now)

@@ -10,14 +10,13 @@ from ckpt import settings
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
-from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
 from ckpt.inspection.checks.query import SparkAnswer
 from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file, judge_start
 from ckpt.inspection.query import QueryDescription
 from ckpt.live.asking import ask_sources
-from ckpt.live.kafka.options import SERVERS
 from ckpt.live.records import LiveSource
+from ckpt.live.registry import live_kind_of
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import OperatorMetadata
 from ckpt.restart.recorded_settings import recorded_settings_of
@@ -87,7 +86,7 @@ def preflight(
         frame: The streaming data frame whose ``writeStream`` starts the query; of a classic session.
         checkpoint: A local path, or any URI that ``open_checkpoint`` opens.
         output_mode: ``append``, ``update`` or ``complete``.
-        sources: Also ask Kafka what it has, with the options of the frame's readers.
+        sources: Also ask Kafka, and sources of plugins, what they have, with the options of the frame's readers.
         sink: Also read the log of this sink, a Delta table or the folder of a file sink.
         must_exist: The query has run before: hold if no batch is planned there.
         storage_options: For the file system of the checkpoint and of the sink.
@@ -125,11 +124,14 @@ def preflight(
 
 def _asked(planner: Planner, checkpoint: Checkpoint) -> tuple[LiveSource, ...] | None:
     """Ask the sources, as far as the query reads what the checkpoint did; None where nothing can be asked."""
-    kinds = [view.type for view in history.sources(checkpoint)]
-    readers = zip(planner.leaves, kinds, strict=False)
-    options = {i: planner.options(leaf) for i, (leaf, kind) in enumerate(readers) if kind is SourceType.KAFKA}
-    brokers = {i: reader_options for i, reader_options in options.items() if SERVERS in reader_options}
-    return ask_sources(checkpoint, brokers) if brokers or not options else None
+    kinds = map(live_kind_of, history.sources(checkpoint))
+    readers = {
+        index: (planner.options(leaf), kind.option.lower())
+        for index, (leaf, kind) in enumerate(zip(planner.leaves, kinds, strict=False))
+        if kind is not None and kind.asked_for_query
+    }
+    named = {index: options for index, (options, option) in readers.items() if option in options}
+    return ask_sources(checkpoint, named) if named or not readers else None
 
 
 def _version(frame: DataFrame) -> Spark:

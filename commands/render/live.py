@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
+from ckpt.checkpoint.sources.kind import Unit
 from ckpt.live.outlook import Fate, SourceOutcome, SourceOutlook
-from ckpt.live.records import Answer, DeltaNow, IcebergNow, KafkaNow, TopicNow
+from ckpt.live.records import Answer, DeltaNow, IcebergNow, TopicNow
 
 from .blocks import Block, Item
 from .keys import Keys, derive, of
@@ -67,10 +68,6 @@ def _of_answer(name: str, *kinds: type[Answer]) -> Callable[[SourceOutlook], Any
     return lambda outlook: getattr(outlook.live.answer, name) if isinstance(outlook.live.answer, kinds) else None
 
 
-def _unit(answer: Answer) -> str:
-    return "offsets" if isinstance(answer, KafkaNow) else "files"
-
-
 class LiveKeys(Keys):
     """A source that was asked."""
 
@@ -81,9 +78,10 @@ class LiveKeys(Keys):
     ]
     said: Annotated[str, "one sentence for people; its words are not fixed"]
     unit: Annotated[
-        Literal["offsets", "files"] | None,
-        "what `waiting` and `lost` count: offsets of Kafka, files of a table and of a file source; null: not reached",
-        lambda outlook: None if outlook.outcome is SourceOutcome.UNREACHED else _unit(outlook.live.answer),
+        Literal[Unit.OFFSETS, Unit.FILES] | None,
+        "what `waiting` and `lost` count: offsets of Kafka, files of a table and of a file source; a plugin of "
+        "`ckpt.sources` may name others; null: not reached",
+        lambda outlook: getattr(outlook.live.answer, "unit", None),
     ]
     waiting: Annotated[int | None, "what waits to be read (the lag); null where it could not be counted"]
     rows: Annotated[

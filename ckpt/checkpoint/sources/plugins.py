@@ -40,10 +40,12 @@ class PluginKind(SourceKind[PluginOffset]):
 
     def __init__(self, kind: SourceKind[Any]) -> None:
         self.name, self.settable = kind.name, kind.settable
-        self._kind = kind
+        self.plugin = kind
         self._faulty = False
 
-    def _ask(self, ask: Callable[[], Answer], expected: type | UnionType, otherwise: Callable[[], Answer]) -> Answer:
+    def ask_plugin(
+        self, ask: Callable[[], Answer], expected: type | UnionType, otherwise: Callable[[], Answer]
+    ) -> Answer:
         """Ask the plugin; after an error, or an answer of another type than expected, answer without it."""
         if not self._faulty:
             try:
@@ -60,47 +62,51 @@ class PluginKind(SourceKind[PluginOffset]):
                 blame_plugin(PLUGINS, self.name, error)
         return otherwise()
 
+    def wrap(self, record: Any) -> PluginOffset:
+        """Return an offset that the plugin has made itself."""
+        return PluginOffset(self, record, self.plugin.to_json(record))
+
     def decode(self, value: Json) -> PluginOffset | None:
-        record = self._ask(lambda: self._kind.decode(value), object, lambda: None)
+        record = self.ask_plugin(lambda: self.plugin.decode(value), object, lambda: None)
         return None if record is None else PluginOffset(self, record, value)
 
     def advance(self, old: PluginOffset, new: PluginOffset) -> Advance | None:
-        return self._ask(lambda: self._kind.advance(old.record, new.record), Advance | NoneType, lambda: None)
+        return self.ask_plugin(lambda: self.plugin.advance(old.record, new.record), Advance | NoneType, lambda: None)
 
     def count_rows(self, old: PluginOffset | None, new: PluginOffset) -> int | None:
         before = None if old is None else old.record
-        return self._ask(lambda: self._kind.count_rows(before, new.record), int | NoneType, lambda: None)
+        return self.ask_plugin(lambda: self.plugin.count_rows(before, new.record), int | NoneType, lambda: None)
 
     def to_json(self, offset: PluginOffset) -> dict[str, Json]:
         def ask() -> dict[str, Json]:
-            decoded = self._kind.to_json(offset.record)
+            decoded = self.plugin.to_json(offset.record)
             json.dumps(decoded)
             return decoded
 
-        return self._ask(ask, dict, dict)
+        return self.ask_plugin(ask, dict, dict)
 
     def to_text(self, offset: PluginOffset) -> str:
-        return self._ask(
-            lambda: self._kind.to_text(offset.record), str, lambda: UnknownKind().to_text(UnknownOffset(offset.value))
+        return self.ask_plugin(
+            lambda: self.plugin.to_text(offset.record), str, lambda: UnknownKind().to_text(UnknownOffset(offset.value))
         )
 
     def start_after(self, offset: PluginOffset, facts: StartFacts) -> ReaderStart:
-        return self._ask(
-            lambda: self._kind.start_after(offset.record, facts),
+        return self.ask_plugin(
+            lambda: self.plugin.start_after(offset.record, facts),
             ReaderStart,
             lambda: UnknownKind().start_after(UnknownOffset(offset.value), facts),
         )
 
     def parse_end(self, value: Json, what: str) -> RequestedEnd:
-        return self._ask(lambda: self._kind.parse_end(value, what), RequestedEnd, self._refuse)
+        return self.ask_plugin(lambda: self.plugin.parse_end(value, what), RequestedEnd, self._refuse)
 
     def shift_end(self, offset: PluginOffset, shifts: Sequence[str]) -> RequestedEnd:
-        return self._ask(lambda: self._kind.shift_end(offset.record, shifts), RequestedEnd, self._refuse)
+        return self.ask_plugin(lambda: self.plugin.shift_end(offset.record, shifts), RequestedEnd, self._refuse)
 
     def move_end(self, latest: LatestEnd[PluginOffset], new: RequestedEnd) -> MovedEnd:
         start = None if latest.start is None else latest.start.record
         own: LatestEnd[Any] = replace(latest, offset=latest.offset.record, start=start)
-        return self._ask(lambda: self._kind.move_end(own, new), MovedEnd, self._refuse)
+        return self.ask_plugin(lambda: self.plugin.move_end(own, new), MovedEnd, self._refuse)
 
     def _refuse(self) -> NoReturn:
         raise CannotEndThere(f"the plugin for {self.name} sources failed")

@@ -100,6 +100,58 @@ def test_an_end_that_it_does_not_take_is_refused(to: Any, reason: str, ckpt: Run
     assert reason.replace("`to`", "--to") in run.stderr + run.stdout.replace('\\"', '"')
 
 
+@pytest.fixture
+def ask(ckpt: Run, checkpoint: Path, tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
+    """Run `ckpt inspect` with a feed that has these messages."""
+
+    def run(messages: str) -> subprocess.CompletedProcess[str]:
+        place = tmp_path / "news"
+        place.write_text(messages)
+        option = f"0.feedFile={place}"
+        return ckpt("inspect", checkpoint, "--sources", "--source-option", option, "-o", "json")
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("messages", "outcome", "waiting", "lost", "said"),
+    [
+        ("0 1050", "continues", 1000, 0, "message 0 of news to message 1050 of news; 1,000 messages to be read"),
+        ("60 80", "unknown", 20, 10, "; 20 messages to be read, and 10 before them are gone"),
+        ("0 7", "unknown", None, None, "to message 7 of news, and the next batch begins at message 50 of news"),
+    ],
+)
+def test_it_is_asked(messages: str, outcome: str, waiting: int | None, lost: int | None, said: str, ask: Any) -> None:
+    now = document(ask(messages))["sources"][0]["live"]
+    assert (now["outcome"], now["unit"], now["waiting"], now["lost"]) == (outcome, "messages", waiting, lost)
+    assert now["said"].endswith(said)
+
+
+def test_a_planned_batch_is_to_be_read(ask: Any, checkpoint: Path) -> None:
+    for name in ("5", ".5.crc"):
+        (checkpoint / "commits" / name).unlink()
+    assert document(ask("0 50"))["sources"][0]["live"]["waiting"] == 10
+    assert document(ask("0 49"))["sources"][0]["live"]["outcome"] == "unknown"
+
+
+def test_a_plugin_that_cannot_ask_is_one_line(ask: Any, ckpt: Run, checkpoint: Path) -> None:
+    run = ask("no numbers")
+    assert json.loads(run.stdout)["sources"][0]["live"] is None
+    (said,) = run.stderr.splitlines()
+    assert said.startswith("ckpt: plugin feed of ckpt.sources: ValueError: invalid literal for int()")
+    unreached = ckpt("inspect", checkpoint, "--sources", "--source-option", "0.feedFile=/nowhere", "-o", "json")
+    assert (unreached.returncode, json.loads(unreached.stdout)["sources"][0]["live"]["outcome"]) == (3, "unreached")
+    assert "the feed cannot be read: No such file or directory" in unreached.stderr
+    unnamed = ckpt("inspect", checkpoint, "--sources")
+    assert (unnamed.returncode, "name the file of source 0: 0.feedFile=PATH" in unnamed.stderr) == (2, True)
+
+
+def test_preflight_asks_it(ckpt: Run, checkpoint: Path, tmp_path: Path) -> None:
+    (tmp_path / "news").write_text("60 80")
+    run = ckpt("preflight", checkpoint, "--sources", "--source-option", f"0.feedFile={tmp_path / 'news'}", "-o", "json")
+    assert "what source 0 has now: it has message 60 of news to message 80" in run.stdout
+
+
 FAULTY = (PLUGIN / "ckpt_feed.py").read_text()
 
 
@@ -131,14 +183,18 @@ def test_a_faulty_plugin_is_one_line(
 
 
 def test_the_example_of_the_page_is_a_plugin(checkpoint: Path, tmp_path: Path, site: Path) -> None:
-    (code,) = re.findall("```python\n(.*?)```", (ROOT / "docs" / "plugins.md").read_text(), re.S)
-    (tmp_path / "ckpt_feed.py").write_text(code)
+    code = re.findall("```python\n(.*?)```", (ROOT / "docs" / "plugins.md").read_text(), re.S)
+    (tmp_path / "ckpt_feed.py").write_text("\n".join([*code, "FeedKind = AskedFeedKind"]))
     for path in (checkpoint / "offsets").iterdir():
         path.write_text(path.read_text().replace('"feed": "news", ', ""))
     page = run_with([tmp_path, site], "inspect", checkpoint)
     assert page.stderr == ""
     assert "message 50" in page.stdout
     assert "+10 messages" in page.stdout
+    (tmp_path / "feed").write_text("row\n" * 60)
+    option = f"0.path={tmp_path / 'feed'}"
+    asked = run_with([tmp_path, site], "inspect", checkpoint, "--sources", "--source-option", option)
+    assert "now: it has message 0 to message 60; 10 messages to be read" in " ".join(asked.stdout.split())
 
 
 def test_a_source_that_ckpt_knows_loads_no_plugin(copy_of: CopyOf, tmp_path: Path, site: Path) -> None:

@@ -1,13 +1,15 @@
 """A plugin of ckpt for the source ``feed``, whose offset names a feed and its next message."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, move_along
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, advance_number, whole_number
 from ckpt.checkpoint.sources.requested import RequestedEnd
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
-from ckpt.errors import UsageError
+from ckpt.errors import SourceError, UsageError
+from ckpt.live.plugins import AskableSource
 from ckpt.model import Json
 
 
@@ -19,12 +21,13 @@ class FeedOffset:
     next: int
 
 
-class FeedKind(SourceKind[FeedOffset]):
-    """Message feeds."""
+class FeedKind(SourceKind[FeedOffset], AskableSource[FeedOffset]):
+    """Message feeds; a file with two numbers says which messages a feed has."""
 
     name = "feed"
     record = FeedOffset
     settable = True
+    place, option, example, unit = "the file", "feedFile", "PATH", "messages"
 
     def decode(self, value: Json) -> FeedOffset | None:
         if not isinstance(value, dict) or value.keys() != {"feed", "next"}:
@@ -61,3 +64,10 @@ class FeedKind(SourceKind[FeedOffset]):
         if to is None or to.feed != latest.offset.feed:
             raise CannotEndThere(f"the query reads the feed {latest.offset.feed}")
         return move_along(latest, new, latest.offset.next, to.next)
+
+    def ask(self, offset: FeedOffset, options: Mapping[str, str]) -> tuple[FeedOffset, FeedOffset]:
+        try:
+            first, after = Path(options["feedFile"]).read_text().split()
+        except OSError as error:
+            raise SourceError(f"the feed cannot be read: {error.strerror}") from None
+        return FeedOffset(offset.feed, int(first)), FeedOffset(offset.feed, int(after))
