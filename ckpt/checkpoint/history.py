@@ -109,14 +109,14 @@ def sources(checkpoint: Checkpoint) -> tuple[SourceView, ...]:
         offset = view.record
         if isinstance(offset, FileOffset):
             folder = source_folder(checkpoint.listing, latest, view.index)
-            named = [
+            named = dict.fromkeys(
                 entry.path
                 for path, files in checkpoint.source_entries.items()
                 if path.startswith(f"{folder}/") and not isinstance(files, Unreadable)
                 for entry in files
                 if entry.log_offset == offset.log_offset
-            ]
-            view = replace(view, decoded={**view.decoded, "files": [*dict.fromkeys(named)]})
+            )
+            view = replace(view, decoded={**view.decoded, "files": [*named]}, files=tuple(named))
         views.append(view)
     return tuple(views)
 

@@ -19,7 +19,6 @@ from ckpt.changes.offsets.plan import OffsetsPlan, plan_offsets
 from ckpt.changes.offsets.positions import Positions, find_positions
 from ckpt.changes.plan import NoWay
 from ckpt.changes.run import How, run_change
-from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.sources.requested import RequestedEnd, parse_json
@@ -205,7 +204,4 @@ def _match_sources(views: Sequence[SourceView], offsets: Mapping[int, _Imported]
 def _parse_end(view: SourceView, offsets: Mapping[int, _Imported], topics: Mapping[str, str]) -> RequestedEnd:
     check_settable(view)
     new = view.kind.parse_end(offsets[view.index].offset, f"source {view.index} of the document")
-    if not isinstance(view.record, KafkaOffset):
-        return new
-    here = {topic for topic, _ in view.record.partitions}
-    return replace(new, renamed={old: name for old, name in topics.items() if old in here})
+    return replace(new, renamed={old: name for old, name in topics.items() if old in view.topics})

@@ -50,6 +50,7 @@ class DeltaKind(SourceKind[DeltaOffset]):
 
     name = SourceType.DELTA
     record = DeltaOffset
+    at_path = True
     settable = True
 
     def decode(self, value: Json) -> DeltaOffset | None:

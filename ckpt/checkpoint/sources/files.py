@@ -23,6 +23,7 @@ class FilesKind(SourceKind[FileOffset]):
     name = SourceType.FILE
     record = FileOffset
     settable = True
+    at_path = reads_files = True
 
     def decode(self, value: Json) -> FileOffset | None:
         number = whole_number(value.get("logOffset")) if isinstance(value, dict) and len(value) == 1 else None

@@ -69,6 +69,12 @@ class KafkaKind(SourceKind[KafkaOffset]):
         more = len(parts) - len(named)
         return " ".join(named) + (f" and {more} more {plural_of(more, 'partition')}" if more > 0 else "")
 
+    def find_topics(self, offset: KafkaOffset) -> frozenset[str]:
+        return frozenset(topic for topic, _ in offset.partitions)
+
+    def list_reader_options(self, offset: KafkaOffset) -> dict[str, str]:
+        return {"kafka.bootstrap.servers": "", "subscribe": ",".join(sorted(self.find_topics(offset)))}
+
     def start_after(self, offset: KafkaOffset, facts: StartFacts) -> ReaderStart:
         """The log has the next offset to be read of every partition, which is what ``startingOffsets`` wants.
 

@@ -64,6 +64,8 @@ class SourceKind(ABC, Generic[Record]):
     settable: bool = False  # `ckpt offsets set` can give it another end
     logs_start: bool = False  # batch 0 begins where ``sources/<k>/0`` says
     like_event_hubs: bool = False  # offsets of Azure Event Hubs look the same
+    at_path: bool = False  # a reader needs the option ``path``
+    reads_files: bool = False  # a reader needs their format and schema as well, and may leave out single files
 
     @abstractmethod
     def decode(self, value: Json) -> Record | None:
@@ -88,6 +90,14 @@ class SourceKind(ABC, Generic[Record]):
     @abstractmethod
     def to_text(self, offset: Record) -> str:
         """Describe the offset in a few words for a page."""
+
+    def find_topics(self, offset: Record) -> frozenset[str]:
+        """Find the topics that an offset names, where the source has topics."""
+        return frozenset()
+
+    def list_reader_options(self, offset: Record) -> dict[str, str]:
+        """List options that a reader needs besides where it begins; empty are those that the offset does not say."""
+        return {}
 
     def start_after(self, offset: Record, facts: StartFacts) -> ReaderStart:
         """Say how a new query begins to read exactly after an offset."""

@@ -55,11 +55,22 @@ class SourceView:
     decoded: dict[str, Json]  # empty where the type is unknown
     well_formed: bool = True  # the offset could be read
     record: Offset | None = None  # None: there is no offset
+    files: tuple[str, ...] = ()  # of a file source: those that the offset names in its log
 
     @property
     def kind(self) -> SourceKind[Any]:
         """The kind of source."""
         return kind_of(self.record)
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics that the offset names."""
+        return self.kind.find_topics(self.record)
+
+    @property
+    def reader_options(self) -> dict[str, str]:
+        """Options that a reader needs besides where it begins; empty are those that the offset does not say."""
+        return self.kind.list_reader_options(self.record)
 
     def start_after(self, facts: StartFacts) -> ReaderStart:
         """Say how a new query begins with the source so that it reads on exactly after the offset."""

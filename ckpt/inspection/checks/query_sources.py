@@ -6,7 +6,6 @@ from urllib.parse import unquote
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.file_logs import find_refused_file
-from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.inspection.checks.query import QueryComparison
@@ -64,44 +63,36 @@ def _compare_source(wants: DescribedSource, has: SourceView, checkpoint: Checkpo
     if missing:
         skips = "" if wants.fail_on_data_loss else "; failOnDataLoss=false lets it run, and leave out what waits there"
         yield Finding(diagnoses.starting.OTHER_TOPIC, path, f"not subscribed to {', '.join(sorted(missing))}{skips}")
-    if has.type is SourceType.FILE and wants.path is not None:
+    if has.kind.reads_files and wants.path is not None:
         yield from _compare_folder(wants, wants.path, has, checkpoint)
 
 
 def _compare_folder(wants: DescribedSource, folder: str, has: SourceView, checkpoint: Checkpoint) -> Iterator[Finding]:
-    path, read = f"sources/{has.index}", _list_files(has)
+    path = f"sources/{has.index}"
     outside = None if wants.recursive else find_refused_file(history.batch_files(checkpoint, has.index), folder)
     planned = checkpoint.offsets.latest not in checkpoint.commits
     if outside is not None and (planned or not wants.partitions):
         detail = f"it reads {one_line(folder)}, and the latest batch has read {one_line(outside)}"
         yield Finding(diagnoses.sources.FILES_OUTSIDE, path, detail)
     elif _reads_elsewhere(wants, has):
-        yield Finding(diagnoses.starting.OTHER_FOLDER, path, f"it reads {folder}, and its last batch read {read[0]}")
-
-
-def _list_files(has: SourceView) -> list[str]:
-    """List the files of the last batch of a file source that had any."""
-    files = has.decoded.get("files") if has.type is SourceType.FILE and isinstance(has.decoded, dict) else None
-    return [str(path) for path in files] if isinstance(files, list) else []
+        yield Finding(
+            diagnoses.starting.OTHER_FOLDER, path, f"it reads {folder}, and its last batch read {has.files[0]}"
+        )
 
 
 def _reads_elsewhere(wants: DescribedSource, has: SourceView) -> bool:
     """Tell whether the files that a source has read are in another folder than the query reads."""
-    files = _list_files(has)
-    if wants.path is None or not files or any(c in wants.path for c in "*?[{"):
+    if wants.path is None or not has.files or any(c in wants.path for c in "*?[{"):
         return False
-    return not any(is_inside(unquote(path), wants.path) for path in files)
+    return not any(is_inside(unquote(path), wants.path) for path in has.files)
 
 
 def _fits(wants: DescribedSource, has: SourceView) -> bool:
-    if has.type is SourceType.FILE:
-        return bool(_list_files(has)) and not _reads_elsewhere(wants, has)
+    if has.kind.reads_files:
+        return bool(has.files) and not _reads_elsewhere(wants, has)
     return not _find_missing_topics(wants, has)
 
 
-def _find_missing_topics(wants: DescribedSource, has: SourceView) -> set[str]:
+def _find_missing_topics(wants: DescribedSource, has: SourceView) -> frozenset[str]:
     """Find topics that a source of the checkpoint has read, and one of the query will not."""
-    offset = has.record
-    if not isinstance(offset, KafkaOffset) or wants.kind != SourceType.KAFKA or wants.topics is None:
-        return set()
-    return {topic for topic, _ in offset.partitions} - set(wants.topics)
+    return has.topics - set(wants.topics) if wants.kind == has.type and wants.topics is not None else frozenset()

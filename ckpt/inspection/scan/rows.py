@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ckpt.checkpoint.history import sources
-from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.inspection.inspection import Inspection
-from ckpt.live.records import KafkaNow
+from ckpt.live.kafka.groups import find_positions
 from ckpt.model import Kind, Operator, Store
 from ckpt.restart.findings import Severity, worst
 from ckpt.restart.forecast import Outcome
@@ -146,13 +145,9 @@ def _find_positions(inspection: Inspection) -> dict[str, dict[str, int]]:
     positions: dict[str, dict[str, int]] = {}
     views = sources(inspection.checkpoint)
     for live in (outlook.live for outlook in inspection.live):
-        end = views[live.index].record
-        if not isinstance(live.answer, KafkaNow) or not isinstance(end, KafkaOffset):
-            continue
-        for (topic, partition), offset in end.partitions.items():
-            if (topic, partition) in live.answer.partitions:
-                own = positions.setdefault(topic, {})
-                own[str(partition)] = min(offset, own.get(str(partition), offset))
+        for (topic, partition), offset in find_positions(views[live.index].record, live.answer).items():
+            own = positions.setdefault(topic, {})
+            own[str(partition)] = min(offset, own.get(str(partition), offset))
     return positions
 
 

@@ -44,7 +44,7 @@ def ask_kafka(request: SourceRequest) -> KafkaNow | NotAsked:
         SourceError: The package is missing, the cluster cannot be reached, or does not answer in 5 s a request.
 
     """
-    options, offset = request.options, request.view.record
+    options = request.options
     settings = translate_options(options)
     if find_option(options, "assign") is not None:
         return NotAsked("with the option assign ckpt cannot tell which partitions are read")
@@ -53,7 +53,7 @@ def ask_kafka(request: SourceRequest) -> KafkaNow | NotAsked:
         raise UsageError("`source_options`: failOnDataLoss is true or false")
     subscribe, pattern = find_option(options, "subscribe"), _read_pattern(options)
     subscribed = None if subscribe is None else frozenset(filter(None, map(str.strip, subscribe.split(","))))
-    read = {topic for topic, _ in offset.partitions} if isinstance(offset, KafkaOffset) else set()
+    read = request.view.topics
     named = read | (subscribed or set())
     legal = {topic for topic in named if _TOPIC.fullmatch(topic)}
     client = Client(settings)

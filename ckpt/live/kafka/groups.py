@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, TypeVar
 
+from ckpt.checkpoint.sources.kafka import KafkaOffset
+from ckpt.checkpoint.sources.registry import Offset
 from ckpt.live.kafka.client import PATIENCE_S, Client
-from ckpt.live.records import Part
+from ckpt.live.records import Answer, KafkaNow, Part
 from ckpt.storage.base import one_line
 
 _MARK = "ckpt"
@@ -20,7 +22,14 @@ _SOON = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PR
 """What a broker answers while it begins to look after a group."""
 _PAUSE_S = 0.3
 
-Answer = TypeVar("Answer")
+Reply = TypeVar("Reply")
+
+
+def find_positions(end: Offset | None, answer: Answer) -> dict[Part, int]:
+    """Find where a start continues in each partition that is there now; none of a source that is not Kafka."""
+    if not isinstance(answer, KafkaNow) or not isinstance(end, KafkaOffset):
+        return {}
+    return {part: offset for part, offset in end.partitions.items() if part in answer.partitions}
 
 
 def commit(settings: Mapping[str, str], positions: Mapping[str, Mapping[Part, int]]) -> dict[str, str | None]:
@@ -65,7 +74,7 @@ def _commit_group(client: Client, consumer: Any, offsets: Mapping[Part, int]) ->
     return wrong and f"{one_line(wrong.topic)}/{wrong.partition}: {one_line(wrong.error.str())}"
 
 
-def _retry(client: Client, ask: Callable[[], Answer]) -> Answer:
+def _retry(client: Client, ask: Callable[[], Reply]) -> Reply:
     """Ask a broker again that has to find out first that the group is its own. Raises KafkaException."""
     end = time.monotonic() + PATIENCE_S
     while True:

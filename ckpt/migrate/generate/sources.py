@@ -3,34 +3,31 @@
 from collections.abc import Callable, Iterator, Sequence
 from textwrap import wrap
 
-from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.starts import Begin
 from ckpt.migrate.generate.files_read import MOST_IN_CODE, format_of
 from ckpt.migrate.generate.text import explode, literal, plain
 from ckpt.migrate.handoff.starts import SourceStart
 
-_FROM_PATH = (SourceType.DELTA, SourceType.FILE)
-
 
 def constants(start: SourceStart, beside: Callable[[str], str]) -> Iterator[str]:
     """The gaps to fill in for one source; ``beside`` spells a path beside the file as code."""
-    index, kind = start.view.index, start.view.type
+    index, kind, reads_files = start.view.index, start.view.type, start.view.kind.reads_files
     name = f" {plain(start.view.name)}" if start.view.name else ""
     yield ""
     yield f"# Source {index}{name}: {kind}. Its options, as the old query's reader had them; what says where it"
     yield "# begins is added below."
-    for condition in start.conditions if kind is not SourceType.FILE else ():  # unread() sees to those
+    for condition in start.conditions if not reads_files else ():  # unread() sees to those
         for line in wrap(plain(condition), 84, initial_indent="- ", subsequent_indent="  ", break_long_words=False):
             yield f"# {line}"
-    if kind is SourceType.FILE or (start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN):
+    if reads_files or (start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN):
         known = format_of(start.seen)
         yield f'SOURCE_{index}_FORMAT = "{known}"' + ("  # by the names of the files" if known else "")
-    if kind is SourceType.FILE:
+    if reads_files:
         yield f'SOURCE_{index}_SCHEMA = ""  # DDL: "id BIGINT, name STRING"'
-    if kind in _FROM_PATH:
+    if start.view.kind.at_path:
         yield f'SOURCE_{index}_PATH = ""'
-    options = list(_write_options(start))
+    options = [f"{literal(key)}: {literal(value)}" for key, value in start.view.reader_options.items()]
     if options:
         yield from explode(f"SOURCE_{index}_OPTIONS: dict[str, str] = {{", options, "}", 0)
     else:
@@ -50,30 +47,22 @@ def seen_folder(start: SourceStart) -> str:
 
 def to_fill_in(start: SourceStart) -> Iterator[str]:
     """The names of constants that may not stay empty."""
-    index, kind = start.view.index, start.view.type
-    if (start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN) or (
-        kind is SourceType.FILE and not format_of(start.seen)
-    ):
+    index, kind = start.view.index, start.view.kind
+    is_unknown = start.begin is Begin.UNREAD and start.view.type is SourceType.UNKNOWN
+    if is_unknown or (kind.reads_files and not format_of(start.seen)):
         yield f"SOURCE_{index}_FORMAT"
-    if kind is SourceType.FILE:
+    if kind.reads_files:
         yield f"SOURCE_{index}_SCHEMA"
-    if kind in _FROM_PATH:
+    if kind.at_path:
         yield f"SOURCE_{index}_PATH"
-
-
-def _write_options(start: SourceStart) -> Iterator[str]:
-    offset = start.view.record
-    if start.view.type is SourceType.KAFKA:
-        topics = sorted({topic for topic, _ in offset.partitions}) if isinstance(offset, KafkaOffset) else []
-        yield '"kafka.bootstrap.servers": ""'
-        yield f'"subscribe": {literal(",".join(topics))}'
 
 
 def reader(start: SourceStart) -> Iterator[str]:
     """The function that reads one source."""
-    index, kind = start.view.index, start.view.type
-    path = f"SOURCE_{index}_PATH" if kind in _FROM_PATH else ""
-    named = f"SOURCE_{index}_FORMAT" if kind in (SourceType.FILE, SourceType.UNKNOWN) else literal(str(kind))
+    index, kind, source_type = start.view.index, start.view.kind, start.view.type
+    path = f"SOURCE_{index}_PATH" if kind.at_path else ""
+    unnamed = kind.reads_files or source_type is SourceType.UNKNOWN
+    named = f"SOURCE_{index}_FORMAT" if unnamed else literal(str(source_type))
     yield from ("", "", f"def source_{index}(spark: SparkSession) -> DataFrame:")
     yield f'    """{_begins(start)}"""'
     if start.options:
@@ -90,7 +79,7 @@ def reader(start: SourceStart) -> Iterator[str]:
         yield f"    reader = spark.readStream.format({named}).options(**options)"
     else:
         yield f"    reader = spark.readStream.format({named}).options(**SOURCE_{index}_OPTIONS)"
-    if kind is SourceType.FILE:
+    if kind.reads_files:
         yield f"    rows = reader.schema(SOURCE_{index}_SCHEMA).load({path})"
         unread = f"unread(spark, rows, {path}, SOURCE_{index}_SEEN)" if start.seen else "rows"
         yield f"    return {unread}"
